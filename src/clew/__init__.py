@@ -1,0 +1,1 @@
+"""clew: grounded question answering over your own documents, every answer with its thread."""

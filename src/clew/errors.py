@@ -1,0 +1,83 @@
+"""Every error that clew raises on purpose.
+
+    ClewError                     problem and hint; the command line prints both and exits 2
+    ├── UsageError                a name, option or question that makes no sense
+    ├── NotFound                  no such document, node, or knowledge base
+    ├── UnreadableFile            a file that cannot be added, and why; the others are added
+    ├── MissingExtra              a part whose package is not installed; the hint is the line that installs it
+    ├── StoreError                the knowledge base on disk
+    │   ├── Locked                another process is writing
+    │   └── Damaged               a file of the base is missing, truncated or refused by its manifest
+    └── ModelError                a language model or encoder
+        ├── BudgetExceeded        stopped before a call that would exceed the limit
+        └── BadCompletion         the model answered, but not in the form that was asked for
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class ClewError(Exception):
+    """A problem with, where there is one, a hint at what to do: ``Problem: value. Hint.``"""
+
+    def __init__(self, problem: str, hint: str = "") -> None:
+        super().__init__(f"{problem}. {hint}" if hint else problem)
+        self.problem = problem
+        self.hint = hint
+
+
+class UsageError(ClewError):
+    """A name, option or question that makes no sense."""
+
+
+class NotFound(ClewError):
+    """No such document, node or knowledge base."""
+
+
+class UnreadableFile(ClewError):
+    """A file that cannot be added. ``problem`` is the reason alone; the caller names the file."""
+
+    def __reduce__(self) -> tuple[type[UnreadableFile], tuple[str, str]]:
+        # Crosses from a parse worker to the parent.
+        return type(self), (self.problem, self.hint)
+
+
+class MissingExtra(ClewError):
+    """A part whose package is not installed."""
+
+    def __init__(self, part: str, extra: str) -> None:
+        super().__init__(f"{part} is not installed", f"Install it: pip install 'clew[{extra}]'")
+
+
+class StoreError(ClewError):
+    """The knowledge base on disk."""
+
+
+class Locked(StoreError):
+    """Another process is writing to this knowledge base."""
+
+
+class Damaged(StoreError):
+    """A file of the knowledge base is missing, truncated or refused by its manifest."""
+
+
+class ModelError(ClewError):
+    """A language model or encoder failed or cannot be reached."""
+
+
+class BudgetExceeded(ModelError):
+    """The next call would exceed the limit that the caller set."""
+
+
+class BadCompletion(ModelError):
+    """The model answered, but not in the form that was asked for."""
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
+    """Return the error for a name that is not one of ``known``, with the nearest as a suggestion."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(names)}"
+    return UsageError(f"no {what} named '{name}'", hint)

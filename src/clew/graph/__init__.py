@@ -1,0 +1,1 @@
+"""Graphs over passages, and questions about structure."""

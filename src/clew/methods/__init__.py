@@ -1,0 +1,1 @@
+"""Methods: each a short program close to its paper."""

@@ -1,0 +1,1 @@
+"""Documents in: every format becomes the same tree of nodes."""

@@ -1,0 +1,1 @@
+"""Readers: an answer from a question and hits."""

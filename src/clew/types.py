@@ -1,0 +1,218 @@
+"""The values that clew is made of. Frozen, slotted, and importing nothing of ours.
+
+A knowledge base is nodes with text, joined by edges. Documents, sections, pages, tables, table rows and
+passages are all nodes, so a question about "the table on page 4" and one about the words of a passage are
+answered from one structure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+#: Node kinds that a parser makes. Imported graphs bring kinds of their own.
+DOCUMENT, SECTION, PAGE, TABLE, ROW, PASSAGE = "document", "section", "page", "table", "row", "passage"
+KINDS = (DOCUMENT, SECTION, PAGE, TABLE, ROW, PASSAGE)
+#: The kinds whose text is searched and given as evidence.
+RETRIEVED = (PASSAGE, ROW)
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A rectangle on a page: 1-based page, PDF points, origin at the page's top left."""
+
+    page: int
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedNode:
+    """A node as a parser makes it; its position in ``ParsedDocument.nodes`` is its identity there.
+
+    ``text`` is what a reader is shown: the paragraph, the heading, a table as Markdown, or a table row as
+    ``caption. row header: column header: cell; ...``. ``name`` is what the node is called: a section's
+    heading, a table's caption, a page's printed label. ``level`` is 1 for a top section and grows inward; 0
+    for what is not a section. ``parent`` is the parent's position (a section, table or the document; ``None``
+    for the document itself). ``page`` is the 1-based page on which the node starts. ``span`` is the half-open
+    character range in ``ParsedDocument.text``; a row's is its table's.
+    """
+
+    kind: str
+    text: str
+    parent: int | None = None
+    name: str = ""
+    level: int = 0
+    page: int | None = None
+    span: tuple[int, int] = (0, 0)
+    boxes: tuple[Box, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedDocument:
+    """One file, read: a tree of nodes in reading order, the document itself first.
+
+    ``text`` is the document's canonical text, which spans refer to. ``parser`` names the parser with its
+    version and options (``pdf/1(passages=paragraph)``); together with the bytes it determines the key.
+    ``notes`` are one-line remarks for the person who added the file ("page 3 has no text").
+    """
+
+    key: str
+    title: str
+    media_type: str
+    parser: str
+    text: str
+    nodes: tuple[ParsedNode, ...]
+    pages: int = 0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where a document's bytes were found. ``root`` is the folder (or file) that was given to ``add``."""
+
+    path: str
+    root: str
+    size: int
+    mtime_ns: int
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document in a knowledge base. ``name`` is its file name: that of the smallest of its paths."""
+
+    key: str
+    name: str
+    title: str
+    media_type: str
+    parser: str
+    pages: int
+    nodes: int
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node as a knowledge base returns it. ``id`` is ``<document key>:<position>``.
+
+    ``headings`` is the path of section names that lead to it, outermost first. ``document`` is the document's
+    key and ``document_name`` its file name. The other fields are those of :class:`ParsedNode`.
+    """
+
+    id: str
+    kind: str
+    text: str
+    document: str
+    document_name: str
+    position: int
+    parent: str | None
+    name: str
+    level: int
+    page: int | None
+    headings: tuple[str, ...]
+    span: tuple[int, int]
+    boxes: tuple[Box, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a question is restricted to; ``None`` means everything. ``documents`` are document keys."""
+
+    documents: frozenset[str] | None = None
+    kinds: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question and the part of the knowledge base that may answer it."""
+
+    text: str
+    scope: Scope = Scope()
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A retrieved node, its score (higher is better, comparable within one result only), and its path.
+
+    ``path`` holds the ids of the nodes by which it was reached, itself last; a hit of a plain search has a
+    path of one. ``via`` says for each step after the first what joined it to its predecessor
+    (``keywords: ohio, river``).
+    """
+
+    node: Node
+    score: float
+    path: tuple[str, ...] = ()
+    via: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What model calls cost: calls, tokens in and out, seconds of waiting, money in US dollars.
+
+    ``money`` is ``None`` where no price is known for the model, which is not the same as free.
+    """
+
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    seconds: float = 0.0
+    money: float | None = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        """Add two usages; unknown money stays unknown."""
+        known = self.money is not None and other.money is not None
+        return Usage(
+            self.calls + other.calls,
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+            self.seconds + other.seconds,
+            (self.money or 0.0) + (other.money or 0.0) if known else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a trail: what was done, on what, with what outcome.
+
+    ``name`` is a short verb phrase (``seed``, ``expand``, ``generate``, ``read``, ``structure``); ``detail``
+    holds what a person would want to check, JSON-compatible; ``hits`` the nodes that came back.
+    """
+
+    name: str
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    hits: tuple[Hit, ...] = ()
+    usage: Usage = Usage()
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """Words of the evidence on which an answer rests; ``span`` is the range in the node's own text."""
+
+    node: str
+    text: str
+    span: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer with everything needed to check it.
+
+    ``reader`` says how the text came about: ``extractive`` when no language model wrote it. ``abstained`` is
+    true when the evidence does not hold the answer; ``text`` then says so. ``rejected`` holds quotes that a
+    model gave and that are not verbatim in their source; they support nothing.
+    """
+
+    text: str
+    evidence: tuple[Hit, ...] = ()
+    quotes: tuple[Quote, ...] = ()
+    rejected: tuple[str, ...] = ()
+    trail: tuple[Step, ...] = ()
+    usage: Usage = Usage()
+    abstained: bool = False
+    reader: str = "extractive"
+    recipe: str = ""
