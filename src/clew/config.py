@@ -17,7 +17,7 @@ def base_path(given: str | Path | None = None) -> Path:
 
 
 def cache_path() -> Path:
-    """Return the folder for model caches, outside every base: ``CLEW_CACHE``, else the user's cache folder."""
+    """Return the folder for model caches, outside every base: ``CLEW_CACHE``, else the user's own."""
     given = environment("CLEW_CACHE")
     if given:
         return Path(given).expanduser()

@@ -1,16 +1,16 @@
 """Every error that clew raises on purpose.
 
-    ClewError                     problem and hint; the command line prints both and exits 2
-    ├── UsageError                a name, option or question that makes no sense
-    ├── NotFound                  no such document, node, or knowledge base
-    ├── UnreadableFile            a file that cannot be added, and why; the others are added
-    ├── MissingExtra              a part whose package is not installed; the hint is the line that installs it
-    ├── StoreError                the knowledge base on disk
-    │   ├── Locked                another process is writing
-    │   └── Damaged               a file of the base is missing, truncated or refused by its manifest
-    └── ModelError                a language model or encoder
-        ├── BudgetExceeded        stopped before a call that would exceed the limit
-        └── BadCompletion         the model answered, but not in the form that was asked for
+ClewError                     problem and hint; the command line prints both and exits 2
+├── UsageError                a name, option or question that makes no sense
+├── NotFound                  no such document, node, or knowledge base
+├── UnreadableFile            a file that cannot be added, and why; the others are added
+├── MissingExtra              a part whose package is not installed; the hint is the line that installs it
+├── StoreError                the knowledge base on disk
+│   ├── Locked                another process is writing
+│   └── Damaged               a file of the base is missing, truncated or refused by its manifest
+└── ModelError                a language model or encoder
+    ├── BudgetExceeded        stopped before a call that would exceed the limit
+    └── BadCompletion         the model answered, but not in the form that was asked for
 """
 
 from __future__ import annotations

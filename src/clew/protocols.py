@@ -137,6 +137,14 @@ class Snapshot(Protocol):
         (1-based) or ``kind`` (index into KINDS); -1 where there is none and for rows that are not live."""
         ...
 
+    def relations(self) -> Mapping[str, int]:
+        """Return the relations of asserted edges, with how many edges each has."""
+        ...
+
+    def adjacent(self, rows: Rows, relation: str, inverse: bool = False) -> tuple[NDArray[np.int64], Rows]:
+        """Return the live neighbours of ``rows`` by asserted edges: offsets (n + 1), rows ascending."""
+        ...
+
     def postings(self, field: str) -> Postings:
         """Return the postings of ``text`` (passages and table rows), ``title`` (names of documents, sections
         and tables) or ``mention`` (the names that passages and table rows contain)."""

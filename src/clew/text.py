@@ -18,7 +18,7 @@ import snowballstemmer
 VERSION = 1
 
 _CJK = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
-# A number keeps its decimals and loses its thousands separators; a word may hold digits and inner apostrophes.
+# A number keeps its decimals and loses its thousands separators; a word may hold digits and apostrophes.
 _TOKEN = re.compile(
     rf"\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+\.\d+|[{_CJK}]+|(?:(?![{_CJK}])\w)+(?:['’](?:(?![{_CJK}])\w)+)?"
 )
@@ -146,7 +146,9 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 _WORD = re.compile(rf"[{_CJK}]+|[^\W_]+(?:['’.&-][^\W_]+)*")
-_JOINERS = frozenset("of the de la le du von van der den del di da and for in on at to y & - al el bin ibn".split())
+_JOINERS = frozenset(
+    "of the de la le du von van der den del di da and for in on at to y al el bin ibn".split()
+)
 NAME_LENGTH = 5
 
 
@@ -164,7 +166,7 @@ def names(text: str) -> Iterator[tuple[str, int, int]]:
             continue
         for last in range(first, min(first + NAME_LENGTH, len(words))):
             token, token_start, end = words[last]
-            if last > first and not _joined(text[words[last - 1][2] : token_start]):
+            if last > first and not _joined(words[last - 1][0], text[words[last - 1][2] : token_start]):
                 break
             if _starts_name(token):
                 name = normalise_name(text[start:end])
@@ -178,8 +180,9 @@ def _starts_name(word: str) -> bool:
     return word[0].isupper() or word[0].isdigit() or bool(_CJK_RUN.match(word))
 
 
-def _joined(gap: str) -> bool:
-    return gap in {" ", "-", " & ", ". ", "\n"} or gap == ""
+def _joined(before: str, gap: str) -> bool:
+    # A full stop joins only after an initial ("J. Smith"); elsewhere it may end a sentence.
+    return gap in {"", " ", "-", " & ", "\n"} or (gap == ". " and len(before) == 1)
 
 
 def normalise_name(name: str) -> str:

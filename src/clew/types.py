@@ -119,6 +119,16 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
+class Edge:
+    """An asserted edge between two nodes, by id; ``owner`` names what asserted it and takes it away again."""
+
+    source: str
+    relation: str
+    target: str
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """What a question is restricted to; ``None`` means everything. ``documents`` are document keys."""
 

@@ -76,9 +76,7 @@ class DocumentBuilder:
         text = table.markdown()
         span = self._append(text)
         page = table.boxes[0].page if table.boxes else self._page
-        self._nodes.append(
-            ParsedNode(TABLE, text, self._open[-1], table.caption, 0, page, span, table.boxes)
-        )
+        self._nodes.append(ParsedNode(TABLE, text, self._open[-1], table.caption, 0, page, span, table.boxes))
         parent = len(self._nodes) - 1
         for number, row in enumerate(table.row_texts()):
             row_page = table.row_pages[number] if table.row_pages else page
@@ -90,7 +88,9 @@ class DocumentBuilder:
         """Whether nothing readable was added."""
         return not self._pieces
 
-    def finish(self, *, data: bytes, title: str, media_type: str, parser: str, pages: int = 0) -> ParsedDocument:
+    def finish(
+        self, *, data: bytes, title: str, media_type: str, parser: str, pages: int = 0
+    ) -> ParsedDocument:
         """Return the document. ``parser`` is the name with version, without the unit."""
         title = " ".join(title.split())
         maker = f"{parser}(passages={self.unit})"
