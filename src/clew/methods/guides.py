@@ -1,0 +1,162 @@
+"""Guides of the KGP traverser: Eq. (1), ``argmax over neighbours v of phi(g(X_v), f(X_0 || ... || X_j))``.
+
+A guide is two collaborators. An *expectation* is ``f``: it turns the question and a path of passages into the
+text of the evidence still missing. A *matcher* is ``phi`` and ``g``: it scores passages against that text.
+
+| guide       | expectation        | matcher           | in the paper (Section 4, Supplementary 8.2)     |
+|-------------|--------------------|-------------------|-------------------------------------------------|
+| `none`      | (not asked)        | `Unranked`        | breadth-first search alone                      |
+| `tfidf`     | question (and path)| TF-IDF            | "KGP w/o LM" when against the question alone    |
+| `encoder`   | question and path  | inner product     | KGP-MDR                                         |
+| `generated` | a model writes it  | TF-IDF or encoder | KGP-T5, KGP-LLaMA                               |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from clew.protocols import Encoder, LanguageModel, Prompt, Snapshot
+from clew.types import Usage
+
+if TYPE_CHECKING:
+    from clew.protocols import Floats, Mask, Rows
+
+    Scored = tuple[Rows, Floats]
+
+#: A path as the traverser knows it: the texts of its passages, seed first.
+Texts = Sequence[str]
+
+
+class Expectation(Protocol):
+    """``f`` of Eq. (1): what evidence is still missing."""
+
+    def expect(self, question: str, paths: Sequence[Texts]) -> tuple[list[str], Usage]:
+        """Return one text per path, and what it cost. Batched over the open paths."""
+        ...
+
+
+class Matcher(Protocol):
+    """``phi`` and ``g`` of Eq. (1): how well passages match a text; 1 is a perfect match."""
+
+    def match(self, texts: Sequence[str], candidates: Sequence[Rows], beyond: Beyond) -> list[Scored]:
+        """Return for each text its candidates, and what ``beyond`` adds to them, with their scores."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """How many passages to consider that no edge proposes: the ``k`` best matches of all ``allowed`` ones."""
+
+    k: int
+    allowed: Mask
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionOnly:
+    """The question itself, whatever was found so far: the paper's traversal without a language model."""
+
+    def expect(self, question: str, paths: Sequence[Texts]) -> tuple[list[str], Usage]:
+        """Return the question for every path."""
+        return [question] * len(paths), Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAndPath:
+    """The question and the passages so far, joined: the input of a multi-hop encoder (MDR)."""
+
+    def expect(self, question: str, paths: Sequence[Texts]) -> tuple[list[str], Usage]:
+        """Return the question followed by each path's passages."""
+        return [" ".join((question, *path)) for path in paths], Usage()
+
+
+class PromptTemplate(Protocol):
+    """A prompt with declared variables (:mod:`clew.prompts`)."""
+
+    def render(self, **variables: str) -> Prompt:
+        """Return the prompt with its variables filled in."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """A language model writes the next evidence (Section 4; the instruction of Listing 1).
+
+    ``prompt`` renders the question and the path; what the model writes may be wrong in its facts: it is only
+    matched against passages, never shown as evidence.
+    """
+
+    model: LanguageModel
+    template: PromptTemplate
+
+    def expect(self, question: str, paths: Sequence[Texts]) -> tuple[list[str], Usage]:
+        """Return the evidence that the model expects after each path, in one batched call."""
+        prompts = [self.template.render(question=question, evidence="\n".join(path)) for path in paths]
+        completions = self.model.complete(prompts)
+        # A model that says nothing leaves the question and the path as the best guess of what is missing.
+        fallback, _ = QuestionAndPath().expect(question, paths)
+        texts = [made.text.strip() or text for made, text in zip(completions, fallback, strict=True)]
+        return texts, sum((made.usage for made in completions), Usage())
+
+
+class Scorer(Protocol):
+    """A lexical scorer over postings, such as :class:`clew.retrieve.lexical.TfIdf`."""
+
+    def scores(self, query: str, rows: Rows) -> Floats:
+        """Return the score of each row."""
+        ...
+
+    def nearest(self, query: str, k: int, allowed: Mask) -> Rows:
+        """Return the best rows, best first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Lexical:
+    """Matches by words: TF-IDF cosine, as the paper's own matching of generated evidence."""
+
+    scorer: Scorer
+
+    def match(self, texts: Sequence[str], candidates: Sequence[Rows], beyond: Beyond) -> list[Scored]:
+        """Return the TF-IDF cosine of each candidate with its text."""
+        found = []
+        for text, rows in zip(texts, candidates, strict=True):
+            if beyond.k:
+                rows = np.union1d(rows, self.scorer.nearest(text, beyond.k, beyond.allowed))
+            found.append((rows, self.scorer.scores(text, rows)))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Matches by inner product of unit vectors."""
+
+    snapshot: Snapshot
+    encoder: Encoder
+
+    def match(self, texts: Sequence[str], candidates: Sequence[Rows], beyond: Beyond) -> list[Scored]:
+        """Return the cosine of each candidate's stored vector with its text's."""
+        view = self.snapshot.vectors(self.encoder.name)
+        queries = self.encoder.encode(texts, query=True)
+        if beyond.k:
+            nearest, _ = view.search(queries, beyond.k, beyond.allowed)
+            candidates = [
+                np.union1d(rows, more[more >= 0]) for rows, more in zip(candidates, nearest, strict=True)
+            ]
+        # float64 sums row by row: BLAS gives other last bits for another number of rows.
+        return [
+            (rows, np.einsum("ij,j->i", view.vectors(rows).astype(np.float64), query.astype(np.float64)))
+            for query, rows in zip(queries, candidates, strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Unranked:
+    """No guide: every neighbour is as good as another, so the traverser takes them in order of node id."""
+
+    def match(self, texts: Sequence[str], candidates: Sequence[Rows], beyond: Beyond) -> list[Scored]:
+        """Return equal scores; without a guide only the graph proposes."""
+        return [(rows, np.ones(len(rows))) for rows in candidates]
