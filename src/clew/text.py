@@ -111,7 +111,7 @@ def term_counts(text: str) -> Counter[int]:
 
 # A full stop after one of these, or after a single capital, ends no sentence.
 _ABBREVIATIONS = frozenset(
-    """mr mrs ms dr prof sr jr st vs etc eg ie e.g i.e fig figs eq no nos vol pp al inc ltd co corp dept est
+    """mr mrs ms dr prof sr jr st vs etc eg ie e.g i.e sec fig figs eq vol pp al inc ltd co corp dept est
     approx jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k gen col lt sgt capt rev hon""".split()
 )
 _END = re.compile(r"[.!?。！？]+[\"'”’)\]]*(?=\s+|$)|(?<=[。！？])")
@@ -137,6 +137,8 @@ def _ends_sentence(text: str, start: int, end: re.Match[str]) -> bool:
         return False
     last_word = text[start : end.start()].split()[-1:] or [""]
     word = last_word[0].lstrip("(\"'“‘[").casefold()
+    if word in {"no", "nos"}:
+        return not following.isdigit()
     return word not in _ABBREVIATIONS and not (len(word) == 1 and word.isalpha())
 
 

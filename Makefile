@@ -1,0 +1,36 @@
+# Each target sets up what it needs in a fresh clone; nothing but Python 3.11+ and make is assumed.
+PYTHON ?= python3
+BIN := .venv/bin
+DEMO := build/demo
+
+.PHONY: demo test lint check clean
+
+demo: .venv/ready ## Add the sample documents and ask a question that needs two of them
+	$(BIN)/clew add samples/documents --kb $(DEMO)
+	$(BIN)/clew ask "$(QUESTION)" --kb $(DEMO)
+
+test: .venv/ready-dev ## The test suite: offline, warnings are errors
+	$(BIN)/python -m pytest
+
+lint: .venv/ready-dev ## Style, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+check: lint test ## Everything that has to pass before a change lands
+
+clean:
+	rm -rf .venv build
+
+.venv/ready: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("clew needs Python 3.11 or newer; run: make PYTHON=python3.11 $(MAKECMDGOALS)") if sys.version_info < (3, 11) else 0'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+.venv/ready-dev: .venv/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	touch $@
+
+QUESTION ?= TBD

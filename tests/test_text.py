@@ -1,0 +1,80 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew import text
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("The company's revenues", ["the", "compani", "revenu"]),
+        ("$1,577 million", ["1577", "million"]),
+        ("12,345,678.90 and 3.5%", ["12345678.90", "and", "3.5"]),
+        ("FY2018", ["fy2018", "2018"]),
+        ("fy18, Q4 2021, Q42021", ["fy18", "2018", "q4", "2021", "q42021", "2021"]),
+        ("Ｆｕｌｌ ｗｉｄｔｈ", ["full", "width"]),
+        ("東京都 2020", ["東京", "京都", "2020"]),
+        ("Straße STRASSE", ["strass", "strass"]),
+        ("", []),
+    ],
+)
+def test_terms(given: str, expected: list[str]) -> None:
+    assert text.terms(given) == expected
+
+
+def test_query_terms_drop_function_words_unless_nothing_is_left() -> None:
+    assert text.query_terms("What was the revenue of the mill?") == ["revenu", "mill"]
+    assert text.query_terms("who was it") == ["who", "was", "it"]
+
+
+def test_term_counts_are_counts_of_hashed_terms() -> None:
+    counts = text.term_counts("river rivers bank")
+    assert counts == {text.term_hash("river"): 2, text.term_hash("bank"): 1}
+    assert all(0 <= key < 2**64 for key in counts)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
+        # A single letter before a full stop reads as an initial, so "3.5 m." ends nothing.
+        ("Dr. Smith met J. Doe at 3.5 m. He left.", ["Dr. Smith met J. Doe at 3.5 m. He left."]),
+        ('He said "no." Then he left.', ['He said "no."', "Then he left."]),
+        ("See No. 5, Fig. 3 and Sec. 4.", ["See No. 5, Fig. 3 and Sec. 4."]),
+        ("これは文です。次の文。", ["これは文です。", "次の文。"]),
+        ("  Padded.  Text goes on. lower  ", ["Padded.", "Text goes on. lower"]),
+        ("", []),
+    ],
+)
+def test_sentences(given: str, expected: list[str]) -> None:
+    assert [given[start:end] for start, end in text.sentences(given)] == expected
+
+
+@given(st.text(max_size=200))
+def test_sentences_cover_all_that_is_not_white_space_in_order(given: str) -> None:
+    spans = text.sentences(given)
+    assert all(a < b for a, b in spans)
+    assert all(left[1] <= right[0] for left, right in zip(spans, spans[1:], strict=False))
+    assert "".join("".join(given[a:b].split()) for a, b in spans) == "".join(given.split())
+
+
+def test_names_are_capitalised_spans_and_their_sub_spans() -> None:
+    found = {
+        name for name, _, _ in text.names("Alf Clausen taught at the University of Ohio in 1989. The end")
+    }
+    assert {"alf clausen", "university of ohio", "ohio", "1989"} <= found
+    assert not any("end" in name or "taught" in name for name in found)
+    assert "1989 the" not in found
+
+
+def test_name_ranges_point_at_the_name() -> None:
+    given = "the J. Smith Company of Ohio"
+    assert all(text.normalise_name(given[start:end]) == name for name, start, end in text.names(given))
+    assert "j smith company" in {name for name, _, _ in text.names(given)}
+
+
+def test_title_names_drop_article_possessive_and_disambiguation() -> None:
+    assert text.title_names("The Godfather (1972 film)") == ["godfather 1972 film", "godfather"]
+    assert text.normalise_name("Earth's Core") == "earth core"
+    assert text.title_names("()") == []
