@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,7 +57,7 @@ def test_sentences(given: str, expected: list[str]) -> None:
 def test_sentences_cover_all_that_is_not_white_space_in_order(given: str) -> None:
     spans = text.sentences(given)
     assert all(a < b for a, b in spans)
-    assert all(left[1] <= right[0] for left, right in zip(spans, spans[1:], strict=False))
+    assert all(left[1] <= right[0] for left, right in pairwise(spans))
     assert "".join("".join(given[a:b].split()) for a, b in spans) == "".join(given.split())
 
 

@@ -1,0 +1,117 @@
+"""What a part of the catalogue is, and how a recipe becomes one.
+
+A part declares its options with their defaults; building it fills them in, refuses options that it does not
+know, and hands the complete recipe on, so that an answer can name exactly what made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from clew.catalog.recipe import Recipe, make
+from clew.errors import UsageError, unknown
+from clew.protocols import Encoder, LanguageModel, Snapshot
+
+if TYPE_CHECKING:
+    from clew.catalog.recipe import Value
+
+T = TypeVar("T", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What parts are built over: one view of a base, and the models that are configured."""
+
+    snapshot: Snapshot
+    model: LanguageModel | None = None
+    encoder: Encoder | None = None
+
+    def need_model(self, who: str) -> LanguageModel:
+        """Return the language model. Raises UsageError where none is configured."""
+        if self.model is None:
+            raise UsageError(
+                f"'{who}' needs a language model and none is set", "Name one: --llm ollama:llama3.1"
+            )
+        return self.model
+
+    def need_encoder(self, who: str) -> Encoder:
+        """Return the encoder. Raises UsageError where none is configured."""
+        if self.encoder is None:
+            raise UsageError(
+                f"'{who}' needs an encoder and this base has none", "Set one: clew encoder set onnx:FOLDER"
+            )
+        return self.encoder
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The complete options of a part that is being built."""
+
+    recipe: Recipe
+
+    def number(self, key: str) -> float:
+        """Return a number. Raises UsageError for anything else."""
+        value = self.recipe.option(key)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise UsageError(f"option '{key}' of '{self.recipe.name}' is not a number: {value}")
+        return value
+
+    def count(self, key: str, least: int = 1) -> int:
+        """Return a whole number of at least ``least``. Raises UsageError for anything else."""
+        value = self.number(key)
+        if value != int(value) or value < least:
+            raise UsageError(
+                f"option '{key}' of '{self.recipe.name}' must be a whole number from {least} up: {value}"
+            )
+        return int(value)
+
+    def part(self, key: str) -> Recipe:
+        """Return a recipe. Raises UsageError for anything else."""
+        value = self.recipe.option(key)
+        if not isinstance(value, Recipe):
+            raise UsageError(f"option '{key}' of '{self.recipe.name}' does not name a part: {value}")
+        return value
+
+    def word(self, key: str, known: tuple[str, ...]) -> str:
+        """Return one of the known words. Raises UsageError for anything else."""
+        name = self.part(key).name
+        if name not in known:
+            raise unknown(f"{key} of '{self.recipe.name}'", name, known)
+        return name
+
+
+@dataclass(frozen=True, slots=True)
+class Part(Generic[T]):
+    """A part: what it is for, its options with their defaults, how it is built."""
+
+    summary: str
+    build: Callable[[Bench, Options], T]
+    options: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf(Generic[T]):
+    """The parts of one kind, by name."""
+
+    kind: str
+    parts: Mapping[str, Part[T]]
+
+    def complete(self, recipe: Recipe) -> Recipe:
+        """Return the recipe with every option filled in. Raises UsageError for unknown names."""
+        part = self._part(recipe)
+        given: dict[str, Any] = dict(recipe.options)
+        for key in given:
+            if key not in part.options:
+                raise unknown(f"option of '{recipe.name}'", key, part.options or {"(none)": None})
+        return make(recipe.name, {**part.options, **given})
+
+    def build(self, recipe: Recipe, bench: Bench) -> T:
+        """Return the part that the recipe names. Raises UsageError."""
+        return self._part(recipe).build(bench, Options(self.complete(recipe)))
+
+    def _part(self, recipe: Recipe) -> Part[T]:
+        if recipe.name not in self.parts:
+            raise unknown(self.kind, recipe.name, self.parts)
+        return self.parts[recipe.name]

@@ -1,0 +1,29 @@
+"""Retrieve, then read: the shape of every baseline."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+from clew.protocols import Reader, Retriever, Trail
+from clew.trail import Recorder
+from clew.types import Answer, Question, Step
+
+
+@dataclass(frozen=True, slots=True)
+class RetrieveAndRead:
+    """One retrieval of ``k`` hits, one reading of them."""
+
+    retriever: Retriever
+    reader: Reader
+    k: int = 10
+    recipe: str = "read"
+
+    def answer(self, question: Question, trail: Trail) -> Answer:
+        """Return the answer that the reader finds in the best hits."""
+        record = Recorder(watch=trail.add, stop=trail.stopped)
+        started = time.perf_counter()
+        hits = self.retriever.retrieve(question, self.k)
+        record.add(Step("retrieve", {"hits": len(hits)}, tuple(hits), seconds=time.perf_counter() - started))
+        answer = self.reader.read(question, hits, record)
+        return replace(answer, trail=tuple(record.steps), usage=record.usage(), recipe=self.recipe)
