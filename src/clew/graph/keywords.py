@@ -1,0 +1,126 @@
+"""Passages that share a keyword: the paper's TF-IDF graph (Section 3; design, 4.3)."""
+
+from __future__ import annotations
+
+import string
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.errors import UsageError
+from clew.graph.incidence import Incidence, distinct, starts_of
+from clew.graph.passages import containing, documents_by_title, passage_blocks
+from clew.graph.surface import surfaces
+from clew.protocols import Postings, Snapshot
+from clew.text import STOPWORDS, stem, term_hash
+
+if TYPE_CHECKING:
+    from clew.protocols import Floats, Hashes, Rows
+
+
+class Keywords:
+    r"""Neighbours are passages (and table rows) that contain a common keyword.
+
+    The keywords are pooled over all documents, as the paper pools them into :math:`\mathcal W`. A document
+    gives its title (as a phrase) and its ``n`` terms of the highest TF-IDF *over that document*: its own
+    passages are the collection,
+
+    .. math:: w(t, d) = \sum_{p \in d} tf(t, p) \cdot \left(\ln\frac{1 + n_d}{1 + df_d(t)} + 1\right)
+
+    with ``n_d`` its number of passages and ``df_d(t)`` how many of them contain ``t``. This is the smoothed
+    form that the usual TF-IDF vectorisers compute, summed over the document's passages: a word counts for
+    being frequent in the document and for not being in every passage. Only the document itself enters, so
+    that what a document contributes does not change when another is added. Without the smoothing a document
+    of one passage would have no keywords at all (every ``ln`` is 0); with it, it ranks by frequency. Equal
+    weights are ordered by term hash, which no history of the base can change. English function words and
+    single letters are never keywords.
+
+    A passage contains a title if the title, without a trailing parenthesis or with it, is among the names
+    in the passage (postings ``mention``): the words must be adjacent, whatever their case and punctuation.
+    Limit: titles of more than five words, or that do not start and end with a capital, a digit or a CJK
+    character, are not found as phrases; their words can still be keywords.
+
+    ``n`` is the knob of density. ``share`` drops keywords that more than this share of all passages contain;
+    1 is the paper's graph.
+    """
+
+    def __init__(self, snapshot: Snapshot, n: int = 20, share: float = 1.0) -> None:
+        if n < 0:
+            raise UsageError(f"number of keywords: {n}", "It must be 0 (titles alone) or more")
+        if not 0 < share <= 1:
+            raise UsageError(f"share of passages: {share}", "It must be above 0 and at most 1")
+        self._snapshot = snapshot
+        self.mutual = True
+        self.name = f"keywords(n={n})" if share == 1 else f"keywords(n={n}, share={share:g})"
+        made: tuple[Incidence, Incidence] = snapshot.remember(
+            f"graph/{self.name}", lambda: build(snapshot, n, share)
+        )
+        self._words, self._titles = made
+
+    def neighbours(self, row: int) -> Rows:
+        """Return the rows that share a keyword or a title with ``row``, ascending, without itself."""
+        parts = self._words.rows_with(self._words.slots_of(row))
+        parts += self._titles.rows_with(self._titles.slots_of(row))
+        return distinct(parts, self._words.size, row)
+
+    def why(self, source: int, target: int) -> str:
+        """Return the keywords that both contain, as the target writes them (``keywords: Ohio, river``)."""
+        words = self._words.keys[self._words.slots_shared(source, target)]
+        titles = self._titles.keys[self._titles.slots_shared(source, target)]
+        text = self._snapshot.nodes(np.array([target], dtype=np.int64))[0].text
+        found = surfaces(text, words.tolist(), titles.tolist())
+        return f"keywords: {', '.join(found)}" if found else ""
+
+    def keywords(self) -> Hashes:
+        """Return the hashes of the pooled keywords that are terms, ascending."""
+        return self._words.keys
+
+
+def build(snapshot: Snapshot, n: int, share: float = 1.0) -> tuple[Incidence, Incidence]:
+    """Return the incidence of passages with the pooled keywords, and with the title phrases."""
+    postings = snapshot.postings("text")
+    document = snapshot.column("document")
+    chosen = [_best_terms(postings, rows, document[rows], n) for rows in passage_blocks(snapshot, "text")]
+    pool = np.unique(np.concatenate([np.empty(0, dtype=np.uint64), *chosen]))
+    pool = pool[postings.frequency(pool) <= share * postings.count]
+    titles = np.unique(np.array(list(documents_by_title(snapshot)), dtype=np.uint64))
+    return containing(snapshot, "text", pool), containing(snapshot, "mention", titles)
+
+
+def _best_terms(postings: Postings, rows: Rows, documents: Rows, n: int) -> Hashes:
+    """Return the ``n`` terms of the highest TF-IDF of each document; ``documents`` says which a row is in."""
+    starts, terms, counts = postings.of(rows)
+    lengths = np.diff(starts)
+    ordinal = np.cumsum(np.r_[False, documents[1:] != documents[:-1]])
+    passages = np.bincount(ordinal)
+
+    vocabulary, which = np.unique(terms, return_inverse=True)
+    # One number per (document, term), in the order of document, then hash.
+    pair = np.repeat(ordinal, lengths) * len(vocabulary) + which
+    kept = ~np.isin(vocabulary, _STOP_HASHES)[which]
+    pair, counts = pair[kept], counts[kept]
+    distinct_pairs, which_pair, holding = np.unique(pair, return_inverse=True, return_counts=True)
+    frequency = np.bincount(which_pair, weights=counts, minlength=len(distinct_pairs))
+    document, term = np.divmod(distinct_pairs, max(len(vocabulary), 1))
+    weight = frequency * (np.log((1 + passages[document]) / (1 + holding)) + 1)
+    return vocabulary[term[_top(document, weight, n)]]
+
+
+def _top(group: NDArray[np.int64], weight: Floats, n: int) -> NDArray[np.int64]:
+    """Return the indices of the ``n`` greatest of each group; of equal ones the first. Groups ascend."""
+    # Rounded, so that the order of additions cannot decide.
+    order = np.lexsort((-np.round(weight, 9), group))
+    starts = starts_of(np.bincount(group))[:-1]
+    rank = np.arange(len(order)) - starts[group[order]]
+    return order[rank < n]
+
+
+def _function_words() -> frozenset[str]:
+    contracted = {word + ending for word in STOPWORDS for ending in ("n't", "'ll", "'ve", "'re", "'d", "'m")}
+    return STOPWORDS | {stem(word) for word in STOPWORDS} | contracted | {"can't", "won't", "shan't"}
+
+
+_STOP_HASHES = np.array(
+    sorted(map(term_hash, _function_words() | set(string.ascii_lowercase))), dtype=np.uint64
+)

@@ -1,0 +1,122 @@
+"""Passages that mention the same thing, and the document that is about it (design, 4.4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.errors import UsageError
+from clew.graph.incidence import Incidence, distinct, positions
+from clew.graph.passages import containing, documents_by_title, leading_passages
+from clew.graph.surface import surfaces
+from clew.protocols import Snapshot
+
+if TYPE_CHECKING:
+    from clew.protocols import Hashes, Rows
+
+#: A name in at most this many passages joins them, however small the base.
+FLOOR = 20
+
+
+class Mentions:
+    """Neighbours are passages that share a name, or of which one is about what the other names.
+
+    Table rows count as passages.
+
+    The names of a passage are the capitalised, digit-initial or CJK spans of its text
+    (:func:`clew.text.names`, postings ``mention``); a name *links* if it is a document's title, with or
+    without a trailing parenthesis, or if passages of two documents contain it. Two kinds of edges follow:
+
+    - between any two passages that contain the same linking name, unless that name is too common (below);
+    - between a passage that contains a document's title and the first ``leads`` passages of that document,
+      however common the title is. A document says first what it is about.
+
+    Names in many passages ("2021", the company itself in its own filing) join everything with everything.
+    One that more than ``share`` of all passages contain, and more than :data:`FLOOR` of them, makes no edges
+    of the first kind.
+
+    It is the counterpart of the paper's TAGME graph (Section 3) without its service: instead of Wikipedia's
+    titles it links to the base's own. Limit: a name without a capital, digit or CJK character is not found.
+    """
+
+    def __init__(self, snapshot: Snapshot, share: float = 0.01, leads: int = 1) -> None:
+        if not 0 <= share <= 1:
+            raise UsageError(f"share of passages: {share}", "It must be from 0 to 1")
+        if leads < 0:
+            raise UsageError(f"number of leading passages: {leads}", "It must be 0 or more")
+        self._snapshot = snapshot
+        self.mutual = True
+        self.name = f"mentions(share={share:g}, leads={leads})"
+        self._links: Links = snapshot.remember(f"graph/mentions/{leads}", lambda: build(snapshot, leads))
+        most = max(FLOOR, share * snapshot.postings("mention").count)
+        self._joins = self._links.mentions.counts() <= most
+
+    def neighbours(self, row: int) -> Rows:
+        """Return the rows joined to ``row`` by a name, ascending, without itself."""
+        mentions, leads = self._links.mentions, self._links.leads
+        named, about = mentions.slots_of(row), leads.slots_of(row)
+        parts = mentions.rows_with(named[self._joins[named]])
+        parts += leads.rows_with(named)
+        parts += mentions.rows_with(about)
+        return distinct(parts, mentions.size, row)
+
+    def why(self, source: int, target: int) -> str:
+        """Return the names that join two rows, as their texts write them (``mentions: Alf Clausen``)."""
+        mentions, leads = self._links.mentions, self._links.leads
+        shared = mentions.slots_shared(source, target)
+        slots = [shared[self._joins[shared]]]
+        slots += [
+            np.intersect1d(mentions.slots_of(one), leads.slots_of(other))
+            for one, other in ((source, target), (target, source))
+        ]
+        names = mentions.keys[np.unique(np.concatenate(slots))].tolist()
+        nodes = self._snapshot.nodes(np.array([target, source], dtype=np.int64))
+        # The target first: the source may only be about the name, and not contain it.
+        found = {name.casefold(): name for node in nodes for name in surfaces(node.text, (), names)}
+        return f"mentions: {', '.join(list(found.values())[:5])}" if found else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Which passages contain which linking names, and which passages lead the documents of that title.
+
+    Both incidences have the same keys: the hashes of the linking names.
+    """
+
+    mentions: Incidence
+    leads: Incidence
+
+
+def build(snapshot: Snapshot, leads: int) -> Links:
+    """Return the links of every name that is a live title or occurs in passages of two documents."""
+    titles = documents_by_title(snapshot)
+    title_keys = np.unique(np.array(list(titles), dtype=np.uint64))
+    names, holders = snapshot.postings("mention").vocabulary()
+    keys = np.union1d(names[holders > 1], title_keys)
+    mentions = containing(snapshot, "mention", keys)
+    linking = _recurring(mentions, snapshot.column("document"))
+    linking[positions(keys, title_keys)] = True
+    mentions = mentions.only(linking)
+    return Links(mentions, _leads(snapshot, mentions.keys, titles, leads))
+
+
+def _recurring(mentions: Incidence, document: Rows) -> NDArray[np.bool_]:
+    """Return which names occur in passages of at least two documents."""
+    found = np.zeros(len(mentions.keys), dtype=np.bool_)
+    held = np.flatnonzero(mentions.counts())
+    if len(held):
+        documents = document[mentions.key_rows]
+        starts = mentions.key_starts[held]
+        found[held] = np.minimum.reduceat(documents, starts) != np.maximum.reduceat(documents, starts)
+    return found
+
+
+def _leads(snapshot: Snapshot, keys: Hashes, titles: dict[int, list[str]], count: int) -> Incidence:
+    first = leading_passages(snapshot, count)
+    pairs = {(row, name) for name, documents in titles.items() for key in documents for row in first[key]}
+    rows = np.array([row for row, _ in pairs], dtype=np.int32)
+    slots = positions(keys, np.array([name for _, name in pairs], dtype=np.uint64)).astype(np.int32)
+    return Incidence.of(keys, rows, slots, snapshot.size)

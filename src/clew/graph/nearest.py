@@ -1,0 +1,60 @@
+"""The K nearest neighbours of a passage by its vector (the paper's KNN-ST and KNN-MDR graphs)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.errors import UsageError
+from clew.protocols import Snapshot
+from clew.types import RETRIEVED, Scope
+
+if TYPE_CHECKING:
+    from clew.protocols import Rows
+
+
+class Nearest:
+    """Neighbours are the ``k`` passages (and table rows) whose vectors are nearest to the passage's own.
+
+    A virtual relation (design, 4.5): nothing is stored but the vectors; a neighbourhood is a vector search,
+    remembered for the generation. Being among the nearest of another is not mutual, so neither are these
+    edges. A passage that has no vector yet has no neighbours and is nobody's neighbour.
+    """
+
+    def __init__(self, snapshot: Snapshot, encoder: str, k: int = 10) -> None:
+        if k < 1:
+            raise UsageError(f"number of neighbours: {k}", "It must be 1 or more")
+        self._snapshot = snapshot
+        self._k = k
+        self.mutual = False
+        self.name = f"knn(encoder={encoder}, k={k})"
+        self._view = snapshot.vectors(encoder)
+        self._known: dict[int, Rows] = snapshot.remember(f"graph/{self.name}", dict)
+
+    def neighbours(self, row: int) -> Rows:
+        """Return the ``k`` nearest rows, ascending, without itself."""
+        return self.neighbours_of([row])[0]
+
+    def neighbours_of(self, rows: Sequence[int]) -> list[Rows]:
+        """Return the neighbours of several rows with one search for all that are not known yet."""
+        new = list(dict.fromkeys(row for row in rows if row not in self._known))
+        if new:
+            self._known.update(zip(new, self._search(np.array(new, dtype=np.int64)), strict=True))
+        return [self._known[row] for row in rows]
+
+    def why(self, source: int, target: int) -> str:
+        """Return how similar two rows are (``knn: similarity 0.83``)."""
+        one, other = self._view.vectors(np.array([source, target], dtype=np.int64)).astype(np.float64)
+        return f"knn: similarity {one @ other:.2f}"
+
+    def _search(self, rows: Rows) -> list[Rows]:
+        vectors = self._view.vectors(rows)
+        allowed = self._snapshot.mask(Scope(), RETRIEVED)
+        found, _ = self._view.search(vectors, self._k + 1, allowed)
+        found[~vectors.any(axis=1)] = -1
+        return [
+            np.sort(near[(near >= 0) & (near != row)][: self._k])
+            for row, near in zip(rows, found, strict=True)
+        ]

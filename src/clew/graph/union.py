@@ -1,0 +1,34 @@
+"""Several graphs as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.errors import UsageError
+from clew.graph.statistics import Counted
+
+if TYPE_CHECKING:
+    from clew.protocols import Rows
+
+
+class Union:
+    """Neighbours are those of any of the given graphs."""
+
+    def __init__(self, graphs: Sequence[Counted]) -> None:
+        if not graphs:
+            raise UsageError("a union of no graphs", "Name at least one")
+        self._graphs = tuple(graphs)
+        self.mutual = all(graph.mutual for graph in self._graphs)
+        self.name = "+".join(graph.name for graph in self._graphs)
+
+    def neighbours(self, row: int) -> Rows:
+        """Return the rows that an edge of any graph joins to ``row``, ascending, without itself."""
+        return np.unique(np.concatenate([graph.neighbours(row) for graph in self._graphs]))
+
+    def why(self, source: int, target: int) -> str:
+        """Return what joins the two in each graph that does (``mentions: Ohio; keywords: river``)."""
+        reasons = [graph.why(source, target) for graph in self._graphs if target in graph.neighbours(source)]
+        return "; ".join(reason for reason in reasons if reason)
