@@ -1,0 +1,52 @@
+"""Search by meaning: the inner product of unit vectors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.retrieve.ranking import as_hits, best_rows
+from clew.types import RETRIEVED
+
+if TYPE_CHECKING:
+    from clew.protocols import Encoder, Floats, Mask, Rows, Snapshot, Vectors
+    from clew.types import Hit, Question
+
+#: Found beyond ``k``, because the search itself ranks by float32 sums and breaks ties by row.
+_SPARE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """The nodes whose vectors have the greatest inner product with the question's.
+
+    A node whose vector has not been made yet is not found.
+    """
+
+    snapshot: Snapshot
+    encoder: Encoder
+
+    def retrieve(self, question: Question, k: int) -> list[Hit]:
+        """Return the ``k`` nearest nodes, nearest first."""
+        allowed = self.snapshot.mask(question.scope, RETRIEVED)
+        rows, scores = self.nearest(question.text, k, allowed)
+        return as_hits(self.snapshot, rows, scores)
+
+    def nearest(self, query: str, k: int, allowed: Mask) -> tuple[Rows, Floats]:
+        """Return at most ``k`` allowed rows and their cosines, nearest first, ties by node id."""
+        view = self.snapshot.vectors(self.encoder.name)
+        vector = self.encoder.encode([query], query=True)
+        found, _ = view.search(vector, k + _SPARE, allowed)
+        rows = found[0][found[0] >= 0]
+        return best_rows(self.snapshot, rows, cosines(view.vectors(rows), vector[0]), k)
+
+
+def cosines(vectors: Vectors, query: Vectors) -> Floats:
+    """Return the inner product of each vector with ``query``, (n,), in float64, one row at a time.
+
+    BLAS rounds a row differently in another number of rows; this does not.
+    """
+    found: Floats = np.einsum("ij,j->i", vectors.astype(np.float64), query.astype(np.float64))
+    return found

@@ -1,0 +1,38 @@
+"""Several retrievers as one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clew.retrieve.ranking import merge_hits
+
+if TYPE_CHECKING:
+    from clew.protocols import Retriever
+    from clew.types import Hit, Question
+
+
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    r"""Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009).
+
+    .. math:: \sum_{r \in R} \frac{1}{c + rank_r(d)}
+
+    with ranks from 1 and ``c`` = 60 as in the paper; a list that does not hold a node adds nothing. It needs
+    ranks only, so any retrievers go together. ``depth`` is how many hits are asked of each. A hit keeps the
+    path of the first retriever that found it.
+    """
+
+    retrievers: tuple[Retriever, ...]
+    c: float = 60.0
+    depth: int = 100
+
+    def retrieve(self, question: Question, k: int) -> list[Hit]:
+        """Return the ``k`` best hits of all retrievers together."""
+        lists = [retriever.retrieve(question, max(k, self.depth)) for retriever in self.retrievers]
+        scores: dict[str, float] = defaultdict(float)
+        for hits in lists:
+            for rank, hit in enumerate(hits, start=1):
+                scores[hit.node.id] += 1 / (self.c + rank)
+        return merge_hits(lists, scores, k)

@@ -1,0 +1,267 @@
+"""BM25 and TF-IDF over the postings of a snapshot: exact, in float64, with live statistics.
+
+Both are sums over the terms of a query, ``sum_t weight(t) * gain(tf(t, d), d)``, divided for TF-IDF by the
+length of the vectors. Two ways to compute them: one term after the other into an array over all nodes (a
+search), or only for given nodes (a step of a graph walk).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.retrieve.ranking import as_hits, best_rows, positive_rows
+from clew.text import query_terms, term_hash
+from clew.types import RETRIEVED
+
+if TYPE_CHECKING:
+    from clew.protocols import Floats, Hashes, Mask, Postings, Rows, Snapshot
+    from clew.types import Hit, Question
+
+    Counts = np.ndarray[tuple[int], np.dtype[np.int64]]
+    #: Turns term counts of rows into gains: ``gain(rows, counts)``.
+    Gain = Callable[[Rows, Counts], Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The terms of a query: their hashes, ascending, and how often each occurs in it."""
+
+    hashes: Hashes
+    counts: Floats
+
+    @classmethod
+    def of(cls, query: str) -> Terms:
+        """Return the terms of ``query`` without function words (:func:`clew.text.query_terms`)."""
+        counted = sorted(Counter(map(term_hash, query_terms(query))).items())
+        return cls(
+            np.array([term for term, _ in counted], dtype=np.uint64),
+            np.array([count for _, count in counted], dtype=np.float64),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BM25:
+    r"""Okapi BM25 (Robertson and Zaragoza, 2009, section 3.4), with the idf that Lucene uses.
+
+    .. math:: \sum_{t \in q} qtf(t) \cdot \ln\left(1 + \frac{N - df(t) + 0.5}{df(t) + 0.5}\right) \cdot
+              \frac{tf(t, d) \, (k_1 + 1)}{tf(t, d) + k_1 (1 - b + b \, |d| / \overline{|d|})}
+
+    ``k1`` bounds what repetition of a term adds, ``b`` how much a long node is discounted. The idf is never
+    negative, also for a term that most nodes contain.
+    """
+
+    snapshot: Snapshot
+    k1: float = 1.2
+    b: float = 0.75
+    field: str = "text"
+
+    def retrieve(self, question: Question, k: int) -> list[Hit]:
+        """Return the ``k`` best nodes that share a term with the question, best first."""
+        allowed = self.snapshot.mask(question.scope, RETRIEVED)
+        rows, scores = self._best(question.text, k, allowed)
+        return as_hits(self.snapshot, rows, scores)
+
+    def nearest(self, query: str, k: int, allowed: Mask) -> Rows:
+        """Return at most ``k`` allowed rows that share a term with ``query``, best first."""
+        return self._best(query, k, allowed)[0]
+
+    def all_scores(self, query: str) -> Floats:
+        """Return the score of every row of the snapshot, 0 where no term is shared; not rounded."""
+        postings, terms = self._postings, Terms.of(query)
+        return accumulate(
+            postings, terms.hashes, self._weights(terms), self._gain(postings), self.snapshot.size
+        )
+
+    def scores(self, query: str, rows: Rows) -> Floats:
+        """Return the score of each of ``rows``; not rounded. Their order and repetitions are kept."""
+        postings, terms = self._postings, Terms.of(query)
+        return gather(postings, terms.hashes, self._weights(terms), self._gain(postings), rows)
+
+    def _best(self, query: str, k: int, allowed: Mask) -> tuple[Rows, Floats]:
+        scores = self.all_scores(query)
+        rows = positive_rows(scores, allowed)
+        return best_rows(self.snapshot, rows, scores[rows], k)
+
+    @property
+    def _postings(self) -> Postings:
+        return self.snapshot.postings(self.field)
+
+    def _weights(self, terms: Terms) -> Floats:
+        return terms.counts * lucene_idf(self._postings, terms.hashes) * (self.k1 + 1)
+
+    def _gain(self, postings: Postings) -> Gain:
+        lengths = row_lengths(self.snapshot, self.field)
+        flat, slope = self.k1 * (1 - self.b), self.k1 * self.b / (postings.average_length or 1.0)
+        return lambda rows, counts: counts / (counts + flat + slope * lengths[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class TfIdf:
+    r"""Cosine of TF-IDF vectors with logarithmic counts (Manning, Raghavan and Schütze, 2008, section 6.4).
+
+    .. math:: w(t, d) = (1 + \ln tf(t, d)) \cdot \left(\ln\frac{1 + N}{1 + df(t)} + 1\right), \qquad
+              \cos(q, d) = \frac{\sum_t w(t, q) \, w(t, d)}{\|w(\cdot, q)\| \, \|w(\cdot, d)\|}
+
+    The smoothed idf is the one that the usual vectorisers compute; without the smoothing every weight in a
+    base of one passage would be 0. A query term that no node contains counts in the query's length, so that
+    a perfect match is 1 and nothing else is. The lengths of all nodes are computed once per generation.
+    """
+
+    snapshot: Snapshot
+    field: str = "text"
+
+    def retrieve(self, question: Question, k: int) -> list[Hit]:
+        """Return the ``k`` best nodes that share a term with the question, best first."""
+        allowed = self.snapshot.mask(question.scope, RETRIEVED)
+        rows, scores = self._best(question.text, k, allowed)
+        return as_hits(self.snapshot, rows, scores)
+
+    def nearest(self, query: str, k: int, allowed: Mask) -> Rows:
+        """Return at most ``k`` allowed rows that share a term with ``query``, best first."""
+        return self._best(query, k, allowed)[0]
+
+    def all_scores(self, query: str) -> Floats:
+        """Return the cosine with every row of the snapshot, 0 where no term is shared; not rounded."""
+        postings, terms = self.snapshot.postings(self.field), Terms.of(query)
+        weights = self._weights(postings, terms)
+        found = accumulate(postings, terms.hashes, weights, log_counts, self.snapshot.size)
+        found /= self._norms()
+        return found
+
+    def scores(self, query: str, rows: Rows) -> Floats:
+        """Return the cosine with each of ``rows``; not rounded. Their order and repetitions are kept."""
+        postings, terms = self.snapshot.postings(self.field), Terms.of(query)
+        found = gather(postings, terms.hashes, self._weights(postings, terms), log_counts, rows)
+        return found / self._norms()[rows]
+
+    def _best(self, query: str, k: int, allowed: Mask) -> tuple[Rows, Floats]:
+        scores = self.all_scores(query)
+        rows = positive_rows(scores, allowed)
+        return best_rows(self.snapshot, rows, scores[rows], k)
+
+    def _weights(self, postings: Postings, terms: Terms) -> Floats:
+        """Return what a row's ``1 + ln tf`` is multiplied with: both idfs and the query's share."""
+        idf = smooth_idf(postings, terms.hashes)
+        weights = (1 + np.log(terms.counts)) * idf
+        return weights / (np.sqrt(weights @ weights) or 1.0) * idf
+
+    def _norms(self) -> Floats:
+        def make() -> Floats:
+            return tfidf_norms(self.snapshot, self.field)
+
+        norms: Floats = self.snapshot.remember(f"lexical/norms/{self.field}", make)
+        return norms
+
+
+def lucene_idf(postings: Postings, terms: Hashes) -> Floats:
+    """Return ``ln(1 + (N - df + 0.5) / (df + 0.5))`` of each term."""
+    frequency = postings.frequency(terms)
+    idf: Floats = np.log1p((postings.count - frequency + 0.5) / (frequency + 0.5))
+    return idf
+
+
+def smooth_idf(postings: Postings, terms: Hashes) -> Floats:
+    """Return ``ln((1 + N) / (1 + df)) + 1`` of each term."""
+    idf: Floats = np.log((1 + postings.count) / (1 + postings.frequency(terms))) + 1
+    return idf
+
+
+def log_counts(rows: Rows, counts: Counts) -> Floats:
+    """Return ``1 + ln tf``, whatever the row."""
+    gains: Floats = 1 + np.log(counts)
+    return gains
+
+
+def row_lengths(snapshot: Snapshot, field: str) -> Floats:
+    """Return the number of terms of every row, 0 where it has none; computed once per generation."""
+
+    def make() -> Floats:
+        rows = np.arange(snapshot.size, dtype=np.int64)
+        return snapshot.postings(field).lengths(rows).astype(np.float64)
+
+    lengths: Floats = snapshot.remember(f"lexical/lengths/{field}", make)
+    return lengths
+
+
+#: How many rows are looked at together; bounds memory, not results.
+_BLOCK = 1 << 14
+
+
+def tfidf_norms(snapshot: Snapshot, field: str) -> Floats:
+    """Return the length of the TF-IDF vector of every row; 1 for a row without terms."""
+    postings = snapshot.postings(field)
+    vocabulary, frequency = postings.vocabulary()
+    idf = np.log((1 + postings.count) / (1 + frequency)) + 1
+    norms = np.ones(snapshot.size)
+    rows = np.flatnonzero(row_lengths(snapshot, field))
+    for start in range(0, len(rows), _BLOCK):
+        block = rows[start : start + _BLOCK]
+        starts, terms, counts = postings.of(block)
+        squares = ((1 + np.log(counts)) * idf[np.searchsorted(vocabulary, terms)]) ** 2
+        norms[block] = np.sqrt(np.add.reduceat(squares, starts[:-1]))
+    return norms
+
+
+def accumulate(postings: Postings, terms: Hashes, weights: Floats, gain: Gain, size: int) -> Floats:
+    """Return ``sum_t weight(t) * gain`` for every row, one term at a time."""
+    found = np.zeros(size)
+    for term, weight in zip(terms.tolist(), weights.tolist(), strict=True):
+        rows, counts = postings.holders(term)
+        found[rows] += weight * gain(rows, counts)
+    return found
+
+
+def gather(postings: Postings, terms: Hashes, weights: Floats, gain: Gain, rows: Rows) -> Floats:
+    """Return ``sum_t weight(t) * gain`` for ``rows`` alone, by whichever direction reads less.
+
+    A few words against many rows are looked up in each word's list of holders; a long text (a question with
+    the passages found so far) against few rows is looked up in the rows' own terms.
+    """
+    distinct, back = np.unique(rows, return_inverse=True)
+    if not len(distinct) or not len(terms):
+        return np.zeros(len(rows))
+    # A binary search among the holders for every row and word, against one among the words for every
+    # posting of the rows; a call costs as much as some two thousand comparisons.
+    frequency = postings.frequency(terms)
+    smaller, larger = np.minimum(frequency, len(distinct)), np.maximum(frequency, len(distinct))
+    by_holders = float(np.sum(smaller * np.log2(larger + 1) + 2_000))
+    by_rows = float(postings.lengths(distinct).sum()) * (np.log2(len(terms) + 1) + 4)
+    by = _by_rows if by_rows < by_holders else _by_holders
+    return by(postings, terms, weights, gain, distinct)[back]
+
+
+def _by_holders(postings: Postings, terms: Hashes, weights: Floats, gain: Gain, rows: Rows) -> Floats:
+    found = np.zeros(len(rows))
+    for term, weight in zip(terms.tolist(), weights.tolist(), strict=True):
+        holders, counts = postings.holders(term)
+        at, among = shared(rows, holders)
+        found[at] += weight * gain(holders[among], counts[among])
+    return found
+
+
+def _by_rows(postings: Postings, terms: Hashes, weights: Floats, gain: Gain, rows: Rows) -> Floats:
+    starts, held, counts = postings.of(rows)
+    place = np.searchsorted(terms, held)
+    place[place == len(terms)] = 0
+    kept = np.flatnonzero(terms[place] == held)
+    at = np.repeat(np.arange(len(rows)), np.diff(starts))[kept]
+    gains = weights[place[kept]] * gain(rows[at], counts[kept])
+    return np.bincount(at, weights=gains, minlength=len(rows))
+
+
+def shared(left: Rows, right: Rows) -> tuple[Rows, Rows]:
+    """Return where two ascending arrays without repetitions agree: indices into each."""
+    if len(left) > len(right):
+        there, here = shared(right, left)
+        return here, there
+    if not len(right):
+        return left[:0], right[:0]
+    place = np.searchsorted(right, left)
+    place[place == len(right)] = 0
+    here = np.flatnonzero(right[place] == left)
+    return here, place[here]

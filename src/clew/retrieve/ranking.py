@@ -1,0 +1,56 @@
+"""From scores to hits: rounded, best first, ties by node id, whatever the history of the base."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.types import Hit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.protocols import Floats, Mask, Rows, Snapshot
+
+#: Scores are rounded to this many decimals before they are compared, so that the order in which floating
+#: point numbers were added cannot decide between nodes.
+DECIMALS = 9
+
+
+def best_rows(snapshot: Snapshot, rows: Rows, scores: Floats, k: int) -> tuple[Rows, Floats]:
+    """Return the ``k`` best of ``rows`` and their rounded scores, best first, ties by node id."""
+    if k < 1 or not len(rows):
+        return rows[:0], scores[:0]
+    if len(rows) > k:
+        # Everything that rounding could make equal to the k-th stays in: ids, not rows, decide among them.
+        kept = scores >= np.partition(scores, -k)[-k] - 10.0**-DECIMALS
+        rows, scores = rows[kept], scores[kept]
+    scores = scores.round(DECIMALS) + 0.0  # no negative zero
+    if len(rows) > k:
+        kept = scores >= np.partition(scores, -k)[-k]
+        rows, scores = rows[kept], scores[kept]
+    ids = snapshot.ids(rows)
+    order = sorted(range(len(rows)), key=lambda n: (-scores[n], ids[n]))[:k]
+    return rows[order], scores[order]
+
+
+def positive_rows(scores: Floats, allowed: Mask) -> Rows:
+    """Return the allowed rows with a score above 0, ascending; ``scores`` has one number per row."""
+    return np.flatnonzero((scores > 0) & allowed)
+
+
+def as_hits(snapshot: Snapshot, rows: Rows, scores: Floats) -> list[Hit]:
+    """Return rows as hits that were reached directly."""
+    nodes = snapshot.nodes(rows)
+    return [Hit(node, score, (node.id,)) for node, score in zip(nodes, scores.tolist(), strict=True)]
+
+
+def merge_hits(lists: Sequence[Sequence[Hit]], scores: dict[str, float], k: int) -> list[Hit]:
+    """Return the ``k`` best hits of several lists by ``scores`` (by node id), each node once."""
+    first: dict[str, Hit] = {}
+    for hits in lists:
+        for hit in hits:
+            first.setdefault(hit.node.id, hit)
+    ranked = sorted((-round(scores[id], DECIMALS), id) for id in first)[:k]
+    return [Hit(first[id].node, -negative, first[id].path, first[id].via) for negative, id in ranked]
