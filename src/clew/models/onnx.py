@@ -1,0 +1,159 @@
+"""An encoder that needs no torch and no download: onnxruntime over an exported folder.
+
+``scripts/export_encoder.py`` makes such a folder from any sentence-transformers model. It holds ``model.onnx``
+(pooling and normalisation inside the graph), ``tokenizer.json`` and ``clew-encoder.json``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.errors import ModelError, NotFound
+
+if TYPE_CHECKING:
+    from clew.protocols import Vectors
+
+MODEL, TOKENIZER, SETTINGS = "model.onnx", "tokenizer.json", "clew-encoder.json"
+FORMAT = 1
+
+
+class OnnxEncoder:
+    """Encodes with the model in ``folder``, one text per run and one thread per run.
+
+    One text at a time is faster here than padded batches, and it makes a vector depend on its text alone: a
+    batch would pad, and would share the scales of dynamic int8 quantisation among its texts. ``threads`` texts
+    are encoded at once (default: one per core).
+
+    ``name`` is ``onnx:<name>@<hash of the files>``: vectors stored under it were made by exactly these
+    weights, wherever the folder lies. Raises NotFound where the folder lacks a file, ModelError where one is
+    damaged.
+    """
+
+    def __init__(self, folder: str | Path, threads: int | None = None) -> None:
+        self.folder = Path(folder).expanduser().absolute()
+        self.threads = threads or os.cpu_count() or 1
+        missing = [name for name in (MODEL, TOKENIZER, SETTINGS) if not (self.folder / name).is_file()]
+        if missing:
+            raise NotFound(
+                f"no encoder in {self.folder}: {', '.join(missing)} missing",
+                "Make one with scripts/export_encoder.py",
+            )
+        self._settings = _read_settings(self.folder / SETTINGS)
+        self.dimension: int = self._settings["dimension"]
+        # Guards the lazy load, which several threads of a server may ask for at once.
+        self._lock = threading.Lock()
+
+    @cached_property
+    def name(self) -> str:
+        """``onnx:minilm@3f2a9c1d``: the settings' name and eight digits of the content's hash."""
+        digest = hashlib.sha256()
+        for file in (MODEL, TOKENIZER, SETTINGS):
+            with (self.folder / file).open("rb") as opened:
+                digest.update(hashlib.file_digest(opened, "sha256").digest())
+        return f"onnx:{self._settings['name']}@{digest.hexdigest()[:8]}"
+
+    def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:
+        """Return unit vectors, (n, dimension), float32. A text beyond ``max_tokens`` is cut there."""
+        prefix = self._settings["query_prefix" if query else "passage_prefix"]
+        made = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        with self._lock:
+            self._loaded  # noqa: B018 - loads once, before the threads start
+
+        def encode_one(index: int) -> None:
+            made[index] = self._run(prefix + texts[index])
+
+        if len(texts) == 1 or self.threads == 1:
+            for index in range(len(texts)):
+                encode_one(index)
+            return made
+        with ThreadPoolExecutor(self.threads) as pool:
+            for _ in pool.map(encode_one, range(len(texts))):
+                pass
+        return made
+
+    def _run(self, text: str) -> Vectors:
+        tokenizer, session, inputs = self._loaded
+        encoding = tokenizer.encode(text)
+        columns = {
+            "input_ids": encoding.ids,
+            "attention_mask": encoding.attention_mask,
+            "token_type_ids": encoding.type_ids,
+        }
+        feed = {name: np.array([columns[name]], dtype=np.int64) for name in inputs}
+        vector: Vectors = session.run(None, feed)[0][0]
+        return vector
+
+    @cached_property
+    def _loaded(self) -> tuple[Any, Any, list[str]]:
+        import onnxruntime
+        from onnxruntime.capi.onnxruntime_pybind11_state import (  # type: ignore[import-untyped,unused-ignore]
+            Fail,
+            InvalidArgument,
+            InvalidProtobuf,
+            NoSuchFile,
+        )
+        from tokenizers import Tokenizer
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        try:
+            session = onnxruntime.InferenceSession(
+                str(self.folder / MODEL), options, providers=["CPUExecutionProvider"]
+            )
+        except (Fail, InvalidArgument, InvalidProtobuf, NoSuchFile) as error:
+            raise ModelError(f"damaged encoder {self.folder / MODEL}: {error}", "Export it again") from error
+        tokenizer = _read_tokenizer(Tokenizer, self.folder / TOKENIZER)
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(self._settings["max_tokens"])
+        inputs = [given.name for given in session.get_inputs()]
+        width = session.get_outputs()[0].shape[-1]
+        if isinstance(width, int) and width != self.dimension:
+            raise ModelError(
+                f"encoder {self.folder} makes vectors of {width}, its settings say {self.dimension}",
+                "Export it again",
+            )
+        return tokenizer, session, inputs
+
+
+def _read_tokenizer(tokenizer: Any, file: Path) -> Any:
+    # The tokenizers library raises bare Exception on damaged JSON, so the JSON is checked before it.
+    try:
+        content = file.read_text(encoding="utf-8")
+        if "model" not in json.loads(content):
+            raise ValueError("no model in it")
+    except ValueError as error:
+        raise ModelError(f"damaged tokenizer {file}: {error}", "Export the encoder again") from error
+    return tokenizer.from_str(content)
+
+
+_TYPES: dict[str, type] = {
+    "name": str,
+    "dimension": int,
+    "max_tokens": int,
+    "query_prefix": str,
+    "passage_prefix": str,
+}
+
+
+def _read_settings(file: Path) -> dict[str, Any]:
+    try:
+        settings = json.loads(file.read_text(encoding="utf-8"))
+        if settings["format"] != FORMAT:
+            raise ValueError(f"format {settings['format']}, this version of clew reads {FORMAT}")
+        wrong = [key for key, kind in _TYPES.items() if not isinstance(settings[key], kind)]
+        if wrong or settings["dimension"] < 1 or settings["max_tokens"] < 1:
+            raise ValueError(f"bad values: {', '.join(wrong) or 'dimension, max_tokens'}")
+    except (ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"damaged encoder settings {file}: {error}", "Export the encoder again") from error
+    return dict(settings)
