@@ -88,8 +88,8 @@ def distinct(parts: list[NDArray[np.int32]], size: int, without: int) -> Rows:
         return np.empty(0, dtype=np.int64)
     joined = np.concatenate(parts)
     if total < _SORT_BELOW:
-        found = np.unique(joined).astype(np.int64)
-        return found[found != without]
+        few: Rows = np.unique(joined[joined != without]).astype(np.int64)
+        return few
     seen = np.zeros(size, dtype=np.bool_)
     seen[joined] = True
     seen[without] = False

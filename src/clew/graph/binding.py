@@ -1,0 +1,243 @@
+"""From the words of a question to nodes of the base: which document, which page, table or section."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.graph.naming import Names, only_generic, spoken_terms
+from clew.graph.outline import Outline, heading_terms
+from clew.graph.phrases import Phrase
+from clew.text import query_terms, term_hash, terms
+from clew.types import DOCUMENT, PAGE, ROW, SECTION, TABLE, Document, Node, Scope
+
+if TYPE_CHECKING:
+    from clew.protocols import Rows, Snapshot
+
+#: Where no document is named, at most this many have their structure fetched ...
+MOST = 5
+#: ... of at most this many that are looked at.
+LOOKED_AT = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A structure that a question names: its document's key, its kind, its node's id, and the words."""
+
+    document: str
+    kind: str
+    node: str
+    said: str
+
+
+class Binder:
+    """Finds what phrases of one question name, in a snapshot and a scope."""
+
+    def __init__(self, snapshot: Snapshot, question: str, scope: Scope) -> None:
+        self._snapshot = snapshot
+        self._question = question
+        inside = scope.documents
+        self._scope = Scope(inside)
+        self._documents = [one for one in snapshot.documents() if inside is None or one.key in inside]
+        self._names = Names(self._documents)
+
+    def bind(self, phrase: Phrase, others: Sequence[Phrase]) -> list[Reference]:
+        """Return what ``phrase`` names, the best-matching document first; ``others`` delimit its words."""
+        if phrase.kind == DOCUMENT:
+            ids = [f"{document.key}:0" for document in self._whole_documents(phrase)]
+            return [self._reference(phrase, node) for node in self._snapshot.nodes(self._snapshot.rows(ids))]
+        named = self._documents_of(phrase, others)
+        found: list[Reference] = []
+        with_it = 0
+        for document in named or self._candidates(phrase):
+            nodes = self._nodes(phrase, Outline(self._snapshot, document), bool(named))
+            found += [self._reference(phrase, node) for node in nodes]
+            with_it += bool(nodes)
+            if not named and with_it == MOST:
+                break
+        return found
+
+    def _reference(self, phrase: Phrase, node: Node) -> Reference:
+        said = phrase.said or " ".join(self._question[phrase.start : phrase.end].split())
+        return Reference(node.document, node.kind, node.id, said)
+
+    def _documents_of(self, phrase: Phrase, others: Sequence[Phrase]) -> list[Document]:
+        """Return the documents that the words around a phrase name, the nearest words first."""
+        before = max((other.end for other in others if other.end <= phrase.start), default=0)
+        after = min((other.start for other in others if other.start >= phrase.end), default=None)
+        if phrase.document:
+            return self._names.chosen(phrase.document)
+        if phrase.name and not phrase.at_end:
+            following = _OF_NAMED.match(phrase.name)
+        else:
+            following = _OF.match(self._question[phrase.end : after])
+        if following and (chosen := self._names.chosen(following["what"])):
+            return chosen
+        for text in (self._question[before : phrase.start], self._question):
+            if chosen := self._names.chosen(text, share=0.5):
+                return chosen
+        return []
+
+    def _whole_documents(self, phrase: Phrase) -> list[Document]:
+        """Return the documents of "summarise the lease and the handbook", if it mentions nothing else."""
+        pieces = [piece for piece in _SEVERAL.split(phrase.name) if spoken_terms(piece)]
+        chosen = [self._names.all_said(piece) for piece in pieces]
+        if chosen and all(chosen):
+            return list(dict.fromkeys(document for found in chosen for document in found[:MOST]))
+        return self._by_text()[:MOST] if only_generic(phrase.name) and not any(chosen) else []
+
+    def _candidates(self, phrase: Phrase) -> list[Document]:
+        """Return the documents that may have the structure, where none is named: best match of text first."""
+        if phrase.kind == PAGE:
+            return [document for document in self._by_text() if document.pages][:LOOKED_AT]
+        if phrase.name:
+            rows = self._rows_with(anchors(phrase), phrase.kind)
+        elif phrase.kind == SECTION:
+            rows = self._rows_with([phrase.label], phrase.kind)
+        else:
+            rows = np.flatnonzero(self._snapshot.mask(self._scope, [TABLE]))
+        holding = set(self._snapshot.column("document")[rows].tolist())
+        first = {one.key: self._snapshot.document_rows(one.key)[0] for one in self._documents}
+        return [one for one in self._by_text() if first[one.key] in holding][:LOOKED_AT]
+
+    def _rows_with(self, words: Sequence[str], kind: str) -> Rows:
+        """Return rows of sections, or of tables and their rows, whose name or header has one of ``words``."""
+        kinds, fields = (
+            ([SECTION], ["title"]) if kind == SECTION else ([TABLE, ROW, SECTION], ["title", "text"])
+        )
+        hashes = {term_hash(term) for word in words for term in (word, *terms(word))}
+        rows = [self._snapshot.postings(field).holders(number)[0] for field in fields for number in hashes]
+        every = np.unique(np.concatenate(rows)) if rows else np.empty(0, dtype=np.int64)
+        return every[self._snapshot.mask(self._scope, kinds)[every]]
+
+    def _by_text(self) -> list[Document]:
+        """Return the documents in scope, those first that hold the question's rarer words."""
+        if len(self._documents) < 2:
+            return self._documents
+        postings, column = self._snapshot.postings("text"), self._snapshot.column("document")
+        weights: defaultdict[int, float] = defaultdict(float)
+        for term in set(query_terms(self._question)):
+            holding = np.unique(column[postings.holders(term_hash(term))[0]]).tolist()
+            for row in holding:
+                weights[row] += math.log(1 + len(self._documents) / len(holding))
+        first = {one.key: self._snapshot.document_rows(one.key)[0] for one in self._documents}
+        return sorted(self._documents, key=lambda one: (-round(weights[first[one.key]], 9), one.key))
+
+    def _nodes(self, phrase: Phrase, outline: Outline, named: bool) -> list[Node]:
+        """Return the nodes of one document that a phrase names; ``named`` if the question names that one."""
+        if phrase.kind == PAGE:
+            return outline.page(phrase.number, phrase.label)
+        if phrase.word == "sheet":
+            return _sheets(phrase, outline)
+        if phrase.kind == TABLE:
+            return _tables(phrase, outline)
+        if phrase.name:
+            return best_named(phrase, outline.sections)
+        labelled = outline.section_labelled(phrase.word, phrase.label)
+        counted = named and phrase.number is not None and phrase.word in {"section", "chapter"}
+        return labelled or (outline.section_counted(phrase.number or 0) if counted else [])
+
+
+def _tables(phrase: Phrase, outline: Outline) -> list[Node]:
+    tables = outline.tables_on(phrase.page)
+    if phrase.name:
+        return best_named(phrase, tables)
+    if phrase.label and (labelled := outline.table_labelled(phrase.label, tables)):
+        return labelled
+    if phrase.number is not None:
+        at = phrase.number if phrase.number < 0 else phrase.number - 1
+        return tables[at:][:1] if -len(tables) <= at < len(tables) else []
+    return [] if phrase.label else tables
+
+
+def _sheets(phrase: Phrase, outline: Outline) -> list[Node]:
+    if "sheet" not in outline.document.media_type and "excel" not in outline.document.media_type:
+        return []
+    sheets = [node for node in outline.sections if node.level == 1]
+    if phrase.number is not None:
+        return sheets[phrase.number - 1 :][:1] if phrase.number > 0 else sheets[phrase.number :][:1]
+    return best_named(phrase, sheets)
+
+
+def best_named(phrase: Phrase, nodes: Sequence[Node]) -> list[Node]:
+    """Return the nodes whose names fit the words of a phrase best; none where none fits well enough."""
+    scored = [(how_named(phrase, node), node) for node in nodes]
+    best = max((score for score, _ in scored), default=0.0)
+    return [node for score, node in scored if score > 0 and math.isclose(score, best)]
+
+
+def how_named(phrase: Phrase, node: Node) -> float:
+    """Return how well the words of a phrase name a section or table, 0 for not at all.
+
+    Of "the hours and charges section" every word back to some article or preposition must be a word of the
+    heading; of "the section on hours and charges" the first words. Together they must make up more than half
+    of the heading, or of its part after a colon; a third will do for "section on". A table may also be named
+    by its column headers and the heading above it, by two words, or by the first word of its caption.
+    """
+    return max(_fit(phrase, name, node) for name in (node.name, *re.split(r"[:—]|\s[-–]\s", node.name)[1:]))
+
+
+def _fit(phrase: Phrase, name: str, node: Node) -> float:
+    heading = heading_terms(name)
+    around = {*heading, *_header_terms(node)} if node.kind == TABLE else {*heading}
+    best = 0.0
+    for words in readings(phrase):
+        said = spoken_terms(words)
+        run = said if phrase.at_end else list(itertools.takewhile(around.__contains__, said))
+        if not run or not around.issuperset(run):
+            continue
+        share = len({*heading}.intersection(run)) / max(len({*heading}), 1)
+        if phrase.word == "heading":
+            enough = share == 1
+        elif node.kind == TABLE:
+            enough = share >= 0.5 or len({*run}) >= 2 or run[:1] == heading[:1]
+        else:
+            enough = share > 0.5 or (share >= 1 / 3 and not phrase.at_end and not phrase.whole)
+        best = max(best, len({*run}) + share if enough else 0.0)
+    return best
+
+
+def readings(phrase: Phrase) -> list[str]:
+    """Return what of a phrase's words may be a name: for a name at their end, all that follows a boundary."""
+    if not phrase.at_end:
+        return [phrase.name]
+    if quoted := re.search(r"[\"“]([^\"”]+)[\"”]\s*$", phrase.name):
+        return [quoted[1]]
+    starts = [0, *(match.end() for match in _BEFORE_NAME.finditer(phrase.name))]
+    return [phrase.name[start:] for start in starts]
+
+
+def anchors(phrase: Phrase) -> list[str]:
+    """Return the word of a named phrase that must be a word of the name: the one beside the noun."""
+    said = spoken_terms(phrase.name)
+    return said[-1:] if phrase.at_end else said[:1]
+
+
+def _header_terms(node: Node) -> frozenset[str]:
+    rows = (line for line in node.text.splitlines() if line.startswith("|"))
+    return frozenset(spoken_terms(f"{next(rows, '')} {' '.join(node.headings[-1:])}"))
+
+
+_STOPS = (
+    r"\b(?:say|says|show|shows|list|lists|tell|tells|describe|describes|mention|mentions|state|states|cover|"
+    r"contain|contains|give|gives|discuss|about|regarding|concerning|do|does|did|what|how|which|who|when|where|"
+    r"why|is|are|was|were|compare|summari[sz]e)\b|[?;:!]|$"
+)
+_OF = re.compile(
+    rf"^\s*(?:['’]s?\s+)?(?:(?:of|in|from|within|inside)\s+|,\s*(?:of|in|from)?\s*)(?P<what>.*?)(?:{_STOPS})",
+    re.IGNORECASE,
+)
+_OF_NAMED = re.compile(rf"^.*\b(?:of|in|from|within)\s+(?P<what>.+?)(?:{_STOPS})", re.IGNORECASE)
+_SEVERAL = re.compile(r"\b(?:and|with|to|against|versus|vs\.?)\b|[,&]", re.IGNORECASE)
+_BEFORE_NAME = re.compile(
+    r"(?:^|\s)(?:the|an?|this|that|its|their|our|my|your|which|what|whose|each|every|any|in|on|of|at|from|to|by|"
+    r"does|do|did|is|are|summari[sz]e|compare|explain|describe|show|read|and|with)(?=\s)|['’]s(?=\s)|,",
+    re.IGNORECASE,
+)

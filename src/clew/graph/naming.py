@@ -1,0 +1,128 @@
+"""Which documents a question names: by words of their titles and file names."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clew.text import is_stop_term, terms
+from clew.types import Document
+
+#: Words for a document as such: they name one only where it bears them itself, or where its type is meant.
+_GENERIC = frozenset(
+    term
+    for word in (
+        "document doc file pdf paper report article text page book booklet contract agreement filing manual "
+        "spreadsheet workbook excel csv word docx html website presentation whole entire full complete "
+        "attached uploaded main short brief detail detailed content contents copy version please"
+    ).split()
+    for term in terms(word)
+)
+_TYPES = {
+    "pdf": ("pdf",),
+    "spreadsheet": ("spreadsheet", "excel", "csv"),
+    "workbook": ("spreadsheet", "excel"),
+    "excel": ("spreadsheet", "excel"),
+    "csv": ("csv",),
+    "docx": ("wordprocessing", "msword"),
+    "html": ("html",),
+    "website": ("html",),
+    "markdown": ("markdown",),
+}
+_TYPE_TERMS = {term: kinds for word, kinds in _TYPES.items() for term in terms(word)}
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A document that some words name, and how well: the weight of its words found, and their share."""
+
+    document: Document
+    weight: float
+    share: float
+    words: frozenset[str]
+
+
+class Names:
+    """The names of some documents, weighed: a word that few of them bear says more than one that all do."""
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        self._documents = documents
+        self._words = [name_terms(document) for document in documents]
+        held = Counter(word for words in self._words for word in words)
+        count = len(documents)
+        self._weights = {
+            word: math.log(1 + count / number) * (0.25 if word in _GENERIC else 1.0)
+            for word, number in held.items()
+        }
+
+    def named(self, text: str) -> list[Named]:
+        """Return the documents that share a word with ``text``, best first.
+
+        A word of a type ("the spreadsheet") speaks for the documents of that type.
+        """
+        asked = frozenset(spoken_terms(text))
+        wanted = [kinds for term, kinds in _TYPE_TERMS.items() if term in asked]
+        found = []
+        for document, words in zip(self._documents, self._words, strict=True):
+            common = asked & words
+            weight = sum(self._weights[word] for word in common)
+            if any(kind in document.media_type for kinds in wanted for kind in kinds):
+                weight += 0.25
+            if weight > 0:
+                whole = sum(self._weights[word] for word in words) or 1.0
+                found.append(Named(document, weight, weight / whole, common))
+        return sorted(found, key=lambda named: (-round(named.weight, 9), named.document.key))
+
+    def chosen(self, text: str, share: float = 0.0) -> list[Document]:
+        """Return the documents that ``text`` names: the best, its equals, and those named by other words.
+
+        Generic words alone ("the report") name the documents that bear them. ``share`` is the least share of
+        a document's own name that must be there.
+        """
+        left = frozenset(spoken_terms(text))
+        named = [one for one in self.named(text) if one.share >= share or len(one.words - _GENERIC) > 1]
+        chosen: list[Document] = []
+        while named:
+            best = named[0]
+            if chosen and not best.words - _GENERIC:
+                break
+            equals = [one for one in named if math.isclose(one.weight, best.weight)]
+            chosen += [one.document for one in equals]
+            left -= frozenset().union(*(one.words for one in equals))
+            # "the harbour report and the lease": what is left of the words may name another.
+            named = [
+                one for one in self.named(" ".join(left)) if one.document not in chosen and one.share >= 0.5
+            ]
+        return chosen
+
+    def all_said(self, text: str) -> list[Document]:
+        """Return the documents whose names hold every word of ``text`` that is not generic, best first.
+
+        For "summarise the lease", which is about the document only if nothing else is mentioned.
+        """
+        asked = frozenset(spoken_terms(text))
+        specific = asked - _GENERIC
+        return [one.document for one in self.named(text) if specific <= one.words]
+
+
+def only_generic(text: str) -> bool:
+    """Return whether ``text`` speaks of documents without naming one ("the whole document")."""
+    asked = set(spoken_terms(text))
+    return bool(asked) and asked <= _GENERIC
+
+
+def spoken_terms(text: str) -> list[str]:
+    """Return the terms of ``text`` that can name something; "10-K" is one word, as in file names."""
+    joined = re.sub(r"\b(\d+)-([A-Za-z])\b", r"\1\2", text)
+    return [term for term in terms(joined) if not is_stop_term(term)]
+
+
+def name_terms(document: Document) -> frozenset[str]:
+    """Return the terms of a document's title and file name, the latter cut at ``_``, ``-`` and capitals."""
+    stem = re.sub(r"\.\w{1,5}$", "", document.name)
+    spaced = re.sub(r"[_\W]+", " ", stem)
+    cut = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=\d{4})(?=[A-Za-z])", " ", spaced)
+    return frozenset(spoken_terms(f"{document.title} {spaced} {cut}"))

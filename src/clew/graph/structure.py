@@ -1,0 +1,142 @@
+"""Questions about the structure of documents: recognised by pattern, answered from the nodes they name.
+
+The paper (Section 4, Supplementary 8.3) has a language model say whether a question asks about structure and
+which pages and tables it names, then fetches "the content of pages [the passages of that page] and the
+content of tables [their Markdown]" (Figure 4). Here patterns do the first (:mod:`clew.graph.phrases`), the
+base itself decides whether what they found exists (:mod:`clew.graph.binding`), and a model, where one is
+configured, adds what patterns miss. Beside pages and tables there are sections and whole documents.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.graph.binding import Binder, Reference
+from clew.graph.outline import Outline
+from clew.graph.phrases import Phrase, phrases
+from clew.graph.reading import Reading, StructureReader
+from clew.types import DOCUMENT, PAGE, SECTION, TABLE, Hit, Question, Scope, Step, Usage
+
+if TYPE_CHECKING:
+    from clew.protocols import Rows, Snapshot, Trail
+
+EVERYTHING = Scope()
+
+__all__ = ["Reference", "Structures", "fetch", "references"]
+
+
+def references(question: str, snapshot: Snapshot, scope: Scope = EVERYTHING) -> tuple[Reference, ...]:
+    """Return the structures that a question names, by pattern; nothing for a question about content.
+
+    Where the question names a document, by words of its title or file name, only that one is looked at; where
+    it names none, every document in scope that has such a structure, those that match the question's words
+    best first, up to :data:`clew.graph.binding.MOST`.
+    """
+    return bound(question, phrases(question), snapshot, scope)
+
+
+def bound(
+    question: str, found: Sequence[Phrase], snapshot: Snapshot, scope: Scope = EVERYTHING
+) -> tuple[Reference, ...]:
+    """Return what phrases of a question name in a base, in the order of the question, each once."""
+    if not found:
+        return ()
+    binder = Binder(snapshot, question, scope)
+    delimiting = [phrase for phrase in found if phrase.kind != DOCUMENT]
+    named: list[tuple[Phrase, list[Reference]]] = []
+    # What says less gives way to what says more of the same words: "the table", whole documents.
+    for phrase in sorted(found, key=lambda phrase: (phrase.kind == DOCUMENT, phrase.bare)):
+        modest = phrase.kind == DOCUMENT or phrase.bare
+        if modest and any(phrase.start < old.end and old.start < phrase.end for old, _ in named):
+            continue
+        others = [other for other in delimiting if (other.start, other.end) != (phrase.start, phrase.end)]
+        if references := binder.bind(phrase, others):
+            named.append((phrase, references))
+    named.sort(key=lambda pair: pair[0].start)
+    by_node = {reference.node: reference for _, references in reversed(named) for reference in references}
+    order = dict.fromkeys(reference.node for _, references in named for reference in references)
+    return tuple(by_node[node] for node in order)
+
+
+def fetch(snapshot: Snapshot, references: Sequence[Reference], limit: int = 30) -> list[Hit]:
+    """Return what the references name, in the order of the references, at most ``limit`` hits.
+
+    A page is its passages and tables in order; a table its Markdown; a section its passages, tables and
+    subsections' in order; a document the same, or, if that is more than its part of ``limit``, the first
+    passages of each of its sections. Where the limit is short every reference has an equal part of it, and
+    what one leaves the next ones take. Scores only fall with the order.
+    """
+    documents = {document.key: document for document in snapshot.documents()}
+    hits: list[tuple[int, Reference]] = []
+    seen: set[int] = set()
+    for number, reference in enumerate(references):
+        share = -(-(limit - len(hits)) // (len(references) - number))
+        outline = Outline(snapshot, documents[reference.document])
+        rows = [row for row in _content(snapshot, outline, reference, share).tolist() if row not in seen]
+        hits += [(row, reference) for row in rows[:share]]
+        seen.update(rows[:share])
+    nodes = snapshot.nodes(np.array([row for row, _ in hits], dtype=np.int64))
+    return [
+        Hit(
+            node,
+            1.0 - rank / len(hits),
+            (node.id,) if node.id == reference.node else (reference.node, node.id),
+            () if node.id == reference.node else (f"structure: {reference.said}",),
+        )
+        for rank, (node, (_, reference)) in enumerate(zip(nodes, hits, strict=True))
+    ]
+
+
+def _content(snapshot: Snapshot, outline: Outline, reference: Reference, limit: int) -> Rows:
+    """Return the rows that a reference stands for, in reading order; ``limit`` only for a document."""
+    row = snapshot.rows([reference.node])
+    node = snapshot.nodes(row)[0]
+    if node.kind == TABLE:
+        return row
+    if node.kind == PAGE:
+        return outline.on_page(node.page or 0)
+    rows = outline.shown(outline.below(node))
+    return rows if node.kind == SECTION or len(rows) <= limit else leading(rows, snapshot, limit)
+
+
+def leading(rows: Rows, snapshot: Snapshot, limit: int) -> Rows:
+    """Return ``limit`` of a document's rows, ascending: the first of every section, then the second, ..."""
+    parent = snapshot.column("parent")[rows]
+    order = np.argsort(parent, kind="stable")
+    _, starts, sizes = np.unique(parent[order], return_index=True, return_counts=True)
+    rank = np.empty(len(rows), dtype=np.int64)
+    rank[order] = np.arange(len(rows)) - np.repeat(starts, sizes)
+    return np.sort(rows[np.lexsort((rows, rank))[:limit]])
+
+
+@dataclass(frozen=True, slots=True)
+class Structures:
+    """Answers questions about structure with the nodes that they name; ``limit`` bounds the hits.
+
+    ``reader`` is asked as well, where there is one, and what it names is added to what the patterns found.
+    """
+
+    snapshot: Snapshot
+    reader: StructureReader | None = None
+    limit: int = 30
+
+    def find(self, question: Question, trail: Trail) -> Sequence[Hit]:
+        """Return the content of what the question names; nothing if it asks about content."""
+        started = time.perf_counter()
+        found = phrases(question.text)
+        read = self.reader.read(question.text, self.snapshot) if self.reader else Reading((), Usage())
+        named = bound(question.text, [*found, *read.phrases], self.snapshot, question.scope)
+        hits = fetch(self.snapshot, named, self.limit)
+        detail: dict[str, object] = {
+            "references": [{"said": one.said, "kind": one.kind, "node": one.node} for one in named]
+        }
+        if read.unreadable:
+            detail["unreadable reply"] = read.unreadable
+        if hits or self.reader:
+            trail.add(Step("structure", detail, tuple(hits), read.usage, time.perf_counter() - started))
+        return hits
