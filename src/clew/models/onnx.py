@@ -1,7 +1,7 @@
 """An encoder that needs no torch and no download: onnxruntime over an exported folder.
 
-``scripts/export_encoder.py`` makes such a folder from any sentence-transformers model. It holds ``model.onnx``
-(pooling and normalisation inside the graph), ``tokenizer.json`` and ``clew-encoder.json``.
+``scripts/export_encoder.py`` makes such a folder from any sentence-transformers model. It holds
+``model.onnx`` (pooling and normalisation inside the graph), ``tokenizer.json`` and ``clew-encoder.json``.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class OnnxEncoder:
     """Encodes with the model in ``folder``, one text per run and one thread per run.
 
     One text at a time is faster here than padded batches, and it makes a vector depend on its text alone: a
-    batch would pad, and would share the scales of dynamic int8 quantisation among its texts. ``threads`` texts
-    are encoded at once (default: one per core).
+    batch would pad, and would share the scales of dynamic int8 quantisation among its texts. ``threads``
+    texts are encoded at once (default: one per core).
 
     ``name`` is ``onnx:<name>@<hash of the files>``: vectors stored under it were made by exactly these
     weights, wherever the folder lies. Raises NotFound where the folder lacks a file, ModelError where one is
