@@ -251,7 +251,7 @@ def _by_rows(postings: Postings, terms: Hashes, weights: Floats, gain: Gain, row
     kept = np.flatnonzero(terms[place] == held)
     at = np.repeat(np.arange(len(rows)), np.diff(starts))[kept]
     gains = weights[place[kept]] * gain(rows[at], counts[kept])
-    return np.bincount(at, weights=gains, minlength=len(rows))
+    return np.bincount(at, gains, len(rows)).astype(np.float64, copy=False)
 
 
 def shared(left: Rows, right: Rows) -> tuple[Rows, Rows]:

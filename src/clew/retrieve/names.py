@@ -1,0 +1,228 @@
+"""Which documents a question is about, by the names, years and form words it holds.
+
+People say which document they mean: a company, a year, a kind of report. What they say stands in the file
+name, in the title, on the first pages, and all over the document, while the passage that holds the answer may
+not repeat it. :class:`DocumentNames` turns that into a score per document, which a search adds to the scores
+of the document's passages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.text import is_stop_term, names, query_terms, term_hash, terms
+from clew.types import RETRIEVED, Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from clew.protocols import Floats, Mask, Rows, Snapshot
+    from clew.types import Document
+
+_SUFFIX = re.compile(r"\.[A-Za-z]\w{0,4}$")
+_SEPARATORS = re.compile(r"[\W_]+")
+# AnnualReport2022 is Annual, Report, 2022; MGM stays whole.
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
+_YEAR_FIRST = re.compile(r"^((?:19|20)\d\d)(q[1-4]|h[12])$")
+#: A name that is longer, written as one word, is a phrase and not a name.
+_LONGEST = 40
+
+
+def name_terms(name: str) -> Counter[str]:
+    """Return the index terms of a file name or title, whole words and their parts, and its initials.
+
+    >>> sorted(name_terms("AmberTrading_2022Q4_10K.pdf"))
+    ['10', '10k', '2022', '2022q4', '4', 'amber', 'ambertrad', 'at', 'k', 'q', 'q42022', 'trade']
+    """
+    found: Counter[str] = Counter()
+    initials = ""
+    for word in _SEPARATORS.split(_SUFFIX.sub("", name)):
+        parts = _PARTS.findall(word)
+        written = {word, *parts}
+        if period := _YEAR_FIRST.match(word.casefold()):
+            written.add(period[2] + period[1])
+        found.update({term for text in written for term in terms(text)})
+        for part in parts:
+            if part.isalpha():
+                initials += part[0].casefold()
+            else:
+                _add_initials(found, initials)
+                initials = ""
+    _add_initials(found, initials)
+    return found
+
+
+def _add_initials(found: Counter[str], initials: str) -> None:
+    if 2 <= len(initials) <= 6:
+        found[initials] += 1
+
+
+def question_keys(question: str, known: Iterable[str] = ()) -> list[str]:
+    """Return the terms by which a question may name a document, each once.
+
+    They are the words of its capitalised or digit-initial spans, each span written as one word ("American
+    Express" is ``americanexpress`` in a file name, "10-K" is ``10k``), and whatever else is in ``known``.
+    """
+    found: dict[str, None] = {}
+    for name, _, _ in names(question):
+        words = [term for term in terms(name) if not is_stop_term(term)]
+        joined = name.replace(" ", "")
+        if len(name.split()) > 1 and len(words) > 1 and len(joined) <= _LONGEST:
+            words += terms(joined)
+        found.update(dict.fromkeys(words))
+    held = set(known)
+    found.update(dict.fromkeys(term for term in query_terms(question) if term in held))
+    return [term for term in found if len(term) > 1 or not term.isascii()]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What documents are called and how long they are. Documents are numbered in the order of their keys.
+
+    ``number`` has one entry per row of the snapshot (-1 where no document is). ``front`` marks the rows of a
+    document's first pages. ``called`` gives, for a term of a name, the documents (by number) and how often.
+    ``name_length``, ``front_length`` and ``length`` count terms, and are at least 1; ``passages`` counts
+    searched nodes.
+    """
+
+    number: NDArray[np.int64]
+    front: NDArray[np.bool_]
+    called: dict[str, list[tuple[int, int]]]
+    name_length: Floats
+    front_length: Floats
+    length: Floats
+    passages: Floats
+
+    @property
+    def documents(self) -> int:
+        """How many documents there are."""
+        return len(self.length)
+
+
+#: The front of a document: this many pages, or this many passages and rows where it has no pages.
+FRONT_PAGES, FRONT_PASSAGES = 2, 20
+
+
+def profile(snapshot: Snapshot) -> Profile:
+    """Return the profile of the documents; made once per generation."""
+    made: Profile = snapshot.remember("names/profile", lambda: _profile(snapshot))
+    return made
+
+
+def _profile(snapshot: Snapshot) -> Profile:
+    documents = snapshot.documents()
+    rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED))
+    lengths = np.zeros(snapshot.size)
+    lengths[rows] = snapshot.postings("text").lengths(rows)
+    page = snapshot.column("page")
+    number = np.full(snapshot.size, -1, dtype=np.int64)
+    front = np.zeros(snapshot.size, dtype=np.bool_)
+    called: dict[str, list[tuple[int, int]]] = {}
+    name_length = np.ones(len(documents))
+    for n, document in enumerate(documents):
+        start, end = snapshot.document_rows(document.key)
+        number[start:end] = n
+        held = rows[np.searchsorted(rows, start) : np.searchsorted(rows, end)]
+        front[held[page[held] <= FRONT_PAGES] if document.pages else held[:FRONT_PASSAGES]] = True
+        counted = names_of(document)
+        name_length[n] += sum(counted.values())
+        for term, count in counted.items():
+            called.setdefault(term, []).append((n, count))
+
+    def per_document(kept: Rows, weights: Floats | None = None) -> Floats:
+        return np.bincount(number[kept], weights, len(documents)).astype(np.float64)
+
+    fronts = np.flatnonzero(front)
+    front_length = per_document(fronts, lengths[fronts]) + 1
+    return Profile(
+        number,
+        front,
+        called,
+        name_length,
+        front_length,
+        per_document(rows, lengths[rows]) + 1,
+        per_document(rows),
+    )
+
+
+def names_of(document: Document) -> Counter[str]:
+    """Return the terms of a document's file name and, where it says something else, of its title."""
+    return name_terms(document.name) | name_terms(document.title)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentNames:
+    r"""How well documents match the names in a question.
+
+    For each key ``t`` of the question (:func:`question_keys`), a document earns
+
+    .. math:: \frac{c}{c + \kappa} \cdot \frac{1}{\ln D} \cdot \ln^+
+              \frac{p(t | d)}{\frac{1}{D} \sum_{d'} p(t | d')}
+
+    where ``p`` mixes the term's share of the words of the document's name, of its first pages, and of its
+    whole text (a mixture of language models over fields: Ogilvie and Callan, SIGIR 2003), and ``c`` says how
+    much there is to go by: an occurrence in the text counts once, one on the first pages ``front`` times
+    more, one in the name ``name`` times. A year that every document has says nothing (0); a company that one
+    of the ``D`` documents is about says 1; a single mention in a long document says little. Where nothing
+    matches, and in a base of one document, every score is 0.
+    """
+
+    snapshot: Snapshot
+    shares: tuple[float, float, float] = (0.3, 0.3, 0.4)
+    name: float = 20.0
+    front: float = 3.0
+    kappa: float = 10.0
+
+    def scores(self, question: str) -> Floats:
+        """Return one score per document, in the order of :meth:`Snapshot.documents`; 0 or more."""
+        known = profile(self.snapshot)
+        found = np.zeros(known.documents)
+        if known.documents > 1:
+            for key in question_keys(question, known.called):
+                found += self._key(key, known)
+            found /= np.log(known.documents)
+        return found
+
+    def _key(self, key: str, known: Profile) -> Floats:
+        rows, counts = self.snapshot.postings("text").holders(term_hash(key))
+        fronts = known.front[rows]
+        in_name = np.zeros(known.documents)
+        for n, count in known.called.get(key, ()):
+            in_name[n] = count
+        in_front = np.bincount(known.number[rows[fronts]], counts[fronts], known.documents)
+        in_text = np.bincount(known.number[rows], counts, known.documents)
+        of_name, of_front, of_text = self.shares
+        share = of_name * in_name / known.name_length
+        share += of_front * in_front / known.front_length + of_text * in_text / known.length
+        usual = share.mean()
+        if not usual:
+            return np.zeros(known.documents)
+        seen = self.name * in_name + self.front * in_front + in_text
+        earned: Floats = seen / (seen + self.kappa) * np.log(np.maximum(share / usual, 1.0))
+        return earned
+
+    def focus(self, scores: Floats, allowed: Mask) -> Floats:
+        """Return the probability that each document is meant: ``passages * D ** score``, normalised.
+
+        Documents without an allowed row get 0. Without any match each is as probable as it is long.
+        """
+        known = profile(self.snapshot)
+        rows = np.flatnonzero(allowed)
+        passages = np.bincount(known.number[rows], minlength=known.documents)
+        weights = passages * float(known.documents) ** (scores - scores.max(initial=0.0))
+        probabilities: Floats = weights / (weights.sum() or 1.0)
+        return probabilities
+
+
+def spread(scores: Floats, snapshot: Snapshot) -> Floats:
+    """Return a score per row from one per document; 0 for rows without a document."""
+    number = profile(snapshot).number
+    found: Floats = np.append(scores, 0.0)[number]
+    return found
