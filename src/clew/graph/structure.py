@@ -129,7 +129,9 @@ class Structures:
         """Return the content of what the question names; nothing if it asks about content."""
         started = time.perf_counter()
         found = phrases(question.text)
-        read = self.reader.read(question.text, self.snapshot) if self.reader else Reading((), Usage())
+        read = Reading((), Usage())
+        if self.reader:
+            read = self.reader.read(question.text, self.snapshot, question.scope)
         named = bound(question.text, [*found, *read.phrases], self.snapshot, question.scope)
         hits = fetch(self.snapshot, named, self.limit)
         detail: dict[str, object] = {
