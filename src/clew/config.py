@@ -22,3 +22,14 @@ def cache_path() -> Path:
     if given:
         return Path(given).expanduser()
     return Path(environment("XDG_CACHE_HOME") or Path.home() / ".cache") / "clew"
+
+
+def prompts_path() -> Path | None:
+    """Return the folder of the user's own prompt files, ``CLEW_PROMPTS``, if there is one."""
+    given = environment("CLEW_PROMPTS")
+    return Path(given).expanduser() if given else None
+
+
+def annotation_token() -> str | None:
+    """Return the personal token for the TAGME and WAT services: ``CLEW_TAGME_TOKEN``."""
+    return environment("CLEW_TAGME_TOKEN")
