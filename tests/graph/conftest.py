@@ -1,0 +1,43 @@
+"""Real bases, made of documents that the tests write down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from clew.kb import KnowledgeBase
+from clew.protocols import Snapshot
+from clew.types import ParsedDocument
+from graph_corpora import located
+
+
+class Bases:
+    """Makes bases in one temporary folder and closes them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._open: list[KnowledgeBase] = []
+
+    def base(self, documents: Sequence[ParsedDocument], names: Sequence[str] = ()) -> KnowledgeBase:
+        base = KnowledgeBase.open(self._folder / str(len(self._open)), create=True)
+        self._open.append(base)
+        for number, parsed in enumerate(documents):
+            base.commit(parsed, located(parsed, names[number] if names else ""))
+        base.catch_up()
+        return base
+
+    def snapshot(self, documents: Sequence[ParsedDocument], names: Sequence[str] = ()) -> Snapshot:
+        return self.base(documents, names).snapshot()
+
+    def close(self) -> None:
+        for base in self._open:
+            base.close()
+
+
+@pytest.fixture
+def bases(tmp_path: Path) -> Iterator[Bases]:
+    made = Bases(tmp_path)
+    yield made
+    made.close()

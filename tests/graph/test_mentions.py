@@ -1,0 +1,130 @@
+import random
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from graph_corpora import corpus, document, edges, located, pairs, passages
+
+from clew.errors import UsageError
+from clew.graph.mentions import Mentions
+from clew.text import STOPWORDS, names, title_names
+
+
+def neighbours_by_hand(snapshot, common, leads):
+    nodes = passages(snapshot)
+    mentioned = {node.id: {name for name, _, _ in names(node.text)} for node in nodes}
+    holders, in_document = defaultdict(set), defaultdict(list)
+    for node in nodes:
+        in_document[node.document].append(node.id)
+        for name in mentioned[node.id]:
+            holders[name].add(node.id)
+    titled = defaultdict(set)
+    for one in snapshot.documents():
+        for name in title_names(one.title):
+            if name not in STOPWORDS:
+                titled[name] |= set(in_document[one.key][:leads])
+    by_id = {node.id: node for node in nodes}
+    joins = {
+        name
+        for name, ids in holders.items()
+        if len(ids) <= common and (name in titled or len({by_id[one].document for one in ids}) > 1)
+    }
+
+    def joined(a, b):
+        about = any(b.id in titled[name] for name in mentioned[a.id] if name in titled)
+        back = any(a.id in titled[name] for name in mentioned[b.id] if name in titled)
+        return bool(mentioned[a.id] & mentioned[b.id] & joins) or about or back
+
+    return pairs(nodes, joined)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(("common", "leads"), [(0, 1), (3, 0), (5, 2), (1000, 1000)])
+def test_edges_are_those_counted_pair_by_pair(bases, seed, common, leads):
+    snapshot = bases.snapshot(corpus(seed))
+    by_hand = neighbours_by_hand(snapshot, common, leads)
+    assert edges(snapshot, Mentions(snapshot, common, leads)) == by_hand
+
+
+def rows_of(snapshot, *texts):
+    found = {node.text: node.id for node in passages(snapshot)}
+    return [int(row) for row in snapshot.rows([found[text] for text in texts])]
+
+
+def test_a_new_title_finds_passages_that_were_there_before_and_a_removed_one_is_gone(bases):
+    old = document("minutes", "The council heard Hesper Marrable speak.")
+    base = bases.base([old])
+    assert edges(base.snapshot(), Mentions(base.snapshot())) == set()
+    new = document("Hesper Marrable", "She built gauges.")
+    base.commit(new, located(new))
+    base.catch_up()
+    snapshot = base.snapshot()
+    passage, lead = rows_of(snapshot, "The council heard Hesper Marrable speak.", "She built gauges.")
+    assert Mentions(snapshot).neighbours(passage).tolist() == [lead]
+    assert Mentions(snapshot).neighbours(lead).tolist() == [passage]
+    assert Mentions(snapshot).why(passage, lead) == "mentions: Hesper Marrable"
+    assert Mentions(snapshot).why(lead, passage) == "mentions: Hesper Marrable"
+    base.remove([path for one in base.documents() if one.title == "Hesper Marrable" for path in one.paths])
+    base.catch_up()
+    assert edges(base.snapshot(), Mentions(base.snapshot())) == set()
+
+
+def test_a_name_of_one_document_joins_nothing_and_of_two_it_does(bases):
+    one = document("x", "Corran is far.", "Near Corran.")
+    alone = bases.snapshot([one])
+    assert edges(alone, Mentions(alone)) == set()
+    both = bases.snapshot([one, document("y", "To Corran again.")])
+    assert len(edges(both, Mentions(both))) == 6
+
+
+def test_a_common_name_joins_no_two_passages_but_still_leads_to_its_document(bases):
+    documents = [document("Quill", "A river."), *(document(f"n{i}", f"Saw Quill {i}x.") for i in range(4))]
+    snapshot = bases.snapshot(documents)
+    assert len(edges(snapshot, Mentions(snapshot, common=3))) == 2 * 4
+    assert len(edges(snapshot, Mentions(snapshot, common=4))) == 2 * 4 + 4 * 3
+
+
+def test_leads_are_the_first_passages_of_the_document(bases):
+    snapshot = bases.snapshot([document("Quill", "one", "two", "three"), document("n", "At Quill.")])
+    at, one, two = rows_of(snapshot, "At Quill.", "one", "two")
+    assert Mentions(snapshot, leads=2).neighbours(at).tolist() == sorted([one, two])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_removed_document_leaves_no_trace(bases, seed):
+    documents = corpus(seed, documents=10)
+    base = bases.base(random.Random(seed).sample(documents, 10))
+    paths = {one.key: one.paths for one in base.documents()}
+    base.remove([path for one in documents[:4] for path in paths[one.key]])
+    base.catch_up()
+    after, never = base.snapshot(), bases.snapshot(documents[4:])
+    assert edges(after, Mentions(after)) == edges(never, Mentions(never))
+
+
+def test_neighbours_are_the_same_for_few_and_for_many(bases, monkeypatch):
+    snapshot = bases.snapshot(corpus(4, documents=20))
+    sorted_way = edges(snapshot, Mentions(snapshot, 50))
+    monkeypatch.setattr("clew.graph.incidence._SORT_BELOW", 0)
+    assert edges(snapshot, Mentions(snapshot, 50)) == sorted_way
+
+
+def test_an_empty_base_has_no_mentions(bases):
+    snapshot = bases.snapshot([])
+    assert edges(snapshot, Mentions(snapshot)) == set()
+    assert Mentions(snapshot).name == "mentions(common=5, leads=3)"
+
+
+def test_knobs_out_of_range_are_refused(bases):
+    with pytest.raises(UsageError):
+        Mentions(bases.snapshot([]), common=-1)
+    with pytest.raises(UsageError):
+        Mentions(bases.snapshot([]), leads=-1)
+
+
+def test_every_neighbour_has_a_reason(bases):
+    snapshot = bases.snapshot(corpus(2, documents=12))
+    graph = Mentions(snapshot)
+    for node in passages(snapshot):
+        row = int(snapshot.rows([node.id])[0])
+        assert all(graph.why(row, int(other)) for other in graph.neighbours(row))
+    assert len(np.concatenate([graph.neighbours(row) for row in range(snapshot.size)]))
