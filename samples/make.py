@@ -22,7 +22,7 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -310,6 +310,7 @@ def ledger(folder: Path) -> None:
     """Write the workbook: a sheet of freight and a sheet of crew."""
     book = openpyxl.Workbook()
     book.properties.creator, book.properties.created = AUTHOR, MADE
+    book.properties.title = "Oskell Passage Company: ledger of freight and crew, 1928 to 1929"
     sheets = (("Freight 1928-29", "freight.csv"), ("Crew", "crew.csv"))
     for sheet, (title, name) in zip((book.active, book.create_sheet()), sheets, strict=True):
         sheet.title = title
@@ -317,6 +318,9 @@ def ledger(folder: Path) -> None:
             for row in csv.reader(lines):
                 sheet.append([_value(cell) for cell in row])
         for column in sheet.columns:
+            if str(column[0].value).endswith("($)"):
+                for cell in column[1:]:
+                    cell.number_format = "0.00"
             width = max(len(str(cell.value)) for cell in column)
             sheet.column_dimensions[column[0].column_letter].width = width + 2
     buffer = io.BytesIO()
@@ -324,9 +328,9 @@ def ledger(folder: Path) -> None:
     (folder / "company-ledger-1928-29.xlsx").write_bytes(undated(buffer.getvalue()))
 
 
-def _value(cell: str) -> str | int | float | datetime:
+def _value(cell: str) -> str | int | float | date:
     if re.fullmatch(r"\d{4}-\d\d-\d\d", cell):
-        return datetime.fromisoformat(cell)
+        return date.fromisoformat(cell)
     return (
         float(cell)
         if "." in cell and cell.replace(".", "").isdigit()
