@@ -10,13 +10,17 @@ from numpy.typing import NDArray
 
 from clew.errors import UsageError
 from clew.graph.incidence import Incidence, distinct, starts_of
-from clew.graph.passages import containing, documents_by_title, passage_blocks
+from clew.graph.passages import Block, containing, documents_by_title, posting_blocks
 from clew.graph.surface import surfaces
-from clew.protocols import Postings, Snapshot
+from clew.protocols import Snapshot
 from clew.text import STOPWORDS, stem, term_hash
 
 if TYPE_CHECKING:
     from clew.protocols import Floats, Hashes, Rows
+
+#: A term counts at most this often in one passage; the bits that the count takes up.
+_COUNT_BITS = 16
+_MOST = (1 << _COUNT_BITS) - 1
 
 
 class Keywords:
@@ -83,46 +87,59 @@ def build(snapshot: Snapshot, n: int, share: float = 1.0) -> tuple[Incidence, In
     """Return the incidence of passages with the pooled keywords, and with the title phrases."""
     postings = snapshot.postings("text")
     document = snapshot.column("document")
-    chosen = [_best_terms(postings, rows, document[rows], n) for rows in passage_blocks(snapshot, "text")]
+    blocks = list(posting_blocks(snapshot, "text"))
+    chosen = [_best_terms(block, document[block.rows], n) for block in blocks]
     pool = np.unique(np.concatenate([np.empty(0, dtype=np.uint64), *chosen]))
     pool = pool[postings.frequency(pool) <= share * postings.count]
-    titles = np.unique(np.array(list(documents_by_title(snapshot)), dtype=np.uint64))
-    return containing(snapshot, "text", pool), containing(snapshot, "mention", titles)
+    titles = np.array(sorted(documents_by_title(snapshot)), dtype=np.uint64)
+    words = containing(blocks, pool, snapshot.size)
+    return words, containing(posting_blocks(snapshot, "mention"), titles, snapshot.size)
 
 
-def _best_terms(postings: Postings, rows: Rows, documents: Rows, n: int) -> Hashes:
+def _best_terms(block: Block, documents: Rows, n: int) -> Hashes:
     """Return the ``n`` terms of the highest TF-IDF of each document; ``documents`` says which a row is in."""
-    starts, terms, counts = postings.of(rows)
-    lengths = np.diff(starts)
     ordinal = np.cumsum(np.r_[False, documents[1:] != documents[:-1]])
     passages = np.bincount(ordinal)
+    possible = ~np.isin(block.vocabulary, _NEVER)
 
-    vocabulary, which = np.unique(terms, return_inverse=True)
-    # One number per (document, term), in the order of document, then hash.
-    pair = np.repeat(ordinal, lengths) * len(vocabulary) + which
-    kept = ~np.isin(vocabulary, _STOP_HASHES)[which]
-    pair, counts = pair[kept], counts[kept]
-    distinct_pairs, which_pair, holding = np.unique(pair, return_inverse=True, return_counts=True)
-    frequency = np.bincount(which_pair, weights=counts, minlength=len(distinct_pairs))
-    document, term = np.divmod(distinct_pairs, max(len(vocabulary), 1))
+    # One number for each (document, term, count), in the order of document, then hash.
+    width = len(block.vocabulary)
+    pair = np.repeat(ordinal, np.diff(block.starts)) * width + block.which
+    packed = np.sort(((pair << _COUNT_BITS) | np.minimum(block.counts, _MOST))[possible[block.which]])
+    pair, counts = packed >> _COUNT_BITS, packed & _MOST
+    first = np.flatnonzero(np.r_[pair[:1] >= 0, pair[1:] != pair[:-1]])
+    if not len(first):
+        return block.vocabulary[:0]
+    frequency = np.add.reduceat(counts, first)
+    holding = np.diff(np.r_[first, len(pair)])
+    document, term = np.divmod(pair[first], width)
     weight = frequency * (np.log((1 + passages[document]) / (1 + holding)) + 1)
-    return vocabulary[term[_top(document, weight, n)]]
+    # Rounded, so that the last bits of a logarithm cannot decide.
+    best: Hashes = block.vocabulary[np.unique(term[_top(document, np.round(weight, 9), n)])]
+    return best
 
 
 def _top(group: NDArray[np.int64], weight: Floats, n: int) -> NDArray[np.int64]:
     """Return the indices of the ``n`` greatest of each group; of equal ones the first. Groups ascend."""
-    # Rounded, so that the order of additions cannot decide.
-    order = np.lexsort((-np.round(weight, 9), group))
-    starts = starts_of(np.bincount(group))[:-1]
-    rank = np.arange(len(order)) - starts[group[order]]
-    return order[rank < n]
+    # The n-th weight of each group, a little too low for the rounding of large numbers; what is above it
+    # is few, and only that is put in order.
+    spread = float(weight.max()) + 1.0
+    keys = group * spread - weight
+    sizes = np.bincount(group)
+    starts = starts_of(sizes)[:-1]
+    last = np.sort(keys)[np.minimum(starts + n, starts + sizes) - 1] if n else np.full(len(sizes), -np.inf)
+    few = np.flatnonzero(keys <= last[group] + 1e-12 * spread * len(sizes))
+
+    order = few[np.lexsort((-weight[few], group[few]))]
+    starts = starts_of(np.bincount(group[order], minlength=len(sizes)))[:-1]
+    return order[np.arange(len(order)) - starts[group[order]] < n]
 
 
-def _function_words() -> frozenset[str]:
+def function_words() -> frozenset[str]:
+    """Return the terms that are never keywords: English function words, contracted too, and lone letters."""
     contracted = {word + ending for word in STOPWORDS for ending in ("n't", "'ll", "'ve", "'re", "'d", "'m")}
-    return STOPWORDS | {stem(word) for word in STOPWORDS} | contracted | {"can't", "won't", "shan't"}
+    irregular = {"can't", "won't", "shan't", *string.ascii_lowercase}
+    return STOPWORDS | {stem(word) for word in STOPWORDS} | contracted | irregular
 
 
-_STOP_HASHES = np.array(
-    sorted(map(term_hash, _function_words() | set(string.ascii_lowercase))), dtype=np.uint64
-)
+_NEVER = np.array(sorted(map(term_hash, function_words())), dtype=np.uint64)

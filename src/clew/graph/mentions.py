@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from clew.errors import UsageError
 from clew.graph.incidence import Incidence, distinct, positions
-from clew.graph.passages import containing, documents_by_title, leading_passages
+from clew.graph.passages import containing, documents_by_title, leading_passages, posting_blocks
 from clew.graph.surface import surfaces
 from clew.protocols import Snapshot
 
@@ -96,7 +96,7 @@ def build(snapshot: Snapshot, leads: int) -> Links:
     title_keys = np.unique(np.array(list(titles), dtype=np.uint64))
     names, holders = snapshot.postings("mention").vocabulary()
     keys = np.union1d(names[holders > 1], title_keys)
-    mentions = containing(snapshot, "mention", keys)
+    mentions = containing(posting_blocks(snapshot, "mention"), keys, snapshot.size)
     linking = _recurring(mentions, snapshot.column("document"))
     linking[positions(keys, title_keys)] = True
     mentions = mentions.only(linking)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,19 +39,46 @@ def passage_blocks(snapshot: Snapshot, field: str) -> Iterator[Rows]:
     yield from np.split(rows, cuts)
 
 
-def containing(snapshot: Snapshot, field: str, keys: Hashes) -> Incidence:
-    """Return which of ``keys`` (ascending) the passages contain, by the postings of ``field``."""
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The postings of some rows. ``vocabulary`` are their terms, ascending; ``which`` and ``counts`` say
+    which of them a row contains and how often, from ``starts[i]`` to ``starts[i + 1]``."""
+
+    rows: Rows
+    starts: NDArray[np.int64]
+    vocabulary: Hashes
+    which: NDArray[np.int32]
+    counts: NDArray[np.int32]
+
+    def holding(self) -> NDArray[np.int32]:
+        """Return the row of each posting."""
+        return np.repeat(self.rows.astype(np.int32), np.diff(self.starts))
+
+
+def posting_blocks(snapshot: Snapshot, field: str) -> Iterator[Block]:
+    """Yield the postings of all passages, whole documents at a time."""
     postings = snapshot.postings(field)
+    for rows in passage_blocks(snapshot, field):
+        starts, terms, counts = postings.of(rows)
+        # np.unique(return_inverse=True), with the one sort that it needs.
+        order = np.argsort(terms)
+        ascending = terms[order]
+        new = np.r_[ascending[:1] == ascending[:1], ascending[1:] != ascending[:-1]]
+        which = np.empty(len(terms), dtype=np.int32)
+        which[order] = np.cumsum(new, dtype=np.int32) - np.int32(1)
+        yield Block(rows, starts, ascending[new], which, counts.astype(np.int32))
+
+
+def containing(blocks: Iterable[Block], keys: Hashes, size: int) -> Incidence:
+    """Return which of ``keys`` (ascending) the rows of ``blocks`` contain; ``size`` is the snapshot's."""
     rows_found: list[NDArray[np.int32]] = [np.empty(0, dtype=np.int32)]
     slots_found: list[NDArray[np.int32]] = [np.empty(0, dtype=np.int32)]
-    for rows in passage_blocks(snapshot, field):
-        starts, terms, _ = postings.of(rows)
-        vocabulary, which = np.unique(terms, return_inverse=True)
-        slots = positions(keys, vocabulary)[which]
+    for block in blocks:
+        slots = positions(keys, block.vocabulary).astype(np.int32)[block.which]
         kept = slots >= 0
-        rows_found.append(np.repeat(rows, np.diff(starts))[kept].astype(np.int32))
-        slots_found.append(slots[kept].astype(np.int32))
-    return Incidence.of(keys, np.concatenate(rows_found), np.concatenate(slots_found), snapshot.size)
+        rows_found.append(block.holding()[kept])
+        slots_found.append(slots[kept])
+    return Incidence.of(keys, np.concatenate(rows_found), np.concatenate(slots_found), size)
 
 
 def documents_by_title(snapshot: Snapshot) -> dict[int, list[str]]:
