@@ -1,0 +1,231 @@
+"""The client of TAGME and WAT against a server on this machine that speaks their documented JSON."""
+
+import json
+import threading
+import urllib.parse
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+
+from clew.errors import BadCompletion, ModelError, UsageError
+from clew.graph.annotation import Annotations, Service, annotate, pieces
+from clew.graph.entities import Entities
+from graph_corpora import document, edges, passages
+
+ENTITIES = {"Ohio": 22199, "Quill": 7, "Marrable": 9}
+
+
+class AnnotationServer:
+    """Finds the words of ENTITIES; answers what ``script`` says first."""
+
+    def __init__(self, shape):
+        self.asked, self.script = [], []
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.answer(urllib.parse.urlparse(self.path).query)
+
+            def do_POST(self):
+                self.answer(self.rfile.read(int(self.headers["Content-Length"])).decode())
+
+            def answer(self, query):
+                fields = dict(urllib.parse.parse_qsl(query))
+                server.asked.append((self.command, fields))
+                status, headers, body = 200, {}, json.dumps(shape(fields["text"]))
+                if server.script:
+                    status, headers, body = server.script.pop(0)
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(body.encode())))
+                self.end_headers()
+                self.wfile.write(body.encode())
+
+            def log_message(self, *_):
+                pass
+
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._http.server_port}/tag"
+        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+
+    def close(self):
+        self._http.shutdown()
+        self._thread.join()
+        self._http.server_close()
+
+
+def spots(text):
+    return [(word, text.index(word), number) for word, number in ENTITIES.items() if word in text]
+
+
+def tagme(text):
+    found = [
+        {
+            "spot": word,
+            "start": at,
+            "end": at + len(word),
+            "link_probability": 0.9 if number == 22199 else 0.2,
+            "rho": 0.5,
+            "id": number,
+            "title": f"{word} (place)",
+        }
+        for word, at, number in spots(text)
+    ]
+    unresolved = {"spot": "x", "start": 0, "end": 1, "link_probability": 0.1, "rho": 0.0}
+    return {"api": "tag", "lang": "en", "time": 3, "annotations": [*found, unresolved]}
+
+
+def wat(text):
+    return {
+        "annotations": [
+            {
+                "spot": word,
+                "start": at,
+                "end": at + len(word),
+                "rho": 0.6,
+                "id": number,
+                "title": f"{word}_(place)",
+                "explanation": {"prior_explanation": {"entity_mention_probability": 0.95}},
+            }
+            for word, at, number in spots(text)
+        ]
+    }
+
+
+@pytest.fixture(params=["tagme", "wat"])
+def server(request):
+    made = AnnotationServer({"tagme": tagme, "wat": wat}[request.param])
+    made.name = request.param
+    yield made
+    made.close()
+
+
+def service(server, **other):
+    return Service("secret", server.name, url=server.url, interval=0.0, timeout=5, **other)
+
+
+@pytest.fixture
+def snapshot(bases):
+    return bases.snapshot(
+        [document("a", "Ohio rose.", "Nothing."), document("b", "In Ohio.", "Quill ran.", "Old Quill.")]
+    )
+
+
+def test_both_services_are_asked_as_they_document_and_read_as_they_answer(server):
+    (found,) = service(server).annotate("Down in Ohio.")
+    method, fields = server.asked[0]
+    assert method == {"tagme": "POST", "wat": "GET"}[server.name]
+    assert fields == {"lang": "en", "gcube-token": "secret", "text": "Down in Ohio."}
+    assert (found.entity, found.title, found.spot) == (22199, "Ohio (place)", "Ohio")
+    assert (found.start, found.end) == (8, 12)
+    assert (found.rho, found.prior) == {"tagme": (0.5, 0.9), "wat": (0.6, 0.95)}[server.name]
+
+
+def test_passages_that_share_an_entity_are_neighbours(server, snapshot, tmp_path):
+    kept = Annotations(tmp_path / "cache" / "annotations.sqlite")
+    assert annotate(snapshot, service(server), kept) == 5
+    graph = Entities(snapshot, kept, f"{server.name}/en", prior=0.0)
+    by_id = {node.id: node.text for node in passages(snapshot)}
+    assert {frozenset((by_id[a], by_id[b])) for a, b in edges(snapshot, graph)} == {
+        frozenset(("Ohio rose.", "In Ohio.")),
+        frozenset(("Quill ran.", "Old Quill.")),
+    }
+    one, other = (int(snapshot.rows([key])[0]) for key, text in by_id.items() if "Ohio" in text)
+    assert graph.why(one, other) == "entities: Ohio (place)"
+    assert graph.missing == 0
+
+
+def test_thresholds_drop_edges_without_asking_again(server, snapshot, tmp_path):
+    kept = Annotations(tmp_path / "annotations.sqlite")
+    annotate(snapshot, service(server), kept)
+    asked, maker = len(server.asked), f"{server.name}/en"
+    assert edges(snapshot, Entities(snapshot, kept, maker, rho=0.7, prior=0.0)) == set()
+    expected = {"tagme": 2, "wat": 4}[server.name]
+    assert len(edges(snapshot, Entities(snapshot, kept, maker, prior=0.5))) == expected
+    assert len(server.asked) == asked
+
+
+def test_a_second_run_asks_only_what_is_new(server, bases, tmp_path):
+    kept = Annotations(tmp_path / "annotations.sqlite")
+    seen = []
+    assert annotate(bases.snapshot([document("a", "Ohio.", "Ohio.")]), service(server), kept) == 1
+    more = bases.snapshot([document("a", "Ohio.", "Ohio."), document("b", "Quill.")])
+    assert annotate(more, service(server), kept, lambda done, every: seen.append((done, every))) == 1
+    assert [fields["text"] for _, fields in server.asked] == ["Ohio.", "Quill."]
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_a_run_that_failed_goes_on_where_it_was(server, snapshot, tmp_path):
+    kept = Annotations(tmp_path / "annotations.sqlite")
+    rows = len(passages(snapshot))
+    server.script = [(200, {}, json.dumps({"annotations": []}))] * 2 + [(404, {}, "no")]
+    with pytest.raises(ModelError, match="404"):
+        annotate(snapshot, service(server), kept)
+    assert Entities(snapshot, kept, f"{server.name}/en").missing == rows - 2
+    assert annotate(snapshot, service(server), kept) == rows - 2
+
+
+def test_a_busy_service_is_asked_again_and_a_busy_one_for_ever_is_an_error(server):
+    server.script = [(429, {"Retry-After": "0"}, ""), (503, {}, "")]
+    assert len(service(server).annotate("Ohio")) == 1
+    server.script = [(503, {}, "")] * 9
+    with pytest.raises(ModelError, match="503"):
+        service(server, attempts=2).annotate("Ohio")
+    assert len(server.asked) == 3 + 2
+
+
+def test_a_refused_token_is_said_at_once_without_the_token(server):
+    server.script = [(401, {}, "")]
+    with pytest.raises(ModelError, match="CLEW_TAGME_TOKEN") as problem:
+        service(server).annotate("Ohio")
+    assert "secret" not in str(problem.value)
+    assert len(server.asked) == 1
+
+
+def test_without_a_token_nothing_is_sent(server):
+    with pytest.raises(ModelError, match="no token"):
+        Service(None, server.name, url=server.url).annotate("Ohio")
+    assert server.asked == []
+
+
+@pytest.mark.parametrize("body", ["<html>", "[]", '{"annotations": 3}'])
+def test_an_answer_in_another_form_is_an_error(server, body):
+    server.script = [(200, {}, body)]
+    with pytest.raises(BadCompletion):
+        service(server).annotate("Ohio")
+
+
+def test_a_service_that_is_not_there_is_an_error(server):
+    server.close()
+    with pytest.raises(ModelError, match="cannot be reached"):
+        service(server, attempts=1).annotate("Ohio")
+
+
+def test_long_texts_are_sent_in_pieces_and_places_refer_to_the_whole(server):
+    text = "A dull sentence. " * 300 + "Then Ohio."
+    (found,) = service(server).annotate(text)
+    assert text[found.start : found.end] == "Ohio"
+    assert len(server.asked) > 1
+
+
+def test_pieces_are_whole_sentences_unless_one_is_too_long():
+    text = "One two. Three four. " + "X" * 25 + "."
+    cut = pieces(text, 20)
+    assert [piece for _, piece in cut] == ["One two. Three four.", "X" * 20, "X" * 5 + "."]
+    assert all(text[start : start + len(piece)] == piece for start, piece in cut)
+
+
+def test_a_base_that_was_never_annotated_is_refused_and_an_unknown_service_too(snapshot, tmp_path):
+    with pytest.raises(UsageError, match="wat/en"):
+        Entities(snapshot, Annotations(tmp_path / "annotations.sqlite"))
+    with pytest.raises(UsageError, match="wot"):
+        Service("secret", "wot")
+
+
+def test_an_empty_base_has_no_entities(bases, tmp_path):
+    snapshot = bases.snapshot([])
+    graph = Entities(snapshot, Annotations(tmp_path / "annotations.sqlite"))
+    assert np.array_equal(graph.neighbours(0), []) if snapshot.size else graph.missing == 0

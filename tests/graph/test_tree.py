@@ -1,0 +1,103 @@
+import numpy as np
+import pytest
+
+from clew.errors import UsageError
+from clew.graph.tree import Structure
+from clew.parse.build import DocumentBuilder
+from clew.parse.tables import Table
+from graph_corpora import finished
+
+
+@pytest.fixture
+def snapshot(bases):
+    builder = DocumentBuilder()
+    builder.page(1)
+    builder.heading(1, "Alpha")
+    builder.paragraph("a1")
+    builder.paragraph("a2")
+    builder.page(2)
+    builder.heading(2, "Beta")
+    builder.paragraph("b1")
+    builder.table(Table(("k", "v"), (("r1", "1"), ("r2", "2"))))
+    builder.heading(1, "Gamma")
+    builder.paragraph("g1")
+    other = DocumentBuilder()
+    other.heading(1, "Alpha")
+    other.paragraph("o1")
+    return bases.snapshot([finished(builder, "one", pages=2), finished(other, "two")])
+
+
+def name(node):
+    if node.kind in {"passage", "row"}:
+        return node.text
+    called = node.page if node.kind == "page" else node.name
+    return f"{node.kind} {called}" if called else node.kind
+
+
+def row_of(snapshot, wanted, title="one"):
+    for document in snapshot.documents():
+        if document.title == title:
+            start, end = snapshot.document_rows(document.key)
+            nodes = snapshot.nodes(np.arange(start, end))
+            return next(start + at for at, node in enumerate(nodes) if name(node) == wanted)
+    raise AssertionError(wanted)
+
+
+def neighbours(snapshot, relation, wanted):
+    graph = Structure(snapshot, (relation,))
+    return {name(node) for node in snapshot.nodes(graph.neighbours(row_of(snapshot, wanted)))}
+
+
+@pytest.mark.parametrize(
+    ("relation", "node", "expected"),
+    [
+        ("next", "a2", {"a1", "b1"}),
+        ("next", "b1", {"a2", "r1: v: 1"}),
+        ("next", "a1", {"a2"}),
+        ("next", "g1", {"r2: v: 2"}),
+        ("next", "section Beta", set()),
+        ("parent", "a1", {"section Alpha"}),
+        ("parent", "r1: v: 1", {"table"}),
+        ("parent", "section Alpha", {"document one", "a1", "a2", "section Beta"}),
+        ("parent", "document one", {"section Alpha", "section Gamma", "page 1", "page 2"}),
+        ("table", "r1: v: 1", {"r2: v: 2"}),
+        ("table", "b1", set()),
+        ("section", "a1", {"a2", "section Beta"}),
+        ("section", "b1", {"table"}),
+        ("section", "section Alpha", {"section Gamma"}),
+        ("section", "r1: v: 1", set()),
+        ("page", "a1", {"a2", "section Alpha", "page 1"}),
+        ("page", "page 2", {"section Beta", "b1", "table", "r1: v: 1", "r2: v: 2", "section Gamma", "g1"}),
+    ],
+)
+def test_each_relation_joins_what_the_document_joins(snapshot, relation, node, expected):
+    assert neighbours(snapshot, relation, node) == expected
+
+
+def test_a_document_without_pages_has_no_neighbours_by_page(snapshot):
+    graph = Structure(snapshot, ("page",))
+    assert graph.neighbours(row_of(snapshot, "o1", "two")).tolist() == []
+
+
+def test_all_relations_together_are_mutual_and_stay_in_the_document(snapshot):
+    graph = Structure(snapshot)
+    assert graph.name == "structure"
+    found = {(row, int(other)) for row in range(snapshot.size) for other in graph.neighbours(row)}
+    assert found == {(b, a) for a, b in found}
+    column = snapshot.column("document")
+    assert all(column[a] == column[b] and a != b for a, b in found)
+
+
+def test_the_closest_relation_is_the_reason(snapshot):
+    graph = Structure(snapshot)
+    a1, a2, b1, one = (row_of(snapshot, wanted) for wanted in ("a1", "a2", "b1", "section Alpha"))
+    assert graph.why(a1, a2) == "structure: next to it"
+    assert graph.why(a1, one) == "structure: one stands in the other"
+    assert Structure(snapshot, ("page", "section")).why(a1, a2) == "structure: same section"
+    assert graph.why(a1, b1) == ""
+
+
+def test_the_relations_are_part_of_the_name_and_unknown_ones_are_refused(snapshot):
+    assert Structure(snapshot, ("table", "next")).name == "structure(relations=next+table)"
+    with pytest.raises(UsageError, match="section"):
+        Structure(snapshot, ("sektion",))
