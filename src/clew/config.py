@@ -33,3 +33,9 @@ def prompts_path() -> Path | None:
 def annotation_token() -> str | None:
     """Return the personal token for the TAGME and WAT services: ``CLEW_TAGME_TOKEN``."""
     return environment("CLEW_TAGME_TOKEN")
+
+
+def prices_path() -> Path | None:
+    """Return the file of the user's own model prices, ``CLEW_PRICES``, if there is one."""
+    given = environment("CLEW_PRICES")
+    return Path(given).expanduser() if given else None

@@ -9,6 +9,7 @@ ClewError                     problem and hint; the command line prints both and
 │   ├── Locked                another process is writing
 │   └── Damaged               a file of the base is missing, truncated or refused by its manifest
 └── ModelError                a language model or encoder
+    ├── Unavailable           busy, broken off or too slow: the same call may succeed later
     ├── BudgetExceeded        stopped before a call that would exceed the limit
     └── BadCompletion         the model answered, but not in the form that was asked for
 """
@@ -65,6 +66,14 @@ class Damaged(StoreError):
 
 class ModelError(ClewError):
     """A language model or encoder failed or cannot be reached."""
+
+
+class Unavailable(ModelError):
+    """A model that may answer the same call later; ``retry_after`` seconds if it said when."""
+
+    def __init__(self, problem: str, hint: str = "", retry_after: float | None = None) -> None:
+        super().__init__(problem, hint)
+        self.retry_after = retry_after
 
 
 class BudgetExceeded(ModelError):

@@ -164,6 +164,7 @@ class Usage:
     """What model calls cost: calls, tokens in and out, seconds of waiting, money in US dollars.
 
     ``money`` is ``None`` where no price is known for the model, which is not the same as free.
+    ``estimated``: some of the tokens were counted by rule, because the model did not say.
     """
 
     calls: int = 0
@@ -171,6 +172,7 @@ class Usage:
     tokens_out: int = 0
     seconds: float = 0.0
     money: float | None = 0.0
+    estimated: bool = False
 
     def __add__(self, other: Usage) -> Usage:
         """Add two usages; unknown money stays unknown."""
@@ -181,6 +183,7 @@ class Usage:
             self.tokens_out + other.tokens_out,
             self.seconds + other.seconds,
             (self.money or 0.0) + (other.money or 0.0) if known else None,
+            self.estimated or other.estimated,
         )
 
 

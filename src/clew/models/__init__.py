@@ -1,1 +1,118 @@
-"""Language models and encoders."""
+"""Language models and encoders, and the wrappers around them.
+
+A name (:mod:`clew.models.names`) becomes a model here; what it costs to import is paid when it is first used.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.models.names import (
+    ENCODERS,
+    LANGUAGE_MODELS,
+    Name,
+    destination,
+    endpoint,
+    leaves_machine,
+    parse_name,
+    parse_roles,
+)
+
+if TYPE_CHECKING:
+    from clew.models.budgeted import Budget
+    from clew.models.retrying import Patience
+    from clew.protocols import Encoder, LanguageModel
+
+__all__ = [
+    "ENCODERS",
+    "LANGUAGE_MODELS",
+    "anchored",
+    "destination",
+    "encoder",
+    "language_model",
+    "leaves_machine",
+]
+
+
+def language_model(
+    name: str,
+    *,
+    cache: bool = False,
+    budget: Budget | None = None,
+    record: str | Path | None = None,
+    patience: Patience | None = None,
+) -> LanguageModel:
+    """Return the language model of a name, or of one name per role, ready for use.
+
+    It retries with ``patience``, keeps within ``budget`` (shared by all roles), asks nothing twice
+    (``cache``) and is recorded to the cassette ``record``, cached replies included. What is replayed is not
+    retried, cached or counted. Raises UsageError for a name that makes no sense or whose key is not set.
+    """
+    from clew.models.cassette import Recording
+    from clew.models.roles import Roles
+
+    models = {
+        role: _wrapped(one, cache=cache, budget=budget, patience=patience)
+        for role, one in parse_roles(name).items()
+    }
+    default = models.pop("", models.get("read"))
+    model = default if default is not None and not models else Roles(models, default)
+    return model if record is None else Recording(model, record)
+
+
+def encoder(name: str) -> Encoder:
+    """Return the encoder of a name. Raises UsageError, NotFound; the weights are loaded at the first use."""
+    parsed = parse_name(name, ENCODERS)
+    if parsed.scheme == "onnx":
+        from clew.models.onnx import OnnxEncoder
+
+        return OnnxEncoder(parsed.rest)
+    if parsed.scheme == "st":
+        from clew.models.encoders import SentenceTransformerEncoder
+
+        return SentenceTransformerEncoder(parsed.rest)
+    from clew.models.encoders import OpenAIEncoder
+
+    return OpenAIEncoder(endpoint(parsed))
+
+
+def anchored(name: str) -> str:
+    """Return an encoder's name for a base's settings: a folder's path made absolute, so that it means the
+    same from anywhere. Raises UsageError."""
+    parsed = parse_name(name, ENCODERS)
+    folder = Path(parsed.rest).expanduser()
+    if parsed.scheme == "onnx" or (parsed.scheme == "st" and folder.is_dir()):
+        return f"{parsed.scheme}:{folder.absolute()}"
+    return str(parsed)
+
+
+def _wrapped(name: Name, *, cache: bool, budget: Budget | None, patience: Patience | None) -> LanguageModel:
+    if name.scheme == "replay":
+        from clew.models.cassette import Replaying
+
+        return Replaying(name.rest)
+    model = _bare(name)
+    if name.scheme != "local":
+        from clew.models.retrying import Patience, Retrying
+
+        model = Retrying(model, patience or Patience())
+    if budget is not None:
+        from clew.models.budgeted import Budgeted
+
+        model = Budgeted(model, budget)
+    if cache:
+        from clew.models.cached import Cached
+
+        model = Cached(model)
+    return model
+
+
+def _bare(name: Name) -> LanguageModel:
+    if name.scheme == "local":
+        from clew.models.local import LocalModel
+
+        return LocalModel(name.rest)
+    from clew.models.openai import OpenAIModel
+
+    return OpenAIModel(endpoint(name))

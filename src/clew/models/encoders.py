@@ -1,0 +1,145 @@
+"""Encoders besides the embedded one: an embeddings endpoint, and sentence-transformers."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.errors import BadCompletion, MissingExtra, ModelError
+from clew.models.endpoint import Endpoint
+from clew.models.pool import each
+from clew.models.retrying import Patience
+
+if TYPE_CHECKING:
+    import openai
+
+    from clew.protocols import Vectors
+
+#: Texts per request of an endpoint.
+_BATCH = 64
+_TIMEOUT = 60.0
+_WEIGHTS = ("*.safetensors", "*.bin", "*.json", "*/*.safetensors", "*/*.bin", "*/*.json")
+
+
+class OpenAIEncoder:
+    """The embeddings of an OpenAI-compatible endpoint, ``workers`` requests at once, retried with patience.
+
+    Whether a vector depends on its text alone is up to the endpoint; those that pad batches differ in the
+    last digits. ``dimension`` is learnt by encoding one word. Raises ModelError.
+    """
+
+    def __init__(self, endpoint: Endpoint, *, workers: int = 4, patience: Patience | None = None) -> None:
+        self.endpoint = endpoint
+        self.workers = workers
+        self.patience = patience or Patience()
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """Canonical name, such as ``openai:text-embedding-3-small``."""
+        return self.endpoint.name
+
+    @cached_property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return int(self.encode(["dimension"]).shape[1])
+
+    def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:
+        """Return unit vectors, (n, dimension), float32."""
+        if not texts:
+            return np.zeros((0, self.dimension), dtype=np.float32)
+        with self._lock:
+            self._client  # noqa: B018 - made once, before the threads start
+        batches = [list(texts[start : start + _BATCH]) for start in range(0, len(texts), _BATCH)]
+        parts = each(lambda batch: self.patience.call(lambda: self._embed(batch)), batches, self.workers)
+        return unit(np.vstack(parts))
+
+    @cached_property
+    def _client(self) -> openai.OpenAI:
+        return self.endpoint.connect(_TIMEOUT)
+
+    def _embed(self, texts: list[str]) -> Any:
+        import openai
+
+        # Endpoints refuse an empty text.
+        asked = [text or " " for text in texts]
+        try:
+            reply = self._client.embeddings.create(
+                model=self.endpoint.model, input=asked, encoding_format="float"
+            )
+        except openai.OpenAIError as error:
+            raise self.endpoint.explained(error, _TIMEOUT) from error
+        except ValueError as error:  # a damaged body, or no data in it
+            raise self._no_endpoint(str(error)) from error
+        found = {one.index: one.embedding for one in getattr(reply, "data", None) or ()}
+        if found.keys() != set(range(len(texts))) or len({len(vector) for vector in found.values()}) != 1:
+            raise self._no_endpoint(f"{len(found)} vectors for {len(texts)} texts")
+        return np.array([found[index] for index in range(len(texts))], dtype=np.float64)
+
+    def _no_endpoint(self, saw: str) -> BadCompletion:
+        return BadCompletion(f"{self.endpoint.url} did not answer as an embeddings endpoint does: {saw}")
+
+
+class SentenceTransformerEncoder:
+    """A sentence-transformers model in this process: a hub name or a folder. Needs the extra ``local``.
+
+    Encodes one text per call, so that a vector depends on its text alone. For a folder, ``name`` carries a
+    hash of its files.
+    """
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+
+    @cached_property
+    def name(self) -> str:
+        """``st:all-MiniLM-L6-v2``, or ``st:<folder's name>@<hash>``."""
+        folder = Path(self.source).expanduser()
+        if not folder.is_dir():
+            return f"st:{self.source}"
+        digest = hashlib.sha256()
+        for file in sorted({path for pattern in _WEIGHTS for path in folder.glob(pattern)}):
+            with file.open("rb") as opened:
+                digest.update(hashlib.file_digest(opened, "sha256").digest())
+        return f"st:{folder.absolute().name}@{digest.hexdigest()[:8]}"
+
+    @cached_property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return int(self.encode(["dimension"]).shape[1])
+
+    def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:
+        """Return unit vectors, (n, dimension), float32."""
+        if not texts:
+            return np.zeros((0, self.dimension), dtype=np.float32)
+        given = getattr(self._model, "prompts", None) or {}
+        prefix = given.get("query" if query else "document", "")
+        vectors = [
+            self._model.encode([prefix + text], prompt="", show_progress_bar=False)[0] for text in texts
+        ]
+        return unit(np.array(vectors, dtype=np.float64))
+
+    @cached_property
+    def _model(self) -> Any:
+        try:
+            from sentence_transformers import SentenceTransformer
+        except ImportError:
+            raise MissingExtra("sentence-transformers", "local") from None
+        try:
+            return SentenceTransformer(str(Path(self.source).expanduser()))
+        except (OSError, ValueError) as error:
+            raise ModelError(
+                f"cannot load '{self.source}': {error}", "Give a folder or a hub name"
+            ) from error
+
+
+def unit(vectors: Any) -> Vectors:
+    """Return rows scaled to length 1, as float32; a row of zeros stays."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    scaled: Vectors = (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float32)
+    return scaled

@@ -1,0 +1,164 @@
+"""Hugging Face language models in this process. Needs the extra ``local``."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from clew.errors import MissingExtra, ModelError
+from clew.models.openai import until
+from clew.prompts import schema_words
+from clew.protocols import Completion, Prompt
+from clew.types import Usage
+
+BATCH = 8
+
+
+class LocalModel:
+    """A causal or sequence-to-sequence model: a hub name or a folder, on a GPU where there is one.
+
+    Decodes greedily unless a prompt sets a temperature. Prompts go through the tokenizer's chat template
+    where it has one; a sequence-to-sequence model (T5) gets the text alone. A schema is asked for in words.
+    The hub may be asked for the weights; no prompt leaves the machine. Raises ModelError for a prompt that is
+    longer than the model's window: to cut it would lose the question or the evidence.
+    """
+
+    def __init__(self, source: str, *, batch: int = BATCH) -> None:
+        self.source = source
+        self.batch = batch
+        # One generation at a time: the device is shared.
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """``local:Qwen/Qwen3-0.6B``."""
+        return f"local:{self.source}"
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        """Return one completion per prompt, in order. Raises ModelError, MissingExtra."""
+        alike: dict[tuple[float, tuple[str, ...]], list[int]] = defaultdict(list)
+        for index, prompt in enumerate(prompts):
+            alike[prompt.temperature, prompt.stop].append(index)
+        completions: dict[int, Completion] = {}
+        with self._lock:
+            for indexes in alike.values():
+                for start in range(0, len(indexes), self.batch):
+                    chosen = indexes[start : start + self.batch]
+                    made = self._generate([prompts[index] for index in chosen])
+                    completions.update(zip(chosen, made, strict=True))
+        return [completions[index] for index in range(len(prompts))]
+
+    def _generate(self, prompts: list[Prompt]) -> list[Completion]:
+        """Complete prompts of one temperature and stop list, padded to one batch."""
+        import torch
+
+        started = time.perf_counter()
+        encoded = self._tokenizer(
+            [self._text(prompt) for prompt in prompts],
+            return_tensors="pt",
+            padding=True,
+            add_special_tokens=not self._tokenizer.chat_template,
+        ).to(self._model.device)
+        lengths = encoded["attention_mask"].sum(dim=1).tolist()
+        self._check(lengths, prompts)
+        first = prompts[0]
+        choice = (
+            {"do_sample": True, "temperature": first.temperature}
+            if first.temperature
+            else {"do_sample": False}
+        )
+        if first.stop:
+            choice |= {"stop_strings": list(first.stop), "tokenizer": self._tokenizer}
+        with torch.inference_mode():
+            output = self._model.generate(
+                input_ids=encoded["input_ids"],
+                attention_mask=encoded["attention_mask"],
+                max_new_tokens=max(prompt.max_tokens for prompt in prompts),
+                pad_token_id=self._tokenizer.pad_token_id,
+                **choice,
+            )
+        # A causal model's output starts with its input, a sequence-to-sequence model's with one start token.
+        skip = 1 if self._model.config.is_encoder_decoder else encoded["input_ids"].shape[1]
+        seconds = (time.perf_counter() - started) / len(prompts)
+        return [
+            self._completion(prompt, row[skip : skip + prompt.max_tokens], length, seconds)
+            for prompt, row, length in zip(prompts, output.tolist(), lengths, strict=True)
+        ]
+
+    def _completion(self, prompt: Prompt, ids: list[int], given: int, seconds: float) -> Completion:
+        padding = {self._tokenizer.pad_token_id, self._tokenizer.eos_token_id}
+        made = sum(token not in padding for token in ids)
+        text = until(self._tokenizer.decode(ids, skip_special_tokens=True), prompt.stop)
+        return Completion(text.strip(), Usage(1, int(given), made, seconds, 0.0), self.name)
+
+    def _text(self, prompt: Prompt) -> str:
+        system = prompt.system
+        if prompt.schema is not None:
+            system = f"{system}\n\n{schema_words(prompt.schema)}".strip()
+        if not self._tokenizer.chat_template:
+            return f"{system}\n\n{prompt.user}".strip()
+        messages = [{"role": "user", "content": prompt.user}]
+        if system:
+            messages.insert(0, {"role": "system", "content": system})
+        return str(self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
+
+    def _check(self, lengths: Sequence[int], prompts: Sequence[Prompt]) -> None:
+        config = self._model.config
+        window = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
+        if window is None:
+            return
+        for length, prompt in zip(lengths, prompts, strict=True):
+            needed = length + (0 if config.is_encoder_decoder else prompt.max_tokens)
+            if needed > window:
+                raise ModelError(
+                    f"a '{prompt.role}' prompt needs {needed} tokens, {self.name} has a window of {window}",
+                    "Give it fewer passages, or use another model",
+                )
+
+    @cached_property
+    def _model(self) -> Any:
+        try:
+            import torch
+            import transformers
+        except ImportError:
+            raise MissingExtra("transformers", "local") from None
+        device = (
+            "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+        )
+        try:
+            config = transformers.AutoConfig.from_pretrained(self._place)
+            kind = (
+                transformers.AutoModelForSeq2SeqLM
+                if config.is_encoder_decoder
+                else transformers.AutoModelForCausalLM
+            )
+            return kind.from_pretrained(self._place, dtype="auto").to(device).eval()
+        except (OSError, ValueError) as error:
+            raise self._unloadable(error) from error
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        causal = not self._model.config.is_encoder_decoder
+        from transformers import AutoTokenizer
+
+        try:
+            # Padding goes before a causal model's input, so that all inputs end where generation begins.
+            tokenizer = AutoTokenizer.from_pretrained(self._place, padding_side="left" if causal else "right")
+        except (OSError, ValueError) as error:
+            raise self._unloadable(error) from error
+        if tokenizer.pad_token_id is None:
+            tokenizer.pad_token = tokenizer.eos_token
+        return tokenizer
+
+    @property
+    def _place(self) -> str:
+        folder = Path(self.source).expanduser()
+        return str(folder) if folder.is_dir() else self.source
+
+    def _unloadable(self, error: Exception) -> ModelError:
+        return ModelError(f"cannot load '{self.source}': {error}", "Give a folder or a Hugging Face hub name")

@@ -1,0 +1,26 @@
+"""One function over many inputs, a bounded number at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def each(function: Callable[[T], R], inputs: Sequence[T], workers: int) -> list[R]:
+    """Return ``function`` of every input, in order, ``workers`` at a time.
+
+    The first failure is raised once the calls under way have ended; calls not yet begun are not made.
+    """
+    if len(inputs) <= 1 or workers == 1:
+        return [function(one) for one in inputs]
+    with ThreadPoolExecutor(min(workers, len(inputs))) as pool:
+        futures = [pool.submit(function, one) for one in inputs]
+        try:
+            return [future.result() for future in futures]
+        finally:
+            for future in futures:
+                future.cancel()

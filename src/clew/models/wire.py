@@ -1,0 +1,32 @@
+"""Prompts and completions as JSON: for cache keys and cassettes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+from typing import Any
+
+from clew.protocols import Completion, Prompt
+from clew.types import Usage
+
+
+def prompt_shape(prompt: Prompt) -> dict[str, Any]:
+    """Return everything that the reply may depend on, and the role."""
+    return asdict(prompt) | {"stop": list(prompt.stop), "schema": prompt.schema and dict(prompt.schema)}
+
+
+def completion_shape(completion: Completion) -> dict[str, Any]:
+    """Return a completion without whether it came from a cache: that is not its own property."""
+    return {"text": completion.text, "model": completion.model, "usage": asdict(completion.usage)}
+
+
+def completion_of(shape: dict[str, Any]) -> Completion:
+    """Return the completion of a shape. Raises KeyError and TypeError where it is damaged."""
+    return Completion(str(shape["text"]), Usage(**shape["usage"]), str(shape["model"]))
+
+
+def digest(*parts: Any) -> str:
+    """Return the SHA-256 of JSON-compatible values."""
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
