@@ -57,8 +57,8 @@ class Evidence:
     b: float = 0.75
     heading: float = 1.0
     page: float = 0.6
-    prior: float = 3.0
-    mu: float = 250.0
+    prior: float = 4.0
+    mu: float = 100.0
     meaning: float = 0.5
     candidates: int = 200
 

@@ -161,17 +161,18 @@ def names_of(document: Document) -> Counter[str]:
 class DocumentNames:
     r"""How well documents match the names in a question.
 
-    For each key ``t`` of the question (:func:`question_keys`), a document earns
+    Each key of the question (:func:`question_keys`) gives a document, from 0 to 1,
 
-    .. math:: \frac{c}{c + \kappa} \cdot \frac{1}{\ln D} \cdot \ln^+
-              \frac{p(t | d)}{\frac{1}{D} \sum_{d'} p(t | d')}
+    .. math:: \frac{c}{c + \kappa} \cdot \frac{p(t | d)}{\max_{d'} p(t | d')} \cdot
+              \sqrt{\frac{\ln(1 + D / n)}{\ln(1 + D)}}
 
     where ``p`` mixes the term's share of the words of the document's name, of its first pages, and of its
     whole text (a mixture of language models over fields: Ogilvie and Callan, SIGIR 2003), and ``c`` says how
     much there is to go by: an occurrence in the text counts once, one on the first pages ``front`` times
-    more, one in the name ``name`` times. A year that every document has says nothing (0); a company that one
-    of the ``D`` documents is about says 1; a single mention in a long document says little. Where nothing
-    matches, and in a base of one document, every score is 0.
+    more, one in the name ``name`` times. ``n`` is the sum of the first two factors over all ``D`` documents,
+    that is, how many the key fits: a company that one document is about tells more than one that half of
+    them are about, and a year that all of them are about leaves their order as it is. A single mention in a
+    long document gives little. Where nothing matches, and in a base of one document, every score is 0.
     """
 
     snapshot: Snapshot
@@ -187,7 +188,6 @@ class DocumentNames:
         if known.documents > 1:
             for key in question_keys(question, known.called):
                 found += self._key(key, known)
-            found /= np.log(known.documents)
         return found
 
     def _key(self, key: str, known: Profile) -> Floats:
@@ -201,12 +201,15 @@ class DocumentNames:
         of_name, of_front, of_text = self.shares
         share = of_name * in_name / known.name_length
         share += of_front * in_front / known.front_length + of_text * in_text / known.length
-        usual = share.mean()
-        if not usual:
+        best = share.max(initial=0.0)
+        if not best:
             return np.zeros(known.documents)
         seen = self.name * in_name + self.front * in_front + in_text
-        earned: Floats = seen / (seen + self.kappa) * np.log(np.maximum(share / usual, 1.0))
-        return earned
+        likeness = seen / (seen + self.kappa) * share / best
+        telling: Floats = likeness * np.sqrt(
+            np.log1p(known.documents / likeness.sum()) / np.log1p(known.documents)
+        )
+        return telling
 
     def focus(self, scores: Floats, allowed: Mask) -> Floats:
         """Return the probability that each document is meant: ``passages * D ** score``, normalised.

@@ -1,0 +1,180 @@
+"""Does a search find the page that holds the answer? Page recall on filings (FinanceBench).
+
+A question counts as answered at k if one of its gold pages is among the first k pages. Hits become pages in
+their order, each page once. "within" restricts a search to the question's own filing, "pooled" searches all
+of them. The baseline is BM25 over whole page texts (raw text of the PDF, words as runs of letters and digits,
+k1 1.5, b 0.75), with the statistics of the filing within it and of all pages pooled. Intervals are 95 %
+percentile intervals of a seeded bootstrap over the questions.
+
+    python benchmarks/pages.py                                 # without an encoder
+    python benchmarks/pages.py --encoder onnx:FOLDER           # and with one
+    python benchmarks/pages.py --questions dev                 # our own questions on the same filings
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import re
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pypdfium2
+
+import clew
+
+HERE = Path(__file__).parent
+DATA = HERE.parent.parent / "shared" / "data" / "financebench"
+CUTS = (1, 3, 5, 10)
+#: Hits that are asked for, so that ten pages come of them also where one page gives many.
+DEPTH = 300
+
+Page = tuple[str, int]
+Search = Callable[["Asked", bool], list[Page]]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question, the file it is about, and its gold pages (file name, page from 1)."""
+
+    text: str
+    file: str
+    gold: frozenset[Page]
+
+
+def financebench(data: Path) -> list[Asked]:
+    found = []
+    for line in (data / "questions.jsonl").read_text(encoding="utf-8").splitlines():
+        record = json.loads(line)
+        file = record["doc_name"] + ".pdf"
+        gold = frozenset((file, item["evidence_page_num"] + 1) for item in record["evidence"])
+        found.append(Asked(record["question"], file, gold))
+    return found
+
+
+def development() -> list[Asked]:
+    lines = (HERE / "data" / "filings_dev.jsonl").read_text(encoding="utf-8").splitlines()
+    records = map(json.loads, lines)
+    return [Asked(r["question"], r["file"], frozenset({(r["file"], r["page"])})) for r in records]
+
+
+def page_texts(folder: Path) -> dict[Page, str]:
+    found = {}
+    for path in sorted(folder.glob("*.pdf")):
+        document = pypdfium2.PdfDocument(path)
+        for number in range(len(document)):
+            found[path.name, number + 1] = document[number].get_textpage().get_text_range()
+    return found
+
+
+class PageBM25:
+    """BM25 over whole page texts; independent of clew's own parsing, terms and scoring."""
+
+    def __init__(self, texts: dict[Page, str], k1: float = 1.5, b: float = 0.75) -> None:
+        self.k1, self.b = k1, b
+        self.counts = {page: Counter(self.words(text)) for page, text in texts.items()}
+
+    @staticmethod
+    def words(text: str) -> list[str]:
+        """Return runs of letters and digits, in lower case."""
+        return re.findall(r"\w+", text.lower())
+
+    def __call__(self, asked: Asked, pooled: bool) -> list[Page]:
+        """Return the first pages, best first."""
+        pages = [page for page in self.counts if pooled or page[0] == asked.file]
+        lengths = np.array([self.counts[page].total() for page in pages])
+        scores = np.zeros(len(pages))
+        for word in self.words(asked.text):
+            tf = np.array([self.counts[page][word] for page in pages])
+            holding = np.count_nonzero(tf)
+            idf = math.log(1 + (len(pages) - holding + 0.5) / (holding + 0.5))
+            scores += (
+                idf * tf * (self.k1 + 1) / (tf + self.k1 * (1 - self.b + self.b * lengths / lengths.mean()))
+            )
+        return [pages[n] for n in np.argsort(-scores, kind="stable")[: max(CUTS)]]
+
+
+class ClewSearch:
+    """A retriever of clew's catalogue; its hits as pages."""
+
+    def __init__(self, base: clew.Clew, retriever: str) -> None:
+        self.base, self.retriever = base, retriever
+
+    def __call__(self, asked: Asked, pooled: bool) -> list[Page]:
+        """Return the first pages, best first."""
+        documents = None if pooled else [asked.file]
+        hits = self.base.search(asked.text, k=DEPTH, retriever=self.retriever, documents=documents)
+        pages = [(hit.node.document_name, hit.node.page) for hit in hits if hit.node.page]
+        return list(dict.fromkeys(pages))[: max(CUTS)]
+
+
+def found_at(search: Search, questions: Sequence[Asked], pooled: bool) -> np.ndarray:
+    """Return for each question and each cut whether a gold page is among the first."""
+    rows = []
+    for asked in questions:
+        pages = search(asked, pooled)
+        rows.append([bool(asked.gold & set(pages[:cut])) for cut in CUTS])
+    return np.array(rows, dtype=float)
+
+
+def interval(values: np.ndarray, seed: int, rounds: int = 10_000) -> tuple[float, float]:
+    rng = np.random.default_rng(seed)
+    means = values[rng.integers(0, len(values), (rounds, len(values)))].mean(axis=1)
+    low, high = np.percentile(means, [2.5, 97.5])
+    return float(low), float(high)
+
+
+def report(name: str, search: Search, questions: Sequence[Asked], seed: int) -> Iterator[str]:
+    for pooled in (False, True):
+        started = time.perf_counter()
+        found = found_at(search, questions, pooled)
+        each = (time.perf_counter() - started) / len(questions)
+        cells = []
+        for column in found.T:
+            low, high = interval(column, seed)
+            cells.append(f"{column.mean():.2f} [{low:.2f}, {high:.2f}]")
+        yield f"| {name} | {'pooled' if pooled else 'within'} | {' | '.join(cells)} | {each * 1000:.0f} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--kb", type=Path, help="a base to use or make (default: a temporary one)")
+    parser.add_argument("--encoder", help="also search with this encoder, such as onnx:FOLDER")
+    parser.add_argument("--retriever", action="append", help="retrievers to compare (default: default, bm25)")
+    parser.add_argument("--questions", choices=("financebench", "dev"), default="financebench")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    if not options.data.is_dir():
+        raise SystemExit(f"no data at {options.data}; the filings are not part of this repository")
+    questions = development() if options.questions == "dev" else financebench(options.data)
+    retrievers = options.retriever or ["default", "bm25"]
+    pdfs = options.data / "pdfs"
+    print(f"{len(questions)} questions ({options.questions}), seed {options.seed}\n")
+    print("| search | scope | " + " | ".join(f"@{cut} [95 %]" for cut in CUTS) + " | ms |")
+    print("|---|---|" + "---|" * (len(CUTS) + 1))
+    for line in report("BM25 of page texts", PageBM25(page_texts(pdfs)), questions, options.seed):
+        print(line, flush=True)
+    with tempfile.TemporaryDirectory() as temporary, clew.open(options.kb or temporary) as base:
+        base.add([pdfs])
+        base.set_encoder(None)
+        for retriever in retrievers:
+            for line in report(f"clew {retriever}", ClewSearch(base, retriever), questions, options.seed):
+                print(line, flush=True)
+        if options.encoder:
+            base.set_encoder(options.encoder)
+            base.encode()
+            for retriever in retrievers:
+                name = f"clew {retriever}, {options.encoder}"
+                for line in report(name, ClewSearch(base, retriever), questions, options.seed):
+                    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+"""How long does a question take? p50 and p95 of a search and of a whole KGP walk, without a language model.
+
+The text is synthetic: pseudo-words with Zipf frequencies, documents with words of their own, some names.
+It goes through the document builder and the store like any other. Vectors are seeded and clustered (a passage
+lies near its document's centre); the encoder of the *questions* is a real one where --encoder names one, and
+its time counts: its vector is turned by a fixed rotation towards a cluster, which changes no cost.
+
+Bases are kept in --folder and used again, so that a long run can be stopped and continued.
+
+    python benchmarks/query.py --passages 10000 --passages 100000 --folder /tmp/bases --encoder onnx:FOLDER
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import resource
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from clew import catalog
+from clew.graph.keywords import Keywords
+from clew.graph.statistics import statistics
+from clew.kb import KnowledgeBase
+from clew.parse.build import DocumentBuilder
+from clew.protocols import Encoder
+from clew.types import Location, ParsedDocument, Question
+
+PER_DOCUMENT, WORDS = 100, 45
+
+
+@dataclass(frozen=True)
+class Language:
+    """Pseudo-words in the order of their frequency, of which rank ``r`` has a share of about 1 / (r + 3)."""
+
+    words: np.ndarray
+    cumulative: np.ndarray
+
+    @classmethod
+    def of(cls, size: int, seed: int) -> Language:
+        """Return ``size`` distinct words; frequent ones are short."""
+        rng = np.random.default_rng(seed)
+        consonants, vowels = np.array(list("bdfgklmnprstvz")), np.array(list("aeiou"))
+        found: dict[str, None] = {}
+        while len(found) < size:
+            syllables = 1 + int(np.log2(len(found) + 8) / 4)
+            pairs = zip(rng.choice(consonants, syllables), rng.choice(vowels, syllables), strict=True)
+            found["".join(a + b for a, b in pairs) + str(rng.choice(consonants))] = None
+        share = 1 / (np.arange(size) + 3.0)
+        return cls(np.array(list(found)), np.cumsum(share / share.sum()))
+
+    def draw(self, rng: np.random.Generator, count: int) -> np.ndarray:
+        """Return the ranks of ``count`` words."""
+        return np.searchsorted(self.cumulative, rng.random(count))
+
+
+def documents(language: Language, passages: int, seed: int) -> Iterator[ParsedDocument]:
+    """Yield documents of a hundred passages; a quarter of the words is the document's own."""
+    for number in range(-(-passages // PER_DOCUMENT)):
+        rng = np.random.default_rng((seed, number))
+        own = language.draw(rng, 60)
+        builder = DocumentBuilder()
+        count = min(PER_DOCUMENT, passages - number * PER_DOCUMENT)
+        for passage in range(count):
+            if passage % 20 == 0:
+                builder.heading(1, " ".join(language.words[rng.choice(own, 3)]).capitalize())
+            builder.paragraph(_passage(language, rng, own))
+        title = f"Report {number} on {language.words[own[0]]}"
+        data = f"{seed} {number} {count}".encode()
+        yield builder.finish(data=data, title=title, media_type="text/plain", parser="benchmark/1")
+
+
+def _passage(language: Language, rng: np.random.Generator, own: np.ndarray) -> str:
+    length = max(5, int(rng.normal(WORDS, 15)))
+    ranks = language.draw(rng, length)
+    special = rng.random(length) < 0.25
+    ranks[special] = rng.choice(own, int(special.sum()))
+    words = language.words[ranks].tolist()
+    # A name, as a capital makes one, in every second passage.
+    if rng.random() < 0.5:
+        words[1] = words[1].capitalize()
+    return " ".join(words).capitalize() + "."
+
+
+def questions(language: Language, texts: Sequence[str], count: int, seed: int) -> list[str]:
+    """Return questions of three to six of a passage's words, with the function words that people use."""
+    rng = np.random.default_rng((seed, 1))
+    found = []
+    for text in rng.choice(np.array(texts, dtype=object), count):
+        words = rng.choice(text.rstrip(".").lower().split(), rng.integers(3, 7), replace=False)
+        found.append(f"What was the {words[0]} of {' and the '.join(words[1:])}?")
+    return found
+
+
+class Clustered:
+    """Passage vectors near a centre for each beginning; questions through a real encoder, if there is one."""
+
+    def __init__(self, real: Encoder | None, dimension: int = 384) -> None:
+        self.real, self.dimension = real, real.dimension if real else dimension
+        self.name = f"benchmark-clustered-{self.dimension}"
+
+    def encode(self, texts: Sequence[str], query: bool = False) -> np.ndarray:
+        """Return unit vectors; for questions the real encoder's, moved to where the passages are."""
+        made = np.stack([self._vector(text) for text in texts])
+        if query and self.real is not None:
+            made = made + 0.1 * self.real.encode(texts, query=True)
+        return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
+
+    def _vector(self, text: str) -> np.ndarray:
+        def normal(of: str) -> np.ndarray:
+            seed = int.from_bytes(hashlib.blake2b(of.encode(), digest_size=8).digest(), "little")
+            return np.random.default_rng(seed).standard_normal(self.dimension)
+
+        return normal(text[:2]) + 0.7 * normal(text)
+
+
+def build(folder: Path, language: Language, passages: int, seed: int) -> KnowledgeBase:
+    """Return the base of that size; made, or continued, where it is not complete."""
+    base = KnowledgeBase.open(folder / f"passages-{passages}", create=True)
+    started = time.perf_counter()
+    for number, document in enumerate(documents(language, passages, seed)):
+        if not base.has(document.key):
+            path = f"/benchmark/{number}.txt"
+            base.commit(document, Location(path, "/benchmark", len(document.text), number, number))
+        if number % 200 == 199:
+            base.catch_up()
+    base.catch_up()
+    print(f"  text: {time.perf_counter() - started:.0f} s")
+    return base
+
+
+def timed(run: Callable[[str], object], asked: Sequence[str]) -> str:
+    """Return the first call's time, and p50 and p95 of the others, in ms."""
+    seconds = []
+    for text in asked:
+        started = time.perf_counter()
+        run(text)
+        seconds.append(time.perf_counter() - started)
+    first, rest = seconds[0], np.array(seconds[1:]) * 1000
+    return f"first {first * 1000:.0f}, p50 {np.percentile(rest, 50):.1f}, p95 {np.percentile(rest, 95):.1f}"
+
+
+def measure(base: KnowledgeBase, language: Language, options: argparse.Namespace, passages: int) -> None:
+    snapshot = base.snapshot()
+    sample = [node.text for document in snapshot.documents()[:50] for node in base.tree(document.key)]
+    asked = questions(
+        language, [text for text in sample if len(text.split()) > 6], options.queries, options.seed
+    )
+    started = time.perf_counter()
+    figures = statistics(snapshot, Keywords(snapshot))
+    print(f"  keyword graph, made and sampled in {time.perf_counter() - started:.1f} s: {figures}")
+    vocabulary, _ = snapshot.postings("text").vocabulary()
+    print(f"  {passages} passages, {len(vocabulary)} terms, {base.info().bytes / 1e6:.0f} MB")
+    real = catalog.encoder(options.encoder) if options.encoder else None
+    clustered = Clustered(real) if options.vectors or real else None
+    if clustered:
+        started = time.perf_counter()
+        made = base.encode(clustered)
+        print(f"  vectors: {made} made in {time.perf_counter() - started:.0f} s")
+    for encoder in (None, clustered) if clustered else (None,):
+        with_encoder = "" if encoder is None else f", {options.encoder or 'no question encoder'}"
+        for name in options.retriever or ["default", "bm25", "tfidf"]:
+            retriever = catalog.retriever(name, base, encoder=encoder)
+            line = timed(lambda text, by=retriever: by.retrieve(Question(text), 10), asked)
+            print(f"  search {name}{with_encoder}: {line} ms", flush=True)
+        for recipe in options.recipe or ["kgp"]:
+            method = catalog.method(recipe, base, encoder=encoder)
+            line = timed(lambda text, by=method: by.retrieve(Question(text), 30), asked[: options.walks])
+            print(f"  walk {recipe}{with_encoder}: {line} ms", flush=True)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    print(f"  peak memory of this process so far: {peak:.0f} MB", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--passages", type=int, action="append", help="sizes (default: 10000 and 100000)")
+    parser.add_argument("--folder", type=Path, default=Path("query-bases"), help="where bases are kept")
+    parser.add_argument("--encoder", help="encoder of the questions, such as onnx:FOLDER")
+    parser.add_argument("--vectors", action="store_true", help="vectors also without --encoder")
+    parser.add_argument("--retriever", action="append", help="retrievers (default: default, bm25, tfidf)")
+    parser.add_argument("--recipe", action="append", help="methods to walk with (default: kgp)")
+    parser.add_argument("--queries", type=int, default=200)
+    parser.add_argument("--walks", type=int, default=60, help="questions for the walks")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    for passages in options.passages or [10_000, 100_000]:
+        # Heaps' law with the usual exponent: 45 words a passage, about 70,000 words at 100,000 passages.
+        language = Language.of(int(14 * (passages * WORDS) ** 0.55), options.seed)
+        print(f"{passages} passages", flush=True)
+        with build(options.folder, language, passages, options.seed) as base:
+            measure(base, language, options, passages)
+
+
+if __name__ == "__main__":
+    main()

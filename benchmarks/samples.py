@@ -1,0 +1,76 @@
+"""The sample questions: how often the first five hits hold every document that a question needs.
+
+python benchmarks/samples.py
+python benchmarks/samples.py --retriever default --retriever hybrid --recipe kgp
+python benchmarks/samples.py --encoder onnx:FOLDER
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import clew
+from clew.types import Hit
+
+SAMPLES = Path(__file__).parent.parent / "samples"
+FIRST = 5
+
+Search = Callable[[str], Sequence[Hit]]
+
+
+def found(hits: Sequence[Hit]) -> set[str]:
+    return {hit.node.document_name for hit in hits[:FIRST]}
+
+
+def measure(name: str, search: Search, questions: Sequence[dict]) -> list[str]:
+    """Print a line of the table; return the lines of the table of misses."""
+    several = [question for question in questions if len(question["documents"]) > 1]
+    missing = {q["id"]: set(q["documents"]) - found(search(q["question"])) for q in questions}
+    share = {
+        kind: sum(not missing[q["id"]] for q in some) / max(len(some), 1)
+        for kind, some in (("all", questions), ("several", several))
+    }
+    print(f"| {name} | {share['all']:.2f} | {share['several']:.2f} |", flush=True)
+    return [
+        f"| {name} | {q['id']} | {', '.join(sorted(missing[q['id']]))} | {q['question']} |"
+        for q in questions
+        if missing[q["id"]]
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--retriever", action="append", help="retrievers (default: default, bm25)")
+    parser.add_argument(
+        "--recipe", action="append", default=[], help="methods, by the evidence of their answer"
+    )
+    parser.add_argument("--encoder", help="search with this encoder, such as onnx:FOLDER")
+    options = parser.parse_args()
+    lines = (SAMPLES / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    questions = [json.loads(line) for line in lines if line.strip()]
+    several = sum(len(question["documents"]) > 1 for question in questions)
+    print(f"{len(questions)} questions, {several} of which need several documents\n")
+    print(f"| search | all gold documents in the first {FIRST} hits | of those that need several |")
+    print("|---|---|---|")
+    misses = []
+    with tempfile.TemporaryDirectory() as temporary, clew.open(temporary) as base:
+        base.add([SAMPLES / "documents"])
+        if options.encoder:
+            base.set_encoder(options.encoder)
+            base.encode()
+        for retriever in options.retriever or ["default", "bm25"]:
+            misses += measure(
+                retriever, lambda text, by=retriever: base.search(text, k=FIRST, retriever=by), questions
+            )
+        for recipe in options.recipe:
+            misses += measure(recipe, lambda text, by=recipe: base.ask(text, recipe=by).evidence, questions)
+    print("\n| search | question | not found | text |\n|---|---|---|---|")
+    print("\n".join(misses))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""Builds documents block by block and commits them to a base."""
+
+from clew.parse.build import DocumentBuilder
+from clew.parse.tables import Table
+from clew.types import Location
+
+
+def parsed(title, blocks, name=""):
+    """A document of ``blocks``: a text, ("heading", level, text), ("page", n) or a Table."""
+    builder = DocumentBuilder()
+    pages = 0
+    for block in blocks:
+        if isinstance(block, Table):
+            builder.table(block)
+        elif isinstance(block, tuple) and block[0] == "page":
+            builder.page(block[1])
+            pages = max(pages, block[1])
+        elif isinstance(block, tuple):
+            builder.heading(block[1], block[2])
+        else:
+            builder.paragraph(block)
+    data = repr((name, title, blocks)).encode()
+    return builder.finish(data=data, title=title, media_type="text/plain", parser="test/1", pages=pages)
+
+
+def add(base, name, title, *blocks):
+    """Commit a document under a file name; return its key."""
+    document = parsed(title, blocks, name)
+    base.commit(document, Location(f"/documents/{name}", "/documents", 1, 1, 1))
+    return document.key
