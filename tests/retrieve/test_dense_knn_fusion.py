@@ -21,7 +21,7 @@ def encoded(base, snapshot_of, *documents):
 
 
 def test_dense_orders_by_cosine(base, snapshot_of):
-    snapshot = encoded(base, snapshot_of, ("a.txt", "t", *TEXTS))
+    snapshot = encoded(base, snapshot_of, ("a.txt", "", *TEXTS))
     hits = Dense(snapshot, ENCODER).retrieve(Question("river"), 3)
     assert [(hit.node.text, round(hit.score, 6)) for hit in hits[:2]] == [
         ("river river", 1.0),
@@ -30,7 +30,7 @@ def test_dense_orders_by_cosine(base, snapshot_of):
 
 
 def test_dense_stays_within_its_scope(base, snapshot_of):
-    snapshot = encoded(base, snapshot_of, ("a.txt", "t", *TEXTS), ("b.txt", "t", "river", "mill"))
+    snapshot = encoded(base, snapshot_of, ("a.txt", "", *TEXTS), ("b.txt", "t", "river", "mill"))
     for document in snapshot.documents():
         scope = Scope(documents=frozenset([document.key]))
         hits = Dense(snapshot, ENCODER).retrieve(Question("river", scope), 9)
@@ -44,7 +44,7 @@ def test_dense_breaks_ties_by_node_id(base, snapshot_of):
 
 
 def test_knn_takes_half_by_embedding_and_half_by_levenshtein(base, snapshot_of):
-    snapshot = encoded(base, snapshot_of, ("a.txt", "t", *TEXTS, "rivet", "driver", "arrivers"))
+    snapshot = encoded(base, snapshot_of, ("a.txt", "", *TEXTS, "rivet", "driver", "arrivers"))
     hits = KNN(snapshot, ENCODER).retrieve(Question("river"), 4)
     near = [hit.node.text for hit in Dense(snapshot, ENCODER).retrieve(Question("river"), 2)]
     assert [hits[0].node.text, hits[2].node.text] == near == ["river river", "river bridge"]
@@ -56,13 +56,13 @@ def test_knn_takes_half_by_embedding_and_half_by_levenshtein(base, snapshot_of):
 
 
 def test_knn_gives_as_many_as_there_are_and_none_twice(base, snapshot_of):
-    snapshot = encoded(base, snapshot_of, ("a.txt", "t", *TEXTS))
+    snapshot = encoded(base, snapshot_of, ("a.txt", "", *TEXTS))
     hits = KNN(snapshot, ENCODER).retrieve(Question("river bridge"), 30)
     assert sorted(hit.node.text for hit in hits) == sorted(TEXTS)
 
 
 def test_fuzzy_matching_respects_what_is_allowed(base, snapshot_of):
-    snapshot = encoded(base, snapshot_of, ("a.txt", "t", *TEXTS))
+    snapshot = encoded(base, snapshot_of, ("a.txt", "", *TEXTS))
     allowed = snapshot.mask(Scope(), RETRIEVED)
     first = np.flatnonzero(allowed)[0]
     allowed[first] = False

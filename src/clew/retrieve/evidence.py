@@ -59,7 +59,7 @@ class Evidence:
     page: float = 0.6
     prior: float = 4.0
     mu: float = 100.0
-    meaning: float = 0.5
+    meaning: float = 0.35
     candidates: int = 200
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
