@@ -3,11 +3,11 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from graph_corpora import corpus, document, edges, located, pairs, passages
 
 from clew.errors import UsageError
 from clew.graph.mentions import Mentions
 from clew.text import STOPWORDS, names, title_names
+from graph_corpora import corpus, document, edges, located, pairs, passages
 
 
 def neighbours_by_hand(snapshot, common, leads):

@@ -30,7 +30,9 @@ def encoded(bases):
 @pytest.mark.parametrize("k", [1, 3, 1000])
 def test_neighbours_are_the_nearest_by_inner_product(encoded, k):
     nodes = passages(encoded)
-    vectors = Hashed().encode([node.text for node in nodes]).astype(np.float64)
+    rows = encoded.rows([node.id for node in nodes])
+    vectors = encoded.vectors("hashed").vectors(rows).astype(np.float64)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1)
     similar = vectors @ vectors.T
     np.fill_diagonal(similar, -np.inf)
     found = edges(encoded, Nearest(encoded, "hashed", k))
@@ -53,8 +55,7 @@ def test_several_at_once_are_what_each_is_alone(encoded):
 
 def test_the_reason_is_the_similarity(encoded):
     one, other = encoded.rows([node.id for node in passages(encoded)[:2]]).tolist()
-    texts = [node.text for node in encoded.nodes(np.array([one, other]))]
-    first, second = Hashed().encode(texts).astype(np.float64)
+    first, second = encoded.vectors("hashed").vectors(np.array([one, other])).astype(np.float64)
     assert Nearest(encoded, "hashed").why(one, other) == f"knn: similarity {first @ second:.2f}"
 
 

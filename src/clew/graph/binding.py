@@ -132,6 +132,8 @@ class Binder:
 
     def _nodes(self, phrase: Phrase, outline: Outline, named: bool) -> list[Node]:
         """Return the nodes of one document that a phrase names; ``named`` if the question names that one."""
+        if phrase.word == "part" and not named:
+            return []  # "the conclusion" of what?
         if phrase.kind == PAGE:
             return outline.page(phrase.number, phrase.label)
         if phrase.word == "sheet":
@@ -194,7 +196,7 @@ def _fit(phrase: Phrase, name: str, node: Node) -> float:
         if not run or not around.issuperset(run):
             continue
         share = len({*heading}.intersection(run)) / max(len({*heading}), 1)
-        if phrase.word == "heading":
+        if phrase.word in {"heading", "part"}:
             enough = share == 1
         elif node.kind == TABLE:
             enough = share >= 0.5 or len({*run}) >= 2 or run[:1] == heading[:1]

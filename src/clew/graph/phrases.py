@@ -19,9 +19,9 @@ class Phrase:
 
     ``number`` counts pages, or tables of a document (of ``page``, where given); negative from the end.
     ``label`` is a printed label in lower case ("2", "iv", "3.2", "1a") and ``word`` what it labels
-    ("section", "item"). ``name`` holds words that name it: the name is at the start of them or at their end
-    (``at_end``), or all of them (``whole``). ``document`` and ``said`` are set where a model read the
-    question: the words that name the document, and the whole in words.
+    ("section", "item"). ``name`` holds words that name it: at their start, at their end (``at_end``), or all
+    of them (``whole``; ``word`` is then ``part``, for what is called by its name alone). ``document`` (the
+    words that name the document) and ``said`` (the whole in words) are set where a model read the question.
     """
 
     kind: str
@@ -91,6 +91,8 @@ _TABLE = re.compile(r"\btables?\b", re.IGNORECASE)
 _TABLE_SAYS = re.compile(
     r"\btables?\b(?=(?:\s+(?:in|of|from|for)\s+[^?.;]+?)?\s+(?:say|show|list|contain|report|give|tell|state|"
     r"indicate|present|include|look)\b)"
+    r"|(?:(?<=which )|(?<=what )|(?<=list all )|(?<=list the )|(?<=how many )|(?<=all the ))tables\b"
+    r"(?=\s+(?:are\s+(?:there|in)|does|do|exist|in)\b)"
     r"|(?:(?<=according to the )|(?<=based on the )|(?<=summarise the )|(?<=summarize the )|"
     r"(?<=show me the )|(?<=explain the )|(?<=show the ))tables?\b"
     r"|(?<=in the )tables?\b(?=\s+(?:in|of|from)\b)",
@@ -132,7 +134,14 @@ _UNDER = re.compile(
 _KNOWN_SECTION = re.compile(
     r"\b(?:the|its|their)\s+(?P<name>introduction|abstract|conclusions?|executive summary|summary|preface|"
     r"foreword|bibliography|references|acknowledge?ments?|appendix|glossary|table of contents|background|"
-    r"methods|results|discussion|limitations|related work)\b(?=\s+(?:of|in|to|from)\s)",
+    r"methods|results|discussion|limitations|related work)\b"
+    r"(?=\s+(?:of|in|to|from|say|with|and)\s|\s*(?:[?.,;]|$))",
+    re.IGNORECASE,
+)
+
+_SHOWN = re.compile(
+    r"\b(?:read|show|give|print|quote|reproduce|display|summari[sz]e|outline|explain|describe|compare|recap)\s+"
+    r"(?:me\s+)?(?:out\s+)?the\s+(?P<name>[^?!;]+)",
     re.IGNORECASE,
 )
 
@@ -232,7 +241,7 @@ def _bare_tables(question: str, definite: list[Phrase]) -> Iterator[Phrase]:
             yield bare
 
 
-_ARTICLE = re.compile(r"\b(?:the|this|that|each|every|both)\s+$", re.IGNORECASE)
+_ARTICLE = re.compile(r"\b(?:the|this|that|each|every|both|all|which|what|many)\s+$", re.IGNORECASE)
 _ON = re.compile(
     r"^\s*(?:,\s*)?\(?(?:(?:which|that)\s+is\s+)?(?:(?:on|from|in|at|of)\s+)?(?:the\s+)?$", re.IGNORECASE
 )
@@ -282,7 +291,10 @@ def _named(question: str) -> Iterator[Phrase]:
         if match["heading"] or match["name"].lstrip("\"“'‘")[:1].isupper() or match["name"][:1] in "\"“'‘":
             yield Phrase(SECTION, match.start(), match.start("name"), name=match["name"], word="heading")
     for match in _KNOWN_SECTION.finditer(question):
-        yield Phrase(SECTION, *match.span("name"), name=match["name"], whole=True)
+        yield Phrase(SECTION, *match.span("name"), name=match["name"], word="part", whole=True)
+    for match in _SHOWN.finditer(question):
+        for kind in (SECTION, TABLE):
+            yield Phrase(kind, *match.span("name"), name=match["name"], word="part", whole=True)
 
 
 def _documents(question: str) -> Iterator[Phrase]:

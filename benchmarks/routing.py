@@ -1,0 +1,116 @@
+"""Questions about structure and questions that only sound like them: are they told apart, on our samples?
+
+    python benchmarks/routing.py                      # both halves of benchmarks/data/routing.jsonl
+    python benchmarks/routing.py --half even --show   # the half that may be looked at, with its failures
+
+A question is routed to structure if the patterns name anything that exists in the base. For a question about
+structure it is also counted whether every labelled node is among those named, and whether nothing else is.
+The patterns were written before the labelled questions were looked at; afterwards the failures on the even
+lines were looked at, those on the odd lines never.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from clew.graph.outline import normal_label, table_label
+from clew.graph.structure import Reference, fetch, references
+from clew.kb import KnowledgeBase
+from clew.parse.read import read_file
+from clew.protocols import Snapshot
+from clew.text import normalise
+from clew.types import Location, Node
+
+ROOT = Path(__file__).parents[1]
+LABELLED = ROOT / "benchmarks" / "data" / "routing.jsonl"
+
+
+def base_of_samples(folder: Path) -> KnowledgeBase:
+    """Return a base of the sample documents."""
+    base = KnowledgeBase.open(folder, create=True)
+    for path in sorted((ROOT / "samples" / "documents").iterdir()):
+        stat = path.stat()
+        place = Location(str(path), str(path.parent), stat.st_size, stat.st_mtime_ns, stat.st_ino)
+        base.commit(read_file(path), place)
+    base.catch_up()
+    return base
+
+
+def is_target(node: Node, target: dict[str, Any]) -> bool:
+    """Return whether a node is what a label says."""
+    if node.document_name != target["document"] or node.kind != target["kind"]:
+        return False
+    if node.kind == "page":
+        return node.page == target["page"]
+    if node.kind == "table":
+        labelled = table_label(node.name)
+        by_label = "number" in target and labelled == normal_label(str(target["number"]))
+        by_name = "name" in target and normalise(target["name"]) in normalise(node.name)
+        by_page = "page" in target and node.page == target["page"]
+        return by_name or by_label or (by_page and not labelled)
+    return node.kind == "document" or normalise(str(target.get("name", ""))) in normalise(node.name)
+
+
+def judged(line: dict[str, Any], named: tuple[Reference, ...], snapshot: Snapshot) -> dict[str, bool]:
+    """Return whether a question was routed rightly, and whether all and only the labelled nodes came."""
+    nodes = snapshot.nodes(snapshot.rows([one.node for one in named]))
+    routed = bool(named) == line["structural"]
+    if not line["structural"]:
+        return {"routed": routed}
+    targets = line["targets"]
+    all_there = all(any(is_target(node, target) for node in nodes) for target in targets)
+    only_those = all(any(is_target(node, target) for target in targets) for node in nodes)
+    shown = bool(fetch(snapshot, named))
+    return {"routed": routed, "right": all_there and shown, "exact": all_there and only_those}
+
+
+def share(flags: list[bool]) -> str:
+    """Return a share with its 95 % Wilson interval."""
+    n, p = len(flags), sum(flags) / len(flags)
+    middle, spread = p + 1.92 / n, 1.96 * math.sqrt(p * (1 - p) / n + 0.96 / n**2)
+    low, high = (max(0, (middle - spread) / (1 + 3.84 / n)), min(1, (middle + spread) / (1 + 3.84 / n)))
+    return f"{sum(flags):2}/{n:<2} {p:.2f} ({low:.2f}-{high:.2f})"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--half", choices=["even", "odd", "both"], default="both")
+    parser.add_argument("--show", action="store_true", help="print the failures (of the even half only)")
+    arguments = parser.parse_args()
+    lines = [json.loads(text) for text in LABELLED.read_text(encoding="utf-8").splitlines()]
+    with tempfile.TemporaryDirectory() as folder, base_of_samples(Path(folder) / "base") as base:
+        snapshot = base.snapshot()
+        halves = {"even": lines[1::2], "odd": lines[0::2]}
+        for half in halves if arguments.half == "both" else [arguments.half]:
+            results = []
+            for line in halves[half]:
+                named = references(line["question"], snapshot)
+                results.append((line, judged(line, named, snapshot)))
+                if arguments.show and half == "even" and not all(results[-1][1].values()):
+                    nodes = snapshot.nodes(snapshot.rows([one.node for one in named]))
+                    print(line["question"], results[-1][1], line.get("targets", "content"))
+                    print("    ", [(node.document_name, node.kind, node.name, node.page) for node in nodes])
+            report(half, results)
+
+
+def report(half: str, results: list[tuple[dict[str, Any], dict[str, bool]]]) -> None:
+    """Print the figures of one half."""
+    structural = [result for line, result in results if line["structural"]]
+    content = [result for line, result in results if not line["structural"]]
+    print(f"{half} lines of {LABELLED.name}: {len(results)} questions, interval 95 %")
+    print(f"  routed rightly            {share([result['routed'] for _, result in results])}")
+    print(f"    about structure         {share([result['routed'] for result in structural])}")
+    print(f"    about content           {share([result['routed'] for result in content])}")
+    print(f"  all labelled nodes named  {share([result['right'] for result in structural])}")
+    print(f"  and no others             {share([result['exact'] for result in structural])}")
+
+
+if __name__ == "__main__":
+    main()
