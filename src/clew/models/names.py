@@ -64,9 +64,8 @@ def parse_name(text: str, known: dict[str, str]) -> Name:
     if scheme not in known:
         what = "kind of model" if colon else "model"
         error = unknown(what, scheme if colon else text, known)
-        raise UsageError(
-            error.problem, f"{error.hint.rstrip('.')}. The forms are {', '.join(known.values())}"
-        )
+        near = f"{error.hint} " if error.hint.endswith("?") else ""
+        raise UsageError(error.problem, f"{near}The forms are {', '.join(known.values())}")
     if not rest:
         raise UsageError(f"'{text}' names no model", f"Write it as {known[scheme]}")
     if scheme not in {"http", "https"}:

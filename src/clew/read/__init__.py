@@ -1,1 +1,4 @@
 """Readers: an answer from a question and hits."""
+
+NOT_FOUND = "Not found in these documents."
+"""What every reader says when it abstains."""

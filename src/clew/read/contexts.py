@@ -1,0 +1,34 @@
+"""Hits as the numbered contexts of a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from clew.types import Hit, Node
+
+
+def place(node: Node) -> str:
+    """Say where a node stands: ``report.pdf, page 3, Results > Costs``."""
+    parts = [node.document_name]
+    if node.page is not None:
+        parts.append(f"page {node.page}")
+    if node.headings:
+        parts.append(" > ".join(node.headings))
+    return ", ".join(parts)
+
+
+def numbered(hits: Sequence[Hit]) -> str:
+    """Return hits as numbered sources with their place, so that what surrounds a passage is not lost."""
+    return "\n\n".join(f"[{n}] {place(hit.node)}\n{hit.node.text}" for n, hit in enumerate(hits, 1))
+
+
+def fitting(hits: Sequence[Hit], characters: int) -> list[Hit]:
+    """Return the first hits whose texts together fit; the first always does."""
+    taken: list[Hit] = []
+    left = characters
+    for hit in hits:
+        left -= len(hit.node.text)
+        if left < 0 and taken:
+            break
+        taken.append(hit)
+    return taken
