@@ -159,6 +159,14 @@ class Snapshot(Protocol):
         ...
 
 
+class Snapshots(Protocol):
+    """A knowledge base, as far as one who asks it is concerned."""
+
+    def snapshot(self) -> Snapshot:
+        """Return the base as it is now."""
+        ...
+
+
 class Trail(Protocol):
     """Receives the steps of an answer as they happen."""
 

@@ -74,6 +74,17 @@ class Options:
             raise UsageError(f"option '{key}' of '{self.recipe.name}' does not name a part: {value}")
         return value
 
+    def flag(self, key: str) -> bool:
+        """Return yes or no. Raises UsageError for anything else."""
+        value = self.recipe.option(key)
+        if not isinstance(value, bool):
+            raise UsageError(f"option '{key}' of '{self.recipe.name}' is neither yes nor no: {value}")
+        return value
+
+    def text(self, key: str) -> str:
+        """Return a text as it was written, quoted or as a bare word."""
+        return str(self.recipe.option(key))
+
     def word(self, key: str, known: tuple[str, ...]) -> str:
         """Return one of the known words. Raises UsageError for anything else."""
         name = self.part(key).name

@@ -1,0 +1,107 @@
+"""Names to parts: the only place that builds concrete things.
+
+A recipe (:mod:`clew.catalog.recipe`) names a method with its parts and parameters; ``default`` is the one
+that measures best.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clew.catalog.parts import Bench
+    from clew.catalog.recipe import Recipe
+    from clew.protocols import Encoder, Graph, LanguageModel, Method, Retriever, Snapshots
+
+
+def method(
+    recipe: str,
+    base: Snapshots,
+    *,
+    llm: LanguageModel | None = None,
+    encoder: Encoder | None = None,
+) -> Method:
+    """Return the method that ``recipe`` names, over the base as it is now. Raises UsageError."""
+    from clew.catalog.methods import METHODS
+
+    return METHODS.build(_named(recipe), _bench(base, llm, encoder))
+
+
+def retriever(
+    recipe: str,
+    base: Snapshots,
+    *,
+    llm: LanguageModel | None = None,
+    encoder: Encoder | None = None,
+) -> Retriever:
+    """Return a retriever by name; a method that retrieves (``kgp``) is one too. Raises UsageError."""
+    from clew.catalog.methods import METHODS
+    from clew.catalog.retrievers import RETRIEVERS
+    from clew.errors import UsageError, unknown
+    from clew.methods.kgp import KGP
+
+    named = _named(recipe)
+    bench = _bench(base, llm, encoder)
+    if named.name in RETRIEVERS.parts:
+        return RETRIEVERS.build(named, bench)
+    if named.name not in METHODS.parts:
+        raise unknown("retriever", named.name, [*RETRIEVERS.parts, *METHODS.parts])
+    found = METHODS.build(named, bench)
+    if not isinstance(found, KGP):
+        raise UsageError(f"'{named.name}' answers, it does not search", "Name a retriever: clew recipes")
+    return found
+
+
+def graph(recipe: str, base: Snapshots, *, encoder: Encoder | None = None) -> Graph:
+    """Return the graph that ``recipe`` names. Raises UsageError."""
+    from clew.catalog.graphs import GRAPHS
+    from clew.catalog.recipe import parse
+
+    return GRAPHS.build(parse(recipe), _bench(base, None, encoder))
+
+
+def recipes() -> dict[str, dict[str, tuple[str, str]]]:
+    """Return every part by kind and name: what it is for, and its recipe with all defaults."""
+    from clew.catalog.graphs import GRAPHS
+    from clew.catalog.methods import METHODS, READERS
+    from clew.catalog.parts import Shelf
+    from clew.catalog.recipe import make
+    from clew.catalog.retrievers import RETRIEVERS
+
+    shelves: dict[str, Shelf[object]] = {
+        "recipe": METHODS,
+        "retriever": RETRIEVERS,
+        "graph": GRAPHS,
+        "reader": READERS,
+    }
+    return {
+        kind: {name: (part.summary, str(make(name, part.options))) for name, part in shelf.parts.items()}
+        for kind, shelf in shelves.items()
+    }
+
+
+def language_model(name: str, **wrappers: object) -> LanguageModel:
+    """Return the language model that ``name`` names, or one per role. Raises UsageError, MissingExtra."""
+    from clew.models.names import language_model as make
+
+    return make(name, **wrappers)
+
+
+def encoder(name: str) -> Encoder:
+    """Return the encoder that ``name`` names. Raises UsageError, MissingExtra."""
+    from clew.models.encoders import encoder as make
+
+    return make(name)
+
+
+def _named(recipe: str) -> Recipe:
+    from clew.catalog.methods import DEFAULT
+    from clew.catalog.recipe import parse
+
+    return DEFAULT if recipe.strip() == "default" else parse(recipe)
+
+
+def _bench(base: Snapshots, llm: LanguageModel | None, encoder: Encoder | None) -> Bench:
+    from clew.catalog.parts import Bench
+
+    return Bench(base.snapshot(), llm, encoder)

@@ -1,0 +1,192 @@
+"""The methods of the catalogue, and the guides and readers that they are made of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from clew.catalog.graphs import GRAPHS
+from clew.catalog.parts import Bench, Options, Part, Shelf
+from clew.catalog.recipe import Recipe, parse
+from clew.catalog.retrievers import RETRIEVERS
+from clew.errors import UsageError
+
+if TYPE_CHECKING:
+    from clew.catalog.recipe import Value
+    from clew.methods.guides import Expectation, Matcher
+    from clew.methods.kgp import KGP, Structures
+    from clew.protocols import Method, Reader
+
+GUIDES = ("none", "question", "tfidf", "encoder", "generated")
+MATCHERS = ("tfidf", "encoder")
+
+
+def _extractive(bench: Bench, options: Options) -> Reader:
+    from clew.read.extractive import ExtractiveReader
+
+    return ExtractiveReader(bench.snapshot.postings("text"))
+
+
+def _cited(bench: Bench, options: Options) -> Reader:
+    from clew.prompts import load
+    from clew.read.cited import CitedReader
+
+    return CitedReader(bench.need_model("cited"), load("read-cited"))
+
+
+def _paper(bench: Bench, options: Options) -> Reader:
+    from clew.prompts import load
+    from clew.read.paper import PaperReader
+
+    def texts(ids: list[str]) -> list[str]:
+        return [node.text for node in bench.snapshot.nodes(bench.snapshot.rows(ids))]
+
+    return PaperReader(bench.need_model("paper"), load("kgp-read"), texts)
+
+
+READERS: Shelf[Reader] = Shelf(
+    "reader",
+    {
+        "extractive": Part("the sentences that best answer, taken from the evidence; no model", _extractive),
+        "cited": Part("a model answers with quotes, each checked to be in its source; may abstain", _cited),
+        "paper": Part("the KGP paper's prompt (Listings 3 and 4)", _paper),
+    },
+)
+
+
+def _reader(bench: Bench, options: Options, with_model: str) -> Reader:
+    recipe = options.part("reader")
+    if recipe.name == "auto":
+        recipe = Recipe(with_model if bench.model else "extractive")
+    return READERS.build(recipe, bench)
+
+
+def _guide(bench: Bench, options: Options) -> tuple[Expectation, Matcher]:
+    """Return both halves of Eq. (1) for the guide that is named."""
+    from clew.methods import guides
+    from clew.prompts import load
+    from clew.retrieve.lexical import TfIdf
+
+    recipe = options.part("guide")
+    name = options.word("guide", (*GUIDES, "auto"))
+    if name == "auto":
+        name = "encoder" if bench.encoder else "tfidf"
+    match = recipe.option("match", Recipe("tfidf"))
+    if not isinstance(match, Recipe) or match.name not in MATCHERS:
+        raise UsageError(f"a generated guide cannot match by '{match}'", f"Known: {', '.join(MATCHERS)}")
+    by_vector = name == "encoder" or (name == "generated" and match.name == "encoder")
+    matcher: Matcher
+    if name == "none":
+        matcher = guides.Unranked()
+    elif by_vector:
+        matcher = guides.Encoded(bench.snapshot, bench.need_encoder(f"guide={recipe}"))
+    else:
+        matcher = guides.Lexical(TfIdf(bench.snapshot))
+    expectation: Expectation = guides.QuestionAndPath()
+    if name in {"none", "question"}:
+        expectation = guides.QuestionOnly()
+    if name == "generated":
+        expectation = guides.Generated(bench.need_model("guide=generated"), load("kgp-generate"))
+    return expectation, matcher
+
+
+def _structures(bench: Bench, options: Options) -> Structures | None:
+    if not options.flag("structures"):
+        return None
+    from clew.graph.reading import StructureReader
+    from clew.graph.structure import Structures as Finder
+    from clew.prompts import load
+
+    reader = StructureReader(bench.model, load("structure")) if bench.model else None
+    return Finder(bench.snapshot, reader)
+
+
+def kgp(bench: Bench, options: Options) -> KGP:
+    """Return Knowledge Graph Prompting with the graph, guide, seeds and bounds of the recipe."""
+    from clew.methods.kgp import KGP
+
+    expectation, matcher = _guide(bench, options)
+    prior = options.recipe.option("prior")
+    context = options.word("context", ("paths", "passages"))
+    return KGP(
+        bench.snapshot,
+        RETRIEVERS.build(options.part("seeding"), bench),
+        GRAPHS.build(options.part("graph"), bench),
+        expectation,
+        matcher,
+        _reader(bench, options, "cited"),
+        structures=_structures(bench, options),
+        seeds=options.count("seeds"),
+        branch=options.count("branch"),
+        hops=options.count("hops"),
+        budget=options.count("budget"),
+        prior=None if prior is None else options.number("prior"),
+        context="paths" if context == "paths" else "passages",
+        recipe=str(options.recipe),
+    )
+
+
+def kgp_paper(bench: Bench, options: Options) -> KGP:
+    """Return the paper's own setting (Supplementary 8.2), which needs sentences as passages."""
+    parsers = {document.parser for document in bench.snapshot.documents()}
+    if others := sorted(parser for parser in parsers if "passages=sentence" not in parser):
+        raise UsageError(
+            f"'kgp-paper' needs sentences as passages; this base has documents of {others[0]}",
+            "Make a base for it: clew add FOLDER --passages sentence --kb OTHER",
+        )
+    method = kgp(bench, options)
+    if bench.model is None:
+        return method
+    return replace(method, reader=READERS.build(Recipe("paper"), bench))
+
+
+def _read(bench: Bench, options: Options) -> Method:
+    from clew.methods.plain import RetrieveAndRead
+
+    retriever = RETRIEVERS.build(options.part("retriever"), bench)
+    reader = _reader(bench, options, "cited")
+    return RetrieveAndRead(retriever, reader, options.count("k"), str(options.recipe))
+
+
+_KGP: dict[str, Value] = {
+    "graph": Recipe("mentions"),
+    "guide": Recipe("auto"),
+    "seeding": Recipe("search"),
+    "reader": Recipe("auto"),
+    "structures": True,
+    "seeds": 10,
+    "branch": 3,
+    "hops": 2,
+    "budget": 30,
+    "prior": 0.1,
+    "context": Recipe("passages"),
+}
+_KGP_PAPER: dict[str, Value] = {
+    **_KGP,
+    "graph": Recipe("keywords"),
+    "guide": Recipe("question"),
+    "seeding": Recipe("tfidf"),
+    "prior": None,
+    "context": Recipe("paths"),
+}
+
+METHODS: Shelf[Method] = Shelf(
+    "recipe",
+    {
+        "kgp": Part("Knowledge Graph Prompting: walk a graph of passages from seeds to evidence", kgp, _KGP),
+        "kgp-paper": Part(
+            "the same as the paper has it: 10 TF-IDF seeds, 2 hops, branch 3, 30 paths, only along edges; "
+            "guide 'question' is the paper's 'without LM'",
+            kgp_paper,
+            _KGP_PAPER,
+        ),
+        "read": Part(
+            "retrieve once and read: any retriever as a baseline",
+            _read,
+            {"retriever": Recipe("search"), "reader": Recipe("auto"), "k": 10},
+        ),
+    },
+)
+
+#: What measures best on the data that we develop on (docs/benchmarks.md).
+DEFAULT = parse("kgp")

@@ -1,0 +1,71 @@
+"""The retrievers of the catalogue: the paper's baselines, and our own search."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.catalog.parts import Bench, Options, Part, Shelf
+from clew.catalog.recipe import Recipe
+
+if TYPE_CHECKING:
+    from clew.protocols import Retriever
+
+
+def _search(bench: Bench, options: Options) -> Retriever:
+    from clew.retrieve.evidence import Evidence
+
+    encoder = bench.encoder if options.flag("meaning") else None
+    return Evidence(bench.snapshot, encoder)
+
+
+def _bm25(bench: Bench, options: Options) -> Retriever:
+    from clew.retrieve.lexical import BM25
+
+    return BM25(bench.snapshot, k1=options.number("k1"), b=options.number("b"))
+
+
+def _tfidf(bench: Bench, options: Options) -> Retriever:
+    from clew.retrieve.lexical import TfIdf
+
+    return TfIdf(bench.snapshot)
+
+
+def _dense(bench: Bench, options: Options) -> Retriever:
+    from clew.retrieve.dense import Dense
+
+    return Dense(bench.snapshot, bench.need_encoder("dense"))
+
+
+def _knn(bench: Bench, options: Options) -> Retriever:
+    from clew.retrieve.knn import KNN
+
+    return KNN(bench.snapshot, bench.need_encoder("knn"))
+
+
+def _hybrid(bench: Bench, options: Options) -> Retriever:
+    from clew.retrieve.hybrid import Fusion
+
+    parts = tuple(RETRIEVERS.build(options.part(key), bench) for key in ("a", "b"))
+    return Fusion(parts, c=options.number("c"))
+
+
+RETRIEVERS: Shelf[Retriever] = Shelf(
+    "retriever",
+    {
+        "search": Part(
+            "passages and table rows by their words, their surroundings and their document's name, and by "
+            "meaning where the base has an encoder",
+            _search,
+            {"meaning": True},
+        ),
+        "bm25": Part("Okapi BM25", _bm25, {"k1": 1.2, "b": 0.75}),
+        "tfidf": Part("TF-IDF cosine", _tfidf),
+        "dense": Part("nearest vectors (needs an encoder)", _dense),
+        "knn": Part("half by embedding, half by Levenshtein similarity (needs an encoder)", _knn),
+        "hybrid": Part(
+            "reciprocal rank fusion of two retrievers",
+            _hybrid,
+            {"a": Recipe("bm25"), "b": Recipe("dense"), "c": 60},
+        ),
+    },
+)

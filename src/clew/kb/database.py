@@ -1,0 +1,211 @@
+"""Connections to the truth: one that reads and never locks, one that writes under a lock of our own.
+
+SQLite up to 3.51.2 can corrupt a WAL database when two connections write or checkpoint in the same instant
+(sqlite.org/wal.html#walresetbug). Therefore every write and every checkpoint happens under ``write.lock``,
+readers are opened with ``mode=ro`` (they never checkpoint, not even on close), and no file is memory-mapped
+by SQLite.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from filelock import FileLock, Timeout
+
+from clew.errors import Damaged, Locked, StoreError
+from clew.kb.schema import MIGRATIONS
+
+FILE = "base.sqlite"
+#: Seconds to wait for another process's write. A write takes milliseconds, a large removal a few seconds.
+PATIENCE = 60.0
+
+
+def connect(path: Path, *, write: bool) -> sqlite3.Connection:
+    """Open the database ``path``; the caller holds ``write.lock`` if ``write``."""
+    mode = "rwc" if write else "ro"
+    connection = sqlite3.connect(
+        f"file:{quote(str(path))}?mode={mode}",
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=PATIENCE,
+    )
+    connection.execute("PRAGMA mmap_size = 0")
+    if write:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA secure_delete = ON")
+    return connection
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Turn what SQLite raises into our errors."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        said = str(error)
+        if "locked" in said or "busy" in said:
+            raise Locked(f"{path} is locked by another program", "Close it and try again") from error
+        if "disk I/O" in said or "malformed" in said or "no such" in said:
+            raise _damaged(path, said) from error
+        raise StoreError(
+            f"{path} cannot be used: {said}", "Is the disk full, or the folder read-only?"
+        ) from error
+    except sqlite3.DatabaseError as error:
+        raise _damaged(path, str(error)) from error
+
+
+def _damaged(path: Path, said: str) -> Damaged:
+    return Damaged(
+        f"{path} is damaged ({said})",
+        "It cannot be rebuilt from the folder itself: restore it from a backup, or delete the folder of the "
+        "knowledge base and add the documents again",
+    )
+
+
+@contextmanager
+def held(path: Path, patience: float = PATIENCE) -> Iterator[None]:
+    """Hold the lock file ``path``. Raises Locked after ``patience`` seconds of waiting for it.
+
+    The lock is the kernel's, so it goes with the process that held it, however that ended.
+    """
+    try:
+        with FileLock(path, timeout=patience):
+            yield
+    except Timeout as error:
+        raise Locked(
+            "another process is writing to this knowledge base", "Try again when it is done"
+        ) from error
+
+
+class Database:
+    """The SQLite file of one base. Threads may share it: reads take turns on one connection."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / FILE
+        self._lock = folder / "write.lock"
+        self._turn = threading.RLock()
+        self._writer: sqlite3.Connection | None = None
+        with translated(self.path):
+            self._check_version()
+            self._reader = connect(self.path, write=False)
+
+    @staticmethod
+    def create(folder: Path, settings: dict[str, str]) -> None:
+        """Make the database in ``folder`` unless another process just did."""
+        path = folder / FILE
+        with held(folder / "write.lock"), translated(path):
+            connection = connect(path, write=True)
+            try:
+                if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
+                    _migrate(connection, 0, settings)
+            finally:
+                connection.close()
+
+    def _check_version(self) -> None:
+        reader = connect(self.path, write=False)
+        try:
+            version = reader.execute("PRAGMA user_version").fetchone()[0]
+        finally:
+            reader.close()
+        if version > len(MIGRATIONS):
+            raise StoreError(
+                f"this knowledge base was made by a newer clew (format {version}; this one knows {len(MIGRATIONS)})",
+                "Update clew: pip install --upgrade clew",
+            )
+        if version == 0:
+            raise _damaged(self.path, "it holds no knowledge base")
+        if version < len(MIGRATIONS):
+            with held(self._lock):
+                connection = connect(self.path, write=True)
+                try:
+                    _migrate(connection, connection.execute("PRAGMA user_version").fetchone()[0], {})
+                finally:
+                    connection.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """One short read transaction: everything read inside belongs to one state of the base."""
+        with self._turn, translated(self.path):
+            self._reader.execute("BEGIN")
+            try:
+                yield self._reader
+            finally:
+                self._reader.execute("COMMIT")
+
+    def version(self) -> int:
+        """Return a number that differs whenever anyone has written since the last call."""
+        with self._turn, translated(self.path):
+            return int(self._reader.execute("PRAGMA data_version").fetchone()[0])
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """One write transaction; on an exception nothing of it remains. It counts as one generation if it
+        changed anything."""
+        with self._turn, held(self._lock), translated(self.path):
+            if self._writer is None:
+                self._writer = connect(self.path, write=True)
+            writer = self._writer
+            writer.execute("BEGIN IMMEDIATE")
+            before = writer.total_changes
+            try:
+                yield writer
+                if writer.total_changes > before:
+                    writer.execute("UPDATE state SET value = value + 1 WHERE name = 'generation'")
+                writer.execute("COMMIT")
+            except BaseException:
+                if writer.in_transaction:
+                    writer.execute("ROLLBACK")
+                raise
+
+    def scrub(self) -> bool:
+        """Empty the write-ahead log, so that nothing removed remains in it; return whether that was possible.
+
+        A reader of another process can stand in the way for the length of a read; the debt is then kept in
+        ``state`` and paid by the next writer.
+        """
+        with self._turn, held(self._lock), translated(self.path):
+            if self._writer is None:
+                self._writer = connect(self.path, write=True)
+            writer = self._writer
+            if not writer.execute("SELECT value FROM state WHERE name = 'scrub'").fetchone()[0]:
+                return True
+            # Cleared first, so that this write, too, is part of what is moved out of the log.
+            writer.execute("UPDATE state SET value = 0 WHERE name = 'scrub'")
+            busy = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            if busy:
+                writer.execute("UPDATE state SET value = 1 WHERE name = 'scrub'")
+            return not busy
+
+    def check(self) -> list[str]:
+        """Return what SQLite's own check finds wrong; empty where nothing is."""
+        with self._turn, translated(self.path):
+            found = [row[0] for row in self._reader.execute("PRAGMA integrity_check")]
+        return [] if found == ["ok"] else found
+
+    def close(self) -> None:
+        """Close both connections; closing the writing one may checkpoint, so it takes the lock."""
+        with self._turn:
+            self._reader.close()
+            if self._writer is not None:
+                with held(self._lock), translated(self.path):
+                    self._writer.close()
+                self._writer = None
+
+
+def _migrate(connection: sqlite3.Connection, version: int, settings: dict[str, str]) -> None:
+    """Apply the migrations after ``version`` in one transaction."""
+    connection.execute("BEGIN IMMEDIATE")
+    for migration in MIGRATIONS[version:]:
+        for statement in migration.split(";"):
+            if statement.strip():
+                connection.execute(statement)
+    connection.executemany("INSERT INTO setting VALUES (?, ?)", settings.items())
+    connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+    connection.execute("COMMIT")

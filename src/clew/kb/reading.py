@@ -1,0 +1,274 @@
+"""What is read from the truth: documents, nodes, texts. Imports no numpy."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from clew.errors import Damaged, NotFound
+from clew.kb.schema import PIECE
+from clew.types import SECTION, Box, Document, Location, Node, ParsedDocument, ParsedNode
+
+#: How many values one statement is given; SQLite takes 999 everywhere.
+BATCH = 900
+_NODE = "row, kind, parent, level, name, text, page, first, last, boxes"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A document with its place among the rows: the half-open range ``first`` to ``end``."""
+
+    document: Document
+    first: int
+    end: int
+    stamp: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A row of the table ``node``; ``text`` None where it is the document's text between ``first`` and ``last``."""
+
+    row: int
+    kind: str
+    parent: int | None
+    level: int
+    name: str | None
+    text: str | None
+    page: int | None
+    first: int
+    last: int
+    boxes: str | None
+
+
+def state(connection: sqlite3.Connection, name: str) -> int:
+    """Return one of the base's counters."""
+    return int(connection.execute("SELECT value FROM state WHERE name = ?", (name,)).fetchone()[0])
+
+
+def entries(connection: sqlite3.Connection, first: int | None = None) -> list[Entry]:
+    """Return every document in order of rows, or the one that starts at row ``first``."""
+    where, values = ("", ()) if first is None else (" WHERE {} = ?", (first,))
+    paths: dict[int, list[str]] = {}
+    for document, path in connection.execute(
+        "SELECT document, path FROM location" + where.format("document"), values
+    ):
+        paths.setdefault(document, []).append(path)
+    rows = connection.execute(
+        "SELECT first_row, nodes, key, stamp, title, media_type, parser, pages FROM document"
+        + where.format("first_row")
+        + " ORDER BY first_row",
+        values,
+    )
+    found = []
+    for start, nodes, key, stamp, title, media_type, parser, pages in rows:
+        known = tuple(sorted(paths.get(start, ())))
+        name = PurePath(known[0]).name if known else ""
+        document = Document(key, name, title, media_type, parser, pages, nodes, known)
+        found.append(Entry(document, start, start + nodes, stamp))
+    return found
+
+
+def first_row(connection: sqlite3.Connection, key: str) -> int:
+    """Return the first row of the document ``key``. Raises NotFound."""
+    row = connection.execute("SELECT first_row FROM document WHERE key = ?", (key,)).fetchone()
+    if row is None:
+        raise NotFound(f"no document with the key '{key}'", "See: clew list")
+    return int(row[0])
+
+
+def entry(connection: sqlite3.Connection, key: str) -> Entry:
+    """Return the document ``key``. Raises NotFound."""
+    return entries(connection, first_row(connection, key))[0]
+
+
+def locations(connection: sqlite3.Connection) -> dict[str, tuple[Location, str]]:
+    """Return every location and its document's key, by path."""
+    rows = connection.execute(
+        "SELECT path, root, size, mtime_ns, inode, key FROM location "
+        "JOIN document ON first_row = document ORDER BY path"
+    )
+    return {
+        path: (Location(path, root, size, mtime, int(inode)), key)
+        for path, root, size, mtime, inode, key in rows
+    }
+
+
+def text(connection: sqlite3.Connection, first: int) -> str:
+    """Return the canonical text of the document that starts at row ``first``."""
+    pieces = connection.execute("SELECT text FROM piece WHERE document = ? ORDER BY number", (first,))
+    return "".join(piece for (piece,) in pieces)
+
+
+def records(connection: sqlite3.Connection, rows: Iterable[int]) -> dict[int, Record]:
+    """Return the records of ``rows``, by row; a row that is gone is missing."""
+    wanted = list(dict.fromkeys(rows))
+    found: dict[int, Record] = {}
+    for start in range(0, len(wanted), BATCH):
+        batch = wanted[start : start + BATCH]
+        marks = ",".join("?" * len(batch))
+        for row in connection.execute(f"SELECT {_NODE} FROM node WHERE row IN ({marks})", batch):
+            found[row[0]] = Record(*row)
+    return found
+
+
+def range_records(connection: sqlite3.Connection, first: int, end: int) -> list[Record]:
+    """Return the records of a range of rows, ascending."""
+    rows = connection.execute(
+        f"SELECT {_NODE} FROM node WHERE row >= ? AND row < ? ORDER BY row", (first, end)
+    )
+    return [Record(*row) for row in rows]
+
+
+def parsed(connection: sqlite3.Connection, one: Entry) -> ParsedDocument:
+    """Return a document as it was committed, without its notes."""
+    document, whole = one.document, text(connection, one.first)
+    nodes = tuple(_parsed_node(record, whole) for record in range_records(connection, one.first, one.end))
+    return ParsedDocument(
+        document.key, document.title, document.media_type, document.parser, whole, nodes, document.pages
+    )
+
+
+def _parsed_node(record: Record, whole: str) -> ParsedNode:
+    content = whole[record.first : record.last] if record.text is None else record.text
+    return ParsedNode(
+        record.kind,
+        content,
+        record.parent,
+        content if record.name is None else record.name,
+        record.level,
+        record.page,
+        (record.first, record.last),
+        boxes_of(record.boxes),
+    )
+
+
+def boxes_of(packed: str | None) -> tuple[Box, ...]:
+    """Return the boxes that :func:`packed_boxes` wrote."""
+    return tuple(Box(*values) for values in json.loads(packed)) if packed else ()
+
+
+def packed_boxes(boxes: Sequence[Box]) -> str | None:
+    """Return boxes as they are stored."""
+    return json.dumps([[b.page, b.x0, b.y0, b.x1, b.y1] for b in boxes]) if boxes else None
+
+
+class NodeReader:
+    """Makes nodes of rows within one read transaction, reading each heading and piece of text once."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._above: dict[int, tuple[str, ...]] = {}  # row of a section or table -> headings of what is in it
+        self._pieces: dict[tuple[int, int], str] = {}
+
+    def nodes(self, rows: Sequence[int], owners: Sequence[Entry]) -> list[Node]:
+        """Return the nodes of ``rows``, of which ``owners`` are the documents. Raises NotFound."""
+        found = records(self._connection, rows)
+        owner_of = dict(zip(rows, owners, strict=True))
+        self._read_headings({row: owner_of[row].first for row in found}, found)
+        self._read_pieces(owner_of, found)
+        return [self._node(found, row, owner) for row, owner in zip(rows, owners, strict=True)]
+
+    def _node(self, found: dict[int, Record], row: int, owner: Entry) -> Node:
+        document = owner.document
+        record = found.get(row)
+        if record is None:
+            raise NotFound(f"'{document.name}' was removed or replaced a moment ago", "Ask again")
+        content = self._content(owner.first, record)
+        parent = record.parent
+        return Node(
+            id=f"{document.key}:{row - owner.first}",
+            kind=record.kind,
+            text=content,
+            document=document.key,
+            document_name=document.name,
+            position=row - owner.first,
+            parent=None if parent is None else f"{document.key}:{parent}",
+            name=content if record.name is None else record.name,
+            level=record.level,
+            page=record.page,
+            headings=() if parent is None else self._above[owner.first + parent],
+            span=(record.first, record.last),
+            boxes=boxes_of(record.boxes),
+        )
+
+    def _content(self, first: int, record: Record) -> str:
+        if record.text is not None:
+            return record.text
+        if record.first >= record.last:
+            return ""
+        numbers = range(record.first // PIECE, (record.last - 1) // PIECE + 1)
+        joined = "".join(self._pieces[first, number] for number in numbers)
+        offset = numbers.start * PIECE
+        return joined[record.first - offset : record.last - offset]
+
+    def _read_pieces(self, owner_of: dict[int, Entry], found: dict[int, Record]) -> None:
+        wanted = {
+            (owner_of[row].first, number)
+            for row, record in found.items()
+            if record.text is None and record.first < record.last
+            for number in range(record.first // PIECE, (record.last - 1) // PIECE + 1)
+        }
+        for first, number in sorted(wanted - self._pieces.keys()):
+            piece = self._connection.execute(
+                "SELECT text FROM piece WHERE document = ? AND number = ?", (first, number)
+            ).fetchone()
+            if piece is None:
+                raise Damaged("the text of a document is incomplete", "Run: clew doctor")
+            self._pieces[first, number] = piece[0]
+
+    def _read_headings(self, first_of: dict[int, int], found: dict[int, Record]) -> None:
+        """Fill ``_above`` for the parents of ``found``, one level of the tree at a time."""
+        chain = dict(found)
+        first = dict(first_of)
+        waiting = _parents(first, found.values())
+        while new := {row: start for row, start in waiting.items() if row not in chain}:
+            read = records(self._connection, new)
+            first.update(new)
+            chain.update(read)
+            waiting = _parents(first, read.values())
+        names = {
+            row: chain[row]
+            for row in chain
+            if chain[row].kind == SECTION and chain[row].name is None and chain[row].text is None
+        }
+        self._read_pieces_of(first, names.values())
+        for row in sorted(chain):  # a parent precedes its children
+            record = chain[row]
+            above = () if record.parent is None else self._above[first[row] + record.parent]
+            self._above[row] = (
+                (*above, self._heading(first[row], record)) if record.kind == SECTION else above
+            )
+
+    def _heading(self, first: int, record: Record) -> str:
+        return self._content(first, record) if record.name is None else record.name
+
+    def _read_pieces_of(self, first: dict[int, int], sections: Iterable[Record]) -> None:
+        wanted = {
+            (first[record.row], number)
+            for record in sections
+            for number in range(record.first // PIECE, (record.last - 1) // PIECE + 1)
+        }
+        for start, number in sorted(wanted - self._pieces.keys()):
+            piece = self._connection.execute(
+                "SELECT text FROM piece WHERE document = ? AND number = ?", (start, number)
+            ).fetchone()
+            if piece is not None:
+                self._pieces[start, number] = piece[0]
+
+
+def _parents(first: dict[int, int], of: Iterable[Record]) -> dict[int, int]:
+    return {first[r.row] + r.parent: first[r.row] for r in of if r.parent is not None}
+
+
+def edges(connection: sqlite3.Connection) -> Iterator[tuple[str, str, str, str]]:
+    """Yield every asserted edge as ids: source, relation, target, owner; in no particular order."""
+    rows = connection.execute(
+        "SELECT s.key, e.source - s.first_row, relation, t.key, e.target - t.first_row, owner FROM edge e "
+        "JOIN document s ON s.first_row = (SELECT max(first_row) FROM document WHERE first_row <= e.source) "
+        "JOIN document t ON t.first_row = (SELECT max(first_row) FROM document WHERE first_row <= e.target)"
+    )
+    for source, source_position, relation, target, target_position, owner in rows:
+        yield f"{source}:{source_position}", relation, f"{target}:{target_position}", owner
