@@ -87,6 +87,8 @@ class Binder:
 
     def _whole_documents(self, phrase: Phrase) -> list[Document]:
         """Return the documents of "summarise the lease and the handbook", if it mentions nothing else."""
+        if phrase.document:
+            return self._names.chosen(phrase.document)[:MOST]
         pieces = [piece for piece in _SEVERAL.split(phrase.name) if spoken_terms(piece)]
         chosen = [self._names.all_said(piece) for piece in pieces]
         if chosen and all(chosen):

@@ -17,7 +17,7 @@ _GENERIC = frozenset(
     for word in (
         "document doc file pdf paper report article text page book booklet contract agreement filing manual "
         "spreadsheet workbook excel csv word docx html website presentation whole entire full complete "
-        "attached uploaded main short brief detail detailed content contents copy version please"
+        "attached uploaded main short brief detail detailed content contents copy version please txt md xlsx htm"
     ).split()
     for term in terms(word)
 )
@@ -37,7 +37,10 @@ _TYPE_TERMS = {term: kinds for word, kinds in _TYPES.items() for term in terms(w
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A document that some words name, and how well: the weight of its words found, and their share."""
+    """A document that some words name, and how well.
+
+    ``weight`` is that of the words found, ``share`` their share of its title or its file name.
+    """
 
     document: Document
     weight: float
@@ -50,8 +53,8 @@ class Names:
 
     def __init__(self, documents: Sequence[Document]) -> None:
         self._documents = documents
-        self._words = [name_terms(document) for document in documents]
-        held = Counter(word for words in self._words for word in words)
+        self._words = [names_of(document) for document in documents]
+        held = Counter(word for title, file in self._words for word in title | file)
         count = len(documents)
         self._weights = {
             word: math.log(1 + count / number) * (0.25 if word in _GENERIC else 1.0)
@@ -63,17 +66,17 @@ class Names:
 
         A word of a type ("the spreadsheet") speaks for the documents of that type.
         """
-        asked = frozenset(spoken_terms(text))
+        asked = spoken(text)
         wanted = [kinds for term, kinds in _TYPE_TERMS.items() if term in asked]
         found = []
-        for document, words in zip(self._documents, self._words, strict=True):
-            common = asked & words
-            weight = sum(self._weights[word] for word in common)
+        for document, (title, file) in zip(self._documents, self._words, strict=True):
+            common = asked & (title | file)
+            weight = self._weight(common)
             if any(kind in document.media_type for kinds in wanted for kind in kinds):
                 weight += 0.25
             if weight > 0:
-                whole = sum(self._weights[word] for word in words) or 1.0
-                found.append(Named(document, weight, weight / whole, common))
+                shares = (self._weight(common & own) / self._weight(own) for own in (title, file) if own)
+                found.append(Named(document, weight, max(shares, default=0.0), common))
         return sorted(found, key=lambda named: (-round(named.weight, 9), named.document.key))
 
     def chosen(self, text: str, share: float = 0.0) -> list[Document]:
@@ -82,7 +85,7 @@ class Names:
         Generic words alone ("the report") name the documents that bear them. ``share`` is the least share of
         a document's own name that must be there.
         """
-        left = frozenset(spoken_terms(text))
+        left = spoken(text)
         named = [one for one in self.named(text) if one.share >= share or len(one.words - _GENERIC) > 1]
         chosen: list[Document] = []
         while named:
@@ -98,31 +101,46 @@ class Names:
             ]
         return chosen
 
+    def _weight(self, words: frozenset[str]) -> float:
+        return sum(self._weights[word] for word in words)
+
     def all_said(self, text: str) -> list[Document]:
         """Return the documents whose names hold every word of ``text`` that is not generic, best first.
 
         For "summarise the lease", which is about the document only if nothing else is mentioned.
         """
-        asked = frozenset(spoken_terms(text))
-        specific = asked - _GENERIC
+        specific = spoken(text) - _GENERIC
         return [one.document for one in self.named(text) if specific <= one.words]
 
 
 def only_generic(text: str) -> bool:
     """Return whether ``text`` speaks of documents without naming one ("the whole document")."""
-    asked = set(spoken_terms(text))
+    asked = spoken(text)
     return bool(asked) and asked <= _GENERIC
 
 
+def spoken(text: str) -> frozenset[str]:
+    """Return the terms of ``text`` that can name something, those of file names in it too."""
+    return frozenset(spoken_terms(text)) | frozenset(spoken_terms(cut(text)))
+
+
 def spoken_terms(text: str) -> list[str]:
-    """Return the terms of ``text`` that can name something; "10-K" is one word, as in file names."""
+    """Return the terms of ``text`` in order, function words left out; "10-K" is one word, as in file names."""
     joined = re.sub(r"\b(\d+)-([A-Za-z])\b", r"\1\2", text)
     return [term for term in terms(joined) if not is_stop_term(term)]
 
 
-def name_terms(document: Document) -> frozenset[str]:
-    """Return the terms of a document's title and file name, the latter cut at ``_``, ``-`` and capitals."""
+def cut(name: str) -> str:
+    """Return a file name as words: cut at ``_``, at capitals and between words and numbers.
+
+    >>> cut("FerryReport2021_final")
+    'Ferry Report 2021 final'
+    """
+    spaced = re.sub(r"(?:_|(?<=[a-z])-(?=[a-z])|(?<=[a-z])-(?=\d))+", " ", name)
+    return re.sub(r"(?<=[a-z])(?=[A-Z\d])|(?<=\d{4})(?=[A-Za-z])", " ", spaced)
+
+
+def names_of(document: Document) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the terms of a document's title, and those of its file name."""
     stem = re.sub(r"\.\w{1,5}$", "", document.name)
-    spaced = re.sub(r"[_\W]+", " ", stem)
-    cut = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=\d{4})(?=[A-Za-z])", " ", spaced)
-    return frozenset(spoken_terms(f"{document.title} {spaced} {cut}"))
+    return frozenset(spoken_terms(document.title)), frozenset(spoken_terms(cut(stem)))

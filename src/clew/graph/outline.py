@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from clew.protocols import Rows, Snapshot
 
 _TABLE_LABEL = re.compile(
-    r"^\W*(?:table|tab\.|tabelle|tableau|tabla)\s*(?:no\.?\s*)?"
-    r"(?P<label>[a-z]{0,2}[.-]?\d+[a-z]?(?:[.-]\d+)*|[ivxlc]+|[a-z])\b",
+    r"^\W*(?:table|tab\.|tabelle|tableau|tabla)(?:\s+(?:no\.?\s*)?|(?=\d))"
+    r"(?P<label>[a-z]{0,2}[.-]?\d+[a-z]?(?:[.-]\d+)*|[ivxlc]+|(?-i:[A-Z]))\b",
     re.IGNORECASE,
 )
 _SECTION_LABEL = re.compile(

@@ -49,10 +49,8 @@ def bound(
     binder = Binder(snapshot, question, scope)
     delimiting = [phrase for phrase in found if phrase.kind != DOCUMENT]
     named: list[tuple[Phrase, list[Reference]]] = []
-    # What says less gives way to what says more of the same words: "the table", whole documents.
-    for phrase in sorted(found, key=lambda phrase: (phrase.kind == DOCUMENT, phrase.bare)):
-        modest = phrase.kind == DOCUMENT or phrase.bare
-        if modest and any(phrase.start < old.end and old.start < phrase.end for old, _ in named):
+    for phrase in sorted(found, key=_modesty):
+        if _modesty(phrase) and any(phrase.start < old.end and old.start < phrase.end for old, _ in named):
             continue
         others = [other for other in delimiting if (other.start, other.end) != (phrase.start, phrase.end)]
         if references := binder.bind(phrase, others):
@@ -61,6 +59,15 @@ def bound(
     by_node = {reference.node: reference for _, references in reversed(named) for reference in references}
     order = dict.fromkeys(reference.node for _, references in named for reference in references)
     return tuple(by_node[node] for node in order)
+
+
+def _modesty(phrase: Phrase) -> int:
+    """Return how little a phrase says: what says less gives way to what says more of the same words.
+
+    "The table" gives way to its name; "summarise the harbour report" is the document, whatever its first
+    heading is, unless page 2 of it is named; and "show the risk factors of it" is no document.
+    """
+    return 1 if phrase.bare else 2 if phrase.kind == DOCUMENT else 3 if phrase.word == "part" else 0
 
 
 def fetch(snapshot: Snapshot, references: Sequence[Reference], limit: int = 30) -> list[Hit]:

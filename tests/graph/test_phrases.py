@@ -1,0 +1,183 @@
+import pytest
+
+from clew.graph.outline import heading_terms, normal_label, table_label
+from clew.graph.phrases import phrases, roman
+
+
+def pages(question):
+    return [
+        one.number if one.number is not None else one.label for one in phrases(question) if one.kind == "page"
+    ]
+
+
+def tables(question):
+    found = (one for one in phrases(question) if one.kind == "table" and not one.name and not one.bare)
+    return [(one.label or one.number, one.page) for one in found]
+
+
+def sections(question):
+    return [(one.word, one.label) for one in phrases(question) if one.kind == "section" and not one.name]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("What does page 7 say?", [7]),
+        ("what is on PAGE SEVEN", [7]),
+        ("see p. 12", [12]),
+        ("summarise pp. 3-4", [3, 4]),
+        ("Compare pages 3, 5 and 7", [3, 5, 7]),
+        ("pages 2 to 4 of the lease", [2, 3, 4]),
+        ("page no. 9", [9]),
+        ("the first page", [1]),
+        ("the first three pages", [1, 2, 3]),
+        ("the last two pages", [-2, -1]),
+        ("the 3rd page", [3]),
+        ("the second-to-last page", [-2]),
+        ("the cover page", [1]),
+        ("what is on page iv", ["iv"]),
+        ("compare page 1 with page 2", [1, 2]),
+        ("whats on pg 5", [5]),
+    ],
+)
+def test_pages(question, expected):
+    assert pages(question) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("What is in table 2?", [("2", None)]),
+        ("Table IV shows what?", [("iv", None)]),
+        ("tables 1 and 3", [("1", None), ("3", None)]),
+        ("Tables 2-4", [("2", None), ("3", None), ("4", None)]),
+        ("Table 2-3", [("2-3", None)]),
+        ("table A.1 and Table 3.2", [("a.1", None), ("3.2", None)]),
+        ("table two", [("2", None)]),
+        ("the second table", [(2, None)]),
+        ("the last table", [(-1, None)]),
+        ("the 2nd table on page 4", [(2, 4)]),
+        ("table 2 on page 4", [("2", 4)]),
+        ("what does the table on page 4 say", [("", 4)]),
+        ("Based on Table on Page 4, how many", [("", 4)]),
+        ("page 4's table", [("", 4)]),
+    ],
+)
+def test_tables(question, expected):
+    assert [(label or "", page) for label, page in tables(question)] == expected
+
+
+def test_a_table_takes_up_the_page_that_it_stands_on():
+    assert pages("the table on page 4") == []
+    assert pages("compare the table on page 4 with page 5") == [5]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("section 3.2 of the manual", [("section", "3.2")]),
+        ("sections 2 and 4", [("section", "2"), ("section", "4")]),
+        ("§ 5", [("section", "5")]),
+        ("Item 1A", [("item", "1a")]),
+        ("Part II", [("part", "ii")]),
+        ("Appendix B", [("appendix", "b")]),
+        ("chapter three", []),
+        ("clause 7", [("clause", "7")]),
+    ],
+)
+def test_numbered_sections(question, expected):
+    assert sections(question) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "name"),
+    [
+        ("What is in the Methods section?", "section", "Methods"),
+        ("the section on market tolls", "section", "market tolls"),
+        ("what is listed under Risk Factors", "section", "Risk Factors"),
+        ('what stands under the heading "Risk factors"', "section", '"Risk factors"'),
+        ("what does the table about membership dues say", "table", "membership dues say"),
+        ("the membership dues table", "table", "membership dues"),
+        ("the table titled Dues", "table", "Dues"),
+        ("the Budget sheet", "table", "Budget"),
+        ("summarise the contract", "document", "the contract"),
+        ("Summarise the contract in two sentences", "document", "the contract"),
+        ("What is the lease about?", "document", "the lease"),
+        ("Give me a short overview of the harbour report", "document", "the harbour report"),
+    ],
+)
+def test_names(question, kind, name):
+    found = [one.name.strip() for one in phrases(question) if one.kind == kind]
+    assert any(one.endswith(name) or one.startswith(name) for one in found)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who founded Page & Sons?",
+        "Who plays guitar, Jimmy Page or Larry Page?",
+        "What is the web page about bees called?",
+        "Who sat at table 9 during the dinner?",
+        "Who was the first page at the court?",
+        "What changed after Macbeth acted out part I?",
+        "Which river has the longest passage?",
+        "How is a note played?",
+        "Why did the page turner leave?",
+        "Who won the second table tennis match?",
+    ],
+)
+def test_content_questions_have_no_phrase_that_needs_no_name(question):
+    found = [one for one in phrases(question) if one.label or one.number is not None or one.page]
+    assert found == []
+
+
+def test_phrases_come_in_the_order_of_the_question_with_their_place():
+    question = "Compare page 1 of the lease with Table 2 of the manual"
+    found = [one for one in phrases(question) if one.number is not None]
+    assert [question[one.start : one.end] for one in found] == ["page 1", "Table 2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("i", 1), ("IV", 4), ("ix", 9), ("XIV", 14), ("xxxix", 39), ("six", None), ("", None), ("iiii", None)],
+)
+def test_roman_numerals(text, value):
+    assert roman(text) == value
+
+
+@pytest.mark.parametrize(
+    ("caption", "label"),
+    [
+        ("Table 2: Dues", "2"),
+        ("TABLE IV. Votes", "4"),
+        ("Table 3-1 Costs", "3.1"),
+        ("Tab. 7", "7"),
+        ("Tables of the law", ""),
+        ("Table A.2 Costs", "a2"),
+        ("Votes", ""),
+    ],
+)
+def test_labels_of_captions(caption, label):
+    assert table_label(caption) == label
+
+
+def test_labels_compare_across_their_spellings():
+    assert normal_label("IV") == normal_label("4") == normal_label(" iv. ")
+    assert normal_label("A.2") == normal_label("a2") == normal_label("A-2")
+    assert normal_label("1A") != normal_label("1")
+
+
+@pytest.mark.parametrize(
+    ("heading", "terms"),
+    [
+        ("3.2 The data", ["data"]),
+        ("Item 1A. Risk Factors", ["risk", "factor"]),
+        ("Part II. The vessel", ["vessel"]),
+        ("Table 2: Dues", ["due"]),
+        ("Losses", ["loss"]),
+        ("A vessel", ["vessel"]),
+        ("I saw the river", ["saw", "river"]),
+    ],
+)
+def test_headings_are_compared_without_their_labels(heading, terms):
+    assert heading_terms(heading) == terms
