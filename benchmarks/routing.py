@@ -18,6 +18,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from clew.graph.outline import normal_label, table_label
 from clew.graph.structure import Reference, fetch, references
 from clew.kb import KnowledgeBase
@@ -41,7 +43,7 @@ def base_of_samples(folder: Path) -> KnowledgeBase:
     return base
 
 
-def is_target(node: Node, target: dict[str, Any]) -> bool:
+def is_target(node: Node, target: dict[str, Any], snapshot: Snapshot) -> bool:
     """Return whether a node is what a label says."""
     if node.document_name != target["document"] or node.kind != target["kind"]:
         return False
@@ -51,9 +53,16 @@ def is_target(node: Node, target: dict[str, Any]) -> bool:
         labelled = table_label(node.name)
         by_label = "number" in target and labelled == normal_label(str(target["number"]))
         by_name = "name" in target and normalise(target["name"]) in normalise(node.name)
-        by_page = "page" in target and node.page == target["page"]
-        return by_name or by_label or (by_page and not labelled)
+        counted = "name" not in target and not labelled and target.get("number") == place(node, snapshot)
+        return by_name or by_label or counted
     return node.kind == "document" or normalise(str(target.get("name", ""))) in normalise(node.name)
+
+
+def place(node: Node, snapshot: Snapshot) -> int:
+    """Return which table of its document (of its page, where it has one) a table is, from 1."""
+    rows = np.arange(*snapshot.document_rows(node.document))
+    tables = [one for one in snapshot.nodes(rows) if one.kind == "table" and one.page == node.page]
+    return [one.id for one in tables].index(node.id) + 1
 
 
 def judged(line: dict[str, Any], named: tuple[Reference, ...], snapshot: Snapshot) -> dict[str, bool]:
@@ -63,8 +72,8 @@ def judged(line: dict[str, Any], named: tuple[Reference, ...], snapshot: Snapsho
     if not line["structural"]:
         return {"routed": routed}
     targets = line["targets"]
-    all_there = all(any(is_target(node, target) for node in nodes) for target in targets)
-    only_those = all(any(is_target(node, target) for target in targets) for node in nodes)
+    all_there = all(any(is_target(node, target, snapshot) for node in nodes) for target in targets)
+    only_those = all(any(is_target(node, target, snapshot) for target in targets) for node in nodes)
     shown = bool(fetch(snapshot, named))
     return {"routed": routed, "right": all_there and shown, "exact": all_there and only_those}
 

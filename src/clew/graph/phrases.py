@@ -126,6 +126,10 @@ _NAMED_SECTION = re.compile(
     r"(?P<name>[^?!;]+)",
     re.IGNORECASE,
 )
+_QUOTED = re.compile(
+    r"\b(?P<noun>(?:sub)?sections?|chapters?|tables?|headings?)[\s,:(]*[\"“'‘](?P<name>[^\"”’]{2,80}?)[\"”'’](?!\w)",
+    re.IGNORECASE,
+)
 _UNDER = re.compile(
     r"\b(?:under|beneath|below)\s+(?:the\s+)?(?:(?P<heading>headings?|headlines?|titles?|captions?)\s+(?:of\s+)?)?"
     r"(?P<name>[^?!;]+)",
@@ -285,6 +289,9 @@ def _named(question: str) -> Iterator[Phrase]:
         yield Phrase(TABLE, match.start("noun"), match.end(), name=match["name"], at_end=True, word=word)
     for match in _NAMED_SECTION.finditer(question):
         yield Phrase(SECTION, match.start(), match.start("name"), name=match["name"])
+    for match in _QUOTED.finditer(question):
+        kind = TABLE if match["noun"].casefold().startswith("table") else SECTION
+        yield Phrase(kind, match.start(), match.end(), name=match["name"], word="heading")
     for match in _SOME_SECTION.finditer(question):
         yield Phrase(SECTION, match.start("noun"), match.end(), name=match["name"], at_end=True)
     for match in _UNDER.finditer(question):
