@@ -269,6 +269,11 @@ class Graph(Protocol):
         """Canonical name, such as ``keywords(n=20)``."""
         ...
 
+    @property
+    def mutual(self) -> bool:
+        """Whether a neighbour's neighbour is oneself: true of shared keywords, not of nearest vectors."""
+        ...
+
     def neighbours(self, row: int) -> Rows:
         """Return the rows that an edge joins to ``row``, ascending, without itself."""
         ...

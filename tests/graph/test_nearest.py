@@ -73,6 +73,6 @@ def test_a_passage_without_a_vector_has_no_neighbours_and_is_nobodys(bases):
 
 
 def test_the_name_says_the_knobs(encoded):
-    assert Nearest(encoded, "hashed", 4).name == "knn(encoder=hashed, k=4)"
+    assert Nearest(encoded, "hashed", 4).name == "knn(k=4)"
     with pytest.raises(UsageError):
         Nearest(encoded, "hashed", 0)

@@ -42,6 +42,7 @@ def test_edges_are_counted_once_whichever_ends_give_them(bases):
         assert (found.nodes, found.edges, found.sampled) == (count, len(undirected), count)
         assert found.mean_degree == pytest.approx(2 * len(undirected) / count)
         assert found.density == pytest.approx(len(undirected) / (count * (count - 1) / 2))
+        assert found.isolated == count - len({node for pair in undirected for node in pair})
         assert found.graph == graph.name
 
 
@@ -73,7 +74,7 @@ def test_a_union_has_the_edges_of_its_graphs_and_their_reasons(bases):
     parts = [Keywords(snapshot, 1), Mentions(snapshot)]
     both = Union(parts)
     assert edges(snapshot, both) == edges(snapshot, parts[0]) | edges(snapshot, parts[1])
-    assert both.name == f"{parts[0].name}+{parts[1].name}"
+    assert both.name == f"union(a={parts[0].name}, b={parts[1].name})"
     row = next(row for row in range(snapshot.size) if len(parts[1].neighbours(row)))
     other = int(parts[1].neighbours(row)[0])
     assert parts[1].why(row, other) in both.why(row, other)

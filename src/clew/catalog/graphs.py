@@ -20,7 +20,7 @@ def _keywords(bench: Bench, options: Options) -> Graph:
 def _mentions(bench: Bench, options: Options) -> Graph:
     from clew.graph.mentions import Mentions
 
-    return Mentions(bench.snapshot, share=options.number("share"), leads=options.count("leads", 0))
+    return Mentions(bench.snapshot, common=options.count("common", 0), leads=options.count("leads", 0))
 
 
 def _knn(bench: Bench, options: Options) -> Graph:
@@ -61,7 +61,7 @@ GRAPHS: Shelf[Graph] = Shelf(
         "mentions": Part(
             "passages that share a name; a name that is a title leads to its document",
             _mentions,
-            {"share": 0.01, "leads": 1},
+            {"common": 5, "leads": 3},
         ),
         "knn": Part("the k passages nearest by vector (needs an encoder)", _knn, {"k": 10}),
         "structure": Part("the same section, page or table; the passages before and after", _structure),

@@ -36,7 +36,7 @@ class Entities:
         prior: float = 0.8,
     ) -> None:
         self.mutual = True
-        self.name = f"entities(service={maker}, rho={rho:g}, prior={prior:g})"
+        self.name = f"entities(prior={prior!r}, rho={rho!r}, service={maker!r})"
         # Not remembered for the generation: annotations can be added within one.
         rows = passage_rows(snapshot)
         self._titles: dict[int, str] = {}

@@ -29,9 +29,9 @@ class Nearest:
         self._snapshot = snapshot
         self._k = k
         self.mutual = False
-        self.name = f"knn(encoder={encoder}, k={k})"
+        self.name = f"knn(k={k})"
         self._view = snapshot.vectors(encoder)
-        self._known: dict[int, Rows] = snapshot.remember(f"graph/{self.name}", dict)
+        self._known: dict[int, Rows] = snapshot.remember(f"graph/knn/{encoder}/{k}", dict)
 
     def neighbours(self, row: int) -> Rows:
         """Return the ``k`` nearest rows, ascending, without itself."""

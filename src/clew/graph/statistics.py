@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,17 +17,12 @@ if TYPE_CHECKING:
 EXACT_BELOW = 5_000
 
 
-class Counted(Graph, Protocol):
-    """A graph that says whether being a neighbour is mutual in it."""
-
-    mutual: bool
-
-
 @dataclass(frozen=True, slots=True)
 class Statistics:
     """``edges`` are distinct and undirected; ``density`` is their share of all pairs of ``nodes``.
 
-    ``mean_degree`` is the mean number of neighbours as the graph gives them. ``sampled`` is the number of
+    ``mean_degree`` is the mean number of neighbours as the graph gives them, ``isolated`` the number of nodes
+    without any. ``sampled`` is the number of
     nodes whose neighbourhoods were looked at; where it is less than ``nodes``, the other figures are
     estimates.
     """
@@ -37,10 +32,11 @@ class Statistics:
     edges: int
     density: float
     mean_degree: float
+    isolated: int
     sampled: int
 
 
-def statistics(snapshot: Snapshot, graph: Counted, sample: int = 2_000, seed: int = 0) -> Statistics:
+def statistics(snapshot: Snapshot, graph: Graph, sample: int = 2_000, seed: int = 0) -> Statistics:
     """Count a graph's edges between passages and table rows, one neighbourhood at a time.
 
     Exact for at most :data:`EXACT_BELOW` nodes. For more, ``sample`` nodes are drawn without replacement with
@@ -53,22 +49,24 @@ def statistics(snapshot: Snapshot, graph: Counted, sample: int = 2_000, seed: in
     if count > EXACT_BELOW and sample < count:
         chosen = np.sort(np.random.default_rng(seed).choice(rows, sample, replace=False))
     if not len(chosen):
-        return Statistics(graph.name, 0, 0, 0.0, 0.0, 0)
+        return Statistics(graph.name, 0, 0, 0.0, 0.0, 0, 0)
     is_node = np.zeros(snapshot.size, dtype=np.bool_)
     is_node[rows] = True
-    degrees, ends = 0, 0.0
+    degrees, ends, alone = 0, 0, 0
     for row in chosen.tolist():
         near = graph.neighbours(row)
         near = near[is_node[near]]
         degrees += len(near)
+        alone += not len(near)
         ends += len(near) + _one_sided(graph, row, near)
-    edges = round(ends / 2 * count / len(chosen))
+    scale = count / len(chosen)
+    edges, isolated = round(ends / 2 * scale), round(alone * scale)
     pairs = count * (count - 1) / 2
     density = edges / pairs if pairs else 0.0
-    return Statistics(graph.name, count, edges, density, degrees / len(chosen), len(chosen))
+    return Statistics(graph.name, count, edges, density, degrees / len(chosen), isolated, len(chosen))
 
 
-def _one_sided(graph: Counted, row: int, near: Rows) -> int:
+def _one_sided(graph: Graph, row: int, near: Rows) -> int:
     """Return how many of ``near`` do not have ``row`` as a neighbour."""
     if graph.mutual:
         return 0

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.errors import UsageError
-from clew.graph.statistics import Counted
 
 if TYPE_CHECKING:
-    from clew.protocols import Rows
+    from clew.protocols import Graph, Rows
 
 
 class Union:
     """Neighbours are those of any of the given graphs."""
 
-    def __init__(self, graphs: Sequence[Counted]) -> None:
+    def __init__(self, graphs: Sequence[Graph]) -> None:
         if not graphs:
             raise UsageError("a union of no graphs", "Name at least one")
         self._graphs = tuple(graphs)
+        parts = zip(string.ascii_lowercase, self._graphs, strict=False)
+        named = ", ".join(f"{letter}={graph.name}" for letter, graph in parts)
         self.mutual = all(graph.mutual for graph in self._graphs)
-        self.name = "+".join(graph.name for graph in self._graphs)
+        self.name = f"union({named})"
 
     def neighbours(self, row: int) -> Rows:
         """Return the rows that an edge of any graph joins to ``row``, ascending, without itself."""
