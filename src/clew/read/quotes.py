@@ -21,7 +21,8 @@ _SAME = {
 }
 _DIVIDED = re.compile(r"(?<=[^\W\d])[-\u00ad‐]\s*\n\s*(?=[a-zà-öø-ÿ])")
 _WORD = re.compile(r"[^\W_]")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
+#: A character of a script that puts spaces between words.
+_SPACED = r"(?![\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af])\w"
 #: What models put around a quote, and never means anything.
 _AROUND = " \t\r\n\"'“”„«»‘’…"
 
@@ -81,12 +82,10 @@ def _compared(char: str) -> str:
 
 
 def _edge_before(first: str) -> str:
-    if first.isdigit():
-        return r"(?<!\w)(?<!\d[.,])"
-    return r"(?<!\w)" if _WORD.match(first) and not _CJK.match(first) else ""
+    edge = rf"(?<!{_SPACED})" if re.match(_SPACED, first) else ""
+    return edge + (r"(?<!\d[.,])" if first.isdigit() else "")
 
 
 def _edge_after(last: str) -> str:
-    if last.isdigit():
-        return r"(?!\w)(?![.,]\d)"
-    return r"(?!\w)" if _WORD.match(last) and not _CJK.match(last) else ""
+    edge = rf"(?!{_SPACED})" if re.match(_SPACED, last) else ""
+    return edge + (r"(?![.,]\d)" if last.isdigit() else "")

@@ -1,0 +1,190 @@
+"""A reader without a language model: it takes the sentences that best answer, and says that it did."""
+
+from __future__ import annotations
+
+import math
+import time
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from clew.protocols import Postings, Trail
+from clew.read import NOT_FOUND
+from clew.read.expected import Kind, expected, holds
+from clew.text import names, query_terms, sentences, term_hash, terms
+from clew.types import ROW, Answer, Hit, Question, Quote, Step
+
+#: Sentences longer than this many characters are shown around the words that the question asks for.
+_LONG = 420
+_WINDOWS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of a hit, what of the question it covers, and how well it answers.
+
+    ``covers`` holds a share for each term of the question: 1 where the sentence has it, less where only its
+    surroundings do. ``names`` are the names in it that the question does not have.
+    """
+
+    hit: int
+    span: tuple[int, int]
+    score: float
+    covers: Mapping[str, float]
+    names: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractiveReader:
+    """Picks from each of the best hits the sentence that best answers, and of these the best few.
+
+    The score of a sentence adds up: the share of the question's terms that it covers, weighted by their
+    inverse document frequency in ``postings``, a term that only the passage or its headings have counting
+    ``nearby``; ``typed`` if it holds a name, date or amount where the question asks for one and does not hold
+    it itself; and ``rank`` times the hit's score as a share of the best hit's. A table row is one sentence.
+
+    A second and a third sentence, from other hits, are taken while less than ``answered`` of the question is
+    covered: each must bring at least ``gain`` of it, where a name that it shares with those before it counts
+    as ``link``, for in a question of two hops the name that joins them is what the question does not say.
+    Abstains where the chosen sentences and their surroundings cover less than ``enough`` of the question.
+
+    All evidence comes back with one quote each, the chosen sentences first.
+    """
+
+    postings: Postings
+    hits: int = 5
+    considered: int = 20
+    most: int = 3
+    nearby: float = 0.35
+    typed: float = 0.2
+    rank: float = 0.3
+    gain: float = 0.1
+    link: float = 0.1
+    answered: float = 0.9
+    enough: float = 0.4
+
+    def read(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer:
+        """Return the sentences with the hits that they are from, or abstain."""
+        started = time.perf_counter()
+        weights = self._weights(question.text)
+        kind = expected(question.text)
+        hits = list(hits[: self.considered])
+        best = self._best(question.text, kind, weights, hits)
+        chosen = self._chosen(best, weights)
+        covered = _covered(chosen, weights)
+        detail: dict[str, Any] = {"reader": "extractive", "expects": kind, "covered": round(covered, 3)}
+        if not chosen or covered < self.enough:
+            detail["outcome"] = "too little of the question is in the evidence"
+            trail.add(Step("read", detail, seconds=time.perf_counter() - started))
+            return Answer(NOT_FOUND, abstained=True)
+        others = [one for one in best if one not in chosen][: self.hits - len(chosen)]
+        shown = [*chosen, *sorted(others, key=lambda one: one.hit)]
+        quotes = tuple(_quote(hits[one.hit], one, weights) for one in shown)
+        evidence = tuple(hits[one.hit] for one in shown)
+        detail |= {"outcome": "extracted", "sentences": len(chosen)}
+        trail.add(Step("read", detail, evidence, seconds=time.perf_counter() - started))
+        text = "\n".join(" ".join(quote.text.split()) for quote in quotes[: len(chosen)])
+        return Answer(text, evidence, quotes)
+
+    def _weights(self, question: str) -> dict[str, float]:
+        """Return the share of each term in the question's total idf."""
+        import numpy as np
+
+        asked = list(dict.fromkeys(query_terms(question)))
+        frequency = self.postings.frequency(np.array([term_hash(term) for term in asked], dtype=np.uint64))
+        count = self.postings.count
+        idf = [math.log1p((count - df + 0.5) / (df + 0.5)) for df in frequency.tolist()]
+        total = sum(idf) or 1.0
+        return {term: value / total for term, value in zip(asked, idf, strict=True)}
+
+    def _best(
+        self, question: str, kind: Kind, weights: Mapping[str, float], hits: Sequence[Hit]
+    ) -> list[Sentence]:
+        """Return the best sentence of each hit that has any of the question's words, best first."""
+        top = max((hit.score for hit in hits), default=0.0)
+        found = []
+        for index, hit in enumerate(hits):
+            prior = self.rank * (hit.score / top if top > 0 else 1.0)
+            scored = list(self._scored(question, kind, weights, hit, index, prior))
+            if scored:
+                found.append(max(scored, key=lambda one: (one.score, -one.span[0])))
+        return sorted(found, key=lambda one: (-round(one.score, 9), one.hit))
+
+    def _scored(
+        self, question: str, kind: Kind, weights: Mapping[str, float], hit: Hit, index: int, prior: float
+    ) -> Iterator[Sentence]:
+        node = hit.node
+        around = set(terms(" ".join((node.text, node.name, *node.headings, node.document_name))))
+        whole = [(0, len(node.text))] if node.kind == ROW else sentences(node.text)
+        for start, end in whole:
+            text = node.text[start:end]
+            own = set(terms(text))
+            covers = {
+                term: 1.0 if term in own else self.nearby for term in weights if term in own or term in around
+            }
+            if not covers:
+                continue
+            score = prior + sum(weights[term] * share for term, share in covers.items())
+            score += self.typed * holds(kind, text, question)
+            yield Sentence(index, (start, end), score, covers, _new_names(text, question))
+
+    def _chosen(self, best: Sequence[Sentence], weights: Mapping[str, float]) -> list[Sentence]:
+        chosen = list(best[:1])
+        while chosen and len(chosen) < self.most:
+            before = _covered(chosen, weights)
+            if before >= self.answered:
+                break
+            known = frozenset[str]().union(*(one.names for one in chosen))
+            gains = [
+                (
+                    _covered([*chosen, one], weights) - before + (self.link if one.names & known else 0.0),
+                    one.score,
+                    -one.hit,
+                    one,
+                )
+                for one in best
+                if one not in chosen
+            ]
+            gained = max(gains, key=lambda entry: entry[:3], default=None)
+            if gained is None or gained[0] < self.gain:
+                break
+            chosen.append(gained[3])
+        return chosen
+
+
+def _covered(chosen: Sequence[Sentence], weights: Mapping[str, float]) -> float:
+    """Return how much of the question several sentences cover together."""
+    return sum(
+        weight * max((one.covers.get(term, 0.0) for one in chosen), default=0.0)
+        for term, weight in weights.items()
+    )
+
+
+def _new_names(text: str, question: str) -> frozenset[str]:
+    asked = {name for name, _, _ in names(question)}
+    return frozenset(name for name, _, _ in names(text) if name not in asked and len(name) > 2)
+
+
+def _quote(hit: Hit, sentence: Sentence, weights: Mapping[str, float]) -> Quote:
+    start, end = sentence.span
+    text = hit.node.text
+    if end - start > _LONG:
+        start, end = _window(text, start, end, weights)
+    return Quote(hit.node.id, text[start:end], (start, end))
+
+
+def _window(text: str, start: int, end: int, weights: Mapping[str, float]) -> tuple[int, int]:
+    """Return the part of a long sentence, cut at spaces, that has most of the question's words."""
+    edges = [start, *(at + 1 for at in range(start, end) if text[at].isspace()), end]
+    windows: list[tuple[float, int, int]] = []
+    # A cell full of text may have thousands of words; a hundred windows are enough to choose from.
+    for first in edges[: -1 : 1 + len(edges) // _WINDOWS]:
+        last = max(edges[bisect_right(edges, first + _LONG) - 1], first + 1)
+        value = sum(weights.get(term, 0.0) for term in set(terms(text[first:last])))
+        windows.append((round(value, 9), first, last))
+    most = max(value for value, _, _ in windows)
+    best = [(first, last) for value, first, last in windows if value == most]
+    # The middle one: what follows the words and what precedes them may both be the answer.
+    first, last = best[len(best) // 2]
+    return first, first + len(text[first:last].rstrip())
