@@ -1,0 +1,92 @@
+"""Which paragraphs are headings, and of which level: by size, weight, numbering, and the file's own outline."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from clew.parse.pdf.lines import Line, Sheet
+
+_NUMBERED = re.compile(
+    r"^(?P<part>part\s+[ivx]+\b)|^(?P<item>item\s+\d+[a-z]?\b)|^(?P<note>note\s+\d+\b)"
+    r"|^(?P<chapter>(?:chapter|appendix|annex|exhibit)\s+[\dA-Zivx]+\b)"
+    r"|^(?P<decimal>\d{1,2}(?:\.\d{1,2}){0,3})\.?\s+(?=[A-Z])",
+    re.IGNORECASE,
+)
+_DEEPEST = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """What tells one kind of heading from another."""
+
+    size: float
+    stress: int
+    capitals: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Headings:
+    """The headings of one document: body size, the level of each style, and what the outline says."""
+
+    body: float
+    levels: Mapping[Style, int]
+    outline: Mapping[tuple[int, str], int]
+
+    @classmethod
+    def of(cls, sheets: Sequence[Sheet], outline: Mapping[tuple[int, str], int]) -> Headings:
+        """Look at a document's lines: the body is what most characters are set in."""
+        sizes: Counter[float] = Counter()
+        for sheet in sheets:
+            for line in sheet.lines:
+                sizes[_rounded(line.size)] += len(line.text)
+        body = sizes.most_common(1)[0][0] if sizes else 10.0
+        styles = {style_of(line) for sheet in sheets for line in sheet.lines if _may_head(line, body)}
+        ranked = sorted(styles, key=lambda style: (-style.size, -style.stress, not style.capitals))
+        levels = {style: min(number + 1, _DEEPEST) for number, style in enumerate(ranked)}
+        return cls(body, levels, outline)
+
+    def level(self, lines: Sequence[Line]) -> int | None:
+        """Return the level of a paragraph as a heading; None if it is none."""
+        text = " ".join(line.text for line in lines)
+        if known := self.outline.get((lines[0].page, key_of(text))):
+            return known
+        letters = sum(character.isalpha() for character in text)
+        if len(lines) > 3 or len(text) > 160 or letters < 3 or letters < 0.5 * len(text):
+            return None
+        if not all(_may_head(line, self.body) for line in lines):
+            return None
+        if text.rstrip().endswith((".", ",", ";")) and not _NUMBERED.match(text) and len(text) > 60:
+            return None
+        numbered = _NUMBERED.match(text)
+        if numbered and numbered["decimal"]:
+            return min(1 + numbered["decimal"].count("."), _DEEPEST)
+        return self.levels.get(style_of(lines[0]), _DEEPEST)
+
+
+def style_of(line: Line) -> Style:
+    """Return the style of a line."""
+    letters = [character for character in line.text if character.isalpha()]
+    return Style(_rounded(line.size), line.stress, bool(letters) and all(c.isupper() for c in letters))
+
+
+def _may_head(line: Line, body: float) -> bool:
+    text = line.text.strip()
+    if len(text) > 120 or not any(character.isalpha() for character in text) or len(line.cells()) > 2:
+        return False
+    if _rounded(line.size) >= 1.15 * body:
+        return True
+    if line.size < 0.9 * body:
+        return False
+    return line.stress > 0 or (bool(_NUMBERED.match(text)) and style_of(line).capitals and len(text) > 6)
+
+
+def key_of(text: str) -> str:
+    """Return a heading's text as it is compared with the outline's."""
+    return re.sub(r"[\W_]+", "", text).casefold()
+
+
+def _rounded(size: float) -> float:
+    return round(size * 2) / 2

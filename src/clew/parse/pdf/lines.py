@@ -1,0 +1,225 @@
+"""Lines of a page in reading order: words on one baseline, columns one after the other, furniture dropped."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+from clew.parse.pdf.words import BOLD, ITALIC, Page, Word
+from clew.types import Box
+
+#: A gap of more than this many times the font size separates two cells.
+CELL_GAP = 0.9
+#: The share of the page's height, at top and bottom, in which running headers and footers stand.
+MARGIN = 0.12
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Words on one baseline, left to right."""
+
+    page: int
+    words: tuple[Word, ...]
+
+    @property
+    def text(self) -> str:
+        """The words, one space between them, none before a mark that belongs to the word before."""
+        return " ".join(word.text for word in self.words)
+
+    @property
+    def x0(self) -> float:
+        """Left edge."""
+        return self.words[0].x0
+
+    @property
+    def x1(self) -> float:
+        """Right edge."""
+        return max(word.x1 for word in self.words)
+
+    @property
+    def y(self) -> float:
+        """Baseline, from the top."""
+        return self.words[0].y
+
+    @property
+    def size(self) -> float:
+        """Font size of most of it."""
+        return median(word.size for word in self.words)
+
+    @property
+    def stress(self) -> int:
+        """How most of it stands out: the ITALIC and BOLD that more than half of its characters have."""
+        total = sum(len(word.text) for word in self.words)
+        return sum(
+            kind
+            for kind in (ITALIC, BOLD)
+            if 2 * sum(len(word.text) for word in self.words if word.stress & kind) > total
+        )
+
+    @property
+    def box(self) -> Box:
+        """The rectangle that holds it."""
+        return Box(
+            self.page,
+            round(self.x0, 1),
+            round(self.y - self.size, 1),
+            round(self.x1, 1),
+            round(self.y + self.size / 4, 1),
+        )
+
+    def cells(self) -> list[Line]:
+        """Return the parts that wide gaps separate."""
+        return [Line(self.page, tuple(part)) for part in _split(self.words, CELL_GAP)]
+
+
+@dataclass(slots=True)
+class Sheet:
+    """A page as lines in reading order; ``label`` is the page number printed on it."""
+
+    page: Page
+    lines: list[Line]
+    label: str = ""
+    dropped: list[Line] = field(default_factory=list)
+
+
+def baseline_lines(page: Page) -> list[Line]:
+    """Return the words of a page as lines, top to bottom. A superscript belongs to the line it is set in."""
+    lines: list[list[Word]] = []
+    for word in sorted(page.words, key=lambda word: (word.y, word.x0)):
+        for line in reversed(lines[-4:]):
+            size = max(line[-1].size, word.size)
+            if abs(line[0].y - word.y) <= (0.25 if word.size > 0.8 * line[0].size else 0.5) * size:
+                line.append(word)
+                break
+        else:
+            lines.append([word])
+    merged: list[list[Word]] = []
+    for line in lines:
+        if merged and _raised(merged[-1], line):
+            merged[-1] = merged[-1] + line
+        else:
+            merged.append(line)
+    return [Line(page.number, tuple(sorted(line, key=lambda word: word.x0))) for line in merged]
+
+
+def _raised(above: Sequence[Word], line: Sequence[Word]) -> bool:
+    """Return whether the words above are small marks raised over this line, such as footnote letters."""
+    size = max(word.size for word in line)
+    small = all(word.size < 0.8 * size for word in above)
+    return small and 0 < line[0].y - above[0].y < 0.6 * size and sum(len(word.text) for word in above) < 24
+
+
+def reading_order(page: Page, lines: Sequence[Line]) -> list[Line]:
+    """Return the lines with columns one after the other; a line across the gutter ends both columns."""
+    gutter = _gutter(page, lines)
+    if gutter is None:
+        return list(lines)
+    ordered: list[Line] = []
+    left: list[Line] = []
+    right: list[Line] = []
+    for line in lines:
+        parts = _beside(line, gutter)
+        if parts is None:
+            ordered += left + right + [line]
+            left, right = [], []
+            continue
+        for part in parts:
+            (left if part.x1 <= gutter + 2 else right).append(part)
+    return ordered + left + right
+
+
+def _beside(line: Line, gutter: float) -> list[Line] | None:
+    """Return a line's parts left and right of the gutter; None if it runs across."""
+    left = [word for word in line.words if (word.x0 + word.x1) / 2 < gutter]
+    right = [word for word in line.words if (word.x0 + word.x1) / 2 >= gutter]
+    if left and right and right[0].x0 - left[-1].x1 < 0.6 * line.size:
+        return None
+    if any(word.x0 < gutter - 1 and word.x1 > gutter + 1 for word in line.words):
+        return None
+    return [Line(line.page, tuple(part)) for part in (left, right) if part]
+
+
+def _gutter(page: Page, lines: Sequence[Line]) -> float | None:
+    """Return where a page of prose in two columns parts, if it is one.
+
+    The place in the middle half that fewest lines cross; both sides must be prose: long parts, few numbers.
+    """
+    if len(lines) < 12:
+        return None
+    edges = [word.x0 for line in lines for word in line.words if 0.3 < word.x0 / page.width < 0.7]
+    best: tuple[int, float] | None = None
+    for edge, _ in Counter(round(edge) for edge in edges).most_common(6):
+        gutter = edge - 3.0
+        split = [parts for line in lines if (parts := _beside(line, gutter)) is not None]
+        both = [parts for parts in split if len(parts) == 2]
+        prose = [p for p in both if all(_is_prose(part, page.width) for part in p)]
+        if len(prose) >= 8 and len(prose) >= 0.6 * len(both) and len(split) >= 0.6 * len(lines):
+            candidate = (len(prose), gutter)
+            best = max(best, candidate) if best else candidate
+    return best[1] if best else None
+
+
+def _is_prose(part: Line, width: float) -> bool:
+    letters = sum(character.isalpha() for character in part.text)
+    return part.x1 - part.x0 > 0.2 * width and letters > 0.6 * len(part.text) and len(part.cells()) == 1
+
+
+def sheets(pages: Iterable[Page]) -> list[Sheet]:
+    """Return every page in reading order, without running headers and footers."""
+    found = [(page, baseline_lines(page)) for page in pages]
+    running = _running(found)
+    made = []
+    for page, lines in found:
+        keep: list[Line] = []
+        drop: list[Line] = []
+        for number, line in enumerate(lines):
+            near = number < 3 or number >= len(lines) - 3
+            furniture = (
+                near
+                and _in_margin(line, page)
+                and (_shape(line.text) in running or _page_number(line.text) is not None)
+            )
+            (drop if furniture else keep).append(line)
+        labels = [label for line in drop if (label := _page_number(line.text))]
+        made.append(Sheet(page, reading_order(page, keep), labels[-1] if labels else "", drop))
+    return made
+
+
+def _running(found: Sequence[tuple[Page, list[Line]]]) -> set[str]:
+    counted: Counter[str] = Counter()
+    for page, lines in found:
+        edge = [line for line in (*lines[:3], *lines[-3:]) if _in_margin(line, page)]
+        counted.update({_shape(line.text) for line in edge})
+    least = max(3, len(found) // 10)
+    return {shape for shape, count in counted.items() if count >= least}
+
+
+def _in_margin(line: Line, page: Page) -> bool:
+    return line.y < MARGIN * page.height or line.y > (1 - MARGIN) * page.height
+
+
+def _shape(text: str) -> str:
+    return re.sub(r"\d+", "#", text.casefold())
+
+
+_PAGE_NUMBER = re.compile(
+    r"^(?:page\s+)?[-–—|]?\s*(\d{1,4}|[ivxl]{1,6}|[A-Z]-\d{1,3})\s*[-–—|]?(?:\s+of\s+\d+)?$", re.IGNORECASE
+)
+
+
+def _page_number(text: str) -> str | None:
+    match = _PAGE_NUMBER.match(text.strip())
+    return match[1] if match else None
+
+
+def _split(words: Sequence[Word], gap: float) -> list[list[Word]]:
+    parts: list[list[Word]] = [[words[0]]]
+    for word in words[1:]:
+        before = parts[-1][-1]
+        if word.x0 - before.x1 > gap * max(min(word.size, before.size), 4.0):
+            parts.append([])
+        parts[-1].append(word)
+    return parts
