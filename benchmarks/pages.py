@@ -103,7 +103,7 @@ class PageBM25:
 class ClewSearch:
     """A retriever of clew's catalogue; its hits as pages."""
 
-    def __init__(self, base: clew.Clew, retriever: str) -> None:
+    def __init__(self, base: clew.Base, retriever: str) -> None:
         self.base, self.retriever = base, retriever
 
     def __call__(self, asked: Asked, pooled: bool) -> list[Page]:
@@ -147,21 +147,21 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--kb", type=Path, help="a base to use or make (default: a temporary one)")
     parser.add_argument("--encoder", help="also search with this encoder, such as onnx:FOLDER")
-    parser.add_argument("--retriever", action="append", help="retrievers to compare (default: default, bm25)")
+    parser.add_argument("--retriever", action="append", help="retrievers to compare (default: search, default, bm25)")
     parser.add_argument("--questions", choices=("financebench", "dev"), default="financebench")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     if not options.data.is_dir():
         raise SystemExit(f"no data at {options.data}; the filings are not part of this repository")
     questions = development() if options.questions == "dev" else financebench(options.data)
-    retrievers = options.retriever or ["default", "bm25"]
+    retrievers = options.retriever or ["search", "default", "bm25"]
     pdfs = options.data / "pdfs"
     print(f"{len(questions)} questions ({options.questions}), seed {options.seed}\n")
     print("| search | scope | " + " | ".join(f"@{cut} [95 %]" for cut in CUTS) + " | ms |")
     print("|---|---|" + "---|" * (len(CUTS) + 1))
     for line in report("BM25 of page texts", PageBM25(page_texts(pdfs)), questions, options.seed):
         print(line, flush=True)
-    with tempfile.TemporaryDirectory() as temporary, clew.open(options.kb or temporary) as base:
+    with tempfile.TemporaryDirectory() as temporary, clew.open(options.kb or temporary, create=True) as base:
         base.add([pdfs])
         base.set_encoder(None)
         for retriever in retrievers:

@@ -28,6 +28,7 @@ from clew.graph.statistics import statistics
 from clew.kb import KnowledgeBase
 from clew.parse.build import DocumentBuilder
 from clew.protocols import Encoder
+from clew.text import STOPWORDS
 from clew.types import Location, ParsedDocument, Question
 
 PER_DOCUMENT, WORDS = 100, 45
@@ -42,10 +43,10 @@ class Language:
 
     @classmethod
     def of(cls, size: int, seed: int) -> Language:
-        """Return ``size`` distinct words; frequent ones are short."""
+        """Return ``size`` distinct words, English function words first; frequent ones are short."""
         rng = np.random.default_rng(seed)
         consonants, vowels = np.array(list("bdfgklmnprstvz")), np.array(list("aeiou"))
-        found: dict[str, None] = {}
+        found: dict[str, None] = dict.fromkeys(sorted(STOPWORDS))
         while len(found) < size:
             syllables = 1 + int(np.log2(len(found) + 8) / 4)
             pairs = zip(rng.choice(consonants, syllables), rng.choice(vowels, syllables), strict=True)
@@ -91,7 +92,8 @@ def questions(language: Language, texts: Sequence[str], count: int, seed: int) -
     rng = np.random.default_rng((seed, 1))
     found = []
     for text in rng.choice(np.array(texts, dtype=object), count):
-        words = rng.choice(text.rstrip(".").lower().split(), rng.integers(3, 7), replace=False)
+        held = [word for word in text.rstrip(".").lower().split() if word not in STOPWORDS]
+        words = rng.choice(held, min(rng.integers(3, 7), len(held)), replace=False)
         found.append(f"What was the {words[0]} of {' and the '.join(words[1:])}?")
     return found
 
@@ -148,7 +150,7 @@ def measure(base: KnowledgeBase, language: Language, options: argparse.Namespace
     snapshot = base.snapshot()
     sample = [node.text for document in snapshot.documents()[:50] for node in base.tree(document.key)]
     asked = questions(
-        language, [text for text in sample if len(text.split()) > 6], options.queries, options.seed
+        language, [text for text in sample if len(text.split()) > 20], options.queries, options.seed
     )
     started = time.perf_counter()
     figures = statistics(snapshot, Keywords(snapshot))
@@ -163,7 +165,7 @@ def measure(base: KnowledgeBase, language: Language, options: argparse.Namespace
         print(f"  vectors: {made} made in {time.perf_counter() - started:.0f} s")
     for encoder in (None, clustered) if clustered else (None,):
         with_encoder = "" if encoder is None else f", {options.encoder or 'no question encoder'}"
-        for name in options.retriever or ["default", "bm25", "tfidf"]:
+        for name in options.retriever or ["search", "bm25", "tfidf"]:
             retriever = catalog.retriever(name, base, encoder=encoder)
             line = timed(lambda text, by=retriever: by.retrieve(Question(text), 10), asked)
             print(f"  search {name}{with_encoder}: {line} ms", flush=True)
@@ -181,7 +183,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("query-bases"), help="where bases are kept")
     parser.add_argument("--encoder", help="encoder of the questions, such as onnx:FOLDER")
     parser.add_argument("--vectors", action="store_true", help="vectors also without --encoder")
-    parser.add_argument("--retriever", action="append", help="retrievers (default: default, bm25, tfidf)")
+    parser.add_argument("--retriever", action="append", help="retrievers (default: search, bm25, tfidf)")
     parser.add_argument("--recipe", action="append", help="methods to walk with (default: kgp)")
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--walks", type=int, default=60, help="questions for the walks")

@@ -44,7 +44,7 @@ def measure(name: str, search: Search, questions: Sequence[dict]) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--retriever", action="append", help="retrievers (default: default, bm25)")
+    parser.add_argument("--retriever", action="append", help="retrievers (default: search, default, bm25)")
     parser.add_argument(
         "--recipe", action="append", default=[], help="methods, by the evidence of their answer"
     )
@@ -57,12 +57,12 @@ def main() -> None:
     print(f"| search | all gold documents in the first {FIRST} hits | of those that need several |")
     print("|---|---|---|")
     misses = []
-    with tempfile.TemporaryDirectory() as temporary, clew.open(temporary) as base:
+    with tempfile.TemporaryDirectory() as temporary, clew.open(temporary, create=True) as base:
         base.add([SAMPLES / "documents"])
         if options.encoder:
             base.set_encoder(options.encoder)
             base.encode()
-        for retriever in options.retriever or ["default", "bm25"]:
+        for retriever in options.retriever or ["search", "default", "bm25"]:
             misses += measure(
                 retriever, lambda text, by=retriever: base.search(text, k=FIRST, retriever=by), questions
             )

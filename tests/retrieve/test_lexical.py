@@ -104,10 +104,28 @@ def test_scores_of_given_rows_equal_those_of_a_whole_search(snapshot_of, scorer,
     rng = random.Random(length)
     query = " ".join(rng.choices(WORDS, k=length))
     rows, _ = texts_of(snapshot)
-    made = scorer(snapshot)
-    whole = made.all_scores(query)
+    whole = scorer(snapshot).all_scores(query)
     for chosen in (rows, rows[::7], rows[:1], rows[:0], np.array([*rows[5:0:-1], *rows[:3]])):
-        np.testing.assert_allclose(made.scores(query, chosen), whole[chosen], atol=1e-12)
+        np.testing.assert_allclose(scorer(snapshot).scores(query, chosen), whole[chosen], atol=1e-12)
+
+
+@pytest.mark.parametrize("length", [1, 5, 200])
+def test_both_directions_of_a_sum_agree_with_the_whole(snapshot_of, length):
+    snapshot = snapshot_of(*random_corpus(3, documents=20))
+    rows, _ = texts_of(snapshot)
+    wanted = TfIdf(snapshot)._sum(" ".join(random.Random(length).choices(WORDS, k=length)))
+    for chosen in (rows, rows[::5], rows[:1]):
+        np.testing.assert_allclose(wanted._by_rows(chosen), wanted.everywhere()[chosen])
+        np.testing.assert_allclose(wanted._by_holders(chosen), wanted.everywhere()[chosen])
+
+
+def test_scores_of_one_text_do_not_leak_into_those_of_the_next(snapshot_of):
+    snapshot = snapshot_of(*random_corpus(5))
+    rows, _ = texts_of(snapshot)
+    made = BM25(snapshot)
+    for query in ("word1", "word2", "word1"):
+        np.testing.assert_array_equal(made.all_scores(query), BM25(snapshot).all_scores(query))
+        np.testing.assert_array_equal(made.scores(query, rows), BM25(snapshot).all_scores(query)[rows])
 
 
 def test_a_search_stays_within_its_scope(snapshot_of):

@@ -2,11 +2,12 @@
 
 Both are sums over the terms of a query, ``sum_t weight(t) * gain(tf(t, d), d)``, divided for TF-IDF by the
 length of the vectors. Two ways to compute them: one term after the other into an array over all nodes (a
-search), or only for given nodes (a step of a graph walk).
+search), or only for given nodes (a step of a graph walk); :class:`Sum` does both.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,6 +45,24 @@ class Terms:
         )
 
 
+@dataclass(slots=True)
+class Latest:
+    """The scores of the latest query over all rows: a walk asks for those of one text again and again."""
+
+    held: tuple[str, Floats] | None = None
+
+    def get(self, query: str) -> Floats | None:
+        """Return the scores of ``query`` if it was the latest."""
+        held = self.held
+        return held[1] if held is not None and held[0] == query else None
+
+    def keep(self, query: str, scores: Floats) -> Floats:
+        """Remember and return ``scores``, read-only from now on."""
+        scores.flags.writeable = False
+        self.held = (query, scores)
+        return scores
+
+
 @dataclass(frozen=True, slots=True)
 class BM25:
     r"""Okapi BM25 (Robertson and Zaragoza, 2009, section 3.4), with the idf that Lucene uses.
@@ -59,6 +78,7 @@ class BM25:
     k1: float = 1.2
     b: float = 0.75
     field: str = "text"
+    _latest: Latest = dataclasses.field(default_factory=Latest, init=False, repr=False, compare=False)
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return the ``k`` best nodes that share a term with the question, best first."""
@@ -72,27 +92,26 @@ class BM25:
 
     def all_scores(self, query: str) -> Floats:
         """Return the score of every row of the snapshot, 0 where no term is shared; not rounded."""
-        postings, terms = self._postings, Terms.of(query)
-        return accumulate(
-            postings, terms.hashes, self._weights(terms), self._gain(postings), self.snapshot.size
-        )
+        known = self._latest.get(query)
+        return known if known is not None else self._latest.keep(query, self._sum(query).everywhere())
 
     def scores(self, query: str, rows: Rows) -> Floats:
         """Return the score of each of ``rows``; not rounded. Their order and repetitions are kept."""
-        postings, terms = self._postings, Terms.of(query)
-        return gather(postings, terms.hashes, self._weights(terms), self._gain(postings), rows)
+        known = self._latest.get(query)
+        if known is not None:
+            return known[rows]
+        wanted = self._sum(query)
+        return wanted.at(rows) if wanted.few(rows) else self.all_scores(query)[rows]
+
+    def _sum(self, query: str) -> Sum:
+        postings, terms = self.snapshot.postings(self.field), Terms.of(query)
+        weights = terms.counts * lucene_idf(postings, terms.hashes) * (self.k1 + 1)
+        return Sum(postings, terms.hashes, weights, self._gain(postings), self.snapshot.size)
 
     def _best(self, query: str, k: int, allowed: Mask) -> tuple[Rows, Floats]:
         scores = self.all_scores(query)
         rows = positive_rows(scores, allowed)
         return best_rows(self.snapshot, rows, scores[rows], k)
-
-    @property
-    def _postings(self) -> Postings:
-        return self.snapshot.postings(self.field)
-
-    def _weights(self, terms: Terms) -> Floats:
-        return terms.counts * lucene_idf(self._postings, terms.hashes) * (self.k1 + 1)
 
     def _gain(self, postings: Postings) -> Gain:
         lengths = row_lengths(self.snapshot, self.field)
@@ -114,6 +133,7 @@ class TfIdf:
 
     snapshot: Snapshot
     field: str = "text"
+    _latest: Latest = dataclasses.field(default_factory=Latest, init=False, repr=False, compare=False)
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return the ``k`` best nodes that share a term with the question, best first."""
@@ -127,17 +147,25 @@ class TfIdf:
 
     def all_scores(self, query: str) -> Floats:
         """Return the cosine with every row of the snapshot, 0 where no term is shared; not rounded."""
-        postings, terms = self.snapshot.postings(self.field), Terms.of(query)
-        weights = self._weights(postings, terms)
-        found = accumulate(postings, terms.hashes, weights, log_counts, self.snapshot.size)
-        found /= self._norms()
-        return found
+        known = self._latest.get(query)
+        if known is not None:
+            return known
+        return self._latest.keep(query, self._sum(query).everywhere() / self._norms())
 
     def scores(self, query: str, rows: Rows) -> Floats:
         """Return the cosine with each of ``rows``; not rounded. Their order and repetitions are kept."""
+        known = self._latest.get(query)
+        if known is not None:
+            return known[rows]
+        wanted = self._sum(query)
+        if wanted.few(rows):
+            return wanted.at(rows) / self._norms()[rows]
+        return self.all_scores(query)[rows]
+
+    def _sum(self, query: str) -> Sum:
         postings, terms = self.snapshot.postings(self.field), Terms.of(query)
-        found = gather(postings, terms.hashes, self._weights(postings, terms), log_counts, rows)
-        return found / self._norms()[rows]
+        weights = self._weights(postings, terms)
+        return Sum(postings, terms.hashes, weights, log_counts, self.snapshot.size)
 
     def _best(self, query: str, k: int, allowed: Mask) -> tuple[Rows, Floats]:
         scores = self.all_scores(query)
@@ -207,51 +235,68 @@ def tfidf_norms(snapshot: Snapshot, field: str) -> Floats:
     return norms
 
 
-def accumulate(postings: Postings, terms: Hashes, weights: Floats, gain: Gain, size: int) -> Floats:
-    """Return ``sum_t weight(t) * gain`` for every row, one term at a time."""
-    found = np.zeros(size)
-    for term, weight in zip(terms.tolist(), weights.tolist(), strict=True):
-        rows, counts = postings.holders(term)
-        found[rows] += weight * gain(rows, counts)
-    return found
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """``sum_t weight(t) * gain(rows, counts)`` over the terms of a query, for all ``size`` rows or for some.
 
-
-def gather(postings: Postings, terms: Hashes, weights: Floats, gain: Gain, rows: Rows) -> Floats:
-    """Return ``sum_t weight(t) * gain`` for ``rows`` alone, by whichever direction reads less.
-
-    A few words against many rows are looked up in each word's list of holders; a long text (a question with
-    the passages found so far) against few rows is looked up in the rows' own terms.
+    Some rows are looked up in the direction that reads less: a few words against many rows in each word's
+    list of holders, a long text (a question with the passages found so far) against few rows in the rows' own
+    terms. Costs are counted in comparisons; a call of numpy costs as much as some two thousand.
     """
-    distinct, back = np.unique(rows, return_inverse=True)
-    if not len(distinct) or not len(terms):
-        return np.zeros(len(rows))
-    # A binary search among the holders for every row and word, against one among the words for every
-    # posting of the rows; a call costs as much as some two thousand comparisons.
-    frequency = postings.frequency(terms)
-    smaller, larger = np.minimum(frequency, len(distinct)), np.maximum(frequency, len(distinct))
-    by_holders = float(np.sum(smaller * np.log2(larger + 1) + 2_000))
-    by_rows = float(postings.lengths(distinct).sum()) * (np.log2(len(terms) + 1) + 4)
-    by = _by_rows if by_rows < by_holders else _by_holders
-    return by(postings, terms, weights, gain, distinct)[back]
 
+    postings: Postings
+    terms: Hashes
+    weights: Floats
+    gain: Gain
+    size: int
 
-def _by_holders(postings: Postings, terms: Hashes, weights: Floats, gain: Gain, rows: Rows) -> Floats:
-    found = np.zeros(len(rows))
-    for term, weight in zip(terms.tolist(), weights.tolist(), strict=True):
-        holders, counts = postings.holders(term)
-        at, among = shared(rows, holders)
-        found[at] += weight * gain(holders[among], counts[among])
-    return found
+    def everywhere(self) -> Floats:
+        """Return the sum for every row, one term at a time."""
+        found = np.zeros(self.size)
+        for term, weight in zip(self.terms.tolist(), self.weights.tolist(), strict=True):
+            rows, counts = self.postings.holders(term)
+            found[rows] += weight * self.gain(rows, counts)
+        return found
 
+    def few(self, rows: Rows) -> bool:
+        """Return whether :meth:`at` is cheaper for ``rows`` than :meth:`everywhere`."""
+        all_holders = int(self.postings.frequency(self.terms).sum())
+        everywhere = 2 * all_holders + self.size / 2 + 2_000 * len(self.terms)
+        return min(self._cost_by_holders(rows), self._cost_by_rows(rows)) < everywhere
 
-def _by_rows(postings: Postings, terms: Hashes, weights: Floats, gain: Gain, rows: Rows) -> Floats:
-    starts, held, counts = postings.of(rows)
-    place = np.searchsorted(terms, held)
-    place[place == len(terms)] = 0
-    kept = np.flatnonzero(terms[place] == held)
-    at = np.repeat(np.arange(len(rows)), np.diff(starts))[kept]
-    gains = weights[place[kept]] * gain(rows[at], counts[kept])
-    return np.bincount(at, gains, len(rows)).astype(np.float64, copy=False)
+    def at(self, rows: Rows) -> Floats:
+        """Return the sum for ``rows``; they may repeat, in any order."""
+        distinct, back = np.unique(rows, return_inverse=True)
+        if not len(distinct) or not len(self.terms):
+            return np.zeros(len(rows))
+        if self._cost_by_rows(distinct) < self._cost_by_holders(distinct):
+            return self._by_rows(distinct)[back]
+        return self._by_holders(distinct)[back]
+
+    def _cost_by_holders(self, rows: Rows) -> float:
+        frequency = self.postings.frequency(self.terms)
+        smaller, larger = np.minimum(frequency, len(rows)), np.maximum(frequency, len(rows))
+        return float(np.sum(smaller * np.log2(larger + 1) + 4_000))
+
+    def _cost_by_rows(self, rows: Rows) -> float:
+        return float(self.postings.lengths(rows).sum() * (np.log2(len(self.terms) + 1) + 4))
+
+    def _by_holders(self, rows: Rows) -> Floats:
+        found = np.zeros(len(rows))
+        for term, weight in zip(self.terms.tolist(), self.weights.tolist(), strict=True):
+            holders, counts = self.postings.holders(term)
+            at, among = shared(rows, holders)
+            found[at] += weight * self.gain(holders[among], counts[among])
+        return found
+
+    def _by_rows(self, rows: Rows) -> Floats:
+        starts, held, counts = self.postings.of(rows)
+        place = np.searchsorted(self.terms, held)
+        place[place == len(self.terms)] = 0
+        kept = np.flatnonzero(self.terms[place] == held)
+        at = np.repeat(np.arange(len(rows)), np.diff(starts))[kept]
+        gains = self.weights[place[kept]] * self.gain(rows[at], counts[kept])
+        return np.bincount(at, gains, len(rows)).astype(np.float64, copy=False)
 
 
 def shared(left: Rows, right: Rows) -> tuple[Rows, Rows]:
