@@ -6,13 +6,13 @@ import itertools
 import math
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.naming import Names, only_generic, spoken_terms
+from clew.graph.naming import Names, only_generic, speaks_of_document, spoken, spoken_terms
 from clew.graph.outline import Outline, heading_terms
 from clew.graph.phrases import Phrase
 from clew.text import query_terms, term_hash, terms
@@ -48,12 +48,14 @@ class Binder:
         self._documents = [one for one in snapshot.documents() if inside is None or one.key in inside]
         self._names = Names(self._documents)
 
-    def bind(self, phrase: Phrase, others: Sequence[Phrase]) -> list[Reference]:
-        """Return what ``phrase`` names, the best-matching document first; ``others`` delimit its words."""
+    def bind(self, phrase: Phrase, named: Sequence[Document]) -> list[Reference]:
+        """Return what ``phrase`` names in the documents that the question ``named`` for it.
+
+        Where it named none, every document in scope is looked at, the best-matching first.
+        """
         if phrase.kind == DOCUMENT:
             ids = [f"{document.key}:0" for document in self._whole_documents(phrase)]
             return [self._reference(phrase, node) for node in self._snapshot.nodes(self._snapshot.rows(ids))]
-        named = self._documents_of(phrase, others)
         found: list[Reference] = []
         with_it = 0
         for document in named or self._candidates(phrase):
@@ -64,26 +66,65 @@ class Binder:
                 break
         return found
 
+    def documents(self, found: Sequence[Phrase]) -> list[list[Document] | None]:
+        """Return for each phrase the documents that the question names for it.
+
+        They are those named by the words around it; else, as in "page 2 and table 1 of the lease" or "compare
+        table 1 of the lease with page 2", those of the phrase it is joined to or of the one before it; else
+        those named anywhere. None where it is of something that is not in the base.
+        """
+        definite = [phrase for phrase in found if phrase.kind != DOCUMENT]
+        own = {phrase: self._around(phrase, definite) for phrase in definite}
+        anywhere = self._names.chosen(self._question, share=0.5)
+        return [
+            None
+            if phrase in own and own[phrase] is None
+            else own.get(phrase) or self._borrowed(phrase, own) or anywhere
+            for phrase in found
+        ]
+
+    def _borrowed(self, phrase: Phrase, own: Mapping[Phrase, list[Document] | None]) -> list[Document]:
+        lenders = [other for other, documents in own.items() if documents]
+        after = sorted((one for one in lenders if one.start >= phrase.end), key=lambda one: one.start)
+        before = sorted((one for one in lenders if one.end <= phrase.start), key=lambda one: -one.end)
+        joined = bool(after) and _JOINED.fullmatch(self._question[phrase.end : after[0].start])
+        nearest = [*after[:1], *before[:1]] if joined else [*before[:1], *after[:1]]
+        return (own[nearest[0]] or []) if nearest else []
+
     def _reference(self, phrase: Phrase, node: Node) -> Reference:
         said = phrase.said or " ".join(self._question[phrase.start : phrase.end].split())
         return Reference(node.document, node.kind, node.id, said)
 
-    def _documents_of(self, phrase: Phrase, others: Sequence[Phrase]) -> list[Document]:
-        """Return the documents that the words around a phrase name, the nearest words first."""
-        before = max((other.end for other in others if other.end <= phrase.start), default=0)
-        after = min((other.start for other in others if other.start >= phrase.end), default=None)
+    def _around(self, phrase: Phrase, definite: Sequence[Phrase]) -> list[Document] | None:
+        """Return the documents that the words around a phrase name; other phrases delimit these words.
+
+        None where it is a page, table or section of something that is not in the base.
+        """
         if phrase.document:
             return self._names.chosen(phrase.document)
+        before = max((one.end for one in definite if one.end <= phrase.start), default=0)
+        after = min((one.start for one in definite if one.start >= phrase.end), default=None)
         if phrase.name and not phrase.at_end:
             following = _OF_NAMED.match(phrase.name)
         else:
             following = _OF.match(self._question[phrase.end : after])
-        if following and (chosen := self._names.chosen(following["what"])):
-            return chosen
-        for text in (self._question[before : phrase.start], self._question):
-            if chosen := self._names.chosen(text, share=0.5):
-                return chosen
-        return []
+        what = _BESIDES.split(following["what"])[0] if following else ""
+        if what and self._foreign(what) and following and following["of"]:
+            return None
+        chosen = self._names.chosen(what) if what and not self._foreign(what) else []
+        return chosen or self._names.chosen(self._question[before : phrase.start], share=0.5)
+
+    def _foreign(self, what: str) -> bool:
+        """Return whether "the surveyors' chart", of which a page is spoken, is nothing in this base.
+
+        It is not where it is called a document ("the Smith agreement"), nor where half of its words or more
+        are in titles, headings or captions.
+        """
+        words = spoken(what)
+        hashes = np.array([term_hash(word) for word in words], dtype=np.uint64)
+        known = self._snapshot.postings("title").frequency(hashes) > 0
+        in_names = [word in self._names for word in words]
+        return bool(words) and not speaks_of_document(what) and bool((known | in_names).mean() < 0.5)
 
     def _whole_documents(self, phrase: Phrase) -> list[Document]:
         """Return the documents of "summarise the lease and the handbook", if it mentions nothing else."""
@@ -235,10 +276,13 @@ _STOPS = (
     r"why|is|are|was|were|compare|summari[sz]e)\b|[?;:!]|$"
 )
 _OF = re.compile(
-    rf"^\s*(?:['’]s?\s+)?(?:(?:of|in|from|within|inside)\s+|,\s*(?:of|in|from)?\s*)(?P<what>.*?)(?:{_STOPS})",
+    rf"^\s*(?:['’]s?\s+)?(?:(?P<of>of)\s+|(?:in|from|within|inside)\s+|,\s*(?:of|in|from)?\s*)"
+    rf"(?P<what>.*?)(?:{_STOPS})",
     re.IGNORECASE,
 )
-_OF_NAMED = re.compile(rf"^.*\b(?:of|in|from|within)\s+(?P<what>.+?)(?:{_STOPS})", re.IGNORECASE)
+_OF_NAMED = re.compile(rf"^.*\b(?:(?P<of>$.)|of|in|from|within)\s+(?P<what>.+?)(?:{_STOPS})", re.IGNORECASE)
+_BESIDES = re.compile(r"\s(?:that|which|who|where|for|on|with|by|from)\s|,", re.IGNORECASE)
+_JOINED = re.compile(r"\s*(?:,|and|or|&|with|to|against|vs\.?)?\s*(?:the\s+|with\s+)*", re.IGNORECASE)
 _SEVERAL = re.compile(r"\b(?:and|with|to|against|versus|vs\.?)\b|[,&]", re.IGNORECASE)
 _BEFORE_NAME = re.compile(
     r"(?:^|\s)(?:the|an?|this|that|its|their|our|my|your|which|what|whose|each|every|any|in|on|of|at|from|to|by|"

@@ -61,6 +61,10 @@ class Names:
             for word, number in held.items()
         }
 
+    def __contains__(self, word: str) -> bool:
+        """Return whether a term is a word of any document's name."""
+        return word in self._weights
+
     def named(self, text: str) -> list[Named]:
         """Return the documents that share a word with ``text``, best first.
 
@@ -117,6 +121,11 @@ def only_generic(text: str) -> bool:
     """Return whether ``text`` speaks of documents without naming one ("the whole document")."""
     asked = spoken(text)
     return bool(asked) and asked <= _GENERIC
+
+
+def speaks_of_document(text: str) -> bool:
+    """Return whether ``text`` calls something a document ("the Smith agreement")."""
+    return not spoken(text).isdisjoint(_GENERIC)
 
 
 def spoken(text: str) -> frozenset[str]:

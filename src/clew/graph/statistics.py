@@ -22,9 +22,8 @@ class Statistics:
     """``edges`` are distinct and undirected; ``density`` is their share of all pairs of ``nodes``.
 
     ``mean_degree`` is the mean number of neighbours as the graph gives them, ``isolated`` the number of nodes
-    without any. ``sampled`` is the number of
-    nodes whose neighbourhoods were looked at; where it is less than ``nodes``, the other figures are
-    estimates.
+    without any. ``sampled`` is the number of nodes whose neighbourhoods were looked at; where it is less than
+    ``nodes``, the other figures are estimates.
     """
 
     graph: str

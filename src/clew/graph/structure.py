@@ -47,13 +47,14 @@ def bound(
     if not found:
         return ()
     binder = Binder(snapshot, question, scope)
-    delimiting = [phrase for phrase in found if phrase.kind != DOCUMENT]
     named: list[tuple[Phrase, list[Reference]]] = []
+    documents = dict(zip(found, binder.documents(found), strict=True))
     for phrase in sorted(found, key=_modesty):
         if _modesty(phrase) and any(phrase.start < old.end and old.start < phrase.end for old, _ in named):
             continue
-        others = [other for other in delimiting if (other.start, other.end) != (phrase.start, phrase.end)]
-        if references := binder.bind(phrase, others):
+        inside = documents[phrase]
+        references = [] if inside is None else binder.bind(phrase, inside)
+        if references:
             named.append((phrase, references))
     named.sort(key=lambda pair: pair[0].start)
     by_node = {reference.node: reference for _, references in reversed(named) for reference in references}
