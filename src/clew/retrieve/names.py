@@ -87,15 +87,14 @@ class Profile:
     """What documents are called and how long they are. Documents are numbered in the order of their keys.
 
     ``number`` has one entry per row of the snapshot (-1 where no document is). ``front`` marks the rows of a
-    document's first pages. ``called`` gives, for a term of a name, the documents (by number) and how often.
-    ``name_length``, ``front_length`` and ``length`` count terms, and are at least 1; ``passages`` counts
-    searched nodes.
+    document's first pages. ``called`` gives, for a term of a name, the documents (by number) and its share of
+    the name. ``front_length`` and ``length`` count terms, and are at least 1; ``passages`` counts searched
+    nodes.
     """
 
     number: NDArray[np.int64]
     front: NDArray[np.bool_]
-    called: dict[str, list[tuple[int, int]]]
-    name_length: Floats
+    called: dict[str, list[tuple[int, float]]]
     front_length: Floats
     length: Floats
     passages: Floats
@@ -124,17 +123,14 @@ def _profile(snapshot: Snapshot) -> Profile:
     page = snapshot.column("page")
     number = np.full(snapshot.size, -1, dtype=np.int64)
     front = np.zeros(snapshot.size, dtype=np.bool_)
-    called: dict[str, list[tuple[int, int]]] = {}
-    name_length = np.ones(len(documents))
+    called: dict[str, list[tuple[int, float]]] = {}
     for n, document in enumerate(documents):
         start, end = snapshot.document_rows(document.key)
         number[start:end] = n
         held = rows[np.searchsorted(rows, start) : np.searchsorted(rows, end)]
         front[held[page[held] <= FRONT_PAGES] if document.pages else held[:FRONT_PASSAGES]] = True
-        counted = names_of(document)
-        name_length[n] += sum(counted.values())
-        for term, count in counted.items():
-            called.setdefault(term, []).append((n, count))
+        for term, share in names_of(document).items():
+            called.setdefault(term, []).append((n, share))
 
     def per_document(kept: Rows, weights: Floats | None = None) -> Floats:
         return np.bincount(number[kept], weights, len(documents)).astype(np.float64)
@@ -145,16 +141,23 @@ def _profile(snapshot: Snapshot) -> Profile:
         number,
         front,
         called,
-        name_length,
         front_length,
         per_document(rows, lengths[rows]) + 1,
         per_document(rows),
     )
 
 
-def names_of(document: Document) -> Counter[str]:
-    """Return the terms of a document's file name and, where it says something else, of its title."""
-    return name_terms(document.name) | name_terms(document.title)
+def names_of(document: Document) -> dict[str, float]:
+    """Return the terms of a document's file name and title, with their share of the one that has more of it.
+
+    A file name that says nothing ("scan0017.pdf", a hash) so takes nothing away from a title.
+    """
+    found: dict[str, float] = {}
+    for name in (document.name, document.title):
+        counted = name_terms(name)
+        for term, count in counted.items():
+            found[term] = max(count / counted.total(), found.get(term, 0.0))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,17 +197,17 @@ class DocumentNames:
         rows, counts = self.snapshot.postings("text").holders(term_hash(key))
         fronts = known.front[rows]
         in_name = np.zeros(known.documents)
-        for n, count in known.called.get(key, ()):
-            in_name[n] = count
+        for n, part in known.called.get(key, ()):
+            in_name[n] = part
         in_front = np.bincount(known.number[rows[fronts]], counts[fronts], known.documents)
         in_text = np.bincount(known.number[rows], counts, known.documents)
         of_name, of_front, of_text = self.shares
-        share = of_name * in_name / known.name_length
+        share = of_name * in_name
         share += of_front * in_front / known.front_length + of_text * in_text / known.length
         best = share.max(initial=0.0)
         if not best:
             return np.zeros(known.documents)
-        seen = self.name * in_name + self.front * in_front + in_text
+        seen = self.name * (in_name > 0) + self.front * in_front + in_text
         likeness = seen / (seen + self.kappa) * share / best
         telling: Floats = likeness * np.sqrt(
             np.log1p(known.documents / likeness.sum()) / np.log1p(known.documents)
