@@ -9,8 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from clew.catalog.parts import Bench
     from clew.catalog.recipe import Recipe
+    from clew.models.budgeted import Budget
     from clew.protocols import Encoder, Graph, LanguageModel, Method, Retriever, Snapshots
 
 
@@ -80,16 +83,18 @@ def recipes() -> dict[str, dict[str, tuple[str, str]]]:
     }
 
 
-def language_model(name: str, **wrappers: object) -> LanguageModel:
-    """Return the language model that ``name`` names, or one per role. Raises UsageError, MissingExtra."""
-    from clew.models.names import language_model as make
+def language_model(
+    name: str, *, cache: bool = False, budget: Budget | None = None, record: str | Path | None = None
+) -> LanguageModel:
+    """Return the language model that ``name`` names, or one per role (:func:`clew.models.language_model`)."""
+    from clew.models import language_model as make
 
-    return make(name, **wrappers)
+    return make(name, cache=cache, budget=budget, record=record)
 
 
 def encoder(name: str) -> Encoder:
     """Return the encoder that ``name`` names. Raises UsageError, MissingExtra."""
-    from clew.models.encoders import encoder as make
+    from clew.models import encoder as make
 
     return make(name)
 

@@ -1,1 +1,7 @@
-"""Files into a knowledge base."""
+"""Files into a knowledge base: scan, decide, read, commit, catch up; and what that would cost."""
+
+from clew.ingest.add import Base, add
+from clew.ingest.estimate import Estimate, estimate
+from clew.ingest.report import Event, Failure, Progress, Report, silent
+
+__all__ = ["Base", "Estimate", "Event", "Failure", "Progress", "Report", "add", "estimate", "silent"]

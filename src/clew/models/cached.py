@@ -18,76 +18,65 @@ from clew.types import Usage
 FILE = "completions.sqlite"
 #: Completions are kept as they arrive, this many prompts at a time, so that a failure loses few.
 _BATCH = 32
+#: Seconds to wait for another process that is writing.
 _PATIENCE = 30.0
+_TABLE = "CREATE TABLE IF NOT EXISTS completion (key TEXT PRIMARY KEY, reply TEXT NOT NULL)"
 
 
-class Cached:
-    """Keeps completions in a SQLite file outside every base, keyed by model, parameters and prompt.
+class Completions:
+    """Completions by key, in a SQLite file that several processes may share.
 
-    Several processes may share the file. It holds the models' replies and hashes of what they were asked, no
-    prompts. A cached completion costs nothing and says that it is cached. A prompt at a temperature is cached
-    like any other: a run that is repeated gives the same.
+    It holds the models' replies, which may quote documents, and hashes of what they were asked; so it is
+    readable by its owner only, and what is forgotten is overwritten. Raises StoreError where the file cannot
+    be used.
     """
 
-    def __init__(self, model: LanguageModel, path: Path | None = None) -> None:
-        self.model = model
+    def __init__(self, path: Path | None = None) -> None:
         self.path = path or cache_path() / FILE
 
     @property
-    def name(self) -> str:
-        """The name of the model inside."""
-        return self.model.name
+    def bytes(self) -> int:
+        """The size of the file; 0 where nothing is kept."""
+        return self.path.stat().st_size if self.path.is_file() and self.count() else 0
 
-    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        """Return one completion per prompt, in order. Raises ModelError, StoreError."""
-        keys = [digest(self.name, prompt_shape(prompt) | {"role": ""}) for prompt in prompts]
-        found = self._look_up(keys)
-        missing = {key: prompt for key, prompt in zip(keys, prompts, strict=True) if key not in found}
-        fresh: dict[str, Completion] = {}
-        for start in range(0, len(missing), _BATCH):
-            batch = dict(list(missing.items())[start : start + _BATCH])
-            made = dict(zip(batch, self.model.complete(list(batch.values())), strict=True))
-            self._keep(made)
-            fresh |= made
-            found |= {key: _free(completion) for key, completion in made.items()}
-        # A prompt that is asked twice in one batch is paid for once.
-        return [fresh.pop(key, found[key]) for key in keys]
-
-    def clear(self) -> int:
-        """Forget everything, of every model; return how many completions there were."""
+    def count(self) -> int:
+        """Return how many completions are kept."""
         with self._open() as database:
-            (count,) = database.execute("SELECT count(*) FROM completion").fetchone()
-            database.execute("DELETE FROM completion")
-        return int(count)
+            return int(database.execute("SELECT count(*) FROM completion").fetchone()[0])
 
-    def _look_up(self, keys: Sequence[str]) -> dict[str, Completion]:
+    def find(self, keys: Sequence[str]) -> dict[str, Completion]:
+        """Return the completions of those keys that have one."""
         found: dict[str, Completion] = {}
         with self._open() as database:
-            for key in keys:
+            for key in dict.fromkeys(keys):
                 row = database.execute("SELECT reply FROM completion WHERE key = ?", (key,)).fetchone()
                 if row is not None:
-                    found[key] = _free(completion_of(json.loads(row[0])))
+                    found[key] = completion_of(json.loads(row[0]))
         return found
 
-    def _keep(self, made: dict[str, Completion]) -> None:
+    def keep(self, made: dict[str, Completion]) -> None:
+        """Keep completions under their keys."""
         rows = [(key, json.dumps(completion_shape(completion))) for key, completion in made.items()]
         with self._open() as database:
             database.executemany("INSERT OR REPLACE INTO completion (key, reply) VALUES (?, ?)", rows)
 
+    def clear(self) -> int:
+        """Forget everything, of every model; return how many completions there were."""
+        if not self.path.is_file():
+            return 0
+        with self._open() as database:
+            return database.execute("DELETE FROM completion").rowcount
+
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        # The user's own: replies quote the user's documents.
-        self.path.touch(mode=0o600)
-        database = sqlite3.connect(self.path, timeout=_PATIENCE)
         try:
-            with database:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.touch(mode=0o600)
+            with contextlib.closing(sqlite3.connect(self.path, timeout=_PATIENCE)) as database, database:
                 database.execute("PRAGMA secure_delete = ON")
-                database.execute(
-                    "CREATE TABLE IF NOT EXISTS completion (key TEXT PRIMARY KEY, reply TEXT NOT NULL)"
-                )
+                database.execute(_TABLE)
                 yield database
-        except sqlite3.OperationalError as error:
+        except (OSError, sqlite3.OperationalError) as error:
             raise StoreError(
                 f"the cache of model replies {self.path} cannot be used: {error}",
                 "Name another folder with CLEW_CACHE, or ask without the cache",
@@ -97,8 +86,42 @@ class Cached:
                 f"the cache of model replies {self.path} is damaged: {error}",
                 "Delete it; nothing else depends on it",
             ) from error
-        finally:
-            database.close()
+
+
+class Cached:
+    """Keeps the completions of ``model``, by its name, the parameters and the prompt.
+
+    A cached completion costs nothing and says that it is cached. A prompt with a temperature is cached like
+    any other: a run that is repeated gives the same.
+    """
+
+    def __init__(self, model: LanguageModel, kept: Completions | None = None) -> None:
+        self.model = model
+        self.kept = kept or Completions()
+
+    @property
+    def name(self) -> str:
+        """The name of the model inside."""
+        return self.model.name
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        """Return one completion per prompt, in order. Raises ModelError, StoreError."""
+        keys = [self._key(prompt) for prompt in prompts]
+        found = {key: _free(completion) for key, completion in self.kept.find(keys).items()}
+        missing = {key: prompt for key, prompt in zip(keys, prompts, strict=True) if key not in found}
+        fresh: dict[str, Completion] = {}
+        for start in range(0, len(missing), _BATCH):
+            batch = dict(list(missing.items())[start : start + _BATCH])
+            made = dict(zip(batch, self.model.complete(list(batch.values())), strict=True))
+            self.kept.keep(made)
+            fresh |= made
+            found |= {key: _free(completion) for key, completion in made.items()}
+        # A prompt that is asked twice in one batch is paid for once.
+        return [fresh.pop(key, found[key]) for key in keys]
+
+    def _key(self, prompt: Prompt) -> str:
+        # What a reply is for changes nothing about it.
+        return digest(self.name, prompt_shape(replace(prompt, role="")))
 
 
 def _free(completion: Completion) -> Completion:

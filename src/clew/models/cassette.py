@@ -88,7 +88,10 @@ class Replaying:
     def _tape(self) -> dict[str, list[tuple[Prompt, Completion]]]:
         tape: dict[str, list[tuple[Prompt, Completion]]] = {}
         try:
-            lines = self.path.read_text(encoding="utf-8", errors="surrogatepass").splitlines()
+            # Not splitlines: a text may hold other line ends, which JSON does not escape.
+            lines = (
+                self.path.read_text(encoding="utf-8", errors="surrogatepass").removesuffix("\n").split("\n")
+            )
         except FileNotFoundError:
             raise NotFound(f"no recording at {self.path}", "Make one with --record") from None
         for number, line in enumerate(lines, 1):

@@ -180,7 +180,8 @@ def _window(text: str, start: int, end: int, weights: Mapping[str, float]) -> tu
     windows: list[tuple[float, int, int]] = []
     # A cell full of text may have thousands of words; a hundred windows are enough to choose from.
     for first in edges[: -1 : 1 + len(edges) // _WINDOWS]:
-        last = max(edges[bisect_right(edges, first + _LONG) - 1], first + 1)
+        last = edges[bisect_right(edges, first + _LONG) - 1]
+        last = last if last > first else min(first + _LONG, end)
         value = sum(weights.get(term, 0.0) for term in set(terms(text[first:last])))
         windows.append((round(value, 9), first, last))
     most = max(value for value, _, _ in windows)

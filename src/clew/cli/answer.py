@@ -1,0 +1,134 @@
+"""Prints an answer: its text, the evidence with the quoted words marked, and the trail as a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.padding import Padding
+from rich.text import Text
+from rich.tree import Tree
+
+from clew.cli.output import console, cost, count, duration, place
+
+if TYPE_CHECKING:
+    from clew.types import Answer, Hit, Node, Quote, Step
+
+#: How many characters of a passage are shown around its quotes, how many in a line of the trail.
+_AROUND, _LINE = 300, 90
+#: How many hits of a step the trail shows; the rest are counted. --json gives all.
+_SHOWN = 6
+_EXTRACTED = "no language model: extracted, not written"
+
+
+def print_answer(answer: Answer, most: int) -> None:
+    """Print the whole answer, with at most ``most`` pieces of evidence."""
+    out = console()
+    nodes = _nodes(answer)
+    out.print(_heading(answer))
+    out.print(Padding(Text(answer.text), (0, 0, 1, 2)))
+    if answer.evidence:
+        out.print(Text("Evidence", style="bold"))
+    for number, hit in enumerate(answer.evidence[:most], 1):
+        out.print(Text.assemble(f"{number:>3}. ", (place(hit.node), "bold"), (f"  {hit.score:.3f}", "dim")))
+        quotes = [quote for quote in answer.quotes if quote.node == hit.node.id]
+        out.print(Padding(_excerpt(hit.node.text, quotes), (0, 0, 0, 5)))
+        if len(hit.path) > 1:
+            out.print(Padding(_thread(hit, nodes), (0, 0, 0, 5)))
+    if len(answer.evidence) > most:
+        out.print(Text(f"     and {len(answer.evidence) - most} more; see them with --k", style="dim"))
+    for text in answer.rejected:
+        out.print(Text(f"  not in its source, so not counted as evidence: “{text}”", style="red"))
+    out.print()
+    out.print(_trail(answer))
+
+
+def _heading(answer: Answer) -> Text:
+    how = _EXTRACTED if answer.reader == "extractive" else f"written by {answer.reader}, from the evidence"
+    if answer.abstained:
+        return Text.assemble(("Not answered", "bold yellow"), (f"  ({how})", "dim"))
+    return Text.assemble(("Answer", "bold green"), (f"  ({how})", "dim"))
+
+
+def _nodes(answer: Answer) -> dict[str, Node]:
+    """Return every node that the answer mentions, by id."""
+    hits = [*answer.evidence, *(hit for step in answer.trail for hit in step.hits)]
+    return {hit.node.id: hit.node for hit in hits}
+
+
+def _excerpt(text: str, quotes: Sequence[Quote]) -> Text:
+    """Return a passage, cut to the neighbourhood of its quotes, with these marked."""
+    first = min((quote.span[0] for quote in quotes), default=0)
+    last = max((quote.span[1] for quote in quotes), default=min(len(text), _AROUND))
+    start, end = max(0, first - _AROUND), min(len(text), last + _AROUND)
+    # A cut of a few characters would cost more than it saves.
+    start, end = (0 if start < 80 else start), (len(text) if len(text) - end < 80 else end)
+    shown = Text(text)
+    for quote in quotes:
+        shown.stylize("bold black on yellow", *quote.span)
+    parts = [Text("… ") if start else Text(), shown[start:end], Text(" …") if end < len(text) else Text()]
+    return Text.assemble(*parts)
+
+
+def _thread(hit: Hit, nodes: Mapping[str, Node]) -> Text:
+    """Return how a hit was reached: each passage before it, and what joined the two."""
+    thread = Text("reached from ", style="dim")
+    for position, id in enumerate(hit.path[:-1]):
+        node = nodes.get(id)
+        via = hit.via[position] if position < len(hit.via) else ""
+        thread.append(f"{place(node)} “{_line(node.text, 60)}”" if node else id, style="dim")
+        thread.append(f" —{via or 'next'}→ ", style="cyan")
+    return thread.append("this", style="dim")
+
+
+def _trail(answer: Answer) -> Tree:
+    seconds = sum(step.seconds for step in answer.trail)
+    total = "; ".join(part for part in (answer.recipe, cost(answer.usage), duration(seconds)) if part)
+    tree = Tree(Text.assemble(("Trail", "bold"), (f"  {total}", "dim")))
+    nodes = _nodes(answer)
+    for step in answer.trail:
+        branch = tree.add(_step(step))
+        for detail in _details(step.detail, nodes):
+            branch.add(detail)
+        for hit in step.hits[:_SHOWN]:
+            branch.add(_hop(hit, nodes))
+        if len(step.hits) > _SHOWN:
+            branch.add(Text(f"and {len(step.hits) - _SHOWN} more", style="dim"))
+    return tree
+
+
+def _step(step: Step) -> Text:
+    plain = [f"{key} {value}" for key, value in step.detail.items() if isinstance(value, str | int | float)]
+    facts = [
+        *plain,
+        count(len(step.hits), "node") if step.hits else "",
+        cost(step.usage),
+        duration(step.seconds),
+    ]
+    return Text.assemble((step.name, "bold"), (f"  {', '.join(fact for fact in facts if fact)}", "dim"))
+
+
+def _details(detail: Mapping[str, Any], nodes: Mapping[str, Node]) -> Iterable[Text]:
+    """Yield what a model was expected to find next, for each path that it was asked about."""
+    for path in detail.get("paths", ()):
+        if isinstance(path, Mapping) and path.get("expected"):
+            last = nodes.get(path["path"][-1])
+            after = f"after {place(last)}: " if last else ""
+            yield Text.assemble(
+                (after, "dim"), "expects ", (f"“{_line(str(path['expected']), _LINE)}”", "italic")
+            )
+
+
+def _hop(hit: Hit, nodes: Mapping[str, Node]) -> Text:
+    parts: list[Any] = [f"{hit.score:.3f}  "]
+    if len(hit.path) > 1:
+        before = nodes.get(hit.path[-2])
+        via = hit.via[-1] if hit.via else "next"
+        parts += [(place(before) if before else hit.path[-2], "dim"), (f" —{via}→ ", "cyan")]
+    parts += [(place(hit.node), "bold"), f"  {_line(hit.node.text, _LINE)}"]
+    return Text.assemble(*parts)
+
+
+def _line(text: str, length: int) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= length else text[: length - 1] + "…"

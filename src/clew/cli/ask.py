@@ -1,0 +1,95 @@
+"""``clew ask``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clew.cli.options import Documents, Json, Kb, Llm, Recipe
+
+if TYPE_CHECKING:
+    from clew.types import Step
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help="The question, in quotes.", show_default=False)],
+    llm: Llm = None,
+    recipe: Recipe = "default",
+    documents: Documents = None,
+    k: Annotated[
+        int, typer.Option("--k", "-k", min=1, metavar="N", help="How much evidence to print at most.")
+    ] = 5,
+    budget_calls: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="N", help="Stop before more model calls than this.", show_default=False),
+    ] = None,
+    budget_money: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="DOLLARS", help="Stop before model calls cost more.", show_default=False),
+    ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Record every model call, to repeat the run without a model: --llm replay:FILE.",
+            show_default=False,
+        ),
+    ] = None,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Ask the model even what it has answered before.")
+    ] = False,
+    kb: Kb = None,
+    as_json: Json = False,
+) -> None:
+    """Answer a question from the documents: the answer, its evidence, and the trail that led to it.
+
+    If the documents do not hold the answer, it says so; that is not an error (exit status 0).
+
+      clew ask "Which bridge did the founder of Arlen Works design?"
+
+      clew ask "What does the table on page 4 say?" -d report.pdf
+
+      clew ask "Who succeeded her?" --llm ollama:llama3.1 --budget-calls 20
+    """
+    import clew
+    from clew.cli.output import note, print_json
+    from clew.cli.remote import configured_model, say_where_texts_go
+    from clew.shapes import answer_shape
+
+    model = configured_model(
+        llm, budget_calls=budget_calls, budget_money=budget_money, record=record, cache=not no_cache
+    )
+    with clew.open(kb) as base:
+        pending = base.info().pending
+        say_where_texts_go("the question and passages", model)
+        say_where_texts_go("the question", base.encoder())
+        with _watching(quiet=as_json) as watch:
+            answer = base.ask(question, llm=model, recipe=recipe, documents=documents, watch=watch)
+    if as_json:
+        print_json(answer_shape(answer))
+        return
+    from clew.cli.answer import print_answer
+
+    print_answer(answer, k)
+    if model is None:
+        note("No language model is set; to have answers written: --llm ollama:llama3.1 (or set CLEW_LLM).")
+    if pending:
+        note(f"{pending} documents were added but are not searchable yet.")
+
+
+@contextmanager
+def _watching(quiet: bool) -> Iterator[Callable[[Step], None]]:
+    """Give a receiver of steps that shows on a terminal what is being done."""
+    import sys
+
+    if quiet or not sys.stderr.isatty():
+        yield lambda step: None
+        return
+    from clew.cli.output import console
+
+    with console(stderr=True).status("searching") as status:
+        yield lambda step: status.update(f"{step.name}: {len(step.hits)} found")

@@ -1,0 +1,109 @@
+"""``clew encoder``: which encoder makes this base's vectors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from clew.cli.group import INTERRUPTED, Group
+from clew.cli.options import Json, Kb
+
+if TYPE_CHECKING:
+    from clew.api import Base
+
+app = typer.Typer(
+    cls=Group,
+    no_args_is_help=True,
+    help="Choose the encoder that finds passages by meaning, not only by words.",
+)
+
+
+@app.command("list")
+def list_encoders(kb: Kb = None, as_json: Json = False) -> None:
+    """List the kinds of encoder there are, and those that this base has vectors of.
+
+    clew encoder list
+    """
+    import clew
+    from clew.cli.output import count, print_json
+
+    with clew.open(kb) as base:
+        chosen = base.encoder_name()
+        held = base.vectors()
+    kinds = clew.api.encoder_kinds()
+    if as_json:
+        shapes = [{"name": v.name, "vectors": v.vectors, "missing": v.missing} for v in held]
+        print_json({"encoder": chosen, "vectors": shapes, "kinds": kinds})
+        return
+    print(f"encoder of this base: {chosen or 'none (search is by words and graph)'}")
+    for v in held:
+        print(f"  {v.name}: {count(v.vectors, 'vector')}, {v.missing:,} missing")
+    print("kinds:")
+    for name, summary in kinds.items():
+        print(f"  {name}: {summary}")
+
+
+@app.command("set")
+def set_encoder(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Such as onnx:FOLDER; or none.", show_default=False)
+    ],
+    now: Annotated[
+        bool, typer.Option("--encode/--later", help="Make the missing vectors now, or at the next add.")
+    ] = True,
+    kb: Kb = None,
+    as_json: Json = False,
+) -> None:
+    """Make NAME the encoder of this base and encode what has no vector yet.
+
+    Stopped, it continues where it was when run again. The vectors of other encoders stay, so going back costs
+    nothing.
+
+      clew encoder set onnx:models/minilm
+
+      clew encoder set none
+    """
+    import clew
+
+    with clew.open(kb) as base:
+        base.set_encoder(None if name == "none" else name)
+        made = _encode(base, as_json) if now and name != "none" else 0
+        _said(base, made, as_json)
+
+
+@app.command("encode")
+def encode(kb: Kb = None, as_json: Json = False) -> None:
+    """Make the vectors that are missing; continues where it was stopped.
+
+    clew encoder encode
+    """
+    import clew
+
+    with clew.open(kb) as base:
+        _said(base, _encode(base, as_json), as_json)
+
+
+def _encode(base: Base, quiet: bool) -> int:
+    from clew.cli.output import note
+    from clew.cli.progress import showing
+    from clew.cli.remote import say_where_texts_go
+    from clew.ingest import Event
+
+    say_where_texts_go("passages", base.encoder())
+    with showing(quiet=quiet) as show:
+        try:
+            return base.encode(lambda done, total: show(Event("encode", done, total)))
+        except KeyboardInterrupt:
+            note("clew: stopped; the vectors made so far are kept. To continue: clew encoder encode")
+            raise typer.Exit(INTERRUPTED) from None
+
+
+def _said(base: Base, made: int, as_json: bool) -> None:
+    from clew.cli.output import count, print_json
+
+    shape: dict[str, Any] = {"encoder": base.encoder_name(), "encoded": made}
+    if as_json:
+        print_json(shape)
+    else:
+        print(f"encoder of this base: {shape['encoder'] or 'none'}; {count(made, 'vector')} made")

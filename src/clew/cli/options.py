@@ -1,0 +1,53 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+Kb: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--kb",
+        metavar="FOLDER",
+        help="The knowledge base [default: $CLEW_HOME, else ./.clew].",
+        show_default=False,
+    ),
+]
+Json: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print JSON for programs, and nothing else, on stdout.")
+]
+Documents: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--documents",
+        "-d",
+        metavar="DOCUMENT",
+        help="Only in this document or folder: file name, path or key. Repeat for several.",
+        show_default=False,
+    ),
+]
+Llm: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--llm",
+        metavar="MODEL",
+        help="The language model: openai:gpt-4o-mini, ollama:llama3.1, http://localhost:8000/v1#name, "
+        "replay:file.jsonl; or one per role, repeated: guide=ollama:llama3.1 [default: $CLEW_LLM, else none].",
+        show_default=False,
+    ),
+]
+Recipe: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="RECIPE",
+        help="The method and its parameters: default, kgp-paper, or written out, such as "
+        "'kgp(graph=keywords, guide=tfidf, budget=30)'.",
+    ),
+]
+Workers: TypeAlias = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="Reading processes [default: one per core].", show_default=False),
+]

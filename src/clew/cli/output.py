@@ -1,0 +1,71 @@
+"""What commands print: JSON, plain lines for people, and where a node lies."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from clew.types import Node, Usage
+
+
+def print_json(value: Any) -> None:
+    """Print ``value`` as JSON on stdout."""
+    print(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def note(line: str) -> None:
+    """Print a remark for people on stderr, where it does not disturb what programs read."""
+    print(line, file=sys.stderr)
+
+
+def console(stderr: bool = False) -> Console:
+    """Return a rich console. Text of documents is printed as it is: no markup, no emoji codes, and colours for
+    what we mark only."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=False)
+
+
+def place(node: Node) -> str:
+    """Return where a node lies, for people: ``report.pdf, page 4, Results > Costs``."""
+    parts = [node.document_name]
+    if node.page is not None:
+        parts.append(f"page {node.page}")
+    if node.headings:
+        parts.append(" > ".join(node.headings))
+    return ", ".join(parts)
+
+
+def count(number: int, noun: str) -> str:
+    """Return ``1 page``, ``2 pages``, ``1,037 pages``."""
+    plural = noun if number == 1 else f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {plural}"
+
+
+def duration(seconds: float) -> str:
+    """Return ``0.12 s``, ``3.4 s``, ``2 min 5 s``."""
+    if seconds < 1:
+        return f"{seconds:.2f} s"
+    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
+
+
+def size(number: int) -> str:
+    """Return a number of bytes as people write it: ``12 KB``, ``3.4 MB``."""
+    amount = float(number)
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit in {"bytes", "KB"} else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} TB"
+
+
+def cost(usage: Usage) -> str:
+    """Return what model calls cost: ``3 calls, 1,200 tokens in, 80 out, $0.0004``; "" for none."""
+    if not usage.calls:
+        return ""
+    money = "price unknown" if usage.money is None else f"${usage.money:.4f}"
+    return f"{count(usage.calls, 'call')}, {usage.tokens_in:,} tokens in, {usage.tokens_out:,} out, {money}"

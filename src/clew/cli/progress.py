@@ -1,0 +1,69 @@
+"""Shows an ``add`` while it happens: bars on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.cli.output import console, note
+
+if TYPE_CHECKING:
+    from clew.ingest.report import Event, Progress
+
+_TITLES = {"files": "Reading", "index": "Indexing", "encode": "Encoding"}
+#: In plain lines, a stage that has no files to name says so once for each tenth of its work.
+_PLAIN_PARTS = 10
+
+
+@contextmanager
+def showing(quiet: bool = False) -> Iterator[Progress]:
+    """Give a receiver of events that shows them on stderr; ``quiet`` shows none."""
+    if quiet:
+        yield lambda event: None
+    elif sys.stderr.isatty():
+        with _bars() as show:
+            yield show
+    else:
+        yield _Lines()
+
+
+@contextmanager
+def _bars() -> Iterator[Progress]:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description:<9}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[file]}", markup=False),
+    )
+    tasks: dict[str, TaskID] = {}
+    with Progress(*columns, console=console(stderr=True)) as bars:
+
+        def show(event: Event) -> None:
+            if event.stage not in tasks:
+                tasks[event.stage] = bars.add_task(_TITLES[event.stage], total=event.total, file="")
+            name = Path(event.path).name if event.path else ""
+            bars.update(tasks[event.stage], completed=event.done, total=event.total, file=name)
+
+        yield show
+
+
+class _Lines:
+    """One line per file, and one per tenth of the other stages."""
+
+    def __init__(self) -> None:
+        self._said: dict[str, int] = {}
+
+    def __call__(self, event: Event) -> None:
+        if event.stage == "files":
+            note(f"{event.outcome:>9}  {event.path}  ({event.done} of {event.total})")
+            return
+        part = event.done * _PLAIN_PARTS // max(event.total, 1)
+        if part and part > self._said.get(event.stage, 0):
+            note(f"{_TITLES[event.stage]} {event.done:,} of {event.total:,}")
+        self._said[event.stage] = part if event.done < event.total else 0

@@ -1,0 +1,44 @@
+"""The models that a command was given, and a word to the person before any text leaves the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clew.protocols import Encoder, LanguageModel
+
+
+def configured_model(
+    names: Sequence[str] | None,
+    *,
+    budget_calls: int | None = None,
+    budget_money: float | None = None,
+    record: Path | None = None,
+    cache: bool = True,
+) -> LanguageModel | None:
+    """Return the language model of ``--llm`` (or ``CLEW_LLM``), or None. Raises UsageError, MissingExtra."""
+    from clew import catalog
+    from clew.config import environment
+
+    name = ",".join(names) if names else environment("CLEW_LLM")
+    if not name:
+        return None
+    budget = None
+    if budget_calls is not None or budget_money is not None:
+        from clew.models.budgeted import Budget
+
+        budget = Budget(calls=budget_calls, money=budget_money)
+    return catalog.language_model(name, cache=cache, budget=budget, record=record)
+
+
+def say_where_texts_go(what: str, model: LanguageModel | Encoder | None) -> None:
+    """Say which texts go where, if they leave this machine."""
+    if model is None:
+        return
+    from clew.cli.output import note
+    from clew.models.names import destination, leaves_machine
+
+    if leaves_machine(model.name):
+        note(f"{what}: {destination(model.name)}")

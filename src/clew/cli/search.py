@@ -1,0 +1,62 @@
+"""``clew search``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clew.cli.options import Documents, Json, Kb
+
+if TYPE_CHECKING:
+    from clew.types import Hit
+
+
+def search(
+    query: Annotated[str, typer.Argument(help="Words or a question.", show_default=False)],
+    retriever: Annotated[
+        str,
+        typer.Option(
+            "--retriever",
+            "--recipe",
+            metavar="RECIPE",
+            help="How to search: default, bm25, tfidf, dense, hybrid, kgp, ...; see: clew recipes.",
+        ),
+    ] = "default",
+    k: Annotated[int, typer.Option("-k", "--k", min=1, metavar="N", help="How many passages at most.")] = 10,
+    documents: Documents = None,
+    kb: Kb = None,
+    as_json: Json = False,
+) -> None:
+    """Find passages and table rows, best first, with where they lie.
+
+    clew search "purchases of property" -k 5
+
+    clew search "river crossings" -d atlas.pdf --retriever bm25
+
+    clew search "bridge" --json | jq '.hits[].page'
+    """
+    import clew
+    from clew.cli.output import print_json
+    from clew.shapes import hit_shape
+
+    with clew.open(kb) as base:
+        hits = base.search(query, k=k, retriever=retriever, documents=documents)
+    if as_json:
+        print_json({"hits": [hit_shape(hit) for hit in hits]})
+    else:
+        _print(hits)
+
+
+def _print(hits: list[Hit]) -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from clew.cli.output import console, place
+
+    out = console()
+    for number, hit in enumerate(hits, 1):
+        out.print(Text.assemble(f"{number:>2}. ", (place(hit.node), "bold"), f"  {hit.score:.3f}"))
+        out.print(Padding(Text(hit.node.text), (0, 0, 0, 4)))
+    if not hits:
+        print("nothing found")

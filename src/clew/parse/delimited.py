@@ -1,0 +1,86 @@
+"""CSV and TSV: one table, whatever separates its cells."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import PurePath
+from typing import Literal
+
+from clew.errors import UnreadableFile
+from clew.parse.blocks import Block, Note, Source, assemble
+from clew.parse.build import Unit
+from clew.parse.detect import CSV, TSV
+from clew.parse.encoding import decode
+from clew.parse.grid import Row, trim
+from clew.parse.limits import LIMITS, Limits
+from clew.parse.sheets import table_blocks
+from clew.types import ParsedDocument
+
+PARSER = "csv/1"
+
+_DELIMITERS = ",;\t|"
+#: Rows from which the delimiter is guessed.
+_SAMPLE = 200
+#: A quoted cell with more lines than this was opened by a quotation mark that nothing closes.
+_LINES = 500
+
+
+def parse(data: bytes, *, unit: Unit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
+    """Parse a CSV or TSV file. Raises UnreadableFile."""
+    text, remarks = decode(data)
+    media_type = TSV if PurePath(name).suffix.lower() in {".tsv", ".tab"} else CSV
+    return assemble(_document(text, remarks, limits), Source(data, name, media_type, PARSER, unit, limits))
+
+
+def _document(text: str, remarks: Sequence[str], limits: Limits) -> Iterator[Block]:
+    yield from map(Note, remarks)
+    lines = text.split("\n")
+    first = lines[0].strip().lower()
+    if first.startswith("sep=") and len(first) == 5:  # how Excel is told
+        delimiter, lines = first[4], lines[1:]
+    else:
+        delimiter = _delimiter(lines)
+    try:
+        rows = list(_rows(lines, delimiter, csv.QUOTE_MINIMAL, limits))
+    except csv.Error:
+        yield Note("a quotation mark is never closed; quotation marks were read as text")
+        try:
+            rows = list(_rows(lines, delimiter, csv.QUOTE_NONE, limits))
+        except csv.Error as error:
+            raise UnreadableFile(f"is not a table ({error})") from error
+    yield from table_blocks(trim(rows), frozenset(), "")
+
+
+def _rows(lines: Sequence[str], delimiter: str, quoting: Literal[0, 3], limits: Limits) -> Iterator[Row]:
+    """Yield the rows. Raises csv.Error where a quoted cell swallows the rest."""
+    used = 0
+    for row in csv.reader(_with_ends(lines), delimiter=delimiter, quoting=quoting, strict=False):
+        used += len(row)
+        limits.check_cells(used)
+        if any("\n" in cell and cell.count("\n") > _LINES for cell in row):
+            raise csv.Error("unclosed quotation mark")
+        yield tuple(cell.strip() for cell in row)
+
+
+def _with_ends(lines: Sequence[str]) -> Iterator[str]:
+    # Without their ends, a line break in a quoted cell would vanish.
+    return (f"{line}\n" for line in lines)
+
+
+def _delimiter(lines: Sequence[str]) -> str:
+    """Return the delimiter under which most rows have the same number of cells, and more than one."""
+    sample = list(islice((line for line in lines if line.strip()), _SAMPLE))
+    best, best_score = ",", (0.0, 0)
+    for delimiter in _DELIMITERS:
+        try:
+            widths = Counter(len(row) for row in csv.reader(_with_ends(sample), delimiter=delimiter) if row)
+        except csv.Error:
+            continue
+        width, count = max(widths.items(), key=lambda item: (item[1], item[0]), default=(1, 0))
+        score = (count / max(widths.total(), 1), width)
+        if width > 1 and score > best_score:
+            best, best_score = delimiter, score
+    return best

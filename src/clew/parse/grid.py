@@ -1,0 +1,99 @@
+"""From a grid of cells to tables: where the title ends, what is header, which cells are merged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from clew.parse.tables import Table
+
+Row = tuple[str, ...]
+
+_NUMBER = re.compile(
+    r"^[\s(+\-−–]*(?:[$€£¥₹]|[A-Z]{3}\s)?\s*[(+\-−–]?\s*\d[\d.,'\s]*(?:[eE][+-]?\d+)?\s*[%)x]*\s*(?:[$€£¥]|[A-Z]{3})?$"
+)
+_DATE = re.compile(r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[T ]\d{1,2}:\d{2}.*)?$|^\d{1,2}:\d{2}(?::\d{2})?$")
+_YEAR = re.compile(r"^(?:19|20)\d\d[AEFP]?$")
+#: A header's cells are names, not sentences.
+_HEADER_LENGTH = 120
+#: How many rows a header may have.
+_HEADER_ROWS = 4
+
+
+def is_value(cell: str) -> bool:
+    """Return whether a cell holds a number, an amount, a date or a dash that stands for one; a year counts
+    as a name, because it heads columns.
+
+    >>> [is_value(cell) for cell in ("1,234.5", "(12)%", "2024-05-01", "2024", "Total", "Q3 2024")]
+    [True, True, True, False, False, False]
+    """
+    cell = cell.strip()
+    if not cell or _YEAR.match(cell):
+        return False
+    return bool(_NUMBER.match(cell) or _DATE.match(cell)) or cell in {"-", "–", "—", "n/a", "N/A"}
+
+
+def filled(row: Iterable[str]) -> int:
+    """Return how many cells of a row hold something."""
+    return sum(1 for cell in row if cell.strip())
+
+
+def header_rows(rows: Sequence[Row], spanned: frozenset[int] = frozenset()) -> int:
+    """Return how many of the first rows are header, 0 where none is.
+
+    ``spanned`` are rows in which a cell spans columns: such a row above a header belongs to it.
+    """
+    count = 0
+    for number, row in enumerate(rows[:_HEADER_ROWS]):
+        if not _names(row):
+            break
+        count = number + 1
+        if number not in spanned:
+            break
+    if not count or count >= len(rows):
+        return count if count and len(rows) == 1 and filled(rows[0]) > 1 else 0
+    return count
+
+
+def _names(row: Row) -> bool:
+    """Return whether a row looks like column names: mostly filled, nothing measured, no sentences."""
+    cells = [cell.strip() for cell in row if cell.strip()]
+    if len(cells) < 2 or len(cells) < 0.5 * len(row):
+        return False
+    return not any(is_value(cell) or len(cell) > _HEADER_LENGTH for cell in cells)
+
+
+def merge_header(rows: Sequence[Row]) -> Row:
+    """Return one header of several rows: each column's names from top to bottom, repetitions once."""
+    if not rows:
+        return ()
+    columns = zip(*rows, strict=True)
+    return tuple(" ".join(dict.fromkeys(cell for cell in column if cell.strip())) for column in columns)
+
+
+def trim(rows: Sequence[Row]) -> list[Row]:
+    """Return rows of equal length without the rows and columns that hold nothing."""
+    width = max(map(len, rows), default=0)
+    padded = [row + ("",) * (width - len(row)) for row in rows if filled(row)]
+    used = [any(row[column].strip() for row in padded) for column in range(width)]
+    if all(used):
+        return padded
+    return [tuple(cell for cell, keep in zip(row, used, strict=True) if keep) for row in padded]
+
+
+def titles(rows: Sequence[Row]) -> tuple[list[str], int]:
+    """Return the title lines above a table and how many rows they take: rows with one cell, above a row with
+    several."""
+    found: list[str] = []
+    for row in rows:
+        cells = list(dict.fromkeys(cell.strip() for cell in row if cell.strip()))
+        if len(cells) > 1:
+            return found, len(found)
+        found.extend(cells)
+    return [], 0
+
+
+def table(rows: Sequence[Row], caption: str = "", spanned: frozenset[int] = frozenset()) -> Table:
+    """Return the table of a grid whose header is not marked as such."""
+    count = header_rows(rows, spanned)
+    return Table(merge_header(rows[:count]), tuple(rows[count:]), caption)

@@ -1,0 +1,310 @@
+"""HTML: what a reader of the page would call its text.
+
+One pass over the events of the tree, no recursion, so that depth costs nothing. Navigation, asides, forms,
+scripts and what is hidden are passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from clew.errors import UnreadableFile
+from clew.parse.blocks import Block, Heading, Item, ListBlock, Note, Paragraph, Source, Title, assemble
+from clew.parse.build import Unit
+from clew.parse.detect import HTML
+from clew.parse.encoding import decode
+from clew.parse.htmltable import is_layout, read_table
+from clew.parse.limits import LIMITS, Limits
+from clew.types import ParsedDocument
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+PARSER = "html/1"
+
+_DROPPED = frozenset(
+    """script style noscript template svg math iframe object embed canvas audio video map nav aside footer
+    button select input textarea form-control dialog menu head""".split()
+)
+_DROPPED_ROLES = frozenset(
+    "navigation banner contentinfo complementary search menu menubar dialog alert".split()
+)
+#: Class or id that says boilerplate, as whole words of the attribute only.
+_DROPPED_CLASSES = frozenset(
+    """nav navbar navigation sidebar breadcrumb breadcrumbs cookie-banner cookie-notice site-header
+    site-footer page-footer footer skip-link toc mw-editsection mw-jump-link navbox noprint share-buttons
+    social-share advertisement related-posts comments""".split()
+)
+_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
+_INLINE = frozenset(
+    """a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark meter output q rp
+    rt ruby s samp small span strike strong sub sup time tt u var wbr""".split()
+)
+#: Cells of a table that only lays out: one row is one paragraph, unless they hold paragraphs.
+_CELLS = frozenset(("td", "th"))
+#: What filings put into a cell of its own, before the item.
+_BULLETS = frozenset("• · ● ○ ◦ ▪ ■ – — - * o".split())
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_LISTS = frozenset(("ul", "ol", "dl"))
+_META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.I)
+_XML_ENCODING = re.compile(rb"^\s*<\?xml[^>]{0,100}?encoding\s*=\s*[\"']([\w.:-]{1,40})", re.I)
+_INVISIBLE = {ord(c): None for c in "\u00ad\u200b\u200c\u200d\u2060\ufeff"}
+#: Share of the page's text above which an element is content, whatever its class says.
+_CONTENT_SHARE = 0.5
+#: Share of the page's text that <main> or <article> must hold to be taken for all of it.
+_MAIN_SHARE = 0.3
+
+
+def parse(data: bytes, *, unit: Unit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
+    """Parse an HTML page. Raises UnreadableFile."""
+    declared = _XML_ENCODING.match(data[:200]) or _META_CHARSET.search(data[:4096])
+    text, remarks = decode(data, declared[1].decode("ascii") if declared else "")
+    source = Source(data, name, HTML, PARSER, unit, limits)
+    return assemble(_document(_tree(text, limits), remarks, limits), source)
+
+
+def fragment(text: str) -> Iterator[Block]:
+    """Yield the blocks of a piece of HTML, as Markdown embeds it."""
+    tree = _tree(text, LIMITS)
+    if tree is not None:
+        yield from _Walk(tree, LIMITS).blocks()
+
+
+def _tree(text: str, limits: Limits) -> _Element | None:
+    from lxml import etree
+
+    # huge_tree lifts limits that a page with one long line exceeds; ours are checked below.
+    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, remove_pis=True)
+    try:
+        root = etree.fromstring(text.encode("utf-8", "replace"), parser)
+    except etree.XMLSyntaxError as error:
+        if "depth" in str(error):
+            limits.check_depth(limits.depth + 1)
+        raise UnreadableFile("holds no text") from error
+    # The parser stops where it meets its own limit and would keep quiet about the rest.
+    if any(
+        entry.type_name == "ERR_RESOURCE_LIMIT" and "depth" in entry.message for entry in parser.error_log
+    ):
+        limits.check_depth(limits.depth + 1)
+    return root
+
+
+def _document(root: _Element | None, remarks: Sequence[str], limits: Limits) -> Iterator[Block]:
+    yield from map(Note, remarks)
+    if root is None:
+        return
+    blocks = list(_Walk(root, limits).blocks())
+    if title := _title(root, blocks):
+        yield Title(title)
+    yield from blocks
+
+
+def _title(root: _Element, blocks: Sequence[Block]) -> str:
+    """Return the page's title, without the site's name where the first heading tells the two apart."""
+    title = " ".join((root.findtext(".//title") or "").split())
+    heading = next((b.text for b in blocks if isinstance(b, Heading) and b.level == 1), "")
+    if heading and re.match(re.escape(heading) + r"\s+[-–—|·:»]\s", title):
+        return heading
+    if heading and re.search(r"\s[-–—|·:»]\s+" + re.escape(heading) + "$", title):
+        return heading
+    return title
+
+
+@dataclass(slots=True)
+class _Walk:
+    """Turns a tree's events into blocks."""
+
+    root: _Element
+    limits: Limits
+    _text: list[str] = field(default_factory=list)  # of the paragraph, heading or item in progress
+    _items: list[Item] = field(default_factory=list)
+    _lists: list[int | None] = field(default_factory=list)  # next number of each open list, None: no numbers
+    _marker: str | None = None  # of the item in progress, until it has text
+    _heading: int = 0
+    _pre: int = 0
+    _cells: int = 0
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the blocks in order."""
+        from lxml import etree
+
+        start = _main(self.root)
+        layout = is_layout(start)
+        dropped = _boilerplate(start)
+        walk = etree.iterwalk(start, events=("start", "end", "comment"))
+        depth = 0
+        for event, element in walk:
+            if event == "comment":
+                self._add(element.tail)
+                continue
+            if event == "end":
+                depth -= 1
+                yield from self._end(element)
+                if element is not start:
+                    self._add(element.tail)
+                continue
+            depth += 1
+            self.limits.check_depth(depth)
+            if element in dropped:
+                # Its end comes all the same, and with it the text that follows.
+                walk.skip_subtree()
+            elif element.tag == "table" and element not in layout and not self._lists:
+                walk.skip_subtree()
+                yield from self._flush()
+                table = read_table(element, self.limits, self._cells)
+                self._cells += sum(map(len, table.rows))
+                yield table
+            else:
+                yield from self._start(element)
+        yield from self._flush()
+
+    def _start(self, element: _Element) -> Iterator[Block]:
+        tag = element.tag
+        if tag == "br":
+            self._text.append("\n")
+        elif tag in _INLINE or tag in _CELLS:
+            pass
+        else:
+            yield from self._flush()
+            if tag in _HEADINGS and not self._lists:
+                self._heading = _HEADINGS[tag]
+            elif tag == "pre":
+                self._pre += 1
+            elif tag in _LISTS:
+                self._lists.append(_first_number(element))
+            elif tag == "li" or tag == "dt":
+                self._marker = self._next_marker(tag)
+            elif tag == "dd":
+                self._define()
+        self._add(element.text)
+
+    def _end(self, element: _Element) -> Iterator[Block]:
+        tag = element.tag
+        if tag in _INLINE or tag == "br":
+            return
+        if tag in _CELLS:
+            self._text.append(" ")
+            return
+        yield from self._flush()
+        if tag == "pre":
+            self._pre = max(0, self._pre - 1)
+        elif tag in _LISTS and self._lists:
+            self._lists.pop()
+            self._marker = None
+            if not self._lists and self._items:
+                yield ListBlock(tuple(self._items))
+                self._items = []
+
+    def _add(self, text: str | None) -> None:
+        if text:
+            self._text.append(text if self._pre else _SPACES.sub(" ", text))
+
+    def _flush(self) -> Iterator[Block]:
+        """End the paragraph, heading or item in progress."""
+        text, heading = _tidy("".join(self._text), bool(self._pre)), self._heading
+        self._text, self._heading = [], 0
+        if not text:
+            self._heading = heading
+        elif text in _BULLETS and not heading:
+            self._text.append(f"{text} ")
+        elif self._lists:
+            self._item(text)
+        elif heading:
+            yield Heading(heading, text)
+        else:
+            yield Paragraph(text)
+
+    def _item(self, text: str) -> None:
+        depth = len(self._lists) - 1
+        if self._marker is not None or not self._items:
+            self._items.append(Item(text, depth, "-" if self._marker is None else self._marker))
+            self._marker = None
+        else:
+            last = self._items[-1]
+            joint = " " if last.text.endswith(":") and not last.marker else "\n"
+            self._items[-1] = Item(f"{last.text}{joint}{text}", last.depth, last.marker)
+
+    def _define(self) -> None:
+        """Join a definition to its term."""
+        if self._items and self._marker is None:
+            last = self._items[-1]
+            if not last.text.endswith(":") and "\n" not in last.text and ": " not in last.text:
+                self._items[-1] = Item(f"{last.text}:", last.depth, last.marker)
+
+    def _next_marker(self, tag: str) -> str:
+        number = self._lists[-1] if self._lists else None
+        if tag == "dt":
+            return ""
+        if number is None:
+            return "-"
+        self._lists[-1] = number + 1
+        return f"{number}."
+
+
+_SPACES = re.compile(r"[ \t\n\f\v\u00a0]+")
+
+
+def _tidy(text: str, pre: bool) -> str:
+    text = text.translate(_INVISIBLE)
+    if pre:
+        return text.strip("\n").rstrip()
+    return "\n".join(line for part in text.split("\n") if (line := _SPACES.sub(" ", part).strip()))
+
+
+def _first_number(element: _Element) -> int | None:
+    if element.tag != "ol":
+        return None
+    start = element.get("start", "1").strip()
+    return int(start) if re.fullmatch(r"-?\d{1,9}", start) else 1
+
+
+def _main(root: _Element) -> _Element:
+    """Return <main>, or the only <article>, if it holds a good part of the page's text; else the page."""
+    body = root.find("body") if root.tag == "html" else root
+    if body is None:
+        return root
+    for path in (".//main", ".//*[@role='main']", ".//article"):
+        found = body.findall(path)
+        if len(found) == 1 and _length(found[0]) >= _MAIN_SHARE * _length(body):
+            return found[0]
+    return body
+
+
+def _length(element: _Element) -> int:
+    return sum(len(text.strip()) for text in element.itertext("*"))
+
+
+def _boilerplate(start: _Element) -> set[_Element]:
+    """Return the elements to pass over."""
+    total = 0
+    found = set()
+    for element in start.iter("*"):
+        if element is start:
+            continue
+        if _dropped(element):
+            found.add(element)
+        elif _named_boilerplate(element):
+            total = total or _length(start)
+            if _length(element) < _CONTENT_SHARE * total:
+                found.add(element)
+    return found
+
+
+def _dropped(element: _Element) -> bool:
+    tag = element.tag
+    if tag in _DROPPED or element.get("hidden") is not None or element.get("aria-hidden") == "true":
+        return True
+    if (style := element.get("style")) and _HIDDEN.search(style):
+        return True
+    # A page's header holds the site's name and menu, an article's the headline.
+    if tag == "header":
+        return not any(above.tag in {"article", "main", "section"} for above in element.iterancestors())
+    return element.get("role", "") in _DROPPED_ROLES
+
+
+def _named_boilerplate(element: _Element) -> bool:
+    named = f"{element.get('class', '')} {element.get('id', '')}".lower()
+    return not _DROPPED_CLASSES.isdisjoint(named.split())

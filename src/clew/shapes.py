@@ -1,0 +1,93 @@
+"""Values of clew as JSON-compatible dictionaries: what ``--json`` prints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clew.types import Answer, Document, Hit, Node, Step, Usage
+
+
+def node_shape(node: Node) -> dict[str, Any]:
+    """Return a node: where it lies, what it is, and its text."""
+    return {
+        "id": node.id,
+        "kind": node.kind,
+        "document": node.document_name,
+        "key": node.document,
+        "page": node.page,
+        "section": " > ".join(node.headings),
+        "name": node.name,
+        "text": node.text,
+        "span": list(node.span),
+        "boxes": [[box.page, box.x0, box.y0, box.x1, box.y1] for box in node.boxes],
+    }
+
+
+def hit_shape(hit: Hit) -> dict[str, Any]:
+    """Return a hit: its node, score, and the ids of the nodes by which it was reached."""
+    return node_shape(hit.node) | {
+        "score": hit.score,
+        "path": list(hit.path or (hit.node.id,)),
+        "via": list(hit.via),
+    }
+
+
+def usage_shape(usage: Usage) -> dict[str, Any]:
+    """Return a usage; ``money`` is null where no price is known."""
+    return {
+        "calls": usage.calls,
+        "tokens_in": usage.tokens_in,
+        "tokens_out": usage.tokens_out,
+        "seconds": round(usage.seconds, 3),
+        "money": usage.money,
+    }
+
+
+def step_shape(step: Step) -> dict[str, Any]:
+    """Return a step of a trail. Its hits are given by id and score; evidence carries the texts."""
+    return {
+        "name": step.name,
+        "detail": dict(step.detail),
+        "hits": [
+            {
+                "id": hit.node.id,
+                "document": hit.node.document_name,
+                "page": hit.node.page,
+                "score": hit.score,
+                "path": list(hit.path),
+                "via": list(hit.via),
+            }
+            for hit in step.hits
+        ],
+        "usage": usage_shape(step.usage),
+        "seconds": round(step.seconds, 3),
+    }
+
+
+def answer_shape(answer: Answer) -> dict[str, Any]:
+    """Return an answer with evidence, quotes and trail."""
+    return {
+        "answer": answer.text,
+        "abstained": answer.abstained,
+        "reader": answer.reader,
+        "recipe": answer.recipe,
+        "evidence": [hit_shape(hit) for hit in answer.evidence],
+        "quotes": [{"node": q.node, "text": q.text, "span": list(q.span)} for q in answer.quotes],
+        "rejected": list(answer.rejected),
+        "trail": [step_shape(step) for step in answer.trail],
+        "usage": usage_shape(answer.usage),
+    }
+
+
+def document_shape(document: Document) -> dict[str, Any]:
+    """Return a document: names, sizes, and the paths where it was found."""
+    return {
+        "key": document.key,
+        "document": document.name,
+        "title": document.title,
+        "media_type": document.media_type,
+        "parser": document.parser,
+        "pages": document.pages,
+        "nodes": document.nodes,
+        "paths": list(document.paths),
+    }

@@ -1,0 +1,372 @@
+import json
+import multiprocessing
+import stat
+from dataclasses import replace
+
+import pytest
+
+from clew.errors import BudgetExceeded, Damaged, ModelError, NotFound, StoreError, Unavailable, UsageError
+from clew.models import language_model
+from clew.models.budgeted import Budget, Budgeted
+from clew.models.cached import Cached, Completions
+from clew.models.cassette import Recording, Replaying
+from clew.models.endpoint import Endpoint
+from clew.models.metered import Metered, step
+from clew.models.openai import OpenAIModel
+from clew.models.prices import money, price
+from clew.models.retrying import Patience, Retrying
+from clew.models.tokens import count, estimate
+from clew.protocols import Prompt
+from clew.types import Usage
+from scripted import Reply, ScriptedServer, refusal
+
+
+def at(server, name=None):
+    return OpenAIModel(Endpoint(name or server.llm, server.url, "scripted"))
+
+
+def echo(request):
+    return request.user.upper()
+
+
+# Retrying
+
+
+def patient(waits, **options):
+    return Patience(sleep=waits.append, **options)
+
+
+def test_a_busy_endpoint_is_asked_again_after_as_long_as_it_says():
+    waits = []
+    script = [
+        refusal(429, headers={"Retry-After": "7"}),
+        refusal(429, headers={"retry-after": "0.5"}),
+        "fine",
+    ]
+    with ScriptedServer(script) as server:
+        made = Retrying(at(server), patient(waits)).complete([Prompt("q")])
+    assert made[0].text == "fine"
+    assert waits == [7.0, 0.5]
+    assert made[0].usage.calls == 1
+
+
+def test_without_a_word_from_the_endpoint_the_wait_doubles_within_bounds():
+    waits = []
+    with ScriptedServer(
+        [refusal(500), Reply("x" * 99, cut=True), refusal(503), refusal(502), "ok"]
+    ) as server:
+        Retrying(at(server), patient(waits, longest=3.0)).complete([Prompt("q")])
+    assert all(
+        low <= wait <= high
+        for wait, (low, high) in zip(waits, [(1, 1.5), (2, 3), (3, 3), (3, 3)], strict=True)
+    )
+
+
+def test_it_gives_up_in_the_end_with_the_last_reason():
+    waits = []
+    with ScriptedServer(lambda _: refusal(503, "overloaded")) as server:
+        with pytest.raises(Unavailable, match="overloaded"):
+            Retrying(at(server), patient(waits, tries=3)).complete([Prompt("q")])
+        assert len(server.requests) == 3
+    assert len(waits) == 2
+
+
+def test_an_endpoint_that_asks_for_too_long_a_wait_is_not_waited_for():
+    waits = []
+    with (
+        ScriptedServer([refusal(429, headers={"Retry-After": "3600"})]) as server,
+        pytest.raises(Unavailable, match="It asks to wait 3600 seconds"),
+    ):
+        Retrying(at(server), patient(waits)).complete([Prompt("q")])
+    assert waits == []
+
+
+def test_what_cannot_get_better_is_not_retried():
+    waits = []
+    with ScriptedServer([refusal(401)]) as server, pytest.raises(ModelError):
+        Retrying(at(server), patient(waits)).complete([Prompt("q")])
+    assert waits == []
+
+
+def test_only_the_prompt_that_was_refused_is_asked_again():
+    refused = []
+
+    def reply(request):
+        if request.user == "b" and not refused:
+            refused.append(1)
+            return refusal(503)
+        return echo(request)
+
+    with ScriptedServer(reply) as server:
+        made = Retrying(at(server), patient([])).complete([Prompt(text) for text in "abc"])
+    assert [one.text for one in made] == list("ABC")
+    assert sorted(request.user for request in server.requests) == ["a", "b", "b", "c"]
+
+
+# Cached
+
+
+def test_the_same_prompt_is_asked_once(tmp_path):
+    kept = Completions(tmp_path / "c.sqlite")
+    with ScriptedServer(echo) as server:
+        first = Cached(at(server), kept).complete([Prompt("a"), Prompt("b"), Prompt("a")])
+        again = Cached(at(server), kept).complete([Prompt("b"), Prompt("c")])
+    assert [request.user for request in server.requests] == ["a", "b", "c"]
+    assert [(one.text, one.cached, one.usage.calls) for one in first] == [
+        ("A", False, 1),
+        ("B", False, 1),
+        ("A", True, 0),
+    ]
+    assert [(one.text, one.cached) for one in again] == [("B", True), ("C", False)]
+    assert again[0].usage == Usage()
+    assert kept.count() == 3
+
+
+def test_everything_a_reply_depends_on_is_in_the_key(tmp_path):
+    kept = Completions(tmp_path / "c.sqlite")
+    prompt = Prompt("a")
+    different = [
+        prompt,
+        replace(prompt, system="s"),
+        replace(prompt, max_tokens=9),
+        replace(prompt, temperature=0.5),
+        replace(prompt, stop=("x",)),
+        replace(prompt, schema={"type": "object"}),
+    ]
+    with ScriptedServer(echo) as server:
+        Cached(at(server), kept).complete(different)
+        assert len(server.requests) == len(different)
+        Cached(at(server, "http://other/v1#m"), kept).complete([prompt])
+        assert len(server.requests) == len(different) + 1
+        assert Cached(at(server), kept).complete([replace(prompt, role="guide")])[0].cached
+
+
+def test_what_was_answered_before_a_failure_is_kept(tmp_path):
+    kept = Completions(tmp_path / "c.sqlite")
+    prompts = [Prompt(f"q{n}") for n in range(40)]
+    with ScriptedServer(lambda r: refusal(401) if r.user == "q39" else echo(r)) as server:
+        with pytest.raises(ModelError):
+            Cached(at(server), kept).complete(prompts)
+        assert kept.count() == 32
+
+
+def test_clearing_forgets_everything_and_leaves_no_text_behind(tmp_path):
+    kept = Completions(tmp_path / "deep" / "c.sqlite")
+    assert kept.bytes == kept.clear() == 0
+    assert not kept.path.exists()
+    with ScriptedServer(lambda _: "unmistakable words of a reply") as server:
+        Cached(at(server), kept).complete([Prompt("secret question")])
+    content = kept.path.read_bytes()
+    assert b"unmistakable" in content
+    assert b"secret question" not in content
+    assert stat.S_IMODE(kept.path.stat().st_mode) == 0o600
+    assert kept.bytes > 0
+    assert kept.clear() == 1
+    assert b"unmistakable" not in kept.path.read_bytes()
+    assert kept.bytes == 0
+
+
+def test_a_damaged_cache_is_an_error_that_says_what_to_do(tmp_path):
+    path = tmp_path / "c.sqlite"
+    path.write_bytes(b"not a database, but long enough to look at" * 100)
+    with pytest.raises(Damaged, match="Delete it"):
+        Completions(path).count()
+    with pytest.raises(StoreError, match="CLEW_CACHE"):
+        Completions(path / "below").count()
+
+
+def fill(path, mark):
+    from clew.protocols import Completion
+
+    kept = Completions(path)
+    for n in range(50):
+        kept.keep({f"{mark}{n}": Completion(f"{mark}{n}")})
+        kept.find([f"{mark}{n}", "other"])
+
+
+def test_several_processes_share_a_cache(tmp_path):
+    path = tmp_path / "c.sqlite"
+    spawn = multiprocessing.get_context("spawn")
+    workers = [spawn.Process(target=fill, args=(path, mark)) for mark in "ab"]
+    for worker in workers:
+        worker.start()
+    fill(path, "c")
+    for worker in workers:
+        worker.join()
+    assert [worker.exitcode for worker in workers] == [0, 0]
+    assert Completions(path).count() == 150
+
+
+# Metered
+
+
+def test_the_ledger_adds_up_by_role_and_step():
+    with ScriptedServer(echo) as server:
+        model = Metered(at(server))
+        with step("expand"):
+            model.complete([Prompt("a", role="guide"), Prompt("b", role="guide")])
+        model.complete([Prompt("c", role="read")])
+    assert {role: usage.calls for role, usage in model.by_role().items()} == {"guide": 2, "read": 1}
+    assert {name: usage.tokens_in for name, usage in model.by_step().items()} == {"expand": 22, "": 11}
+    assert model.total().calls == 3
+    assert [entry.model for entry in model.entries()] == [server.llm] * 3
+
+
+# Budgeted
+
+
+def test_a_batch_that_would_exceed_the_calls_is_not_begun():
+    with ScriptedServer(echo) as server:
+        model = Budgeted(at(server), Budget(calls=3))
+        model.complete([Prompt("a"), Prompt("b")])
+        with pytest.raises(BudgetExceeded, match=r"over the budget of 3\. 2 calls were made"):
+            model.complete([Prompt("c"), Prompt("d")])
+        assert len(server.requests) == 2
+        model.complete([Prompt("e")])
+        assert model.budget.spent.calls == 3
+
+
+def test_tokens_are_set_aside_at_their_most_and_settled_by_what_was_used():
+    prompt = Prompt("x" * 40, max_tokens=100)
+    most = 10 + 4 + 100
+    with ScriptedServer(echo) as server:
+        model = Budgeted(at(server), Budget(tokens=most + 18))
+        model.complete([prompt])  # uses 11 + 7
+        model.complete([prompt])
+        with pytest.raises(BudgetExceeded, match="tokens"):
+            model.complete([prompt])
+    assert model.budget.spent.tokens_in + model.budget.spent.tokens_out == 36
+
+
+def test_money_is_bounded_where_a_price_is_known(tmp_path, monkeypatch):
+    with ScriptedServer(echo) as server:
+        with pytest.raises(UsageError, match="no price is known"):
+            Budgeted(at(server), Budget(money=1.0))
+        prices = tmp_path / "prices.json"
+        prices.write_text(json.dumps({"models": {server.llm: [1_000_000, 2_000_000]}}))
+        monkeypatch.setenv("CLEW_PRICES", str(prices))
+        model = Budgeted(at(server), Budget(money=30.0))
+        (made,) = model.complete([Prompt("x" * 4, max_tokens=10)])  # at most 5 + 20 dollars
+        assert made.usage.money == 11 + 14
+        with pytest.raises(BudgetExceeded, match="dollars"):
+            model.complete([Prompt("x" * 4, max_tokens=10)])
+
+
+def test_one_budget_is_shared_by_all_roles():
+    with ScriptedServer(echo) as one, ScriptedServer(echo) as two:
+        model = language_model(f"guide={one.llm},read={two.llm}", budget=Budget(calls=2))
+        model.complete([Prompt("a", role="guide"), Prompt("b", role="read")])
+        with pytest.raises(BudgetExceeded):
+            model.complete([Prompt("c", role="guide")])
+
+
+def test_a_failed_call_counts_as_a_call():
+    with ScriptedServer([refusal(401), "x"]) as server:
+        model = Budgeted(at(server), Budget(calls=1))
+        with pytest.raises(ModelError):
+            model.complete([Prompt("a")])
+        with pytest.raises(BudgetExceeded):
+            model.complete([Prompt("a")])
+
+
+# Cassettes
+
+
+def test_a_recording_replays_without_the_model(tmp_path):
+    tape = tmp_path / "tape.jsonl"
+    prompts = [Prompt("a", "sys"), Prompt("ü\u2028b", role="guide"), Prompt("a", "sys")]
+    script = iter(["one", "two", "three"])
+    with ScriptedServer(lambda _: next(script)) as server:
+        model = OpenAIModel(Endpoint(server.llm, server.url, "m"), workers=1)
+        recorded = Recording(model, tape).complete(prompts)
+    replayed = language_model(f"replay:{tape}").complete(prompts)
+    assert [one.text for one in replayed] == ["one", "two", "three"]
+    assert replayed == recorded
+    assert Replaying(tape).complete([prompts[2], prompts[1], prompts[0]])[2].text == "three"
+
+
+def test_a_miss_names_the_role_and_what_differs_from_the_nearest(tmp_path):
+    tape = tmp_path / "tape.jsonl"
+    with ScriptedServer(echo) as server:
+        Recording(at(server), tape).complete(
+            [Prompt("Who built the boat Bittern?"), Prompt("Something else")]
+        )
+    with pytest.raises(ModelError) as caught:
+        Replaying(tape).complete([Prompt("Who built the boat Heron?")])
+    assert caught.value.problem == f"{tape} has no reply to this 'read' prompt"
+    assert (
+        "it has 'Who built the boat Bittern?', this one 'Who built the boat Heron?'"
+        in caught.value.hint.replace("\\n", "")
+    )
+    with pytest.raises(ModelError, match="none with that role"):
+        Replaying(tape).complete([Prompt("q", role="grade")])
+
+
+def test_more_asked_than_was_recorded_is_another_run(tmp_path):
+    tape = tmp_path / "tape.jsonl"
+    with ScriptedServer(echo) as server:
+        Recording(at(server), tape).complete([Prompt("a")])
+    model = Replaying(tape)
+    model.complete([Prompt("a")])
+    with pytest.raises(ModelError, match="has 1 replies to this 'read' prompt, and one more was needed"):
+        model.complete([Prompt("a")])
+
+
+def test_a_missing_or_damaged_tape_is_named_with_its_line(tmp_path):
+    tape = tmp_path / "tape.jsonl"
+    with pytest.raises(NotFound, match="Make one with --record"):
+        Replaying(tape).complete([Prompt("a")])
+    tape.write_text('{"prompt": {"user": "a", "system": "", "role": "read"}, "completion": {"text": "x"}}\n')
+    with pytest.raises(ModelError, match="line 1 is no recorded completion"):
+        Replaying(tape).complete([Prompt("a")])
+
+
+def test_what_the_cache_answers_is_on_the_tape_too(tmp_path, monkeypatch):
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
+    tape = tmp_path / "tape.jsonl"
+    with ScriptedServer(echo) as server:
+        for _ in range(2):
+            language_model(server.llm, cache=True, record=tape).complete([Prompt("a")])
+        assert len(server.requests) == 1
+    model = Replaying(tape)
+    assert [model.complete([Prompt("a")])[0].usage.calls for _ in range(2)] == [1, 0]
+
+
+# Prices and estimates
+
+
+def test_prices_are_known_by_name_snapshot_and_place(monkeypatch, tmp_path):
+    monkeypatch.delenv("CLEW_PRICES", raising=False)
+    assert price("openai:gpt-4o-mini") == (0.15, 0.6)
+    assert price("openai:gpt-4o-mini-2024-07-18") == (0.15, 0.6)
+    assert money("openai:gpt-4o", 1_000_000, 100_000) == 2.5 + 1.0
+    assert price("ollama:llama3.1") == price("local:x") == (0.0, 0.0)
+    assert price("ollama:gpt-oss:120b-cloud") is None
+    assert price("http://localhost:8000/v1#m") is None
+    mine = tmp_path / "p.json"
+    mine.write_text('{"models": {"openai:gpt-4o": [1, 1]}}')
+    monkeypatch.setenv("CLEW_PRICES", str(mine))
+    assert price("openai:gpt-4o") == (1.0, 1.0)
+    assert price("openai:gpt-4o-mini") == (0.15, 0.6)
+    mine.write_text('{"models": {"openai:gpt-4o": [1]}} ')
+    with pytest.raises(UsageError, match="cannot read the prices"):
+        price("openai:gpt-4o")
+    monkeypatch.setenv("CLEW_PRICES", str(tmp_path / "nowhere"))
+    with pytest.raises(UsageError, match="no file of prices"):
+        price("openai:gpt-4o")
+
+
+def test_an_estimate_is_the_most_that_prompts_can_cost():
+    prompts = [Prompt("x" * 400, "y" * 10, max_tokens=50), Prompt("東京の橋", max_tokens=5)]
+    assert estimate(prompts, "openai:gpt-4o") == Usage(
+        2, 100 + 4 + 3 + 4 + 4 + 4, 55, money=pytest.approx((119 * 2.5 + 55 * 10) / 1e6), estimated=True
+    )
+    assert estimate(prompts, "http://x/v1#m").money is None
+    assert count("") == 0
+
+
+def test_money_and_estimates_stay_unknown_when_added():
+    known, unknown = Usage(1, money=1.0), Usage(1, money=None, estimated=True)
+    assert (known + unknown).money is None
+    assert (known + unknown).estimated
+    assert not (known + known).estimated
