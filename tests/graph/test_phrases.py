@@ -81,7 +81,10 @@ def test_a_table_takes_up_the_page_that_it_stands_on():
         ("Item 1A", [("item", "1a")]),
         ("Part II", [("part", "ii")]),
         ("Appendix B", [("appendix", "b")]),
-        ("chapter three", []),
+        ("chapter three", [("chapter", "3")]),
+        ("sections 2 to 4", [("section", "2"), ("section", "3"), ("section", "4")]),
+        ("the last chapter", [("chapter", "")]),
+        ("Room 2", [("room", "2")]),
         ("clause 7", [("clause", "7")]),
     ],
 )

@@ -143,7 +143,7 @@ class Binder:
         if phrase.name:
             rows = self._rows_with(anchors(phrase), phrase.kind)
         elif phrase.kind == SECTION:
-            rows = self._rows_with([phrase.label], phrase.kind)
+            rows = self._rows_with([phrase.label] if phrase.label else [], phrase.kind)
         else:
             rows = np.flatnonzero(self._snapshot.mask(self._scope, [TABLE]))
         holding = set(self._snapshot.column("document")[rows].tolist())
@@ -185,9 +185,10 @@ class Binder:
             return _tables(phrase, outline)
         if phrase.name:
             return best_named(phrase, outline.sections)
-        labelled = outline.section_labelled(phrase.word, phrase.label)
-        counted = named and phrase.number is not None and phrase.word in {"section", "chapter"}
-        return labelled or (outline.section_counted(phrase.number or 0) if counted else [])
+        labelled = outline.section_labelled(phrase.word, phrase.label) if phrase.label else []
+        # "section 3" of headings without numbers, or "the third section" of any.
+        counted = named and phrase.word in {"section", "chapter"} and not (phrase.label and outline.numbered)
+        return labelled or (outline.section_counted(phrase.number) if counted and phrase.number else [])
 
 
 def _tables(phrase: Phrase, outline: Outline) -> list[Node]:
@@ -253,7 +254,7 @@ def readings(phrase: Phrase) -> list[str]:
     """Return what of a phrase's words may be a name: for a name at their end, all that follows a boundary."""
     if not phrase.at_end:
         return [phrase.name]
-    if quoted := re.search(r"[\"“]([^\"”]+)[\"”]\s*$", phrase.name):
+    if quoted := re.search(r"[\"“'‘]([^\"”]+)[\"”'’]\s*$", phrase.name):
         return [quoted[1]]
     starts = [0, *(match.end() for match in _BEFORE_NAME.finditer(phrase.name))]
     return [phrase.name[start:] for start in starts]

@@ -21,9 +21,12 @@ _TABLE_LABEL = re.compile(
     re.IGNORECASE,
 )
 _SECTION_LABEL = re.compile(
-    r"^\W*(?:(?P<word>section|chapter|item|part|article|appendix|annex|clause|exhibit|schedule|note|attachment"
-    r"|paragraph|§)\s*)?(?P<label>[a-z]?\d+[a-z]?(?:\.\d+)*|[a-z]\.\d+(?:\.\d+)*|[ivxlc]+|[a-z])(?=[\s.:)–—-]|$)",
+    r"^\W*(?:(?P<word>[^\W\d_]{3,}|§)\s*)?(?P<label>[a-z]?\d+[a-z]?(?:\.\d+)*|[a-z]\.\d+(?:\.\d+)*|[ivxlc]+|[a-z])(?=[\s.:)–—-]|$)",
     re.IGNORECASE,
+)
+#: Words before the number of a heading that are not part of what it says.
+LABELLED = frozenset(
+    "section chapter item part article appendix annex clause exhibit schedule note attachment paragraph §".split()
 )
 #: What a heading without a word before its number ("3.2 Data") may be called.
 _PLAIN = {"section", "chapter", "clause", "paragraph", "part", "article"}
@@ -86,22 +89,25 @@ class Outline:
             if match and normal_label(match["label"]) == wanted:
                 said = (match["word"] or "").casefold()
                 # A lone letter or numeral without a word before it may be a word of the heading itself.
-                sure = said == word or (not said and word in _PLAIN and match["label"][0].isdigit())
-                if sure or (
-                    not said and word in _PLAIN and match[0][-1:] and _closed(node.name, match.end())
-                ):
+                follows = node.name[match.end() : match.end() + 1]
+                alone = not said and word in _PLAIN and (match["label"][0].isdigit() or follows in set(".:)"))
+                if said == word or alone:
                     found.append(node)
         return found
 
+    @cached_property
+    def numbered(self) -> bool:
+        """Whether headings are numbered."""
+        return any(_SECTION_LABEL.match(node.name) and node.name[:1].isdigit() for node in self.sections)
+
     def section_counted(self, number: int) -> list[Node]:
-        """Return the n-th of the outermost sections, in a document that does not number its headings."""
-        if any(_SECTION_LABEL.match(node.name) and node.name[:1].isdigit() for node in self.sections):
-            return []
+        """Return the n-th of the outermost sections, negative from the end."""
         levels = sorted({node.level for node in self.sections})
         by_level = ([node for node in self.sections if node.level == level] for level in levels)
         # A single outermost heading is the document's title.
         outermost = next((nodes for nodes in by_level if len(nodes) > 1), self.sections)
-        return outermost[number - 1 : number] if number > 0 else []
+        at = number if number < 0 else number - 1
+        return outermost[at:][:1] if -len(outermost) <= at < len(outermost) else []
 
     def below(self, node: Node) -> Rows:
         """Return the rows of a section, from its heading to the next that is not inside it; or of a node."""
@@ -141,13 +147,13 @@ def normal_label(label: str) -> str:
 
 def heading_terms(name: str) -> list[str]:
     """Return the terms of a heading or caption in order, without its label and function words."""
-    match = _TABLE_LABEL.match(name) or _SECTION_LABEL.match(name)
-    rest = name[match.end() :] if match and _closed(name, match.end(), match) else name
+    rest = name
+    if match := _TABLE_LABEL.match(name):
+        rest = name[match.end() :]
+    elif match := _SECTION_LABEL.match(name):
+        said = (match["word"] or "").casefold()
+        # "Apollo 11 landing" is no numbered heading, "Room 3: Losses", "Part II The vessel" and "3.2 Data" are.
+        plain = not said and match["label"][:1].isdigit()
+        if plain or said in LABELLED or name[match.end() : match.end() + 1] in {".", ":", ")"}:
+            rest = name[match.end() :]
     return [term for term in terms(rest) if not is_stop_term(term)] or terms(name)
-
-
-def _closed(name: str, end: int, match: re.Match[str] | None = None) -> bool:
-    """Return whether a label ends with punctuation, has digits, or stands after a word such as "Item"."""
-    if match and (match["label"][-1:].isdigit() or match["label"][:1].isdigit() or match.re is _TABLE_LABEL):
-        return True
-    return name[end : end + 1] in {".", ":", ")"} or end == len(name) or bool(match and match["word"])

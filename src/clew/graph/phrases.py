@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from clew.text import is_stop_term
 from clew.types import DOCUMENT, PAGE, SECTION, TABLE
 
 
@@ -79,7 +80,7 @@ _NOT_A_PAGE = re.compile(r"\b(?:was|became|as|his|her|their|its web|home|web)\s+
 
 _TABLE_LABEL = rf"(?:[A-Z]{{1,2}}[.-]?\d+|\d{{1,3}}[a-z]?(?:[.-]\d{{1,3}})*|{_ROMAN}|{'|'.join(_NUMBERS)})"
 _TABLES = re.compile(
-    rf"\b(?P<noun>tables?|tab\.|spreadsheets?|sheets?){_NUMBER_SIGN}(?P<items>{_TABLE_LABEL}\b"
+    rf"\b(?P<noun>tables?|tab\.|(?:spread|work)?sheets?){_NUMBER_SIGN}(?P<items>{_TABLE_LABEL}\b"
     rf"(?:\s*(?:,\s*and|,|and|&|or|to|through|–)\s+(?:tables?\s+)?{_TABLE_LABEL}\b)*)",
     re.IGNORECASE,
 )
@@ -98,22 +99,35 @@ _TABLE_SAYS = re.compile(
     r"|(?<=in the )tables?\b(?=\s+(?:in|of|from)\b)",
     re.IGNORECASE,
 )
-_SEATED = re.compile(r"\b(?:at|around|under|beneath)\s+(?:the\s+)?$", re.IGNORECASE)
+_SEATED = re.compile(r"\b(?:at|around|under|beneath|on|onto|to|from)\s+(?:the\s+)?$", re.IGNORECASE)
 _NAMED_TABLE = re.compile(
-    r"\btables?\s+(?:is\s+)?(?:about|of|on|titled|entitled|called|named|labell?ed|captioned|headed|showing|"
+    r"\b(?P<noun>tables?|(?:work)?sheets?|tab)\s+(?:is\s+)?(?:about|of|on|titled|entitled|called|named|labell?ed|captioned|headed|showing|"
     r"listing|with|for|comparing|describing|summari[sz]ing|giving|reporting|(?:that|which)\s+\w+)\s+"
     r"(?:the\s+|all\s+)?(?P<name>[^?!;]+)",
     re.IGNORECASE,
 )
-_SOME_TABLE = re.compile(r"(?P<name>(?:[\w&'’/.%-]+\s+){1,6})(?P<noun>tables?|sheet|tab)\b", re.IGNORECASE)
+_SOME_TABLE = re.compile(
+    r"(?P<name>(?:[\w&'’/.%-]+\s+){1,6})(?P<noun>tables?|(?:work)?sheet|tab)\b", re.IGNORECASE
+)
 
 _SECTION_WORDS = (
     "section|chapter|item|part|article|appendix|annex|clause|exhibit|schedule|note|attachment|paragraph"
 )
-_SECTION_LABEL = rf"(?:\d{{1,3}}[a-z]?(?:\.\d{{1,3}})*|[a-z]\.?\d{{1,2}}(?:\.\d+)*|{_ROMAN}|[A-H])"
+_SECTION_LABEL = (
+    rf"(?:\d{{1,3}}[a-z]?(?:\.\d{{1,3}})*|[a-z]\.?\d{{1,2}}(?:\.\d+)*|{_ROMAN}|[A-H]|{'|'.join(_NUMBERS)})"
+)
 _SECTIONS = re.compile(
     rf"(?:\b(?P<word>{_SECTION_WORDS})(?:s|es)?|\bsec\.|§+){_NUMBER_SIGN}(?P<items>{_SECTION_LABEL}\b(?!['’-])"
-    rf"(?:\s*(?:,\s*and|,|and|&|or)\s+(?:(?:{_SECTION_WORDS})\s+)?{_SECTION_LABEL}\b(?!['’-]))*)",
+    rf"(?:\s*(?:,\s*and|,|and|&|or|to|through)\s+(?:(?:{_SECTION_WORDS})\s+)?{_SECTION_LABEL}\b(?!['’-]))*)",
+    re.IGNORECASE,
+)
+_ORDINAL_SECTION = re.compile(rf"\b(?P<ordinal>{_ORDINAL})\s+(?P<word>section|chapter)\b", re.IGNORECASE)
+#: "Room 2", "Regulation 17", "Book IV": a heading may well start so.
+_ANY_LABEL = re.compile(r"\b(?P<word>[A-Za-z]{3,})\s+(?P<items>\d{1,3}[a-z]?|(?-i:[IVX]+))\b(?![.,]\d)")
+_OTHERWISE = re.compile(
+    rf"pages?|pgs?|tables?|(?:spread|work)?sheets?|(?:{_SECTION_WORDS})(?:s|es)?|sec|number|through|until|about|"
+    r"over|than|least|most|line|row|column|figure|january|february|march|april|may|june|july|august|september|"
+    r"october|november|december",
     re.IGNORECASE,
 )
 _SOME_SECTION = re.compile(
@@ -138,7 +152,8 @@ _UNDER = re.compile(
 _KNOWN_SECTION = re.compile(
     r"\b(?:the|its|their)\s+(?P<name>introduction|abstract|conclusions?|executive summary|summary|preface|"
     r"foreword|bibliography|references|acknowledge?ments?|appendix|glossary|table of contents|background|"
-    r"methods|results|discussion|limitations|related work)\b"
+    r"methods|methodology|results|discussion|limitations|related work|preamble|schedule|prologue|epilogue|"
+    r"postscript|recommendations|findings|future work|index)\b"
     r"(?=\s+(?:of|in|to|from|say|with|and)\s|\s*(?:[?.,;]|$))",
     re.IGNORECASE,
 )
@@ -159,6 +174,8 @@ _WHOLE = re.compile(
     r"|\bwhat(?:\s+is|\s+are|['’]s)\s+(?P<about>[^?!;]+?)\s+(?:all\s+)?about\s*\??$"
     r"|\bwhat\s+(?:does|do)\s+(?P<says>[^?!;]+?)\s+(?:say|cover|contain|discuss|describe)"
     r"(?:\s+overall|\s+in\s+(?:general|total|full))?\s*\??$"
+    r"|\bwhat(?:\s+is|\s+are|['’]s)\s+(?:written\s+)?(?:in|inside)\s+(?P<inside>the\s+[^?!;]+?)\s*\??$"
+    r"|\b(?:tell\s+me\s+about|read|open|show)\s+(?:me\s+)?(?P<opened>[^?!;.]+)"
     r"|\bcompare\s+(?P<compared>[^?!;.]+)"
     r"|\b(?:whole|entire|full|complete)\s+(?P<entire>(?:text|document|file|report|paper|contract|book)\b)",
     re.IGNORECASE,
@@ -240,16 +257,25 @@ def _bare_tables(question: str, definite: list[Phrase]) -> Iterator[Phrase]:
         if any(old.start <= match.start() < old.end for old in definite):
             continue
         bare = Phrase(TABLE, *match.span(), word="table")
-        shows = match.start() in says and _ARTICLE.search(question[: match.start()])
+        before = question[: match.start()]
+        shows = match.start() in says and _ARTICLE.search(before)
         if shows or any(_beside(question, bare, page) for page in pages):
             yield bare
+        elif _OWNED.search(before) and not _SEATED.search(_OWNED.sub("", before)):
+            yield replace(bare, word="part")
 
 
 _ARTICLE = re.compile(r"\b(?:the|this|that|each|every|both|all|which|what|many)\s+$", re.IGNORECASE)
+_OWNED = re.compile(r"[\w.-]+['’]s?\s+(?:only\s+)?$")
 _ON = re.compile(
-    r"^\s*(?:,\s*)?\(?(?:(?:which|that)\s+is\s+)?(?:(?:on|from|in|at|of)\s+)?(?:the\s+)?$", re.IGNORECASE
+    r"^\s*(?:,\s*)?\(?(?:(?:which|that)\s+is\s+)?(?:(?:at|near|towards)\s+the\s+\w+\s+)?"
+    r"(?:(?:on|from|in|at|of)\s+)?(?:the\s+)?$",
+    re.IGNORECASE,
 )
-_PAGE_S = re.compile(r"^(?:['’]s\s+|,?\s+(?:the\s+)?)(?:only\s+)?$", re.IGNORECASE)
+_PAGE_S = re.compile(
+    r"^(?:['’]s\s+|,?\s+(?:(?:what\s+(?:does|is\s+in)|summari[sz]e|explain|show)\s+)?(?:the\s+)?)(?:only\s+)?$",
+    re.IGNORECASE,
+)
 
 
 def _beside(question: str, table: Phrase, page: Phrase) -> bool:
@@ -276,16 +302,26 @@ def _numbered_sections(question: str) -> Iterator[Phrase]:
         word = (match["word"] or "section").casefold()
         if match["items"] in {"a", "I", "i"} or (word in {"part", "item", "note"} and match[0].islower()):
             continue
-        for number, label in _items(match["items"], ranges=False):
+        for number, label in _items(match["items"]):
             yield Phrase(SECTION, *match.span(), number=number, label=label, word=word)
+    for match in _ORDINAL_SECTION.finditer(question):
+        yield Phrase(SECTION, *match.span(), number=_ordinal(match["ordinal"]), word=match["word"].casefold())
+    for match in _ANY_LABEL.finditer(question):
+        label = match["items"].casefold()
+        if is_stop_term(match["word"].casefold()) or _OTHERWISE.fullmatch(match["word"]):
+            continue
+        yield Phrase(
+            SECTION, *match.span(), number=_number(label), label=label, word=match["word"].casefold()
+        )
 
 
 def _named(question: str) -> Iterator[Phrase]:
     """Yield tables and sections that are named by words before or after."""
     for match in _NAMED_TABLE.finditer(question):
-        yield Phrase(TABLE, match.start(), match.start() + 5, name=match["name"], word="table")
+        word = "table" if match["noun"].casefold().startswith("table") else "sheet"
+        yield Phrase(TABLE, *match.span("noun"), name=match["name"], word=word)
     for match in _SOME_TABLE.finditer(question):
-        word = "sheet" if match["noun"].casefold() in {"sheet", "tab"} else "table"
+        word = "table" if match["noun"].casefold().startswith("table") else "sheet"
         yield Phrase(TABLE, match.start("noun"), match.end(), name=match["name"], at_end=True, word=word)
     for match in _NAMED_SECTION.finditer(question):
         yield Phrase(SECTION, match.start(), match.start("name"), name=match["name"])
