@@ -84,6 +84,9 @@ class OnnxEncoder:
     def _run(self, text: str) -> Vectors:
         tokenizer, session, inputs = self._loaded
         encoding = tokenizer.encode(text)
+        if not encoding.ids:
+            # An empty text, and a tokenizer that adds nothing: the mean of no tokens is not a number.
+            return np.zeros(self.dimension, dtype=np.float32)
         columns = {
             "input_ids": encoding.ids,
             "attention_mask": encoding.attention_mask,
@@ -127,12 +130,12 @@ class OnnxEncoder:
 
 
 def _read_tokenizer(tokenizer: Any, file: Path) -> Any:
-    # The tokenizers library raises bare Exception on damaged JSON, so the JSON is checked before it.
+    # The tokenizers library raises bare Exception on what is no tokenizer, so we look before it does.
     try:
         content = file.read_text(encoding="utf-8")
-        if "model" not in json.loads(content):
-            raise ValueError("no model in it")
-    except ValueError as error:
+        if not json.loads(content)["model"]["vocab"]:
+            raise ValueError("no vocabulary in it")
+    except (ValueError, KeyError, TypeError) as error:
         raise ModelError(f"damaged tokenizer {file}: {error}", "Export the encoder again") from error
     return tokenizer.from_str(content)
 

@@ -1,0 +1,177 @@
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from clew.errors import BadCompletion, MissingExtra, ModelError, NotFound
+from clew.models import encoder
+from clew.models.encoders import OpenAIEncoder
+from clew.models.endpoint import Endpoint
+from clew.models.onnx import OnnxEncoder
+from clew.models.retrying import Patience
+from scripted import Reply, ScriptedServer, refusal, scripted_vector
+from tiny_encoder import make_encoder
+
+TEXTS = ["the river rises", "a", "", "one two three four five six seven eight nine ten", "Zwei Brücken 東京"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return make_encoder(tmp_path_factory.mktemp("encoder") / "tiny")
+
+
+def at(server, **options):
+    return OpenAIEncoder(Endpoint(server.llm, server.url, "scripted"), **options)
+
+
+def test_an_onnx_folder_encodes_what_its_graph_computes(folder):
+    made = OnnxEncoder(folder.path).encode(TEXTS)
+    wanted = np.array([folder.by_hand(text) for text in TEXTS])
+    assert made.dtype == np.float32
+    assert made.shape == (len(TEXTS), OnnxEncoder(folder.path).dimension)
+    np.testing.assert_allclose(made, wanted, atol=1e-6)
+
+
+def test_a_vector_depends_on_its_text_alone(folder):
+    together = OnnxEncoder(folder.path, threads=3).encode(TEXTS * 5)
+    alone = np.vstack([OnnxEncoder(folder.path, threads=1).encode([text]) for text in TEXTS])
+    assert np.array_equal(together, np.tile(alone, (5, 1)))
+
+
+def test_questions_and_passages_get_their_prefixes(folder):
+    one = OnnxEncoder(folder.path)
+    prefixed = OnnxEncoder(folder.with_settings(query_prefix="one ", passage_prefix="two "))
+    assert np.array_equal(prefixed.encode(["three"], query=True), one.encode(["one three"]))
+    assert np.array_equal(prefixed.encode(["three"]), one.encode(["two three"]))
+
+
+def test_a_long_text_is_cut_at_the_models_window(folder):
+    short = OnnxEncoder(folder.with_settings(max_tokens=5))  # one of them is [CLS]
+    words = "one two three four five six".split()
+    assert np.array_equal(short.encode([" ".join(words)]), short.encode([" ".join(words[:4])]))
+    assert not np.array_equal(short.encode([" ".join(words[:3])]), short.encode([" ".join(words[:4])]))
+
+
+def test_the_name_identifies_the_weights_wherever_they_lie(folder, tmp_path):
+    moved = tmp_path / "elsewhere"
+    shutil.copytree(folder.path, moved)
+    name = OnnxEncoder(folder.path).name
+    assert name == OnnxEncoder(moved).name
+    prefix, _, digest = name.partition("@")
+    assert prefix == "onnx:tiny"
+    assert len(digest) == 8
+    content = bytearray((moved / "model.onnx").read_bytes())
+    content[-1] ^= 1
+    (moved / "model.onnx").write_bytes(content)
+    assert OnnxEncoder(moved).name != name
+
+
+def test_nothing_is_loaded_before_it_is_used(folder, tmp_path):
+    broken = tmp_path / "broken"
+    shutil.copytree(folder.path, broken)
+    (broken / "model.onnx").write_bytes(b"nonsense")
+    made = encoder(f"onnx:{broken}")
+    assert made.dimension == folder.dimension
+    assert made.name.startswith("onnx:tiny@")
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "problem"),
+    [
+        ("model.onnx", b"nonsense", "damaged encoder"),
+        ("model.onnx", b"", "damaged encoder"),
+        ("tokenizer.json", b"{", "damaged tokenizer"),
+        ("tokenizer.json", b"{}", "damaged tokenizer"),
+        ("tokenizer.json", b'{"model": 3}', "damaged tokenizer"),
+        ("clew-encoder.json", b"{", "damaged encoder settings"),
+        ("clew-encoder.json", b"[]", "damaged encoder settings"),
+        ("clew-encoder.json", b'{"format": 2}', "this version of clew reads 1"),
+        ("clew-encoder.json", b'{"format": 1, "name": "x"}', "damaged encoder settings"),
+    ],
+)
+def test_a_damaged_folder_is_refused(folder, tmp_path, file, content, problem):
+    broken = tmp_path / "broken"
+    shutil.copytree(folder.path, broken)
+    (broken / file).write_bytes(content)
+    with pytest.raises(ModelError) as caught:
+        OnnxEncoder(broken).encode(["a"])
+    assert problem in caught.value.problem
+
+
+def test_settings_that_do_not_fit_the_graph_are_refused(folder):
+    with pytest.raises(ModelError, match="makes vectors of 6, its settings say 7"):
+        OnnxEncoder(folder.with_settings(dimension=7)).encode(["a"])
+
+
+def test_a_missing_file_is_named(folder, tmp_path):
+    incomplete = tmp_path / "incomplete"
+    shutil.copytree(folder.path, incomplete)
+    (incomplete / "tokenizer.json").unlink()
+    with pytest.raises(NotFound, match=r"tokenizer\.json missing"):
+        encoder(f"onnx:{incomplete}")
+
+
+def test_an_endpoint_encodes_in_batches_and_by_index():
+    texts = [f"text {n}" for n in range(150)]
+    with ScriptedServer(dimension=5) as server:
+        one = at(server)
+        made = one.encode(texts)
+        assert sorted(len(request.body["input"]) for request in server.requests) == [22, 64, 64]
+        assert one.dimension == 5
+    wanted = np.array([scripted_vector(text, 5) for text in texts])
+    np.testing.assert_allclose(made, wanted / np.linalg.norm(wanted, axis=1, keepdims=True), atol=1e-6)
+    assert made.dtype == np.float32
+
+
+def test_an_empty_batch_is_no_request_and_an_empty_text_is_no_empty_input():
+    with ScriptedServer() as server:
+        one = at(server)
+        assert one.encode([""]).shape == (1, 8)
+        assert server.requests[0].body["input"] == [" "]
+        assert one.encode([]).shape == (0, 8)
+
+
+def test_a_busy_endpoint_is_waited_for():
+    waits = []
+
+    class Busy(ScriptedServer):
+        def _embeddings(self, request):
+            return super()._embeddings(request) if waits else refusal(429, headers={"Retry-After": "2"})
+
+    with Busy() as server:
+        assert at(server, patience=Patience(sleep=waits.append)).encode(["a"]).shape == (1, 8)
+    assert waits == [2.0]
+
+
+@pytest.mark.parametrize(
+    ("raw", "problem"),
+    [
+        (b"{broken", "did not answer as an embeddings endpoint"),
+        (b'{"data": []}', "did not answer as"),
+        (b'{"object": "list", "data": [{"index": 5, "embedding": [1.0]}]}', "1 vectors for 1 texts"),
+    ],
+)
+def test_what_is_no_embedding_is_refused(raw, problem):
+    class Odd(ScriptedServer):
+        def _embeddings(self, request):
+            return Reply(raw=raw)
+
+    with Odd() as server, pytest.raises(BadCompletion) as caught:
+        at(server).encode(["a"])
+    assert problem in caught.value.problem
+
+
+def test_a_sentence_transformer_needs_its_extra():
+    try:
+        import sentence_transformers  # noqa: F401
+    except ImportError:
+        with pytest.raises(MissingExtra, match=r"pip install 'clew\[local\]'"):
+            encoder("st:all-MiniLM-L6-v2").encode(["a"])
+    else:
+        pytest.skip("sentence-transformers is installed here")
+
+
+def test_settings_hold_what_a_caller_must_know(folder):
+    settings = json.loads((folder.path / "clew-encoder.json").read_text())
+    assert settings["format"] == 1
