@@ -45,8 +45,13 @@ class Binder:
         self._question = question
         inside = scope.documents
         self._scope = Scope(inside)
-        self._documents = [one for one in snapshot.documents() if inside is None or one.key in inside]
-        self._names = Names(self._documents)
+        every = snapshot.documents()
+        self._documents = [one for one in every if inside is None or one.key in inside]
+        self._names = (
+            Names(self._documents)
+            if inside is not None
+            else snapshot.remember("graph/names", lambda: Names(every))
+        )
 
     def bind(self, phrase: Phrase, named: Sequence[Document]) -> list[Reference]:
         """Return what ``phrase`` names in the documents that the question ``named`` for it.
@@ -76,10 +81,9 @@ class Binder:
         definite = [phrase for phrase in found if phrase.kind != DOCUMENT]
         own = {phrase: self._around(phrase, definite) for phrase in definite}
         anywhere = self._names.chosen(self._question, share=0.5)
+        foreign = {phrase for phrase, documents in own.items() if documents is None}
         return [
-            None
-            if phrase in own and own[phrase] is None
-            else own.get(phrase) or self._borrowed(phrase, own) or anywhere
+            None if phrase in foreign else own.get(phrase) or self._borrowed(phrase, own) or anywhere
             for phrase in found
         ]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -54,11 +53,13 @@ class Names:
     def __init__(self, documents: Sequence[Document]) -> None:
         self._documents = documents
         self._words = [names_of(document) for document in documents]
-        held = Counter(word for title, file in self._words for word in title | file)
-        count = len(documents)
+        self._bearing: dict[str, list[int]] = {}
+        for number, (title, file) in enumerate(self._words):
+            for word in title | file:
+                self._bearing.setdefault(word, []).append(number)
         self._weights = {
-            word: math.log(1 + count / number) * (0.25 if word in _GENERIC else 1.0)
-            for word, number in held.items()
+            word: math.log(1 + len(documents) / len(bearing)) * (0.25 if word in _GENERIC else 1.0)
+            for word, bearing in self._bearing.items()
         }
 
     def __contains__(self, word: str) -> bool:
@@ -73,7 +74,9 @@ class Names:
         asked = spoken(text)
         wanted = [kinds for term, kinds in _TYPE_TERMS.items() if term in asked]
         found = []
-        for document, (title, file) in zip(self._documents, self._words, strict=True):
+        bearing = {number for word in asked for number in self._bearing.get(word, ())}
+        for number in range(len(self._documents)) if wanted else bearing:
+            document, (title, file) = self._documents[number], self._words[number]
             common = asked & (title | file)
             weight = self._weight(common)
             if any(kind in document.media_type for kinds in wanted for kind in kinds):
