@@ -41,3 +41,11 @@ def bases(tmp_path: Path) -> Iterator[Bases]:
     made = Bases(tmp_path)
     yield made
     made.close()
+
+
+@pytest.fixture(scope="module")
+def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bases]:
+    """Bases that the tests of a module share and do not change."""
+    made = Bases(tmp_path_factory.mktemp("bases"))
+    yield made
+    made.close()

@@ -107,9 +107,9 @@ def service(server, **other):
     return Service("secret", server.name, url=server.url, interval=0.0, timeout=5, **other)
 
 
-@pytest.fixture
-def snapshot(bases):
-    return bases.snapshot(
+@pytest.fixture(scope="module")
+def snapshot(lasting):
+    return lasting.snapshot(
         [document("a", "Ohio rose.", "Nothing."), document("b", "In Ohio.", "Quill ran.", "Old Quill.")]
     )
 

@@ -39,11 +39,11 @@ def neighbours_by_hand(snapshot, common, leads):
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize(("common", "leads"), [(0, 1), (3, 0), (5, 2), (1000, 1000)])
-def test_edges_are_those_counted_pair_by_pair(bases, seed, common, leads):
+def test_edges_are_those_counted_pair_by_pair(bases, seed):
     snapshot = bases.snapshot(corpus(seed))
-    by_hand = neighbours_by_hand(snapshot, common, leads)
-    assert edges(snapshot, Mentions(snapshot, common, leads)) == by_hand
+    for common, leads in ((0, 1), (3, 0), (5, 2), (1000, 1000)):
+        by_hand = neighbours_by_hand(snapshot, common, leads)
+        assert edges(snapshot, Mentions(snapshot, common, leads)) == by_hand
 
 
 def rows_of(snapshot, *texts):

@@ -20,9 +20,9 @@ class Hashed:
         return (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype(np.float32)
 
 
-@pytest.fixture
-def encoded(bases):
-    base = bases.base(corpus(7))
+@pytest.fixture(scope="module")
+def encoded(lasting):
+    base = lasting.base(corpus(7))
     base.encode(Hashed())
     return base.snapshot()
 

@@ -49,11 +49,11 @@ def ledger():
     )
 
 
-@pytest.fixture
-def snapshot(bases):
+@pytest.fixture(scope="module")
+def snapshot(lasting):
     lease = document("Mill lease", "The mill is let.", "Rent is due in May.")
     documents = [report("Harbour"), report("Ferry"), lease, ledger()]
-    return bases.snapshot(
+    return lasting.snapshot(
         documents, ["harbour_report.pdf", "FerryReport2021.pdf", "lease.txt", "ledger.xlsx"]
     )
 

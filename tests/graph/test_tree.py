@@ -8,8 +8,8 @@ from clew.parse.tables import Table
 from graph_corpora import finished
 
 
-@pytest.fixture
-def snapshot(bases):
+@pytest.fixture(scope="module")
+def snapshot(lasting):
     builder = DocumentBuilder()
     builder.page(1)
     builder.heading(1, "Alpha")
@@ -24,7 +24,7 @@ def snapshot(bases):
     other = DocumentBuilder()
     other.heading(1, "Alpha")
     other.paragraph("o1")
-    return bases.snapshot([finished(builder, "one", pages=2), finished(other, "two")])
+    return lasting.snapshot([finished(builder, "one", pages=2), finished(other, "two")])
 
 
 def name(node):
