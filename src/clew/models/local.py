@@ -17,6 +17,8 @@ from clew.protocols import Completion, Prompt
 from clew.types import Usage
 
 BATCH = 8
+#: Tokens at the end of a text in which a stop string is looked for.
+_TAIL = 32
 
 
 class LocalModel:
@@ -67,13 +69,13 @@ class LocalModel:
         lengths = encoded["attention_mask"].sum(dim=1).tolist()
         self._check(lengths, prompts)
         first = prompts[0]
-        choice = (
-            {"do_sample": True, "temperature": first.temperature}
-            if first.temperature
-            else {"do_sample": False}
-        )
+        choice: dict[str, Any] = {"do_sample": bool(first.temperature)}
+        if first.temperature:
+            choice["temperature"] = first.temperature
+        # A causal model's output starts with its input, a sequence-to-sequence model's with one start token.
+        skip = 1 if self._model.config.is_encoder_decoder else encoded["input_ids"].shape[1]
         if first.stop:
-            choice |= {"stop_strings": list(first.stop), "tokenizer": self._tokenizer}
+            choice["stopping_criteria"] = [self._stopping(first.stop, skip)]
         with torch.inference_mode():
             output = self._model.generate(
                 input_ids=encoded["input_ids"],
@@ -82,8 +84,6 @@ class LocalModel:
                 pad_token_id=self._tokenizer.pad_token_id,
                 **choice,
             )
-        # A causal model's output starts with its input, a sequence-to-sequence model's with one start token.
-        skip = 1 if self._model.config.is_encoder_decoder else encoded["input_ids"].shape[1]
         seconds = (time.perf_counter() - started) / len(prompts)
         return [
             self._completion(prompt, row[skip : skip + prompt.max_tokens], length, seconds)
@@ -95,6 +95,16 @@ class LocalModel:
         made = sum(token not in padding for token in ids)
         text = until(self._tokenizer.decode(ids, skip_special_tokens=True), prompt.stop)
         return Completion(text.strip(), Usage(1, int(given), made, seconds, 0.0), self.name)
+
+    def _stopping(self, stops: Sequence[str], skip: int) -> Any:
+        """Return a test of which rows have written a stop string; the library's own fails on some vocabularies."""
+        import torch
+
+        def stopped(ids: Any, _scores: Any) -> Any:
+            ends = self._tokenizer.batch_decode(ids[:, skip:][:, -_TAIL:], skip_special_tokens=True)
+            return torch.tensor([any(stop in end for stop in stops) for end in ends], device=ids.device)
+
+        return stopped
 
     def _text(self, prompt: Prompt) -> str:
         system = prompt.system

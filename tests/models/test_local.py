@@ -1,0 +1,165 @@
+import pytest
+
+from clew.errors import MissingExtra, ModelError
+from clew.models import language_model
+from clew.models.local import LocalModel
+from clew.protocols import Prompt
+
+try:
+    import torch
+    import transformers
+except ImportError:
+    torch = None
+
+needs_torch = pytest.mark.skipif(torch is None, reason="needs the extra 'local' (torch and transformers)")
+# Third-party warnings of the loading code are not what is tested here.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+WORDS = "river boat bridge keeper gauge water stone captain bank harbour light tide".split()
+TEMPLATE = "{% for m in messages %}<{{ m['role'] }}> {{ m['content'] }} {% endfor %}<assistant>"
+SPECIAL = ["<pad>", "</s>", "<unk>", "<user>", "<system>", "<assistant>"]
+SIZE = len(SPECIAL) + len(WORDS)
+PROMPTS = [
+    Prompt("river boat bridge", max_tokens=6),
+    Prompt("stone", max_tokens=9),
+    Prompt("tide " * 9, max_tokens=4),
+]
+
+
+def tokenizer(template=None):
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    made = Tokenizer(models.WordLevel(unk_token="<unk>"))
+    made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    made.train_from_iterator([" ".join(WORDS)], trainers.WordLevelTrainer(special_tokens=SPECIAL))
+    fast = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
+    )
+    fast.chat_template = template
+    return fast
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory):
+    return saved(tmp_path_factory.mktemp("llama"), llama_model(), tokenizer())
+
+
+@pytest.fixture(scope="module")
+def chat(tmp_path_factory):
+    return saved(tmp_path_factory.mktemp("chat"), llama_model(), tokenizer(TEMPLATE))
+
+
+@pytest.fixture(scope="module")
+def t5(tmp_path_factory):
+    torch.manual_seed(5)
+    config = transformers.T5Config(
+        vocab_size=SIZE, d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2, decoder_start_token_id=0,
+        pad_token_id=0, eos_token_id=1, tie_word_embeddings=False, initializer_factor=4.0,
+    )  # fmt: skip
+    return saved(tmp_path_factory.mktemp("t5"), transformers.T5ForConditionalGeneration(config), tokenizer())
+
+
+def llama_model():
+    torch.manual_seed(3)
+    config = transformers.LlamaConfig(
+        vocab_size=SIZE, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2,
+        max_position_embeddings=64, pad_token_id=0, eos_token_id=1, bos_token_id=1,
+    )  # fmt: skip
+    return transformers.LlamaForCausalLM(config)
+
+
+def saved(folder, model, words):
+    model.save_pretrained(folder)
+    words.save_pretrained(folder)
+    return folder
+
+
+def greedy(folder, text, limit):
+    """Decode one text by hand: the most likely token, one after the other, without padding."""
+    words = transformers.AutoTokenizer.from_pretrained(folder)
+    config = transformers.AutoConfig.from_pretrained(folder)
+    kind = (
+        transformers.T5ForConditionalGeneration
+        if config.is_encoder_decoder
+        else transformers.LlamaForCausalLM
+    )
+    model = kind.from_pretrained(folder).eval()
+    given = words(text, return_tensors="pt")["input_ids"]
+    made = []
+    with torch.inference_mode():
+        for _ in range(limit):
+            if config.is_encoder_decoder:
+                logits = model(input_ids=given, decoder_input_ids=torch.tensor([[0, *made]])).logits
+            else:
+                logits = model(
+                    input_ids=torch.cat([given, torch.tensor([made], dtype=torch.long)], dim=1)
+                ).logits
+            made.append(int(logits[0, -1].argmax()))
+            if made[-1] == config.eos_token_id:
+                break
+    return (
+        words.decode(made, skip_special_tokens=True).strip(),
+        given.shape[1],
+        len([m for m in made if m > 1]),
+    )
+
+
+@needs_torch
+@pytest.mark.parametrize("kind", ["llama", "t5"])
+def test_a_batch_is_what_greedy_decoding_gives_one_by_one(kind, request):
+    folder = request.getfixturevalue(kind)
+    made = LocalModel(str(folder)).complete(PROMPTS)
+    for prompt, one in zip(PROMPTS, made, strict=True):
+        text, given, length = greedy(folder, prompt.user, prompt.max_tokens)
+        assert one.text == text
+        assert one.usage.tokens_in == given
+        assert one.usage.tokens_out == length
+        assert (one.usage.calls, one.usage.money, one.usage.estimated) == (1, 0.0, False)
+    assert any(one.text for one in made)
+
+
+@needs_torch
+def test_batches_of_any_size_give_the_same(llama):
+    one_by_one = [one.text for one in LocalModel(str(llama), batch=1).complete(PROMPTS)]
+    assert [one.text for one in LocalModel(str(llama), batch=2).complete(PROMPTS)] == one_by_one
+
+
+@needs_torch
+def test_the_chat_template_is_used_where_there_is_one(chat):
+    (made,) = LocalModel(str(chat)).complete([Prompt("river", "boat", max_tokens=5)])
+    assert made.text == greedy(chat, "<system> boat <user> river <assistant>", 5)[0]
+    assert made.usage.tokens_in == 5
+
+
+@needs_torch
+def test_without_a_template_the_rules_come_before_the_question(t5):
+    (made,) = LocalModel(str(t5)).complete([Prompt("river", "boat", max_tokens=5)])
+    assert made.text == greedy(t5, "boat\n\nriver", 5)[0]
+
+
+@needs_torch
+def test_text_ends_at_a_stop_string(llama):
+    prompt = Prompt("river boat", max_tokens=12)
+    whole = LocalModel(str(llama)).complete([prompt])[0].text
+    stop = next(word for word in whole.split() if word != whole.split()[0])
+    (made,) = LocalModel(str(llama)).complete([Prompt("river boat", max_tokens=12, stop=(stop,))])
+    assert made.text == whole[: whole.index(stop)].strip()
+
+
+@needs_torch
+def test_a_prompt_beyond_the_window_is_refused_not_cut(llama):
+    with pytest.raises(ModelError, match=r"needs 70 tokens, .* has a window of 64"):
+        LocalModel(str(llama)).complete([Prompt("tide " * 60, max_tokens=10)])
+
+
+@needs_torch
+def test_a_name_leads_to_it_and_a_wrong_one_is_an_error(llama, tmp_path):
+    assert language_model(f"local:{llama}").complete(PROMPTS)[0].model == f"local:{llama}"
+    with pytest.raises(ModelError, match="cannot load"):
+        LocalModel(str(tmp_path)).complete(PROMPTS)
+
+
+@pytest.mark.skipif(torch is not None, reason="torch is installed here")
+def test_without_the_extra_the_line_that_installs_it_is_said():
+    with pytest.raises(MissingExtra, match=r"pip install 'clew\[local\]'"):
+        LocalModel("any").complete([Prompt("q")])
