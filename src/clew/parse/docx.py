@@ -55,15 +55,7 @@ def _document(package: Package, limits: Limits) -> Iterator[Block]:
         Notes.read(part("footnotes"), part("endnotes")),
         limits,
     )
-    core = package.related("", "core-properties", "docProps/core.xml")
-    stated = next(
-        (
-            (child.text or "").strip()
-            for child in (package.xml(core) if core else ())
-            if local(child) == "title"
-        ),
-        "",
-    )
+    stated = package.title()
     blocks = list(walk.blocks(root))
     # What the page shows as its title goes before what the properties say: those survive from templates.
     if walk.title or not _NO_TITLES.match(stated):

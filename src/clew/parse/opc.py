@@ -99,6 +99,14 @@ class Package:
                 relation.get("Id", ""),
             )
 
+    def title(self) -> str:
+        """Return the title of the core properties, "" where there is none."""
+        core = self.related("", "core-properties", "docProps/core.xml")
+        for child in self.xml(core) if core else ():
+            if local(child) == "title":
+                return (child.text or "").strip()
+        return ""
+
     def xml(self, name: str) -> _Element:
         """Return the root of an XML part."""
         from lxml import etree

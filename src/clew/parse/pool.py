@@ -1,20 +1,25 @@
 """Worker processes that parse files: a crash, a hang or a glut of memory costs one file and no other.
 
-Workers are spawned, never forked: the parent may have threads. Each has a pipe to the parent; when the
-parent goes, however it ends, the pipe ends and the worker with it.
+Workers are spawned, never forked: the parent may have threads. Each has a pipe to the parent for files and
+documents. When the parent goes, however it ends, its workers end with it, even in the middle of a file.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
+import sys
+import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from types import ModuleType, TracebackType
 from typing import Self
 
 from clew.errors import UnreadableFile
@@ -29,7 +34,14 @@ ReadFile = Callable[..., ParsedDocument]
 #: Seconds that one file may take. A filing of 260 pages takes ten; a thousand pages with tables, a minute.
 TIME_LIMIT = 900.0
 #: Bytes of address space that a worker may use.
-MEMORY_LIMIT = 8 << 30
+MEMORY_LIMIT = 4 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class _Crash:
+    """The last message of a worker that an unforeseen error ends."""
+
+    error: str
 
 
 @dataclass(slots=True)
@@ -66,9 +78,8 @@ class ParsePool:
     def read(self, paths: Iterable[Path], unit: str = "paragraph") -> Iterator[tuple[Path, Outcome]]:
         """Yield every path with its document, or with why there is none, as they are done."""
         waiting = deque(paths)
-        while waiting or any(worker.path for worker in self._workers):
-            self._hand_out(waiting, unit)
-            busy = [worker for worker in self._workers if worker.path is not None]
+        self._hand_out(waiting, unit)
+        while busy := [worker for worker in self._workers if worker.path is not None]:
             soonest = min(worker.deadline for worker in busy)
             ready = set(wait([worker.pipe for worker in busy], max(soonest - time.monotonic(), 0)))
             for worker in busy:
@@ -76,10 +87,15 @@ class ParsePool:
                 if path is None:
                     continue
                 if worker.pipe in ready:
-                    yield path, self._received(worker)
+                    outcome = self._received(worker)
                 elif time.monotonic() >= worker.deadline:
                     self._dismiss(worker)
-                    yield path, UnreadableFile(f"the parser took longer than {self._seconds:g} seconds")
+                    outcome = UnreadableFile(f"the parser took longer than {self._seconds:g} seconds")
+                else:
+                    continue
+                # Before the caller deals with this one, which may take a while.
+                self._hand_out(waiting, unit)
+                yield path, outcome
 
     def close(self) -> None:
         """End the workers."""
@@ -87,8 +103,12 @@ class ParsePool:
             self._dismiss(worker)
 
     def _hand_out(self, waiting: deque[Path], unit: str) -> None:
-        for worker in self._workers:
-            if waiting and worker.path is None:
+        """Give every idle worker a file, and start workers while there are more files and fewer workers."""
+        for worker in list(self._workers):
+            # One that was killed while idle must not take a file with it.
+            if worker.path is None and worker.process.exitcode is not None:
+                self._dismiss(worker)
+            elif waiting and worker.path is None:
                 self._give(worker, waiting.popleft(), unit)
         while waiting and len(self._workers) < self._size:
             worker = self._start()
@@ -97,51 +117,74 @@ class ParsePool:
 
     def _give(self, worker: _Worker, path: Path, unit: str) -> None:
         worker.path, worker.deadline = path, time.monotonic() + self._seconds
-        # A worker that died idle shows when its answer is awaited.
+        # A worker that has just died shows when its answer is awaited.
         with suppress(OSError):
             worker.pipe.send((path, unit))
 
     def _received(self, worker: _Worker) -> Outcome:
         worker.path = None
         try:
-            outcome: Outcome = worker.pipe.recv()
+            outcome: Outcome | _Crash = worker.pipe.recv()
         except (EOFError, OSError):
             worker.process.join()
-            code = worker.process.exitcode or 0
+            outcome = _Crash(_ending(worker.process.exitcode or 0))
+        if isinstance(outcome, _Crash):
             self._dismiss(worker)
-            how = f"signal {-code}" if code < 0 else f"exit status {code}"
-            return UnreadableFile(f"the parser crashed on it ({how})")
+            return UnreadableFile(f"the parser crashed on it ({outcome.error})")
         return outcome
 
     def _start(self) -> _Worker:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=_work, args=(theirs, self._reader, self._memory), daemon=True)
-        process.start()
+        with _STARTING:
+            # A spawned process imports the program that started it, and would run a script all over again
+            # that does not guard against that. Ours needs nothing of the program.
+            program = sys.modules["__main__"]
+            sys.modules["__main__"] = ModuleType("__main__")
+            try:
+                process.start()
+            finally:
+                sys.modules["__main__"] = program
         theirs.close()
         return _Worker(process, ours)
 
     def _dismiss(self, worker: _Worker) -> None:
         self._workers.remove(worker)
+        worker.path = None
         worker.pipe.close()
         worker.process.kill()
         worker.process.join()
         worker.process.close()
 
 
+_STARTING = threading.Lock()
+
+
+def _ending(code: int) -> str:
+    """Return in words how a process ended."""
+    if code >= 0:
+        return f"exit status {code}"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"
+
+
 def _work(pipe: Connection, reader: ReadFile, memory: int) -> None:
     """Serve one parent until it goes."""
-    _limit_memory(memory)
-    while True:
-        try:
-            path, unit = pipe.recv()
-        except (EOFError, OSError, KeyboardInterrupt):
-            return
-        try:
-            outcome = _outcome(reader, path, unit)
-            pipe.send(outcome)
-        except KeyboardInterrupt:
-            return
+    # A person's Ctrl-C reaches every process of the terminal; the parent decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _silence()
+    _end_with_parent()
+    _limit(memory)
+    with _LastWords(pipe):
+        while True:
+            try:
+                path, unit = pipe.recv()
+            except EOFError:
+                return
+            pipe.send(_outcome(reader, path, unit))
 
 
 def _outcome(reader: ReadFile, path: Path, unit: Unit) -> Outcome:
@@ -155,7 +198,60 @@ def _outcome(reader: ReadFile, path: Path, unit: Unit) -> Outcome:
         return UnreadableFile("it is nested too deeply")
 
 
-def _limit_memory(most: int) -> None:
+class _LastWords:
+    """Tells the parent what error ends the worker: nobody reads a worker's traceback."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+
+    def __enter__(self) -> None:
+        """Begin to listen."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None or isinstance(error, BrokenPipeError):
+            return
+        last = traceback.extract_tb(trace)[-1]
+        said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        with suppress(OSError):
+            self._pipe.send(_Crash(f"{said}, {Path(last.filename).name}:{last.lineno}"))
+
+
+def _silence() -> None:
+    """Keep what libraries print out of the parent's progress bars."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(nowhere, stream)
+    os.close(nowhere)
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent is gone, even if it never comes back from the file in its hands."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+    if sys.platform == "linux":
+        import fcntl
+
+        # The sentinel is a pipe that only the parent holds open. The kernel itself then ends this process:
+        # no thread of ours would run if a regular expression kept the interpreter's lock for ever.
+        fcntl.fcntl(parent.sentinel, fcntl.F_SETOWN, os.getpid())
+        flags = fcntl.fcntl(parent.sentinel, fcntl.F_GETFL)
+        fcntl.fcntl(parent.sentinel, fcntl.F_SETFL, flags | os.O_ASYNC)
+        if wait([parent.sentinel], 0):
+            os._exit(1)
+    else:
+        threading.Thread(target=_outlive, args=(parent,), daemon=True).start()
+
+
+def _outlive(parent: multiprocessing.process.BaseProcess) -> None:
+    parent.join()
+    os._exit(1)
+
+
+def _limit(most: int) -> None:
+    """Limit the memory, and leave no image of it, with a person's document inside, where it crashed."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
@@ -163,3 +259,4 @@ def _limit_memory(most: int) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     if hard == resource.RLIM_INFINITY or most < hard:
         resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))

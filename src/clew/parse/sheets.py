@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import PurePath
 
 from clew.errors import UnreadableFile
 from clew.parse.blocks import Block, Heading, Note, Paragraph, Source, Title, assemble
@@ -11,7 +12,7 @@ from clew.parse.build import Unit
 from clew.parse.detect import XLSX
 from clew.parse.grid import Row, filled, header_rows, is_value, merge_header, titles, trim
 from clew.parse.limits import LIMITS, Limits
-from clew.parse.opc import Package, local
+from clew.parse.opc import Package
 from clew.parse.tables import Table
 from clew.parse.workbook import Sheet, Workbook
 from clew.types import ParsedDocument
@@ -27,14 +28,12 @@ _REMARK = 60
 def parse(data: bytes, *, unit: Unit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
     """Parse an Excel workbook. Raises UnreadableFile."""
     package = Package(data, limits)
-    return assemble(_document(package, limits), Source(data, name, XLSX, PARSER, unit, limits))
+    return assemble(_document(package, name, limits), Source(data, name, XLSX, PARSER, unit, limits))
 
 
-def _document(package: Package, limits: Limits) -> Iterator[Block]:
-    core = package.related("", "core-properties", "docProps/core.xml")
-    for child in package.xml(core) if core else ():
-        if local(child) == "title" and (child.text or "").strip():
-            yield Title((child.text or "").strip())
+def _document(package: Package, name: str, limits: Limits) -> Iterator[Block]:
+    # A sheet's name is no title: the first of several says little of the others.
+    yield Title(package.title() or PurePath(name).stem)
     count = 0
     for sheet in Workbook(package, limits).sheets():
         count += 1

@@ -1,0 +1,304 @@
+"""Files that cannot be added, each with words of the reason that a person must be given.
+
+``BAD_FILES`` are regular files that a folder may hold; ``SPECIAL_FILES`` are what else may lie at a path.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import socket
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + bytes(40)
+_LAUGHS = (
+    '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "ha">'
+    + "".join(f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in zip("abcdefgh", "bcdefghi", strict=True))
+    + "]>"
+)
+_WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+_SHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+
+
+@dataclass(frozen=True, slots=True)
+class BadFile:
+    """A file called ``name`` whose refusal must say ``reason``."""
+
+    name: str
+    build: Callable[[Path], None]
+    reason: str
+
+    def write(self, folder: Path) -> Path:
+        path = folder / self.name
+        self.build(path)
+        return path
+
+
+def _bytes(data: bytes) -> Callable[[Path], None]:
+    return lambda path: path.write_bytes(data) and None
+
+
+def good_docx(text: str = "A paragraph that says something.") -> bytes:
+    import docx
+
+    document = docx.Document()
+    document.add_heading("Heading", 1)
+    document.add_paragraph(text)
+    stream = io.BytesIO()
+    document.save(stream)
+    return stream.getvalue()
+
+
+def good_xlsx() -> bytes:
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    for row in (["Item", "Price"], ["Mill", 12], ["Ferry", 7]):
+        book.active.append(row)
+    stream = io.BytesIO()
+    book.save(stream)
+    return stream.getvalue()
+
+
+def good_pdf(encrypt: str | None = None) -> bytes:
+    from reportlab.pdfgen.canvas import Canvas
+
+    stream = io.BytesIO()
+    canvas = Canvas(stream, encrypt=encrypt)
+    canvas.drawString(72, 720, "A line of text that says something.")
+    canvas.save()
+    return stream.getvalue()
+
+
+def changed_zip(data: bytes, changes: dict[str, bytes | None]) -> bytes:
+    """Return a zip with parts replaced, added, or (None) left out."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            if name not in changes:
+                new.writestr(name, old.read(name))
+        for name, content in changes.items():
+            if content is not None:
+                new.writestr(name, content)
+    return stream.getvalue()
+
+
+def _docx(changes: dict[str, bytes | None]) -> Callable[[Path], None]:
+    return lambda path: path.write_bytes(changed_zip(good_docx(), changes)) and None
+
+
+def _xlsx(changes: dict[str, bytes | None]) -> Callable[[Path], None]:
+    return lambda path: path.write_bytes(changed_zip(good_xlsx(), changes)) and None
+
+
+def _zip(parts: dict[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def _garbage() -> bytes:
+    # Not by a signature that some format has.
+    return b"\x01\x02" + random.Random(7).randbytes(5_000)
+
+
+def _cut(data: bytes, share: float) -> bytes:
+    return data[: int(len(data) * share)]
+
+
+def _damaged_inside(data: bytes, part: str) -> bytes:
+    """Return a zip in which the packed bytes of one part are changed, its directory whole."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        info = archive.getinfo(part)
+    start = info.header_offset + 30 + len(part)
+    middle = start + info.compress_size // 2
+    return data[:middle] + bytes(byte ^ 0xFF for byte in data[middle : middle + 20]) + data[middle + 20 :]
+
+
+def _flagged_encrypted(data: bytes) -> bytes:
+    """Return a zip whose every entry says that it is encrypted."""
+    for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        at = data.find(signature)
+        while at >= 0:
+            data = data[: at + offset] + bytes([data[at + offset] | 1]) + data[at + offset + 1 :]
+            at = data.find(signature, at + 4)
+    return data
+
+
+def _bomb() -> bytes:
+    """A megabyte that unpacks to eighty."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        with archive.open("word/document.xml", "w") as part:
+            for _ in range(80):
+                part.write(b" " * (1 << 20))
+    return stream.getvalue()
+
+
+def _liar() -> bytes:
+    """A zip whose directory claims sixteen parts of half a gibibyte each."""
+    data = _zip({"[Content_Types].xml": b"<Types/>"} | {f"word/{n}.xml": b"<a/>" for n in range(16)})
+    at = data.find(b"PK\x01\x02")
+    while at >= 0:
+        data = data[: at + 24] + (1 << 29).to_bytes(4, "little") + data[at + 28 :]
+        at = data.find(b"PK\x01\x02", at + 4)
+    return data
+
+
+def _ole(stream: str) -> bytes:
+    return _OLE + bytes(1_000) + stream.encode("utf-16-le") + bytes(1_000)
+
+
+def _image_pdf(path: Path) -> None:
+    import pypdfium2 as pdfium
+
+    source = pdfium.PdfDocument(good_pdf())
+    image = source[0].render(scale=1).to_pil()
+    image.save(path, "PDF")
+    source.close()
+
+
+def _deep(tag: str, depth: int) -> bytes:
+    return (f"<{tag}>" * depth + "deep" + f"</{tag}>" * depth).encode()
+
+
+_DEEP_WORD = (
+    f'<w:document xmlns:w="{_WORD}"><w:body>'.encode()
+    + b"<w:tbl><w:tr><w:tc>" * 200
+    + b"<w:p/>"
+    + b"</w:tc></w:tr></w:tbl>" * 200
+    + b"</w:body></w:document>"
+)
+_WIDE = b"<table><tr><th>a<th>b</tr>" + b"<tr><td colspan=1000>x<td colspan=1000>y</tr>" * 2_500 + b"</table>"
+
+BAD_FILES = (
+    BadFile("empty.txt", _bytes(b""), "is empty"),
+    BadFile("empty.pdf", _bytes(b""), "is empty"),
+    BadFile("empty.docx", _bytes(b""), "is empty"),
+    BadFile("blank.md", _bytes(b" \n\t\r\n   \n"), "white space"),
+    BadFile("blank-utf16.txt", _bytes("\ufeff \n \n".encode("utf-16-le")), "white space"),
+    BadFile("zeros.txt", _bytes(bytes(4_096)), "zero bytes"),
+    BadFile("garbage.txt", _bytes(_garbage()), "binary data"),
+    BadFile("garbage.csv", _bytes(_garbage()), "binary data"),
+    BadFile("garbage.pdf", _bytes(_garbage()), "damaged or not a PDF"),
+    BadFile("garbage.docx", _bytes(_garbage()), "damaged or not a Word document"),
+    BadFile("garbage.xlsx", _bytes(_garbage()), "damaged or not an Excel workbook"),
+    BadFile("image.pdf", _bytes(_PNG), "is a PNG image, not a PDF"),
+    BadFile("photo.docx", _bytes(b"\xff\xd8\xff\xe0" + bytes(50)), "is a JPEG image, not a Word document"),
+    BadFile("picture.html", _bytes(b"GIF89a" + bytes(50)), "is a GIF image, not an HTML page"),
+    BadFile("packed.csv", _bytes(b"\x1f\x8b\x08" + bytes(50)), "is a gzip archive, not a CSV table"),
+    BadFile("database.txt", _bytes(b"SQLite format 3\0" + bytes(100)), "is an SQLite database"),
+    BadFile("program.txt", _bytes(b"\x7fELF\x02\x01\x01" + bytes(100)), "is a program"),
+    BadFile("rich.docx", _bytes(b"{\\rtf1\\ansi Hello}"), "is RTF, not a Word document"),
+    BadFile("archive.docx", _bytes(_zip({"a.txt": b"text"})), "is a zip archive, not a Word document"),
+    BadFile("slides.docx", _bytes(_zip({"ppt/presentation.xml": b"<a/>"})), "PowerPoint"),
+    BadFile(
+        "open.docx", _bytes(_zip({"mimetype": b"application/vnd.oasis.opendocument.text"})), "OpenDocument"
+    ),
+    BadFile("book.html", _bytes(_zip({"mimetype": b"application/epub+zip"})), "EPUB"),
+    BadFile("encrypted.docx", _bytes(_ole("EncryptedPackage")), "is encrypted"),
+    BadFile("encrypted.xlsx", _bytes(_ole("EncryptionInfo")), "is encrypted"),
+    BadFile("legacy.docx", _bytes(_ole("WordDocument")), "old .doc format"),
+    BadFile("legacy.xlsx", _bytes(_ole("Workbook")), "old .xls format"),
+    BadFile(
+        "locked.docx", lambda path: path.write_bytes(_flagged_encrypted(good_docx())) and None, "encrypted"
+    ),
+    BadFile("truncated.docx", lambda path: path.write_bytes(_cut(good_docx(), 0.6)) and None, "damaged"),
+    BadFile("truncated.xlsx", lambda path: path.write_bytes(_cut(good_xlsx(), 0.6)) and None, "damaged"),
+    BadFile(
+        "scratched.docx",
+        lambda path: path.write_bytes(_damaged_inside(good_docx(), "word/document.xml")) and None,
+        "damaged: word/document.xml",
+    ),
+    BadFile("hollow.docx", _docx({"word/document.xml": None}), "word/document.xml is missing"),
+    BadFile("crooked.docx", _docx({"word/document.xml": b"<w:document><w:body>"}), "not well-formed"),
+    BadFile(
+        "laughs.docx",
+        _docx({"word/document.xml": f'{_LAUGHS}<w:document xmlns:w="{_WORD}">&i;</w:document>'.encode()}),
+        "declares a document type",
+    ),
+    BadFile(
+        "laughs.xlsx",
+        _xlsx({"xl/worksheets/sheet1.xml": f'{_LAUGHS}<worksheet xmlns="{_SHEET}">&i;</worksheet>'.encode()}),
+        "declares a document type",
+    ),
+    BadFile("deep.docx", _docx({"word/document.xml": _DEEP_WORD}), "nested too deeply"),
+    BadFile("bomb.docx", lambda path: path.write_bytes(_bomb()) and None, "zip bomb"),
+    BadFile("claims.docx", _bytes(_liar()), "zip bomb"),
+    BadFile("nothing.docx", lambda path: path.write_bytes(good_docx_without_text()) and None, "no text"),
+    BadFile("nothing.xlsx", lambda path: path.write_bytes(xlsx_without_text()) and None, "no text"),
+    BadFile(
+        "sheetless.xlsx",
+        _xlsx({"xl/workbook.xml": f'<workbook xmlns="{_SHEET}"/>'.encode()}),
+        "no visible sheet",
+    ),
+    BadFile("lost-sheet.xlsx", _xlsx({"xl/worksheets/sheet1.xml": None}), "sheet1.xml is missing"),
+    BadFile("crooked.xlsx", _xlsx({"xl/worksheets/sheet1.xml": b"<worksheet><row>"}), "not well-formed"),
+    BadFile("divs.html", _bytes(b"<html><body>" + _deep("div", 10_000)), "nested too deeply"),
+    BadFile("script.html", _bytes(b"<html><script>let a = 1;</script></html>"), "no text"),
+    BadFile("wide.html", _bytes(b"<html><body>" + _WIDE), "tables too large"),
+    BadFile("quotes.md", _bytes(b"> " * 500 + b"deep\n"), "nested too deeply"),
+    BadFile("encrypted.pdf", lambda path: path.write_bytes(good_pdf("secret")) and None, "encrypted"),
+    BadFile(
+        "truncated.pdf", lambda path: path.write_bytes(_cut(good_pdf(), 0.15)) and None, "not a whole PDF"
+    ),
+    BadFile("header-only.pdf", _bytes(b"%PDF-1.7\n"), "not a whole PDF"),
+    BadFile("scanned.pdf", _image_pdf, "no text"),
+)
+"""Regular files that cannot be added. All have a suffix that a folder is searched for."""
+
+
+def good_docx_without_text() -> bytes:
+    import docx
+
+    stream = io.BytesIO()
+    docx.Document().save(stream)
+    return stream.getvalue()
+
+
+def xlsx_without_text() -> bytes:
+    import openpyxl
+
+    stream = io.BytesIO()
+    openpyxl.Workbook().save(stream)
+    return stream.getvalue()
+
+
+def _unread_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _socket(path: Path) -> None:
+    # The path of a socket may be hardly longer than a hundred bytes, so it is bound from its own folder.
+    before = Path.cwd()
+    os.chdir(path.parent)
+    with socket.socket(socket.AF_UNIX) as end:
+        end.bind(path.name)
+    os.chdir(before)
+
+
+SPECIAL_FILES = (
+    BadFile("folder.txt", lambda path: path.mkdir(), "is a folder"),
+    BadFile("pipe.txt", _unread_pipe, "is a pipe or device"),
+    BadFile("socket.txt", _socket, "cannot be read"),
+    BadFile("dangling.txt", lambda path: path.symlink_to("nowhere.txt"), "is a link to nowhere"),
+    BadFile("loop.txt", lambda path: path.symlink_to("loop.txt"), "cannot be read"),
+    BadFile("vanished.txt", lambda path: None, "no longer exists"),
+)
+"""What else may lie at a path; the last of them is gone by the time it is read."""
+
+UNSUPPORTED_FILES = (
+    BadFile("data.json", _bytes(b'{"a": 1}'), "is JSON, which is not supported"),
+    BadFile("data.xml", _bytes(b"<?xml version='1.0'?><a/>"), "is XML, which is not supported"),
+    BadFile("photo.png", _bytes(_PNG), "is a PNG image, which is not supported"),
+    BadFile("letter.doc", _bytes(_ole("WordDocument")), "old .doc format"),
+)
+"""Files that a folder is not searched for, named by the person."""
