@@ -8,6 +8,7 @@ give its columns, and the lines above the first row of numbers its header.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -31,11 +32,29 @@ LEAST_ROWS = 2
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a line: its text and its edges."""
+    """A cell of a line: its words, and the text that they make."""
 
     text: str
-    x0: float
-    x1: float
+    words: tuple[Word, ...]
+
+    @property
+    def x0(self) -> float:
+        """Left edge."""
+        return self.words[0].x0
+
+    @property
+    def x1(self) -> float:
+        """Right edge."""
+        return self.words[-1].x1
+
+    def parts(self) -> list[Cell]:
+        """Return what gaps wider than a space between words, though narrower than one between cells, separate."""
+        parts: list[list[Word]] = [[self.words[0]]]
+        for word in self.words[1:]:
+            if word.x0 - parts[-1][-1].x1 > 0.5 * word.size:
+                parts.append([])
+            parts[-1].append(word)
+        return [Cell(_joined(part), tuple(part)) for part in parts]
 
     @property
     def numeric(self) -> bool:
@@ -81,7 +100,7 @@ def row_of(line: Line) -> Row:
             parts[-1].append(word)
         else:
             parts.append([word])
-    cells = [Cell(_joined(part), part[0].x0, part[-1].x1) for part in parts]
+    cells = [Cell(_joined(part), tuple(part)) for part in parts]
     return Row(line, tuple(cell for cell in cells if cell.text))
 
 
@@ -159,13 +178,25 @@ def _continues(last: Line, row: Row, distance: int) -> bool:
 
 def _columns(body: Sequence[Row]) -> list[tuple[float, float]]:
     """Return the edges of the columns after the first, from the cells that are numbers, else from all."""
-    spans = [
-        (c.x0, c.x1) for row in body if not row.heading_like for c in row.values if c is not row.cells[0]
-    ]
+    filled = [row for row in body if not row.heading_like]
+    spans = [(cell.x0, cell.x1) for row in filled for cell in row.values if cell is not row.cells[0]]
     if len(spans) < len(body) * 0.5:
         spans = [(cell.x0, cell.x1) for row in body for cell in row.cells[1:]]
-    if not spans:
-        return []
+    numeric = _merged(spans)
+    # Columns of words stand apart from each other only in rows that have a cell in every column.
+    if not body:
+        return numeric
+    usual, rows = Counter(len(row.cells) for row in body).most_common(1)[0]
+    if usual - 1 > len(numeric) and rows >= max(2, len(body) / 2):
+        whole = [row for row in body if len(row.cells) == usual]
+        every = _merged([(cell.x0, cell.x1) for row in whole for cell in row.cells[1:]])
+        if len(every) == usual - 1:
+            return every
+    return numeric
+
+
+def _merged(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the intervals that overlapping ones make together, ascending."""
     merged: list[list[float]] = []
     for x0, x1 in sorted(spans):
         if merged and x0 < merged[-1][1] - 0.5:
@@ -214,8 +245,11 @@ def _place(row: Row, columns: Sequence[tuple[float, float]], left: float) -> lis
             for n in over if best is None else [best]:
                 placed[n + 1].append(cell.text)
         elif over:
-            for n in over:
-                placed[n + 1].append(cell.text)
+            # Headers of neighbouring columns may stand so close that they look like one cell over both.
+            parts = cell.parts()
+            apart = len(over) > 1 and len(parts) == len(over)
+            for place, n in enumerate(over):
+                placed[n + 1].append(parts[place].text if apart else cell.text)
         elif cell.x1 <= left + 2:
             placed[0].append(cell.text)
         else:

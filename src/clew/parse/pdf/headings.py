@@ -29,10 +29,14 @@ class Style:
 
 @dataclass(frozen=True, slots=True)
 class Headings:
-    """The headings of one document: body size, the level of each style, and what the outline says."""
+    """The headings of one document: body size, the level of each style, and what the outline says.
+
+    ``dots`` is the least depth of numbering among the headings of a style ("4" has none, "4.2" one).
+    """
 
     body: float
     levels: Mapping[Style, int]
+    dots: Mapping[Style, int]
     outline: Mapping[tuple[int, str], int]
 
     @classmethod
@@ -43,10 +47,15 @@ class Headings:
             for line in sheet.lines:
                 sizes[_rounded(line.size)] += len(line.text)
         body = sizes.most_common(1)[0][0] if sizes else 10.0
-        styles = {style_of(line) for sheet in sheets for line in sheet.lines if _may_head(line, body)}
+        heads = [line for sheet in sheets for line in sheet.lines if _may_head(line, body)]
+        styles = {style_of(line) for line in heads}
+        dots: dict[Style, int] = {}
+        for line in heads:
+            if (depth := _dots(line.text)) is not None:
+                dots[style_of(line)] = min(depth, dots.get(style_of(line), depth))
         ranked = sorted(styles, key=lambda style: (-style.size, -style.stress, not style.capitals))
         levels = {style: min(number + 1, _DEEPEST) for number, style in enumerate(ranked)}
-        return cls(body, levels, outline)
+        return cls(body, levels, dots, outline)
 
     def level(self, lines: Sequence[Line]) -> int | None:
         """Return the level of a paragraph as a heading; None if it is none."""
@@ -60,10 +69,16 @@ class Headings:
             return None
         if text.rstrip().endswith((".", ",", ";")) and not _NUMBERED.match(text) and len(text) > 60:
             return None
-        numbered = _NUMBERED.match(text)
-        if numbered and numbered["decimal"]:
-            return min(1 + numbered["decimal"].count("."), _DEEPEST)
-        return self.levels.get(style_of(lines[0]), _DEEPEST)
+        style = style_of(lines[0])
+        depth = _dots(text)
+        deeper = depth - self.dots[style] if depth is not None and style in self.dots else 0
+        return min(self.levels.get(style, _DEEPEST) + deeper, _DEEPEST)
+
+
+def _dots(text: str) -> int | None:
+    """Return how deep a heading's number goes: 0 for "4", 1 for "4.2"; None without one."""
+    numbered = _NUMBERED.match(text)
+    return numbered["decimal"].count(".") if numbered and numbered["decimal"] else None
 
 
 def style_of(line: Line) -> Style:

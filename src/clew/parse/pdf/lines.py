@@ -154,11 +154,10 @@ def _gutter(page: Page, lines: Sequence[Line]) -> float | None:
     for edge, _ in Counter(round(edge) for edge in edges).most_common(6):
         gutter = edge - 3.0
         split = [parts for line in lines if (parts := _beside(line, gutter)) is not None]
-        both = [parts for parts in split if len(parts) == 2]
-        prose = [p for p in both if all(_is_prose(part, page.width) for part in p)]
-        if len(prose) >= 8 and len(prose) >= 0.6 * len(both) and len(split) >= 0.6 * len(lines):
-            candidate = (len(prose), gutter)
-            best = max(best, candidate) if best else candidate
+        prose = [[_is_prose(part, page.width) for part in parts] for parts in split if len(parts) == 2]
+        sides = min(sum(left for left, _ in prose), sum(right for _, right in prose))
+        if sides >= 6 and len(split) >= 0.65 * len(lines):
+            best = max(best, (sides, gutter)) if best else (sides, gutter)
     return best[1] if best else None
 
 

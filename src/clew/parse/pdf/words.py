@@ -14,7 +14,8 @@ from typing import Any
 
 import pypdfium2.raw as raw
 
-_WORD = re.compile(r"\S+")
+# pdfium marks a hyphen at a line's end (U+0002 or U+FFFE) and puts no white space after it.
+_WORD = re.compile(r"[^\s\x02\ufffe]+[\x02\ufffe]?")
 _BOLD = re.compile(r"bold|black|heavy|semibold|demi", re.IGNORECASE)
 _ITALIC = re.compile(r"ital|obli", re.IGNORECASE)
 #: How a word stands out from plain text; the numbers add up.
@@ -95,7 +96,6 @@ def _words(textpage: Any, height: float) -> list[Word]:
 
 def _clean(text: str) -> str:
     joined = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    # pdfium marks a hyphen at a line's end with U+0002 (or U+FFFE).
     return joined.replace("\x02", "-").replace("\ufffe", "-").replace("\x00", "").replace("\xad", "-")
 
 
