@@ -281,9 +281,11 @@ class Base:
         Raises UsageError or MissingExtra where there is no such encoder; encodes nothing yet.
         """
         from clew import catalog
+        from clew.models import anchored
 
         self._encoder = catalog.encoder(name) if name else None
-        self.store.set_setting(ENCODER, name or "")
+        # A folder's path is kept absolute: the base may be opened from anywhere.
+        self.store.set_setting(ENCODER, anchored(name) if name else "")
 
     def encoder_name(self) -> str | None:
         """Return the name of the base's encoder as it was set, or None."""

@@ -46,7 +46,8 @@ class ExtractiveReader:
 
     A second and a third sentence, from other hits, are taken while less than ``answered`` of the question is
     covered: each must bring at least ``gain`` of it, where a name that it shares with those before it counts
-    as ``link``, for in a question of two hops the name that joins them is what the question does not say.
+    as ``link`` (if at most a share ``rare`` of all nodes has its rarest word), for in a question of two hops the
+    name that joins them is what the question does not say.
     Abstains where the chosen sentences and their surroundings cover less than ``enough`` of the question.
 
     All evidence comes back with one quote each, the chosen sentences first.
@@ -61,8 +62,9 @@ class ExtractiveReader:
     rank: float = 0.3
     gain: float = 0.1
     link: float = 0.1
+    rare: float = 0.01
     answered: float = 0.9
-    enough: float = 0.4
+    enough: float = 0.2
 
     def read(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer:
         """Return the sentences with the hits that they are from, or abstain."""
@@ -86,6 +88,18 @@ class ExtractiveReader:
         trail.add(Step("read", detail, evidence, seconds=time.perf_counter() - started))
         text = "\n".join(" ".join(quote.text.split()) for quote in quotes[: len(chosen)])
         return Answer(text, evidence, quotes)
+
+    def _tells(self, shared: frozenset[str]) -> bool:
+        """Return whether one of the names is rare enough for two sentences that share it to belong together."""
+        import numpy as np
+
+        for name in sorted(shared):
+            hashes = np.array([term_hash(term) for term in terms(name)], dtype=np.uint64)
+            if len(hashes) and self.postings.frequency(hashes).min() <= max(
+                5, self.rare * self.postings.count
+            ):
+                return True
+        return False
 
     def _weights(self, question: str) -> dict[str, float]:
         """Return the share of each term in the question's total idf."""
@@ -138,7 +152,7 @@ class ExtractiveReader:
             known = frozenset[str]().union(*(one.names for one in chosen))
             gains = [
                 (
-                    _covered([*chosen, one], weights) - before + (self.link if one.names & known else 0.0),
+                    _covered([*chosen, one], weights) - before + self.link * self._tells(one.names & known),
                     one.score,
                     -one.hit,
                     one,
@@ -162,8 +176,16 @@ def _covered(chosen: Sequence[Sentence], weights: Mapping[str, float]) -> float:
 
 
 def _new_names(text: str, question: str) -> frozenset[str]:
+    """Return the names in ``text`` that the question lacks: no numbers, no word that only begins a sentence."""
     asked = {name for name, _, _ in names(question)}
-    return frozenset(name for name, _, _ in names(text) if name not in asked and len(name) > 2)
+    return frozenset(
+        name
+        for name, start, end in names(text)
+        if name not in asked
+        and any(char.isalpha() for char in name)
+        and not name[0].isdigit()
+        and (start > 0 or " " in text[start:end])
+    )
 
 
 def _quote(hit: Hit, sentence: Sentence, weights: Mapping[str, float]) -> Quote:
