@@ -41,9 +41,9 @@ class Budget:
             ):
                 if limit is not None and value > limit:
                     raise BudgetExceeded(
-                        f"{most.calls} more calls of {who} may bring the total to {value:g} {what}, "
+                        f"what {who} is to be asked next may bring the total to {value:g} {what}, "
                         f"over the budget of {limit:g}",
-                        f"{self.spent.calls} calls were made",
+                        f"Calls so far: {self.spent.calls}",
                     )
             number = max(self._under_way, default=0) + 1
             self._under_way[number] = most

@@ -57,8 +57,6 @@ class LocalModel:
 
     def _generate(self, prompts: list[Prompt]) -> list[Completion]:
         """Complete prompts of one temperature and stop list, padded to one batch."""
-        import torch
-
         started = time.perf_counter()
         encoded = self._tokenizer(
             [self._text(prompt) for prompt in prompts],
@@ -68,6 +66,8 @@ class LocalModel:
         ).to(self._model.device)
         lengths = encoded["attention_mask"].sum(dim=1).tolist()
         self._check(lengths, prompts)
+        import torch  # here, where loading the model has said what is missing
+
         first = prompts[0]
         choice: dict[str, Any] = {"do_sample": bool(first.temperature)}
         if first.temperature:
