@@ -84,9 +84,10 @@ def _known(label: str) -> str:
 
 def _not_text(name: str) -> bool:
     try:
-        return b"".decode(name) != ""
-    except LookupError:
+        b"a".decode(name)
+    except (LookupError, UnicodeError):
         return True
+    return False
 
 
 def _fits(data: bytes, encoding: str) -> bool:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from clew.parse.tables import Table
-
 Row = tuple[str, ...]
 
 _NUMBER = re.compile(
@@ -50,9 +48,23 @@ def header_rows(rows: Sequence[Row], spanned: frozenset[int] = frozenset()) -> i
         count = number + 1
         if number not in spanned:
             break
-    if not count or count >= len(rows):
-        return count if count and len(rows) == 1 and filled(rows[0]) > 1 else 0
-    return count
+    if count >= len(rows):
+        return int(len(rows) == 1)
+    return 0 if count == 1 and _pairs(rows) else count
+
+
+def _pairs(rows: Sequence[Row]) -> bool:
+    """Return whether rows of two cells are names with what belongs to them (Born | 3 May 1871), so that the
+    first is one of them and no header: nothing in it is shorter or plainer than below."""
+    if len(rows[0]) != 2:
+        return False
+    below = sorted(row[1].strip() for row in rows[1:] if row[1].strip())
+    if not below or sum(map(is_value, below)) >= 0.5 * len(below):
+        return False
+    lengths = sorted(map(len, below))
+    first = rows[0][1].strip()
+    named = len(first) > 0.5 * lengths[len(lengths) // 2] or any(map(str.isdigit, first))
+    return named or rows[0][0].rstrip().endswith(":")
 
 
 def _names(row: Row) -> bool:
@@ -91,9 +103,3 @@ def titles(rows: Sequence[Row]) -> tuple[list[str], int]:
             return found, len(found)
         found.extend(cells)
     return [], 0
-
-
-def table(rows: Sequence[Row], caption: str = "", spanned: frozenset[int] = frozenset()) -> Table:
-    """Return the table of a grid whose header is not marked as such."""
-    count = header_rows(rows, spanned)
-    return Table(merge_header(rows[:count]), tuple(rows[count:]), caption)

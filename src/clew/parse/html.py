@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 PARSER = "html/1"
 
 _DROPPED = frozenset(
-    """script style noscript template svg math iframe object embed canvas audio video map nav aside footer
-    button select input textarea form-control dialog menu head""".split()
+    """script style noscript template svg annotation annotation-xml iframe object embed canvas audio video map
+    nav aside footer button select input textarea dialog menu head""".split()
 )
 _DROPPED_ROLES = frozenset(
     "navigation banner contentinfo complementary search menu menubar dialog alert".split()
@@ -41,7 +41,9 @@ _DROPPED_CLASSES = frozenset(
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 _INLINE = frozenset(
     """a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark meter output q rp
-    rt ruby s samp small span strike strong sub sup time tt u var wbr""".split()
+    rt ruby s samp small span strike strong sub sup time tt u var wbr
+    script style noscript template svg button select input textarea
+    math mrow mi mn mo ms mtext msup msub msubsup mfrac msqrt semantics annotation annotation-xml""".split()
 )
 #: Cells of a table that only lays out: one row is one paragraph, unless they hold paragraphs.
 _CELLS = frozenset(("td", "th"))
@@ -189,7 +191,9 @@ class _Walk:
             self._text.append(" ")
             return
         yield from self._flush()
-        if tag == "pre":
+        if tag in _HEADINGS:
+            self._heading = 0
+        elif tag == "pre":
             self._pre = max(0, self._pre - 1)
         elif tag in _LISTS and self._lists:
             self._lists.pop()

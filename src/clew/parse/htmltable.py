@@ -83,6 +83,7 @@ class _Grid:
     rows: list[Row] = field(default_factory=list)
     heads: list[bool] = field(default_factory=list)  # rows in <thead>, or of <th> alone
     spanned: set[int] = field(default_factory=set)
+    marked: bool = False  # some cell is <th>
     _below: dict[int, tuple[int, str]] = field(default_factory=dict)  # column: rows still covered, text
 
     def add(self, row: _Element, head: bool) -> None:
@@ -95,6 +96,7 @@ class _Grid:
                 continue
             found = True
             all_heads &= cell.tag == "th"
+            self.marked |= cell.tag == "th"
             self._fill(cells)
             text = cell_text(cell)
             width = _span(cell.get("colspan"), _COLSPAN)
@@ -151,7 +153,8 @@ def _table(grid: _Grid, caption: str) -> Table:
     spanned = frozenset(place for place, number in enumerate(kept) if number in grid.spanned)
     if marked == len(rows):  # a table of header cells alone
         marked = min(1, marked)
-    count = marked or header_rows(rows, spanned)
+    # Who marks the names of rows, but not those of columns, has none for columns.
+    count = marked if marked or grid.marked else header_rows(rows, spanned)
     body = tuple(_unrepeated(row, place in spanned) for place, row in enumerate(rows) if place >= count)
     return Table(merge_header(rows[:count]), body, caption)
 

@@ -20,6 +20,13 @@ _HEADING_LENGTH = 80
 _UNDERLINE = re.compile(r"^([=\-~^*#_])\1{2,}$")
 _NUMBERED = re.compile(r"^(?:§\s*)?(\d{1,2}(?:\.\d{1,2}){0,4})\.?\)?\s+(\S.*)$")
 _NAMED = re.compile(r"^(?:chapter|part|section|article|appendix|book)\s+(?:\d+|[ivxlc]+|[a-z])\b[.:]?", re.I)
+_MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+#: A line that is nothing but a date, as above the entries of a diary.
+_DATE = re.compile(
+    rf"^(?:[a-z]+day,? )?(?:\d{{1,2}}(?:st|nd|rd|th)? {_MONTH}|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?),?(?: \d{{4}})?$"
+    r"|^\d{4}-\d{2}-\d{2}$",
+    re.I,
+)
 _BULLET = re.compile(r"^(\s*)([-*•‣◦–·o+]|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,5})[.)])\s+(\S.*)$")
 
 
@@ -91,10 +98,12 @@ def _heading(lines: Sequence[str], following: Sequence[str], capitals: bool) -> 
     ):
         return None
     letters = sum(map(str.isalpha, title))
-    if letters < 3:
+    if letters < 3 and not _DATE.match(title):
         return None
     if _NAMED.match(title):
         return Heading(1, title)
+    if _DATE.match(title):
+        return Heading(2, title)
     if numbered := _NUMBERED.match(title):
         number, words = numbered.groups()
         # "1. Buy milk", "2. Buy eggs" is a list; a heading has something else below it.
