@@ -61,7 +61,15 @@ def test_a_table_below_a_list_does_not_take_it_along() -> None:
     assert markdown("- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n") == ["- one\n- two", "| 1: b: 2"]
 
 
-def test_html_within_is_read_as_text() -> None:
+def test_html_within_is_read_as_html() -> None:
+    assert markdown(
+        "<table>\n<tr><th>a</th><th>b</th></tr>\n<tr><td>1</td><td>2</td></tr>\n</table>\n\nx"
+    ) == [
+        "| 1: b: 2",
+        "x",
+    ]
+    assert markdown("- one\n\n  <p>more</p>\n- two\n") == ["- one\nmore\n- two"]
+    assert markdown("<h2>Head</h2>\n\n<!-- " + "<!-- " * 20_000)[0] == "## Head"
     assert markdown("<div align=center>\n<b>Big</b> &amp; small\n</div>\n\n<!-- a remark -->\n\nplain") == [
         "Big & small",
         "plain",

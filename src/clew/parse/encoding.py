@@ -18,6 +18,7 @@ _SAMPLE = 1 << 16
 # C0 controls that do not occur in text. Tab, newline, form feed, return and escape (ANSI colours) do.
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]")
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x1b")
+_SIGN_IN_WORD = re.compile(r"[^\W\d_](?:[^\w\s!-~’‘'“”„–—\u00ad\u00a0…·«»‹›]|[²³¹¼½¾])[^\W\d_]")
 _CONTROL_BYTES = bytes(set(range(32)) - set(b"\t\n\r\x0b\x0c\x1b")) + b"\x7f"
 #: Share of control characters above which a file is not text.
 _BINARY_SHARE = 0.01
@@ -121,8 +122,9 @@ def _legacy(data: bytes) -> str:
     if high > 4 * replaced:
         return "utf-8"
     letters = sum(chr(byte).isalpha() for byte in sample if byte < 128)
-    if high <= 0.25 * (letters + high):
-        return "cp1252"  # here and there an accent or a typographic quote
+    # Here and there an accent or a typographic quote, and no sign in the middle of a word.
+    if high <= 0.4 * (letters + high) and not _SIGN_IN_WORD.search(sample.decode("cp1252", "replace")):
+        return "cp1252"
     from charset_normalizer import from_bytes
 
     best = from_bytes(sample).best()

@@ -7,7 +7,6 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from html import unescape
 from typing import TYPE_CHECKING
 
 from clew.errors import UnreadableFile
@@ -15,6 +14,7 @@ from clew.parse.blocks import Block, Heading, Item, ListBlock, Note, Paragraph, 
 from clew.parse.build import Unit
 from clew.parse.detect import MARKDOWN
 from clew.parse.encoding import decode
+from clew.parse.html import fragment
 from clew.parse.limits import LIMITS, Limits
 from clew.parse.tables import Table
 from clew.types import ParsedDocument
@@ -105,8 +105,8 @@ class _Walk:
                 yield from self._inline(token, self.tokens[at - 1])
             elif token.type in {"fence", "code_block"} and token.content.strip():
                 yield from self._text(token.content.rstrip("\n"))
-            elif token.type == "html_block" and (text := _without_tags(token.content)):
-                yield from self._text(text)
+            elif token.type == "html_block":
+                yield from self._html(token.content)
             at += 1
         yield from self._flushed()
 
@@ -149,6 +149,14 @@ class _Walk:
             last = self._items.pop()
             self._items.append(Item(f"{last.text}\n{text}", last.depth, last.marker))
 
+    def _html(self, markup: str) -> Iterator[Block]:
+        for block in fragment(markup):
+            if self._lists and isinstance(block, Paragraph | Heading):
+                yield from self._text(block.text)
+            else:
+                yield from self._flushed()
+                yield block
+
     def _flushed(self) -> Iterator[Block]:
         if self._items:
             yield ListBlock(tuple(self._items))
@@ -162,14 +170,6 @@ class _Walk:
             elif token.type == "inline" and tokens[number - 1].type in {"th_open", "td_open"}:
                 rows[-1].append(_text(token))
         return Table(tuple(rows[0]), tuple(map(tuple, rows[1:])))
-
-
-_TAG = re.compile(r"<!--.*?-->|<[^>]*>", re.S)
-
-
-def _without_tags(markup: str) -> str:
-    """Return the words of a block of HTML within Markdown."""
-    return " ".join(unescape(_TAG.sub(" ", markup)).split())
 
 
 def _text(token: Token) -> str:

@@ -109,7 +109,7 @@ def _heading(lines: Sequence[str], following: Sequence[str], capitals: bool) -> 
         # "1. Buy milk", "2. Buy eggs" is a list; a heading has something else below it.
         counted = "." not in number and _NUMBERED.match(following[0].strip())
         return None if counted or not words[0].isupper() else Heading(number.count(".") + 1, title)
-    if capitals and title.isupper() and letters >= 4 and letters > 0.6 * len(title.replace(" ", "")):
+    if capitals and title.isupper() and letters >= 5 and letters > 0.6 * len(title.replace(" ", "")):
         return Heading(1, title)
     return None
 
