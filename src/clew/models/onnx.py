@@ -11,7 +11,6 @@ import json
 import os
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.errors import ModelError, NotFound
+from clew.models.pool import each
 
 if TYPE_CHECKING:
     from clew.protocols import Vectors
@@ -72,13 +72,7 @@ class OnnxEncoder:
         def encode_one(index: int) -> None:
             made[index] = self._run(prefix + texts[index])
 
-        if len(texts) == 1 or self.threads == 1:
-            for index in range(len(texts)):
-                encode_one(index)
-            return made
-        with ThreadPoolExecutor(self.threads) as pool:
-            for _ in pool.map(encode_one, range(len(texts))):
-                pass
+        each(encode_one, range(len(texts)), self.threads)
         return made
 
     def _run(self, text: str) -> Vectors:

@@ -1,0 +1,77 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from clew.models.onnx import OnnxEncoder
+
+try:
+    import sentence_transformers
+    import transformers
+except ImportError:
+    sentence_transformers = None
+
+pytestmark = [
+    pytest.mark.skipif(
+        sentence_transformers is None, reason="needs the extra 'local' (sentence-transformers)"
+    ),
+    pytest.mark.filterwarnings("ignore"),
+]
+SCRIPT = Path(__file__).parents[2] / "scripts" / "export_encoder.py"
+TEXTS = ["the river", "a", "one two three four five six seven", ""]
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    """A tiny, randomly initialised sentence-transformers model in a folder."""
+    folder = tmp_path_factory.mktemp("source")
+    words = "[PAD] [UNK] [CLS] [SEP] [MASK] the river a one two three four five six seven".split()
+    tokenizer = transformers.BertTokenizerFast(vocab={word: n for n, word in enumerate(words)})
+    config = transformers.BertConfig(
+        vocab_size=len(words), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
+        max_position_embeddings=40,
+    )  # fmt: skip
+    transformers.set_seed(1)
+    transformers.BertModel(config).save_pretrained(folder / "bert")
+    tokenizer.save_pretrained(folder / "bert")
+    # A folder without modules of its own gets mean pooling.
+    whole = sentence_transformers.SentenceTransformer(str(folder / "bert"), device="cpu")
+    whole.max_seq_length = 24
+    whole.save(str(folder / "whole"))
+    return folder / "whole"
+
+
+def export(source, folder, *options):
+    return subprocess.run(
+        [sys.executable, str(SCRIPT), str(source), str(folder), *options],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(("options", "tolerance"), [((), 1e-5), (("--int8",), 0.05)])
+def test_an_exported_folder_encodes_as_its_source(source, tmp_path, options, tolerance):
+    folder = tmp_path / "made"
+    done = export(source, folder, *options, "--query-prefix", "the ")
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "worst cosine difference" in done.stdout
+    one = OnnxEncoder(folder)
+    model = sentence_transformers.SentenceTransformer(str(source), device="cpu")
+    wanted = np.vstack([model.encode([text], normalize_embeddings=True) for text in TEXTS])
+    assert (1 - (one.encode(TEXTS) * wanted).sum(axis=1)).max() < tolerance
+    asked = model.encode(["the river"], normalize_embeddings=True)
+    assert 1 - float((one.encode(["river"], query=True) @ asked.T)[0, 0]) < tolerance
+    settings = json.loads((folder / "clew-encoder.json").read_text())
+    assert (settings["dimension"], settings["max_tokens"], settings["pooling"]) == (32, 24, "mean")
+
+
+def test_a_folder_that_is_there_is_not_touched(source, tmp_path):
+    (tmp_path / "made").mkdir()
+    done = export(source, tmp_path / "made")
+    assert done.returncode != 0
+    assert "exists already" in done.stderr
+    assert list((tmp_path / "made").iterdir()) == []
