@@ -99,13 +99,12 @@ def parsed_options() -> argparse.Namespace:
 def described(source: SentenceTransformer, options: argparse.Namespace) -> dict[str, Any]:
     """Return the settings of the folder: what a caller must know that the graph does not hold."""
     declared = source.prompts or {}
-    pooling = next((module for module in source if type(module).__name__ == "Pooling"), None)
     query, passage = options.query_prefix, options.passage_prefix
     return {
         "format": 1,
         "name": options.name or options.folder.name,
         "dimension": dimension(source),
-        "pooling": pooling.get_pooling_mode_str() if hasattr(pooling, "get_pooling_mode_str") else "mean",
+        "pooling": pooling(source),
         "normalise": True,
         "max_tokens": options.max_tokens or source.max_seq_length,
         "query_prefix": declared.get("query", "") if query is None else query,
@@ -114,6 +113,16 @@ def described(source: SentenceTransformer, options: argparse.Namespace) -> dict[
         else passage,
         "weights": "int8" if options.int8 else "fp32",
     }
+
+
+def pooling(source: SentenceTransformer) -> str:
+    """Return how the source makes one vector of its tokens', for people to read: the graph does it."""
+    module = next((module for module in source if type(module).__name__ == "Pooling"), None)
+    if hasattr(module, "pooling_mode"):
+        return "+".join(
+            [module.pooling_mode] if isinstance(module.pooling_mode, str) else module.pooling_mode
+        )
+    return str(module.get_pooling_mode_str()) if module is not None else "its own"
 
 
 def dimension(source: SentenceTransformer) -> int:

@@ -69,6 +69,17 @@ def test_an_exported_folder_encodes_as_its_source(source, tmp_path, options, tol
     assert (settings["dimension"], settings["max_tokens"], settings["pooling"]) == (32, 24, "mean")
 
 
+def test_another_pooling_is_inside_the_graph_too(source, tmp_path):
+    model = sentence_transformers.SentenceTransformer(str(source), device="cpu")
+    model[1].pooling_mode = "cls"
+    model.save(str(tmp_path / "cls"))
+    done = export(tmp_path / "cls", tmp_path / "made")
+    assert done.returncode == 0, done.stderr[-2000:]
+    wanted = np.vstack([model.encode([text], normalize_embeddings=True) for text in TEXTS])
+    np.testing.assert_allclose(OnnxEncoder(tmp_path / "made").encode(TEXTS), wanted, atol=1e-5)
+    assert json.loads((tmp_path / "made" / "clew-encoder.json").read_text())["pooling"] == "cls"
+
+
 def test_a_folder_that_is_there_is_not_touched(source, tmp_path):
     (tmp_path / "made").mkdir()
     done = export(source, tmp_path / "made")
