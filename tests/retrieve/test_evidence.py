@@ -5,7 +5,8 @@ import pytest
 
 from clew.kb import KnowledgeBase
 from clew.parse.tables import Table
-from clew.retrieve.evidence import Evidence, repeats_last
+from clew.retrieve.covering import Candidates
+from clew.retrieve.evidence import Evidence, repeats
 from clew.retrieve.units import below, subtree_ends, units
 from clew.types import RETRIEVED, Question, Scope
 from retrieve_documents import add
@@ -35,7 +36,7 @@ def test_one_passage_by_hand(snapshot_of):
         "mill mill mill": mill * (0.4 * gain(3, 3, 2) + 0.6 * gain(3, 4, 3)) + bridge * 0.6 * gain(1, 4, 3),
         "bridge": bridge * (0.4 * gain(1, 1, 2) + 0.6 * gain(1, 4, 3)) + mill * 0.6 * gain(3, 4, 3),
     }
-    hits = find(snapshot, "bridge mill")
+    hits = find(snapshot, "bridge mill", variety=0)
     assert {hit.node.text: hit.score for hit in hits} == {
         text: pytest.approx(score / (bridge + mill), abs=1e-9) for text, score in expected.items()
     }
@@ -101,8 +102,46 @@ def test_a_text_that_repeats_comes_after_everything_else(snapshot_of):
     snapshot = snapshot_of(("a.txt", "t", "the bridge", "the bridge", "a long old bridge of stone and wood"))
     assert texts(find(snapshot, "bridge", 2)) == ["the bridge", "a long old bridge of stone and wood"]
     rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED))
-    assert repeats_last(snapshot, rows).tolist() == [0, 2, 1]
-    assert repeats_last(snapshot, rows[:0]).tolist() == []
+    assert [found.tolist() for found in repeats(snapshot, rows)] == [[0, 2], [1]]
+    assert [found.tolist() for found in repeats(snapshot, rows[:0])] == [[], []]
+
+
+def test_hits_are_chosen_to_cover_the_question_together(snapshot_of):
+    snapshot = snapshot_of(
+        ("a.txt", "", "river bridge stone"),
+        ("b.txt", "", "river bridge wood"),
+        ("c.txt", "", "the mill burnt down one night in spring"),
+    )
+    assert texts(find(snapshot, "river bridge mill", 3, variety=0))[2].startswith("the mill")
+    assert texts(find(snapshot, "river bridge mill", 3, variety=0.9))[1].startswith("the mill")
+
+
+def test_scores_never_rise_and_more_hits_do_not_change_the_first(snapshot_of):
+    words = "river bridge mill stone wood gate".split()
+    snapshot = snapshot_of(
+        *((f"ACORN_{n}.txt", "", *(f"{words[n % 6]} {words[m]} {n}" for m in range(6))) for n in range(12))
+    )
+    few = find(snapshot, "Acorn river bridge gate 7", 10, candidates=15)
+    many = find(snapshot, "Acorn river bridge gate 7", 40, candidates=15)
+    scores = [hit.score for hit in many]
+    assert scores == sorted(scores, reverse=True) and len(many) == 40
+    assert len({hit.node.id for hit in many}) == 40
+    assert [hit.node.id for hit in few] == [hit.node.id for hit in many[:10]]
+
+
+def test_covering_by_hand():
+    candidates = Candidates(
+        matched=np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 0.5]]),
+        weights=np.array([2.0, 1.0]),
+        prior=np.array([0.4, 0.4, 0.0]),
+        document=np.array([0, 0, 1]),
+        fixed=np.array([0.0, 0.0, 0.1]),
+    )
+    order, gains = candidates.choose(3, variety=1.0, fading=0.5)
+    # First 2 + 0.4; then the word is covered: 0.5 + 0.1 against 0.4 / 2.
+    assert (order.tolist(), gains.tolist()) == ([0, 2, 1], [2.4, 0.6, 0.2])
+    order, gains = candidates.choose(2, variety=0.0, fading=0.0)
+    assert (order.tolist(), gains.tolist()) == ([0, 1], [2.4, 2.4])
 
 
 def test_meaning_finds_what_shares_no_word(base, snapshot_of):

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.retrieve.covering import Candidates
 from clew.retrieve.dense import cosines
-from clew.retrieve.lexical import Terms, row_lengths
+from clew.retrieve.lexical import Terms, row_lengths, shared
 from clew.retrieve.names import DocumentNames, profile, spread
 from clew.retrieve.ranking import as_hits, best_rows
 from clew.retrieve.units import below, units
@@ -19,11 +20,33 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.protocols import Encoder, Floats, Mask, Rows, Snapshot
+    from clew.protocols import Encoder, Floats, Mask, Rows, Snapshot, Vectors
     from clew.types import Hit, Question
 
-    #: A word of the question: its weight, the rows that have it (above them counts), and how much.
-    Word = tuple[float, Rows, Floats]
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of the question: its weight; the rows that have it, ascending, and from 0 to 1 how well each
+    matches; how well each unit matches."""
+
+    weight: float
+    rows: Rows
+    gains: Floats
+    around: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, weighed: its words, what each document is worth, how far hits should differ, its vector.
+
+    ``total`` is what a row is worth that matches every word perfectly: the unit of scores.
+    """
+
+    words: list[Word]
+    total: float
+    documents: Floats
+    variety: float
+    vector: Vectors | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +72,11 @@ class Evidence:
     and the weight ``-ln p``. Where no name matches, ``P(d)`` is proportional to ``n_d`` and this is the usual
     idf. It keeps a search in a folder close to a search within the right document, as statistics of the
     folder would not. ``mu`` is what keeps a document of one paragraph from explaining away its own words.
+
+    Of the best ``candidates`` hits are then chosen one by one (:class:`Candidates`): what a document is worth
+    fades with every hit from it, and the words that a hit covers count less for the next, by ``variety``
+    times ``mu / (n + mu)``. In a folder of short notes an answer is put together of several; the pages of a
+    long report are alternatives to each other.
     """
 
     snapshot: Snapshot
@@ -60,57 +88,62 @@ class Evidence:
     prior: float = 4.0
     mu: float = 100.0
     meaning: float = 0.35
+    variety: float = 0.6
+    fading: float = 0.5
     candidates: int = 200
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return the ``k`` best nodes, best first; repetitions of a text come after everything else."""
         allowed = self.snapshot.mask(question.scope, RETRIEVED)
-        rows, scores = self._best(question.text, 2 * k + 10, allowed)
-        order = repeats_last(self.snapshot, rows)[:k]
-        return as_hits(self.snapshot, rows[order], scores[order])
+        asked = self._weigh(question.text, allowed)
+        rows, scores = self._best(asked, max(2 * k + 10, self.candidates), allowed)
+        first, again = repeats(self.snapshot, rows)
+        among, rest = rows[first[: self.candidates]], np.append(first[self.candidates :], again)
+        chosen, gains = self._candidates(asked, among).choose(k, asked.variety, self.fading)
+        # Beyond the candidates the plain order; a score never rises from one hit to the next.
+        rows, scores = np.append(among[chosen], rows[rest])[:k], np.append(gains, scores[rest])[:k]
+        return as_hits(self.snapshot, rows, np.minimum.accumulate(scores))
 
     def nearest(self, query: str, k: int, allowed: Mask) -> Rows:
-        """Return at most ``k`` allowed rows, best first."""
-        return self._best(query, k, allowed)[0]
-
-    def _best(self, query: str, k: int, allowed: Mask) -> tuple[Rows, Floats]:
-        scores = self.lexical(query, allowed)
-        rows = np.flatnonzero((scores > 0) & allowed)
-        if self.encoder is None:
-            return best_rows(self.snapshot, rows, scores[rows], k)
-        vector = self.encoder.encode([query], query=True)
-        view = self.snapshot.vectors(self.encoder.name)
-        wide = max(k, self.candidates)
-        near = view.search(vector, wide, allowed)[0][0]
-        rows = np.union1d(best_rows(self.snapshot, rows, scores[rows], wide)[0], near[near >= 0])
-        similar = cosines(view.vectors(rows), vector[0])
-        return best_rows(self.snapshot, rows, (1 - self.meaning) * scores[rows] + self.meaning * similar, k)
+        """Return at most ``k`` allowed rows, each judged on its own, best first."""
+        return self._best(self._weigh(query, allowed), k, allowed)[0]
 
     def lexical(self, query: str, allowed: Mask) -> Floats:
         """Return for every row what words, surroundings and document say, 0 where no word matches.
 
-        1 is a row that has every word, without end, and none of whose words its document's name explains.
         Only the scores of ``allowed`` rows mean something.
         """
+        return self._everywhere(self._weigh(query, allowed))
+
+    def _weigh(self, query: str, allowed: Mask) -> Asked:
         names = DocumentNames(self.snapshot)
         documents = names.scores(query)
-        words = list(self._words(query, names.focus(documents, allowed)))
-        by_row, by_unit = self._sum(words)
-        found = (1 - self.page) * by_row + self.page * by_unit
-        matched = found > 0
-        found[matched] += self.prior * spread(documents, self.snapshot)[matched]
-        return found / (sum(weight for weight, _, _ in words) or 1.0)
+        focus = names.focus(documents, allowed)
+        words = list(self._words(query, focus))
+        size = float(focus @ profile(self.snapshot).passages)
+        return Asked(
+            words,
+            sum(word.weight for word in words) or 1.0,
+            documents,
+            self.variety * self.mu / (size + self.mu),
+            None if self.encoder is None else self.encoder.encode([query], query=True),
+        )
 
     def _words(self, query: str, focus: Floats) -> Iterator[Word]:
         text, titles = self.snapshot.postings("text"), self.snapshot.postings("title")
+        around, lengths = units(self.snapshot), row_lengths(self.snapshot, "text")
+        unit_norm = self._norm(around.length, around.average)
         terms = Terms.of(query)
         for term, times in zip(terms.hashes.tolist(), terms.counts.tolist(), strict=True):
             rows, counts = text.holders(term)
             weight = times * self._surprise(rows, focus)
-            named, _ = titles.holders(term)
-            yield weight, *self._with_headings(rows, counts, named)
+            rows, frequency = self._with_headings(rows, counts, titles.holders(term)[0])
+            gains = frequency / (frequency + self._norm(lengths[rows], text.average_length))
+            on_unit = np.bincount(around.of[rows], frequency, around.count)
+            yield Word(weight, rows, gains, on_unit / (on_unit + unit_norm))
 
     def _with_headings(self, rows: Rows, counts: NDArray[np.int64], named: Rows) -> tuple[Rows, Floats]:
+        """Return the rows that have a word or stand below ``named``, and how often that counts."""
         if not len(named):
             return rows, counts.astype(np.float64)
         frequency = np.zeros(self.snapshot.size)
@@ -128,31 +161,73 @@ class Evidence:
         size = float(focus @ known.passages)
         return -float(np.log((size * there + self.mu * usual) / (size + self.mu)))
 
-    def _sum(self, words: list[Word]) -> tuple[Floats, Floats]:
-        """Return BM25 of every row and of the unit that every row is in."""
-        around = units(self.snapshot)
-        lengths = row_lengths(self.snapshot, "text")
-        row_norm = self._norm(lengths, self.snapshot.postings("text").average_length)
-        unit_norm = self._norm(around.length, around.average)
-        by_row, by_unit = np.zeros(self.snapshot.size), np.zeros(around.count)
-        for weight, rows, frequency in words:
-            by_row[rows] += weight * frequency / (frequency + row_norm[rows])
-            on_unit = np.bincount(around.of[rows], frequency, around.count)
-            by_unit += weight * on_unit / (on_unit + unit_norm)
-        return by_row, by_unit[around.of] * (lengths > 0)
-
     def _norm(self, lengths: Floats, average: float) -> Floats:
         return self.k1 * (1 - self.b + self.b * lengths / (average or 1.0))
 
+    def _everywhere(self, asked: Asked) -> Floats:
+        """Return the score of every row but for its meaning."""
+        around = units(self.snapshot)
+        by_row, by_unit = np.zeros(self.snapshot.size), np.zeros(around.count)
+        for word in asked.words:
+            by_row[word.rows] += word.weight * word.gains
+            by_unit += word.weight * word.around
+        found = (1 - self.page) * by_row
+        found += self.page * by_unit[around.of] * (row_lengths(self.snapshot, "text") > 0)
+        matched = found > 0
+        found[matched] += self.prior * spread(asked.documents, self.snapshot)[matched]
+        return found / asked.total
 
-def repeats_last(snapshot: Snapshot, rows: Rows) -> NDArray[np.int64]:
-    """Return the indices of ``rows``, those whose words an earlier one already has, exactly, last."""
+    def _best(self, asked: Asked, k: int, allowed: Mask) -> tuple[Rows, Floats]:
+        """Return the ``k`` best rows and their scores; some that match by meaning alone among them."""
+        scores = self._everywhere(asked)
+        rows = np.flatnonzero((scores > 0) & allowed)
+        if self.encoder is None or asked.vector is None:
+            return best_rows(self.snapshot, rows, scores[rows], k)
+        wide = max(k, self.candidates)
+        near = self.snapshot.vectors(self.encoder.name).search(asked.vector, wide, allowed)[0][0]
+        rows = np.union1d(best_rows(self.snapshot, rows, scores[rows], wide)[0], near[near >= 0])
+        both = (1 - self.meaning) * scores[rows] + self._meaning(asked, rows)
+        return best_rows(self.snapshot, rows, both, k)
+
+    def _meaning(self, asked: Asked, rows: Rows) -> Floats:
+        """Return the part of the score that comes of the vectors."""
+        if self.encoder is None or asked.vector is None:
+            return np.zeros(len(rows))
+        vectors = self.snapshot.vectors(self.encoder.name).vectors(rows)
+        return self.meaning * cosines(vectors, asked.vector[0])
+
+    def _candidates(self, asked: Asked, rows: Rows) -> Candidates:
+        around = units(self.snapshot).of[rows]
+        matched = np.zeros((len(rows), len(asked.words)))
+        for column, word in zip(matched.T, asked.words, strict=True):
+            column += self.page * word.around[around]
+            at, among = shared_places(rows, word.rows)
+            column[at] += (1 - self.page) * word.gains[among]
+        unit = (1.0 if asked.vector is None else 1 - self.meaning) / asked.total
+        document = profile(self.snapshot).number[rows]
+        return Candidates(
+            matched,
+            unit * np.array([word.weight for word in asked.words]),
+            unit * self.prior * asked.documents[document] * matched.any(axis=1),
+            document,
+            self._meaning(asked, rows),
+        )
+
+
+def shared_places(rows: Rows, ascending: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where ``rows``, in any order and each once, are found in an ascending array: both indices."""
+    order = np.argsort(rows)
+    at, among = shared(rows[order], ascending)
+    return order[at], among
+
+
+def repeats(snapshot: Snapshot, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the indices of ``rows`` that have new words, and of those with exactly an earlier one's."""
     starts, terms, counts = snapshot.postings("text").of(rows)
     seen: set[bytes] = set()
-    first: list[int] = []
-    again: list[int] = []
+    new = np.ones(len(rows), dtype=np.bool_)
     for n, (start, end) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):
         words = terms[start:end].tobytes() + counts[start:end].tobytes()
-        (again if words in seen else first).append(n)
+        new[n] = words not in seen
         seen.add(words)
-    return np.array(first + again, dtype=np.int64)
+    return np.flatnonzero(new), np.flatnonzero(~new)
