@@ -20,6 +20,10 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]")
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x1b")
 _SIGN_IN_WORD = re.compile(r"[^\W\d_](?:[^\w\s!-~’‘'“”„–—\u00ad\u00a0…·«»‹›]|[²³¹¼½¾])[^\W\d_]")
 _CONTROL_BYTES = bytes(set(range(32)) - set(b"\t\n\r\x0b\x0c\x1b")) + b"\x7f"
+#: Encodings of Latin letters, the likeliest first: the first that puts no sign into the middle of a word.
+_LATIN = ("cp1252", "cp1250", "iso8859_2", "cp1257", "cp1254")
+#: The other legacy encodings that files are still found in.
+_OTHER = "cp1251 koi8_r cp1253 cp1255 cp1256 cp874 shift_jis euc_jp gb18030 big5 euc_kr".split()
 #: Share of control characters above which a file is not text.
 _BINARY_SHARE = 0.01
 
@@ -122,10 +126,11 @@ def _legacy(data: bytes) -> str:
     if high > 4 * replaced:
         return "utf-8"
     letters = sum(chr(byte).isalpha() for byte in sample if byte < 128)
-    # Here and there an accent or a typographic quote, and no sign in the middle of a word.
-    if high <= 0.4 * (letters + high) and not _SIGN_IN_WORD.search(sample.decode("cp1252", "replace")):
-        return "cp1252"
+    if high <= 0.4 * (letters + high):  # here and there an accent or a typographic quote
+        for encoding in _LATIN:
+            if not _SIGN_IN_WORD.search(sample.decode(encoding, "replace")):
+                return encoding
     from charset_normalizer import from_bytes
 
-    best = from_bytes(sample).best()
+    best = from_bytes(sample, cp_isolation=[*_LATIN, *_OTHER]).best()
     return best.encoding if best else "cp1252"
