@@ -33,4 +33,4 @@ clean:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $@
 
-QUESTION ?= TBD
+QUESTION ?= What does the hirer pay a day if the lighter Bittern is returned late, and in what year was the Bittern built?

@@ -104,6 +104,7 @@ def _structures(bench: Bench, options: Options) -> Structures | None:
 def kgp(bench: Bench, options: Options) -> KGP:
     """Return Knowledge Graph Prompting with the graph, guide, seeds and bounds of the recipe."""
     from clew.methods.kgp import KGP
+    from clew.read.contents import ContentsReader
 
     expectation, matcher = _guide(bench, options)
     prior = options.recipe.option("prior")
@@ -116,12 +117,14 @@ def kgp(bench: Bench, options: Options) -> KGP:
         matcher,
         _reader(bench, options, "cited"),
         structures=_structures(bench, options),
+        contents=None if bench.model else ContentsReader(),
         seeds=options.count("seeds"),
         branch=options.count("branch"),
         hops=options.count("hops"),
         budget=options.count("budget"),
         prior=None if prior is None else options.number("prior"),
         context="paths" if context == "paths" else "passages",
+        order="threads" if options.word("order", ("threads", "scores")) == "threads" else "scores",
         recipe=str(options.recipe),
     )
 
@@ -158,8 +161,9 @@ _KGP: dict[str, Value] = {
     "branch": 3,
     "hops": 2,
     "budget": 30,
-    "prior": 0.1,
+    "prior": 0.6,
     "context": Recipe("passages"),
+    "order": Recipe("threads"),
 }
 _KGP_PAPER: dict[str, Value] = {
     **_KGP,
@@ -168,6 +172,7 @@ _KGP_PAPER: dict[str, Value] = {
     "seeding": Recipe("tfidf"),
     "prior": None,
     "context": Recipe("paths"),
+    "order": Recipe("scores"),
 }
 
 METHODS: Shelf[Method] = Shelf(

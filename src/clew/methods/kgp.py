@@ -68,8 +68,11 @@ class Path:
 class KGP:
     """The whole method. ``seeds``, ``branch``, ``hops`` and ``budget`` (K) count passages per path and paths.
 
-    ``beyond`` is how many passages outside the neighbourhood a prior considers. ``context`` says what a
-    context item for the reader is: a path's passages together (Listing 4) or each visited passage once.
+    ``structures`` recognises questions about structure; ``contents``, where given, reads what they name in
+    place of ``reader``. ``beyond`` is how many passages outside the neighbourhood a prior considers.
+    ``context`` says what a context item for the reader is: a path's passages together (Listing 4) or each
+    visited passage once. With ``order`` ``threads`` a passage is followed by the best continuation of it in
+    another document, since half an answer is none; with ``scores`` passages come in order of their scores.
     """
 
     snapshot: Snapshot
@@ -79,6 +82,7 @@ class KGP:
     matcher: Matcher
     reader: Reader
     structures: Structures | None = None
+    contents: Reader | None = None
     seeds: int = 10
     branch: int = 3
     hops: int = 2
@@ -86,16 +90,18 @@ class KGP:
     prior: float | None = None
     beyond: int = 50
     context: Literal["paths", "passages"] = "passages"
+    order: Literal["threads", "scores"] = "threads"
     recipe: str = "kgp"
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer to a question about structure or content."""
         record = Recorder(watch=trail.add, stop=trail.stopped)
         hits = list(self.structures.find(question, record)) if self.structures else []
+        reader = self.contents if hits and self.contents else self.reader
         if not hits:
             paths = self.walk(question, record)
             hits = self.as_items(paths) if self.context == "paths" else self.as_passages(paths)[: self.budget]
-        answer = self.reader.read(question, hits, record)
+        answer = reader.read(question, hits, record)
         return replace(answer, trail=tuple(record.steps), usage=record.usage(), recipe=self.recipe)
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
@@ -130,7 +136,8 @@ class KGP:
                 if row not in best or prefix.score > best[row].score:
                     best[row] = prefix
         hits = self._hits(list(best.items()))
-        return sorted(hits, key=lambda hit: (-round(hit.score, 9), hit.node.id))
+        ranked = sorted(hits, key=lambda hit: (-round(hit.score, 9), hit.node.id))
+        return threaded(ranked) if self.order == "threads" else ranked
 
     def _seed(self, question: Question, trail: Trail) -> list[Path]:
         started = time.perf_counter()
@@ -220,6 +227,23 @@ class KGP:
             Hit(node, path.score, tuple(self.snapshot.ids(np.array(path.rows))), path.via)
             for node, (_, path) in zip(nodes, found, strict=True)
         ]
+
+
+def threaded(ranked: Sequence[Hit]) -> list[Hit]:
+    """Return ranked hits with each followed by the best one that was reached from it in another document."""
+    following: dict[str, Hit] = {}
+    for hit in ranked:
+        if len(hit.path) > 1 and hit.via and not hit.via[-1].startswith("no edge"):
+            before = hit.path[-2]
+            if before.rpartition(":")[0] != hit.node.document:
+                following.setdefault(before, hit)
+    ordered: dict[str, Hit] = {}
+    for hit in ranked:
+        ordered.setdefault(hit.node.id, hit)
+        after = following.get(hit.node.id)
+        if after is not None:
+            ordered.setdefault(after.node.id, after)
+    return list(ordered.values())
 
 
 def best_rows(snapshot: Snapshot, rows: Rows, scores: Floats, k: int) -> list[tuple[int, float]]:

@@ -1,0 +1,187 @@
+"""The traverser of KGP on a real base, with a scripted language model behind the real client."""
+
+import numpy as np
+import pytest
+
+from clew import catalog
+from clew.errors import UsageError
+from clew.kb import KnowledgeBase
+from clew.methods.kgp import best_rows
+from clew.models import language_model
+from clew.parse.build import DocumentBuilder
+from clew.trail import Recorder
+from clew.types import Location, Question, Scope
+from scripted import ScriptedServer
+
+TEXTS = {
+    "Simpsons theme": "The Simpsons theme was arranged anew by Alf Clausen in season two.",
+    "Alf Clausen": "Alf Clausen is a composer who was taught by Wilmot Harker in Boston.",
+    "Wilmot Harker": "Wilmot Harker was born in the village of Dunmere.",
+    "Dunmere": "Dunmere lies on the river Oskell and has a ferry.",
+    "Noise": "A season of theme music was played by the band all summer.",
+}
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    with KnowledgeBase.open(
+        tmp_path_factory.mktemp("kgp") / "base", create=True, passages="sentence"
+    ) as made:
+        for number, (title, text) in enumerate(TEXTS.items()):
+            builder = DocumentBuilder(unit="sentence")
+            builder.paragraph(text)
+            parsed = builder.finish(data=text.encode(), title=title, media_type="text/plain", parser="t/1")
+            made.commit(parsed, Location(f"/docs/{title}.txt", "/docs", 1, number, number))
+        yield made
+
+
+def titles(hits):
+    return [hit.node.document_name.removesuffix(".txt") for hit in hits]
+
+
+QUESTION = Question("In which village was the teacher of the arranger of the Simpsons theme born?")
+
+
+def test_a_scripted_model_drives_three_hops_and_its_evidence_is_read(base) -> None:
+    def script(request):
+        if "Dunmere" in request.prompt and "QUESTION" in request.prompt:
+            return "Dunmere"
+        if "taught by Wilmot Harker" in request.prompt:
+            return "Wilmot Harker was born in the village of Springfield."
+        return "Alf Clausen is a composer, taught by somebody."
+
+    with ScriptedServer(script) as server:
+        recipe = "kgp-paper(guide=generated, graph=mentions, seeds=1, branch=1, hops=3)"
+        method = catalog.method(recipe, base, llm=language_model(server.llm))
+        answer = method.answer(Question(QUESTION.text), Recorder())
+    assert answer.text == "Dunmere"
+    (path,) = [hit.path for hit in answer.evidence]
+    texts = [node.text for node in base.snapshot().nodes(base.snapshot().rows(path))]
+    assert texts == [TEXTS["Simpsons theme"], TEXTS["Alf Clausen"], TEXTS["Wilmot Harker"]]
+    expands = [step for step in answer.trail if step.name == "expand"]
+    assert [step.detail["hop"] for step in expands] == [2, 3]
+    assert "Springfield" in expands[1].detail["paths"][0]["expected"]
+    assert [step.usage.calls for step in expands] == [1, 1]
+    # Two expansions, the question whether it is about structure, the answer.
+    assert answer.usage.calls == len(server.requests) == 4
+    # The second expansion was asked with both passages of the path; what the model made up is no evidence.
+    asked = server.requests[2].prompt
+    assert TEXTS["Simpsons theme"] in asked and TEXTS["Alf Clausen"] in asked
+    assert not any("Springfield" in hit.node.text for hit in answer.evidence)
+
+
+def test_a_fence_is_left_by_no_path_and_a_prior_may(base) -> None:
+    fenced = catalog.method("kgp(graph=mentions, prior=off, hops=3, guide=tfidf)", base)
+    graph = catalog.graph("mentions", base)
+    snapshot = base.snapshot()
+    for path in fenced.walk(QUESTION, Recorder()):
+        for one, other in zip(path.rows, path.rows[1:], strict=False):
+            assert other in graph.neighbours(one)
+    free = catalog.method("kgp(graph=mentions, prior=0.1, hops=2, guide=tfidf)", base)
+    steps = [
+        (a, b) for p in free.walk(QUESTION, Recorder()) for a, b in zip(p.rows, p.rows[1:], strict=False)
+    ]
+    assert any(b not in graph.neighbours(a) for a, b in steps)
+    assert snapshot.size > 0
+
+
+@pytest.mark.parametrize("budget", [1, 2, 3, 5, 8, 30])
+@pytest.mark.parametrize("branch", [1, 2, 3])
+def test_the_budget_is_met_and_never_exceeded(base, budget: int, branch: int) -> None:
+    method = catalog.method(f"kgp(budget={budget}, branch={branch}, seeds=3, hops=3, prior=0.1)", base)
+    paths = method.walk(QUESTION, Recorder())
+    assert 1 <= len(paths) <= budget
+    assert all(len(set(path.rows)) == len(path.rows) <= 3 for path in paths)
+    whole = [path.rows for path in paths]
+    assert len(set(whole)) == len(whole)
+
+
+def test_ten_seeds_with_three_continuations_make_thirty_paths(tmp_path) -> None:
+    with KnowledgeBase.open(tmp_path / "base", create=True) as base:
+        for number in range(40):
+            builder = DocumentBuilder()
+            builder.paragraph(f"Mill number {number} stands on the river Oskell near Dunmere.")
+            parsed = builder.finish(
+                data=str(number).encode(), title=f"D{number}", media_type="t", parser="t/1"
+            )
+            base.commit(parsed, Location(f"/docs/{number}.txt", "/docs", 1, number, number))
+        method = catalog.method("kgp(seeding=tfidf, graph=keywords, prior=off, guide=question)", base)
+        paths = method.walk(Question("Which mill stands on the river Oskell?"), Recorder())
+    assert len(paths) == 30
+    assert {len(path.rows) for path in paths} == {2}
+    assert len({path.rows[0] for path in paths}) == 10
+
+
+def test_a_passage_without_neighbours_is_not_lost(base) -> None:
+    method = catalog.method("kgp(graph=mentions(common=0, leads=0), prior=off, seeds=5, guide=tfidf)", base)
+    hits = method.retrieve(QUESTION, 10)
+    assert "Simpsons theme" in titles(hits)
+
+
+def test_scope_holds_for_seeds_and_for_neighbours(base) -> None:
+    keys = {one.title: one.key for one in base.documents()}
+    scope = Scope(documents=frozenset([keys["Simpsons theme"], keys["Alf Clausen"]]))
+    method = catalog.method("kgp(hops=3, prior=0.1)", base)
+    hits = method.retrieve(Question(QUESTION.text, scope), 10)
+    assert set(titles(hits)) <= {"Simpsons theme", "Alf Clausen"}
+    assert "Alf Clausen" in titles(hits)
+
+
+def test_stopping_between_steps_keeps_what_was_found(base) -> None:
+    method = catalog.method("kgp(hops=3)", base)
+    trail = Recorder(stop=lambda: True)
+    answer = method.answer(QUESTION, trail)
+    assert [step.name for step in trail.steps if step.name in {"seed", "expand"}] == ["seed"]
+    assert answer.evidence or answer.abstained
+
+
+def test_hits_carry_their_path_and_what_joins_it(base) -> None:
+    hits = catalog.method("kgp(graph=mentions, hops=3)", base).retrieve(QUESTION, 10)
+    reached = {hit.node.document_name: hit for hit in hits}
+    harker = reached["Wilmot Harker.txt"]
+    assert harker.path[-1] == harker.node.id and len(harker.path) == len(harker.via) + 1
+    if len(harker.path) > 1:
+        assert "Harker" in harker.via[-1] or harker.via[-1].startswith("no edge")
+
+
+def test_the_paper_recipe_refuses_paragraphs(tmp_path) -> None:
+    with KnowledgeBase.open(tmp_path / "base", create=True) as base:
+        builder = DocumentBuilder()
+        builder.paragraph("One paragraph.")
+        parsed = builder.finish(data=b"x", title="T", media_type="t", parser="t/1")
+        base.commit(parsed, Location("/docs/x.txt", "/docs", 1, 1, 1))
+        with pytest.raises(UsageError, match="sentences"):
+            catalog.method("kgp-paper", base)
+
+
+def test_a_structural_question_is_answered_with_what_it_names(base) -> None:
+    answer = catalog.method("kgp", base).answer(Question("Summarise the document Dunmere"), Recorder())
+    assert answer.text == TEXTS["Dunmere"]
+    assert [step.name for step in answer.trail] == ["structure", "read"]
+
+
+def test_best_rows_break_ties_by_id_and_not_by_row(base) -> None:
+    snapshot = base.snapshot()
+    rows = np.flatnonzero(snapshot.mask(Scope(), ("passage",)))
+    chosen = [row for row, _ in best_rows(snapshot, rows, np.ones(len(rows)), 3)]
+    assert snapshot.ids(np.array(chosen)) == sorted(snapshot.ids(rows))[:3]
+    shuffled = [row for row, _ in best_rows(snapshot, rows[::-1], np.ones(len(rows)), 3)]
+    assert shuffled == chosen
+
+
+@pytest.mark.parametrize(
+    ("recipe", "said"),
+    [
+        ("kpg", "did you mean 'kgp'|Did you mean 'kgp'"),
+        ("kgp(seed=3)", "Did you mean 'seeds'"),
+        ("kgp(seeds=0)", "whole number"),
+        ("kgp(graph=keyword)", "Did you mean 'keywords'"),
+        ("kgp(guide=generated)", "--llm"),
+        ("kgp(guide=encoder)", "clew encoder set"),
+        ("read(retriever=bm52)", "bm25"),
+        ("read(reader=cited)", "--llm"),
+    ],
+)
+def test_recipes_that_cannot_be_built_say_why(base, recipe: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        catalog.method(recipe, base)
