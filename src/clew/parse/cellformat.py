@@ -26,7 +26,7 @@ _DATE_PART = re.compile(r"[ymdhs]", re.I)
 _TOKEN = re.compile(
     r"\[(?:h+|m+|s+)\]|AM/PM|A/P|y+|m+|d+|h+|s+(?:\.0+)?|\"[^\"]*\"|\\.|\[[^\]]*\]|_.|\*.|.", re.I | re.S
 )
-_PLACES = re.compile(r"[0#?][0#?,]*(?:\.[0#?]*)?(?:E[+-][0#?]+)?|\.[0#?]+")
+_PLACES = re.compile(r"[0#?][0#?,]*(?:\.[0#?]*,*)?(?:E[+-][0#?]+)?|\.[0#?]+,*")
 _MONTHS = "January February March April May June July August September October November December".split()
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 
@@ -127,14 +127,14 @@ def _section(number: float, section: str) -> str:
     if "E" in pattern.upper():
         decimals = len(re.sub(r"[^0#?]", "", pattern.upper().split("E")[0].partition(".")[2]))
         return _wrapped(section, _PLACES, f"{float(amount):.{decimals}E}")
-    whole, _, fraction = pattern.partition(".")
     # Each comma after the last digit place divides by a thousand.
-    scale = len(whole) - len(whole.rstrip(","))
+    scale = len(pattern) - len(pattern.rstrip(","))
+    whole, _, fraction = pattern.rstrip(",").partition(".")
     amount = amount.scaleb(-3 * scale)
     rounded = (
         amount.quantize(Decimal(1).scaleb(-len(fraction)), ROUND_HALF_UP) if abs(amount) < 10**20 else amount
     )
-    text = f"{rounded:,f}" if "," in whole.rstrip(",") else f"{rounded:f}"
+    text = f"{rounded:,f}" if "," in whole else f"{rounded:f}"
     text = _optional(text, fraction)
     least = whole.count("0")
     sign = "-" if text.startswith("-") else ""
@@ -163,7 +163,7 @@ def _optional(text: str, fraction: str) -> str:
 def _date(value: float, code: str, epoch_1904: bool) -> str:
     section = _sections(code)[0]
     try:
-        moment = _moment(value, epoch_1904)
+        moment = _moment(value, epoch_1904, 3 if "s.0" in section.lower() else 0)
     except (OverflowError, ValueError):
         return general(value)
     tokens = _TOKEN.findall(section)
@@ -174,14 +174,12 @@ def _date(value: float, code: str, epoch_1904: bool) -> str:
     return " ".join("".join(parts).split())
 
 
-def _moment(value: float, epoch_1904: bool) -> datetime:
-    """Return the time of a serial number. Excel counts 29 February 1900, which did not exist."""
+def _moment(value: float, epoch_1904: bool, digits: int) -> datetime:
+    """Return the time of a serial number, its seconds rounded. Excel counts 29 February 1900, which never was."""
     start = datetime(1904, 1, 1)
     if not epoch_1904:
         start = datetime(1899, 12, 30) if value >= 60 else datetime(1899, 12, 31)
-    # Whole seconds, unless the fraction of one is more than the error of a float.
-    seconds = round(value * 86_400, 3)
-    return start + timedelta(seconds=seconds)
+    return start + timedelta(seconds=round(value * 86_400, digits))
 
 
 def _is_minutes(tokens: list[str], place: int) -> bool:

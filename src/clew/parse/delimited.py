@@ -37,6 +37,8 @@ def parse(data: bytes, *, unit: Unit, name: str, limits: Limits = LIMITS) -> Par
 
 def _document(text: str, remarks: Sequence[str], limits: Limits) -> Iterator[Block]:
     yield from map(Note, remarks)
+    # The reader's own limit is one of a whole process; ours are checked cell by cell and in all.
+    csv.field_size_limit(max(csv.field_size_limit(), min(limits.characters, 2**31 - 1)))
     lines = text.split("\n")
     first = lines[0].strip().lower()
     if first.startswith("sep=") and len(first) == 5:  # how Excel is told

@@ -36,9 +36,10 @@ class Table:
         it, up to the next such row; it is yielded with what it says alone.
         """
         group = ""
+        columns = self._columns()
         for row in self.rows:
             first = row[0].strip() if row else ""
-            cells = [(name, cell.strip()) for name, cell in zip(self._columns(), row, strict=False)][1:]
+            cells = [(name, cell.strip()) for name, cell in zip(columns, row, strict=False)][1:]
             filled = [(name, cell) for name, cell in cells if cell]
             if first and not filled:
                 group = first.rstrip(":")
