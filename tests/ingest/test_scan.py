@@ -82,7 +82,7 @@ def test_a_missing_path_is_named_and_the_rest_is_found(tmp_path):
 
 @pytest.mark.skipif(os.name == "nt", reason="file names are Unicode there")
 def test_a_file_name_that_is_not_unicode_is_named_legibly(tmp_path):
-    with open(os.fsencode(tmp_path) + b"/caf\xe9.txt", "w") as file:
+    with open(os.fsencode(tmp_path) + b"/caf\xe9.txt", "w") as file:  # noqa: PTH123 - a path of bytes
         file.write("x")
     found = scan([tmp_path], texts)
     assert not found.files

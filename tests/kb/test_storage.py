@@ -126,14 +126,14 @@ def test_remembered_values_are_made_once_a_generation(base) -> None:
 
 
 def test_segments_stay_few_and_drop_what_is_gone(base) -> None:
-    fill(base, 30)
+    fill(base, 20)
     segments = [path for path in (base.derived / "segments").glob("s*") if path.is_dir()]
     assert len(segments) <= 8
-    base.remove([f"/docs/{number}.txt" for number in range(25)])
+    base.remove([f"/docs/{number}.txt" for number in range(16)])
     base.commit(document(31), location("/docs/31.txt"))
     base.catch_up()
     held = sum(len(one.documents) for one in base._index.load())
-    assert held == 6
+    assert held == 5
 
 
 def derived_files(base: KnowledgeBase) -> list[Path]:
@@ -252,7 +252,7 @@ import sys; sys.path.insert(0, sys.argv[2])
 from kb_documents import document, location
 from clew.kb import KnowledgeBase
 with KnowledgeBase.open(sys.argv[1]) as base:
-    for number in range(40):
+    for number in range(12):
         base.commit(document(number), location(f"/docs/{number}.txt"))
         base.catch_up()
 """
@@ -269,7 +269,7 @@ def test_one_process_adds_while_another_asks(base) -> None:
         seen.append(len(snapshot.documents()))
     assert child.returncode == 0
     assert seen == sorted(seen)
-    assert len(base.snapshot().documents()) == 41
+    assert len(base.snapshot().documents()) == 13
 
 
 def test_listing_and_showing_import_no_numpy(tmp_path) -> None:
