@@ -147,7 +147,9 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--kb", type=Path, help="a base to use or make (default: a temporary one)")
     parser.add_argument("--encoder", help="also search with this encoder, such as onnx:FOLDER")
-    parser.add_argument("--retriever", action="append", help="retrievers to compare (default: search, default, bm25)")
+    parser.add_argument(
+        "--retriever", action="append", help="retrievers to compare (default: search, default, bm25)"
+    )
     parser.add_argument("--questions", choices=("financebench", "dev"), default="financebench")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()

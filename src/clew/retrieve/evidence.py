@@ -88,8 +88,8 @@ class Evidence:
     prior: float = 4.0
     mu: float = 100.0
     meaning: float = 0.35
-    variety: float = 0.6
-    fading: float = 0.5
+    variety: float = 0.5
+    fading: float = 0.7
     candidates: int = 200
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
