@@ -92,6 +92,7 @@ def test_titles_in_order_of_trust() -> None:
     assert title(Title(" Own "), Title("Later"), Heading(1, "H"), text) == "Own"
     assert title(Heading(2, "Low"), Heading(1, "H"), Heading(1, "I"), text) == "H"
     assert title(Heading(2, "Low"), Title(""), text) == "name.v2"
+    assert title(Heading(1, " "), text) == "name.v2"
 
 
 def test_limits_are_on_the_whole_document() -> None:

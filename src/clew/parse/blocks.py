@@ -118,7 +118,7 @@ def assemble(blocks: Iterable[Block], source: Source) -> ParsedDocument:
             case Title(text):
                 title = title or text.strip()
             case Heading(level, text):
-                top_heading = top_heading or (text if level == 1 else "")
+                top_heading = top_heading or (text.strip() if level == 1 else "")
                 builder.heading(level, text)
                 size = len(text)
             case Paragraph(text):
