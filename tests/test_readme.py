@@ -1,0 +1,68 @@
+"""The README's commands, run as they stand there, over the sample documents."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from clew.cli.app import app
+from scripted import ScriptedServer
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
+COMMANDS = [line for block in BLOCKS for line in block.splitlines() if line.startswith("clew ")]
+#: What people are told to run that sets up an environment; the continuous checks run it in a fresh clone.
+SET_UP = ("make ", "pip install")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home whose Documents/reports is what the README's reader would have there."""
+    home = tmp_path_factory.mktemp("home")
+    reports = home / "Documents" / "reports"
+    shutil.copytree(ROOT / "samples" / "documents", reports)
+    shutil.copy(reports / "lighter-hire-contract.pdf", reports / "report.pdf")
+    return home
+
+
+def test_every_console_line_is_one_that_is_run_here_or_sets_up() -> None:
+    lines = [line for block in BLOCKS for line in block.splitlines() if line.strip()]
+    assert lines and all(line.startswith(("clew ", *SET_UP)) for line in lines)
+    assert COMMANDS[0].startswith("clew add")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_commands_do_what_they_say(
+    command: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("CLEW_HOME", str(home / "base"))
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    words = [str(Path(word).expanduser()) for word in shlex.split(command)[1:]]
+    if words[0] != "add" and not (home / "base").exists():
+        assert CliRunner().invoke(app, ["add", str(home / "Documents" / "reports")]).exit_code == 0
+    if "--llm" not in words:
+        result = CliRunner().invoke(app, words)
+    else:
+        with ScriptedServer(lambda request: {"answer": "", "quotes": [], "abstain": True}) as server:
+            words[words.index("--llm") + 1] = server.llm  # the README's model, answered by a local script
+            result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.strip()
+
+
+def test_the_python_example_runs(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    [example] = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "reports").symlink_to(home / "Documents" / "reports")
+    said: list[object] = []
+    exec(compile(example, "README.md", "exec"), {"print": lambda *words: said.extend(words)})
+    assert said and said[0]
+    assert isinstance(said[1], list) and said[1]
