@@ -15,7 +15,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -143,7 +143,8 @@ class ParsePool:
             program = sys.modules["__main__"]
             sys.modules["__main__"] = ModuleType("__main__")
             try:
-                process.start()
+                with _interrupts_held():
+                    process.start()
             finally:
                 sys.modules["__main__"] = program
         theirs.close()
@@ -159,6 +160,24 @@ class ParsePool:
 
 
 _STARTING = threading.Lock()
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Hold Ctrl-C back, in this thread and in a process started meanwhile: it is deaf to it from the start, not
+    only once it has imported what ignores it. Here it takes effect afterwards."""
+    if sys.platform == "win32":
+        yield
+        return
+    from multiprocessing import resource_tracker
+
+    # Starting this helper of multiprocessing lets Ctrl-C through again, so it goes first.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _ending(code: int) -> str:
