@@ -9,9 +9,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Self
 
 from clew.config import base_path, cache_path
@@ -40,7 +42,15 @@ def open(  # "clew.open" is what people look for
     """
     from clew.kb import KnowledgeBase
 
-    return Base(KnowledgeBase.open(base_path(path), create=create, passages=passages or "paragraph"))
+    store = KnowledgeBase.open(base_path(path), create=create, passages=passages or "paragraph")
+    unit = store.passages
+    if passages not in {None, unit}:
+        store.close()
+        raise UsageError(
+            f"the knowledge base at {store.path} has {unit}s as passages, not {passages}s",
+            "Make another: --kb OTHER",
+        )
+    return Base(store)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +85,9 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a step of answering costs at the most."""
+    """What a language model is asked in one role costs, its replies as long as they may get."""
 
-    step: str
+    role: str
     usage: Usage
 
 
@@ -138,7 +148,7 @@ class Base:
             checksum=checksum,
             workers=workers,
             progress=progress or ingest.silent,
-            encoder=self._encoder_with_work,
+            encoder=self.encoder,
         )
 
     def documents(self) -> list[Document]:
@@ -310,9 +320,6 @@ class Base:
             raise UsageError("this knowledge base has no encoder", "Set one: clew encoder set onnx:FOLDER")
         return self.store.encode(encoder, progress)
 
-    def _encoder_with_work(self) -> Encoder | None:
-        return self.encoder()
-
     def _question(self, text: str, documents: Iterable[str] | None) -> Question:
         if not text.strip():
             raise UsageError("the question is empty", 'For example: clew ask "What was revenue in 2023?"')
@@ -357,20 +364,39 @@ def clear_model_cache() -> None:
         one.unlink(missing_ok=True)
 
 
-def estimate_question(base: Base, question: str, model: LanguageModel | None) -> list[Cost]:
-    """Return what asking ``question`` with the default recipe costs at the most; nothing without a model.
+def estimate_question(
+    base: Base,
+    question: str,
+    llm: str | None,
+    recipe: str = "default",
+    documents: Iterable[str] | None = None,
+) -> list[Cost]:
+    """Return what asking ``question`` costs for each role that the model of ``llm`` plays; nothing without one.
 
-    The question is asked of the base, but no model is called: the evidence that would be read is retrieved,
-    and its characters counted.
+    The recipe is run over the base with a model that only counts (:mod:`clew.models.rehearsal`): prompts are
+    the real ones, replies count as long as they may get. A reply that has to be asked for again is not
+    foreseen.
     """
-    if model is None:
+    if llm is None:
         return []
-    from clew.models.tokens import estimate
-    from clew.protocols import Prompt
+    from clew.models.rehearsal import Rehearsal
 
-    hits = base.search(question, k=30)
-    read = Prompt("\n".join([question, *(hit.node.text for hit in hits)]))
-    structure = Prompt(
-        "\n".join([question, *(document.name for document in base.documents())]), role="structure"
-    )
-    return [Cost("structure", estimate([structure], model.name)), Cost("read", estimate([read], model.name))]
+    rehearsal = Rehearsal(llm)
+    base.ask(question, llm=rehearsal, recipe=recipe, documents=documents)
+    return [Cost(role, usage) for role, usage in rehearsal.asked.items()]
+
+
+@contextmanager
+def open_or_empty(path: str | Path | None = None) -> Iterator[Base]:
+    """Open the knowledge base at ``path``; where there is none, an empty one that is gone afterwards.
+
+    For what only looks: nothing is made in the place of a base that does not exist.
+    """
+    try:
+        base = open(path)
+    except NotFound:
+        with TemporaryDirectory(prefix="clew-") as folder, open(folder, create=True) as empty:
+            yield empty
+        return
+    with base:
+        yield base

@@ -55,11 +55,14 @@ def add(
     import clew
     from clew.cli.output import note, print_json
     from clew.cli.progress import showing
+    from clew.cli.remote import say_where_texts_go
 
-    with clew.open(kb, create=True, passages=passages) as base, showing(quiet=as_json) as progress:
+    with clew.open(kb, create=True, passages=passages) as base:
         if encoder is not None:
             base.set_encoder(encoder)
-        report = base.add(paths, sync=sync, checksum=checksum, workers=workers, progress=progress)
+        say_where_texts_go("the passages", base.encoder())
+        with showing(quiet=as_json) as progress:
+            report = base.add(paths, sync=sync, checksum=checksum, workers=workers, progress=progress)
         where = base.path
     for failure in report.failed:
         note(f"clew: {failure}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.options import Json, Kb, Llm, Workers
+from clew.cli.options import Documents, Json, Kb, Llm, Recipe, Workers
 
 if TYPE_CHECKING:
     from clew.api import Cost
@@ -25,6 +25,8 @@ def estimate(
         typer.Option("--ask", metavar="QUESTION", help="What asking this would cost.", show_default=False),
     ] = None,
     llm: Llm = None,
+    recipe: Recipe = "default",
+    documents: Documents = None,
     sample: Annotated[
         int, typer.Option(min=0, metavar="N", help="Files of each type to read; 0 reads all of them.")
     ] = 3,
@@ -39,15 +41,15 @@ def estimate(
     clew estimate --ask "Who built the mill?" --llm openai:gpt-4o-mini
     """
     import clew
-    from clew.api import estimate_question
+    from clew.api import estimate_question, open_or_empty
     from clew.cli.output import print_json
-    from clew.cli.remote import configured_model
+    from clew.cli.remote import model_name
 
     if not paths and not ask:
         raise typer.BadParameter("name files to add, or a question with --ask")
-    with clew.open(kb, create=not ask) as base:
+    with clew.open(kb) if ask else open_or_empty(kb) as base:
         added = base.estimate(paths, sample=sample, workers=workers) if paths else None
-        costs = estimate_question(base, ask, configured_model(llm)) if ask else []
+        costs = estimate_question(base, ask, model_name(llm), recipe, documents) if ask else []
     if as_json:
         print_json({"add": asdict(added) if added else None, "ask": [asdict(cost) for cost in costs]})
         return
@@ -77,4 +79,4 @@ def _print_costs(costs: list[Cost]) -> None:
     if not costs:
         print("asking calls no language model: none is set (--llm)")
     for one in costs:
-        print(f"{one.step}: at most {cost(one.usage)}")
+        print(f"{one.role}: {cost(one.usage)}, if every reply is as long as it may get")

@@ -20,10 +20,9 @@ def configured_model(
 ) -> LanguageModel | None:
     """Return the language model of ``--llm`` (or ``CLEW_LLM``), or None. Raises UsageError, MissingExtra."""
     from clew import catalog
-    from clew.config import environment
 
-    name = ",".join(names) if names else environment("CLEW_LLM")
-    if not name:
+    name = model_name(names)
+    if name is None:
         return None
     budget = None
     if budget_calls is not None or budget_money is not None:
@@ -31,6 +30,13 @@ def configured_model(
 
         budget = Budget(calls=budget_calls, money=budget_money)
     return catalog.language_model(name, cache=cache, budget=budget, record=record)
+
+
+def model_name(names: Sequence[str] | None) -> str | None:
+    """Return the name that ``--llm`` (or ``CLEW_LLM``) gives, one model or one per role; None for none."""
+    from clew.config import environment
+
+    return ",".join(names) if names else environment("CLEW_LLM")
 
 
 def say_where_texts_go(what: str, model: LanguageModel | Encoder | None) -> None:

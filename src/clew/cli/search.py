@@ -38,9 +38,11 @@ def search(
     """
     import clew
     from clew.cli.output import print_json
+    from clew.cli.remote import say_where_texts_go
     from clew.shapes import hit_shape
 
     with clew.open(kb) as base:
+        say_where_texts_go("the question", base.encoder())
         hits = base.search(query, k=k, retriever=retriever, documents=documents)
     if as_json:
         print_json({"hits": [hit_shape(hit) for hit in hits]})

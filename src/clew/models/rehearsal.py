@@ -1,0 +1,60 @@
+"""A language model that is never called: it counts what a run would ask, so that the cost is known before."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from clew.models.names import parse_roles
+from clew.models.tokens import estimate
+from clew.protocols import Completion, Prompt
+from clew.types import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """Stands for the model of ``name`` (or one per role) and adds up, per role, what it is asked.
+
+    Its replies are the least that a prompt's schema allows: no structure, no quote, the first choice. A run
+    over them asks what a real run asks as long as no question depends on what an earlier reply says. Tokens
+    out are counted as long as replies may get. Raises UsageError for a name that makes no sense; needs no key.
+    """
+
+    name: str
+    asked: defaultdict[str, Usage] = field(default_factory=lambda: defaultdict(Usage))
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        """Return the least reply to each prompt, and note what asking for it would cost."""
+        models = parse_roles(self.name)
+        default = models.get("", models.get("read"))
+        completions = []
+        for prompt in prompts:
+            model = str(models.get(prompt.role, default) or "")
+            usage = estimate([prompt], model)
+            self.asked[prompt.role] += usage
+            text = json.dumps(_least(prompt.schema)) if prompt.schema else ""
+            completions.append(Completion(text, usage, model))
+        return completions
+
+
+def _least(schema: Mapping[str, Any]) -> Any:
+    """Return the smallest value that a JSON schema describes."""
+    if "enum" in schema:
+        return schema["enum"][0]
+    kind = schema.get("type", "null")
+    match kind if isinstance(kind, str) else kind[0]:
+        case "object":
+            return {key: _least(value) for key, value in schema.get("properties", {}).items()}
+        case "array":
+            return []
+        case "string":
+            return ""
+        case "boolean":
+            return True
+        case "integer" | "number":
+            return 0
+        case _:
+            return None

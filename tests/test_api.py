@@ -1,0 +1,122 @@
+"""The public Python API."""
+
+import subprocess
+import sys
+
+import pytest
+
+import clew
+from clew.errors import NotFound, UsageError
+
+
+@pytest.fixture
+def files(tmp_path):
+    for folder, text in (("one", "The heron nests in reeds."), ("two", "The stork nests on chimneys.")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "birds.md").write_text(f"# Birds\n\n{text}\n")
+    (tmp_path / "one" / "fish.txt").write_text("Herring swim in shoals.")
+    return tmp_path
+
+
+@pytest.fixture
+def base(files):
+    with clew.open(files / "kb", create=True) as base:
+        base.add([files / "one", files / "two"])
+        yield base
+
+
+def test_importing_clew_imports_nothing_of_it() -> None:
+    code = "import sys, clew; sys.exit(any(m.startswith('clew.') for m in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert {"open", "Base", "Hit"} <= set(dir(clew))
+    with pytest.raises(AttributeError, match="close"):
+        _ = clew.close
+
+
+def test_a_base_is_made_only_on_request(tmp_path) -> None:
+    with pytest.raises(NotFound, match="clew add"):
+        clew.open(tmp_path / "kb")
+    assert not (tmp_path / "kb").exists()
+
+
+def test_the_unit_of_passages_is_fixed_when_a_base_is_made(tmp_path) -> None:
+    (tmp_path / "a.txt").write_text("One sentence. Another sentence.")
+    with clew.open(tmp_path / "kb", create=True, passages="sentence") as base:
+        assert base.add([tmp_path / "a.txt"]).passages == 2
+    with clew.open(tmp_path / "kb", create=True) as base:  # no wish: what the base has
+        assert base.store.passages == "sentence"
+    with pytest.raises(UsageError, match="sentence"):
+        clew.open(tmp_path / "kb", create=True, passages="paragraph")
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [("fish.txt", {"fish.txt"}), ("one", {"fish.txt", "birds.md"}), ("one/birds.md", {"birds.md"})],
+)
+def test_a_question_keeps_to_documents_by_name_folder_or_path(base, files, where, expected) -> None:
+    named = where if where == "fish.txt" else str(files / where)
+    hits = base.search("heron stork herring nests swim", documents=[named])
+    assert {hit.node.document_name for hit in hits} == expected
+    assert not any("stork" in hit.node.text for hit in hits)
+    answer = base.ask("Where does the stork nest?", documents=[str(files / "two")])
+    assert all(hit.node.document_name == "birds.md" for hit in answer.evidence)
+
+
+def test_a_name_that_is_nowhere_is_refused(base) -> None:
+    with pytest.raises(NotFound):
+        base.search("heron", documents=["bird.md"])
+
+
+def test_steps_arrive_as_they_happen_and_stopping_is_asked_for(base) -> None:
+    steps = []
+    answer = base.ask("Where does the heron nest?", watch=steps.append)
+    assert [step.name for step in steps] == [step.name for step in answer.trail] != []
+    asked = []
+    base.ask("Where does the heron nest?", stop=lambda: not asked.append(1))
+    assert asked
+
+
+def test_removing_by_name_path_folder_and_key(base, files) -> None:
+    with pytest.raises(UsageError, match="2 documents are named"):
+        base.remove("birds.md")
+    with pytest.raises(NotFound):
+        base.remove("whales.md")
+    assert [d.name for d in base.remove(str(files / "two"))] == ["birds.md"]
+    assert [d.paths for d in base.remove("birds.md")] == [(str(files / "one" / "birds.md"),)]
+    [fish] = base.documents()
+    assert base.remove(fish.key) == [fish]
+    assert base.documents() == [] and base.search("herring") == []
+
+
+def test_a_document_at_two_paths_goes_with_the_last(base, files) -> None:
+    (files / "two" / "copy.txt").write_bytes((files / "one" / "fish.txt").read_bytes())
+    report = base.add([files / "two"])
+    assert [report.located, report.added] == [[str(files / "two" / "copy.txt")], []]
+    assert base.remove(str(files / "one" / "fish.txt")) == []
+    assert base.search("herring")[0].node.document_name == "copy.txt"
+    assert len(base.remove(str(files / "two" / "copy.txt"))) == 1
+
+
+def test_sync_forgets_what_is_gone_and_nothing_else(base, files) -> None:
+    (files / "one" / "fish.txt").unlink()
+    (files / "two" / "birds.md").unlink()
+    report = base.add([files / "one"])
+    assert report.removed == [] and len(base.documents()) == 3
+    report = base.add([files / "one"], sync=True)
+    assert report.removed == [str(files / "one" / "fish.txt")]
+    # A folder that is not there is named, and nothing under it is forgotten: a drive may be away.
+    (files / "two").rmdir()
+    report = base.add([files / "two"], sync=True)
+    assert [failure.reason for failure in report.failed] == ["no such file or folder"]
+    assert report.removed == [] and len(base.documents()) == 2
+
+
+def test_order_of_adding_does_not_show(base, files, tmp_path) -> None:
+    with clew.open(tmp_path / "other", create=True) as other:
+        other.add([files / "two"])
+        other.add([files / "one" / "fish.txt"])
+        other.add([files / "one" / "birds.md"])
+        assert [d.name for d in other.documents()] == [d.name for d in base.documents()]
+        question = "where do herons and storks nest"
+        found = [[(hit.node.id, hit.score) for hit in one.search(question)] for one in (base, other)]
+        assert found[0] == found[1] != []
