@@ -278,6 +278,10 @@ class Graph(Protocol):
         """Return the rows that an edge joins to ``row``, ascending, without itself."""
         ...
 
+    def strengths(self, row: int, neighbours: Rows) -> Floats:
+        """Return how much the edge to each of some neighbours says, from 0 to 1; 1 where all are alike."""
+        ...
+
     def why(self, source: int, target: int) -> str:
         """Say what joins two neighbours, for the trail (``keywords: ohio, river``)."""
         ...

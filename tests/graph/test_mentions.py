@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from clew.errors import UsageError
-from clew.graph.mentions import Mentions
+from clew.graph.mentions import SHARED, Mentions
+from clew.graph.union import Union
 from clew.text import STOPWORDS, names, title_names
 from graph_corpora import corpus, document, edges, located, pairs, passages
 
@@ -128,3 +129,22 @@ def test_every_neighbour_has_a_reason(bases):
         row = int(snapshot.rows([node.id])[0])
         assert all(graph.why(row, int(other)) for other in graph.neighbours(row))
     assert len(np.concatenate([graph.neighbours(row) for row in range(snapshot.size)]))
+
+
+def test_the_edge_from_a_name_to_the_text_about_it_is_the_strongest(bases):
+    about = document("Hesper Marrable", "She built gauges for the river.")
+    one = document("minutes", "The council heard Hesper Marrable speak.")
+    other = document("diary", "Met Hesper Marrable at the lock.")
+    snapshot = bases.snapshot([about, one, other])
+    gauges, heard, met = rows_of(
+        snapshot,
+        "She built gauges for the river.",
+        "The council heard Hesper Marrable speak.",
+        "Met Hesper Marrable at the lock.",
+    )
+    graph = Mentions(snapshot)
+    assert graph.strengths(heard, np.array([gauges, met])).tolist() == [1.0, SHARED]
+    assert graph.strengths(gauges, np.array([heard, met])).tolist() == [SHARED, SHARED]
+    assert len(graph.strengths(gauges, np.array([], dtype=np.int64))) == 0
+    union = Union([Mentions(snapshot, leads=0), graph])
+    assert union.strengths(heard, np.array([gauges, met])).tolist() == [1.0, SHARED]

@@ -185,3 +185,43 @@ def test_best_rows_break_ties_by_id_and_not_by_row(base) -> None:
 def test_recipes_that_cannot_be_built_say_why(base, recipe: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         catalog.method(recipe, base)
+
+
+def test_scores_are_probabilities_and_a_continuation_may_overtake_a_seed(base) -> None:
+    method = catalog.method("kgp(seeds=2, branch=2)", base)
+    hits = method.retrieve(QUESTION, 10)
+    assert hits == sorted(hits, key=lambda hit: (-hit.score, hit.node.id))
+    assert all(0 < hit.score <= 1 for hit in hits)
+    by_path = {hit.path: hit.score for hit in hits}
+    for path, score in by_path.items():
+        if path[:-1] in by_path:
+            assert score <= by_path[path[:-1]]
+    # No word of the question stands in the text about Clausen: the name in the first passage leads there.
+    search = titles(catalog.retriever("search", base).retrieve(QUESTION, 10))
+    assert "Alf Clausen" not in search
+    assert titles(hits)[:2] == ["Simpsons theme", "Alf Clausen"]
+
+
+def test_a_sharp_walk_without_edges_that_stand_out_keeps_the_order_of_the_search(tmp_path) -> None:
+    with KnowledgeBase.open(tmp_path / "base", create=True) as base:
+        for number, text in enumerate(["the rent of the mill", "the rent of the barn", "a mill", "a rent"]):
+            builder = DocumentBuilder()
+            builder.paragraph(text)
+            parsed = builder.finish(data=text.encode(), title=f"D{number}", media_type="t", parser="t/1")
+            base.commit(parsed, Location(f"/docs/{number}.txt", "/docs", 1, number, number))
+        question = Question("What was the rent of the mill?")
+        walked = catalog.method("kgp", base).retrieve(question, 4)
+        found = catalog.retriever("search", base).retrieve(question, 4)
+    assert [hit.node.id for hit in walked] == [hit.node.id for hit in found]
+
+
+def test_passages_that_only_the_seeding_found_follow_the_visited_ones(tmp_path) -> None:
+    with KnowledgeBase.open(tmp_path / "base", create=True) as base:
+        builder = DocumentBuilder()
+        for number in range(40):
+            builder.paragraph(f"Mill number {number} stands on the river Oskell{' ' * number}.")
+        parsed = builder.finish(data=b"mills", title="Mills", media_type="t", parser="t/1")
+        base.commit(parsed, Location("/docs/mills.txt", "/docs", 1, 1, 1))
+        question = Question("Which mill stands on the river?")
+        assert len(catalog.method("kgp(seeds=3, budget=5)", base).retrieve(question, 35)) == 35
+        assert len(catalog.method("kgp(seeds=3, budget=5, prior=off)", base).retrieve(question, 35)) <= 10

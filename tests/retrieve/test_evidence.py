@@ -5,7 +5,7 @@ import pytest
 
 from clew.kb import KnowledgeBase
 from clew.parse.tables import Table
-from clew.retrieve.covering import Candidates
+from clew.retrieve.covering import Candidates, Meaning
 from clew.retrieve.evidence import Evidence, repeats
 from clew.retrieve.units import below, subtree_ends, units
 from clew.types import RETRIEVED, Question, Scope
@@ -135,13 +135,34 @@ def test_covering_by_hand():
         weights=np.array([2.0, 1.0]),
         prior=np.array([0.4, 0.4, 0.0]),
         document=np.array([0, 0, 1]),
-        fixed=np.array([0.0, 0.0, 0.1]),
+        meaning=Meaning(np.array([[0.0], [0.0], [0.5]], np.float32), np.ones(1, np.float32), share=0.2),
     )
     order, gains = candidates.choose(3, variety=1.0, fading=0.5)
     # First 2 + 0.4; then the word is covered: 0.5 + 0.1 against 0.4 / 2.
     assert (order.tolist(), gains.tolist()) == ([0, 2, 1], [2.4, 0.6, 0.2])
     order, gains = candidates.choose(2, variety=0.0, fading=0.0)
     assert (order.tolist(), gains.tolist()) == ([0, 1], [2.4, 2.4])
+
+
+def test_what_is_missing_after_a_path_by_hand():
+    candidates = Candidates(
+        matched=np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]),
+        weights=np.array([2.0, 1.0]),
+        prior=np.array([0.4, 0.4, 0.2]),
+        document=np.array([0, 0, 1]),
+        meaning=Meaning(
+            np.array([[1, 0], [0, 1], [0.6, 0.8]], np.float32), np.array([0.6, 0.8], np.float32), share=0.5
+        ),
+    )
+    # Words: 2 * (1 - 0.5 * 1) = 1 and 1; the first document's worth 0.4 * 0.3; of the vector (0, 1) is left.
+    expected = [1 + 0.12, 0.5 + 0.5 + 0.12 + 0.5, 1 + 0.2 + 0.5 * 0.8]
+    assert np.allclose(candidates.after([0], variety=0.5, fading=0.7), expected)
+    # After both axes nothing of the vector is left.
+    words = np.array([2 * 0.5 * 0.75, 1 * 0.75])
+    prior = np.array([0.4 * 0.3**2] * 2 + [0.2])
+    assert np.allclose(candidates.after([0, 1], 0.5, 0.7), candidates.matched @ words + prior)
+    # An empty path leaves the whole question.
+    assert np.allclose(candidates.after([], 0.5, 0.7)[2], 1 + 0.2 + 0.5)
 
 
 def test_meaning_finds_what_shares_no_word(base, snapshot_of):

@@ -13,11 +13,11 @@ from clew.errors import UsageError
 
 if TYPE_CHECKING:
     from clew.catalog.recipe import Value
-    from clew.methods.guides import Expectation, Matcher
+    from clew.methods.guides import Expectation, Guide, Matcher
     from clew.methods.kgp import KGP, Structures
-    from clew.protocols import Method, Reader
+    from clew.protocols import Method, Reader, Retriever
 
-GUIDES = ("none", "question", "tfidf", "encoder", "generated")
+GUIDES = ("none", "question", "tfidf", "encoder", "generated", "residual")
 MATCHERS = ("tfidf", "encoder")
 
 
@@ -61,16 +61,19 @@ def _reader(bench: Bench, options: Options, with_model: str) -> Reader:
     return READERS.build(recipe, bench)
 
 
-def _guide(bench: Bench, options: Options) -> tuple[Expectation, Matcher]:
-    """Return both halves of Eq. (1) for the guide that is named."""
+def _guide(bench: Bench, options: Options, seeding: Retriever) -> Guide:
     from clew.methods import guides
     from clew.prompts import load
+    from clew.retrieve.evidence import Evidence
     from clew.retrieve.lexical import TfIdf
 
     recipe = options.part("guide")
-    name = options.word("guide", (*GUIDES, "auto"))
-    if name == "auto":
-        name = "encoder" if bench.encoder else "tfidf"
+    name = options.word("guide", GUIDES)
+    if name == "residual":
+        # The same object where it can be: it has weighed the question already.
+        return guides.Residual(
+            seeding if isinstance(seeding, Evidence) else Evidence(bench.snapshot, bench.encoder)
+        )
     match = recipe.option("match", Recipe("tfidf"))
     if not isinstance(match, Recipe) or match.name not in MATCHERS:
         raise UsageError(f"a generated guide cannot match by '{match}'", f"Known: {', '.join(MATCHERS)}")
@@ -87,7 +90,7 @@ def _guide(bench: Bench, options: Options) -> tuple[Expectation, Matcher]:
         expectation = guides.QuestionOnly()
     if name == "generated":
         expectation = guides.Generated(bench.need_model("guide=generated"), load("kgp-generate"))
-    return expectation, matcher
+    return guides.TextGuide(bench.snapshot, expectation, matcher)
 
 
 def _structures(bench: Bench, options: Options) -> Structures | None:
@@ -106,15 +109,14 @@ def kgp(bench: Bench, options: Options) -> KGP:
     from clew.methods.kgp import KGP
     from clew.read.contents import ContentsReader
 
-    expectation, matcher = _guide(bench, options)
-    prior = options.recipe.option("prior")
+    seeding = RETRIEVERS.build(options.part("seeding"), bench)
+    prior, sharpness = options.recipe.option("prior"), options.recipe.option("sharpness")
     context = options.word("context", ("paths", "passages"))
     return KGP(
         bench.snapshot,
-        RETRIEVERS.build(options.part("seeding"), bench),
+        seeding,
         GRAPHS.build(options.part("graph"), bench),
-        expectation,
-        matcher,
+        _guide(bench, options, seeding),
         _reader(bench, options, "cited"),
         structures=_structures(bench, options),
         contents=None if bench.model else ContentsReader(),
@@ -123,8 +125,8 @@ def kgp(bench: Bench, options: Options) -> KGP:
         hops=options.count("hops"),
         budget=options.count("budget"),
         prior=None if prior is None else options.number("prior"),
+        sharpness=None if sharpness is None else options.number("sharpness"),
         context="paths" if context == "paths" else "passages",
-        order="threads" if options.word("order", ("threads", "scores")) == "threads" else "scores",
         recipe=str(options.recipe),
     )
 
@@ -153,7 +155,7 @@ def _read(bench: Bench, options: Options) -> Method:
 
 _KGP: dict[str, Value] = {
     "graph": Recipe("mentions"),
-    "guide": Recipe("auto"),
+    "guide": Recipe("residual"),
     "seeding": Recipe("search"),
     "reader": Recipe("auto"),
     "structures": True,
@@ -162,8 +164,8 @@ _KGP: dict[str, Value] = {
     "hops": 2,
     "budget": 30,
     "prior": 0.6,
+    "sharpness": 10,
     "context": Recipe("passages"),
-    "order": Recipe("threads"),
 }
 _KGP_PAPER: dict[str, Value] = {
     **_KGP,
@@ -171,8 +173,8 @@ _KGP_PAPER: dict[str, Value] = {
     "guide": Recipe("question"),
     "seeding": Recipe("tfidf"),
     "prior": None,
+    "sharpness": None,
     "context": Recipe("paths"),
-    "order": Recipe("scores"),
 }
 
 METHODS: Shelf[Method] = Shelf(

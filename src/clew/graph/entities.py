@@ -12,7 +12,7 @@ from clew.graph.incidence import Incidence, distinct
 from clew.graph.passages import passage_rows
 
 if TYPE_CHECKING:
-    from clew.protocols import Rows, Snapshot
+    from clew.protocols import Floats, Rows, Snapshot
 
 #: Passages whose annotations are read at a time.
 _BATCH = 2_000
@@ -58,6 +58,10 @@ class Entities:
         """Return the rows that share an entity with ``row``, ascending, without itself."""
         found = self._entities.rows_with(self._entities.slots_of(row))
         return distinct(found, self._entities.size, row)
+
+    def strengths(self, row: int, neighbours: Rows) -> Floats:
+        """Return 1 for each: an entity was annotated, or was not."""
+        return np.ones(len(neighbours))
 
     def why(self, source: int, target: int) -> str:
         """Return the titles of the entities that both mention (``entities: Ohio``)."""

@@ -70,6 +70,10 @@ class Keywords:
         parts += self._titles.rows_with(self._titles.slots_of(row))
         return distinct(parts, self._words.size, row)
 
+    def strengths(self, row: int, neighbours: Rows) -> Floats:
+        """Return 1 for each: a shared keyword is a shared keyword."""
+        return np.ones(len(neighbours))
+
     def why(self, source: int, target: int) -> str:
         """Return the keywords that both contain, as the target writes them (``keywords: Ohio, river``)."""
         words = self._words.keys[self._words.slots_shared(source, target)]

@@ -12,7 +12,7 @@ from clew.protocols import Snapshot
 from clew.types import RETRIEVED, Scope
 
 if TYPE_CHECKING:
-    from clew.protocols import Rows
+    from clew.protocols import Floats, Rows
 
 
 class Nearest:
@@ -43,6 +43,10 @@ class Nearest:
         if new:
             self._known.update(zip(new, self._search(np.array(new, dtype=np.int64)), strict=True))
         return [self._known[row] for row in rows]
+
+    def strengths(self, row: int, neighbours: Rows) -> Floats:
+        """Return 1 for each: they are the nearest."""
+        return np.ones(len(neighbours))
 
     def why(self, source: int, target: int) -> str:
         """Return how similar two rows are (``knn: similarity 0.83``)."""

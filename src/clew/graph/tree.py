@@ -14,7 +14,7 @@ from clew.protocols import Snapshot
 from clew.types import KINDS, PAGE, ROW, SECTION, TABLE
 
 if TYPE_CHECKING:
-    from clew.protocols import Rows
+    from clew.protocols import Floats, Rows
 
 #: The relations of the tree, in the order in which :meth:`Structure.why` names the first that holds.
 RELATIONS = ("next", "parent", "table", "section", "page")
@@ -59,6 +59,10 @@ class Structure:
             joined |= self._related(relation, row, start, end)
         joined[row - start] = False
         return np.flatnonzero(joined).astype(np.int64) + start
+
+    def strengths(self, row: int, neighbours: Rows) -> Floats:
+        """Return 1 for each: what stands together stands together."""
+        return np.ones(len(neighbours))
 
     def why(self, source: int, target: int) -> str:
         """Return the closest relation that joins two rows (``structure: same table``)."""

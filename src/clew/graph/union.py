@@ -11,7 +11,7 @@ import numpy as np
 from clew.errors import UsageError
 
 if TYPE_CHECKING:
-    from clew.protocols import Graph, Rows
+    from clew.protocols import Floats, Graph, Rows
 
 
 class Union:
@@ -29,6 +29,14 @@ class Union:
     def neighbours(self, row: int) -> Rows:
         """Return the rows that an edge of any graph joins to ``row``, ascending, without itself."""
         return np.unique(np.concatenate([graph.neighbours(row) for graph in self._graphs]))
+
+    def strengths(self, row: int, neighbours: Rows) -> Floats:
+        """Return for each neighbour its strongest edge."""
+        found = np.zeros(len(neighbours))
+        for graph in self._graphs:
+            joined = np.isin(neighbours, graph.neighbours(row))
+            found[joined] = np.maximum(found[joined], graph.strengths(row, neighbours[joined]))
+        return found
 
     def why(self, source: int, target: int) -> str:
         """Return what joins the two in each graph that does (``mentions: Ohio; keywords: river``)."""

@@ -1,20 +1,24 @@
-"""Guides of the KGP traverser: Eq. (1), ``argmax over neighbours v of phi(g(X_v), f(X_0 || ... || X_j))``.
+"""Guides of the KGP traverser: what ranks the neighbours of a path.
 
-A guide is two collaborators. An *expectation* is ``f``: it turns the question and a path of passages into the
-text of the evidence still missing. A *matcher* is ``phi`` and ``g``: it scores passages against that text.
+Those of the paper follow Eq. (1), ``argmax over neighbours v of phi(g(X_v), f(X_0 || ... || X_j))``, and are
+two collaborators in a :class:`TextGuide`. An *expectation* is ``f``: it turns the question and a path of
+passages into the text of the evidence still missing. A *matcher* is ``phi`` and ``g``: it scores passages
+against that text. :class:`Residual` is ours.
 
 | guide       | expectation        | matcher           | in the paper (Section 4, Supplementary 8.2)     |
 |-------------|--------------------|-------------------|-------------------------------------------------|
 | `none`      | (not asked)        | `Unranked`        | breadth-first search alone                      |
-| `tfidf`     | question (and path)| TF-IDF            | "KGP w/o LM" when against the question alone    |
+| `question`  | the question       | TF-IDF            | "KGP w/o LM"                                    |
+| `tfidf`     | question and path  | TF-IDF            |                                                 |
 | `encoder`   | question and path  | inner product     | KGP-MDR                                         |
 | `generated` | a model writes it  | TF-IDF or encoder | KGP-T5, KGP-LLaMA                               |
+| `residual`  | what the path leaves open of the question, by words and meaning |                   |
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -24,11 +28,36 @@ from clew.types import Usage
 
 if TYPE_CHECKING:
     from clew.protocols import Floats, Mask, Rows
+    from clew.retrieve.evidence import Evidence
+    from clew.types import Question
 
     Scored = tuple[Rows, Floats]
 
 #: A path as the traverser knows it: the texts of its passages, seed first.
 Texts = Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a guide says: for each path the rows considered with their scores, and what it cost.
+
+    ``expected`` holds a text per path where a model wrote what to look for, and is empty otherwise.
+    """
+
+    scored: list[Scored]
+    expected: list[str] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+
+
+class Guide(Protocol):
+    """Ranks what may come next on each of several paths."""
+
+    def judge(
+        self, question: Question, paths: Sequence[Sequence[int]], near: Sequence[Rows], beyond: Beyond
+    ) -> Judged:
+        """Score for each path (rows, seed first) its neighbours ``near`` and what ``beyond`` adds; 1 is a
+        perfect match."""
+        ...
 
 
 class Expectation(Protocol):
@@ -160,3 +189,52 @@ class Unranked:
     def match(self, texts: Sequence[str], candidates: Sequence[Rows], beyond: Beyond) -> list[Scored]:
         """Return equal scores; without a guide only the graph proposes."""
         return [(rows, np.ones(len(rows))) for rows in candidates]
+
+
+@dataclass(frozen=True, slots=True)
+class TextGuide:
+    """Eq. (1): passages are matched with the text of the evidence that is expected next."""
+
+    snapshot: Snapshot
+    expectation: Expectation
+    matcher: Matcher
+
+    def judge(
+        self, question: Question, paths: Sequence[Sequence[int]], near: Sequence[Rows], beyond: Beyond
+    ) -> Judged:
+        """Score the candidates of each path against the text that is expected after it."""
+        texts = [[node.text for node in self.snapshot.nodes(np.array(path))] for path in paths]
+        wanted, usage = self.expectation.expect(question.text, texts)
+        generated = isinstance(self.expectation, Generated)
+        return Judged(self.matcher.match(wanted, near, beyond), wanted if generated else [], usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """Scores passages by what the path leaves open of the question; needs no model and no second encoding.
+
+    The scorer is that of the search (:class:`clew.retrieve.evidence.Evidence`), with what the passages of the
+    path already say taken out: a word that one of them matches to the degree ``m`` counts ``1 - covered * m``
+    of its weight, a document's worth fades by ``fading`` with each of its passages on the path, and from the
+    question's vector its part along theirs is taken away. It is the lexical and geometric counterpart of
+    asking a model for the evidence that is still missing (Section 4 of the paper).
+    """
+
+    search: Evidence
+    covered: float = 0.5
+    fading: float = 0.7
+
+    def judge(
+        self, question: Question, paths: Sequence[Sequence[int]], near: Sequence[Rows], beyond: Beyond
+    ) -> Judged:
+        """Score the candidates of each path: all neighbours, and the best hits of the whole question."""
+        asked = self.search.ask(question)
+        found = self.search.best(asked, beyond.k, beyond.allowed)[0] if beyond.k else np.zeros(0, np.int64)
+        pools = [np.union1d(found, rows) for rows in near]
+        everything = np.unique(np.concatenate([*pools, *(np.array(path, np.int64) for path in paths)]))
+        candidates = self.search.candidates_of(asked, everything)
+        scored = []
+        for path, pool in zip(paths, pools, strict=True):
+            adds = candidates.after(np.searchsorted(everything, path).tolist(), self.covered, self.fading)
+            scored.append((pool, adds[np.searchsorted(everything, pool)]))
+        return Judged(scored)

@@ -13,7 +13,11 @@ Deviations from the printed algorithm (Supplementary 8.3), each on purpose:
 - A whole level of the queue is expanded at a time, as far as the budget reaches, so that a language model is
   asked about many paths in one batch. The paths visited are those of the queue, one by one.
 - ``prior``: the graph as a preference instead of a fence. Any passage may be visited next, and a neighbour's
-  match is raised by ``prior``. ``None`` is the paper's fence.
+  match is raised by ``prior`` times the strength of the edge. ``None`` is the paper's fence.
+- ``sharpness``: scores become probabilities, ``softmax(sharpness * score)`` over what a step considered, and
+  a path's score is their product, so that a passage ranks by the likeliest way to it. Where no continuation
+  stands out, as in a question that one passage answers, the order of the seeds stays as it is. With ``None``
+  a path's score is the product of its steps' matches.
 """
 
 from __future__ import annotations
@@ -25,10 +29,10 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 
-from clew.methods.guides import Beyond, Expectation, Generated, Matcher
+from clew.methods.guides import Beyond, Guide, Judged
 from clew.protocols import Graph, Reader, Retriever, Snapshot, Trail
 from clew.trail import Recorder
-from clew.types import RETRIEVED, Answer, Hit, Question, Step, Usage
+from clew.types import RETRIEVED, Answer, Hit, Question, Step
 
 if TYPE_CHECKING:
     from clew.protocols import Floats, Mask, Rows
@@ -46,8 +50,8 @@ class Structures(Protocol):
 class Path:
     """A reasoning path: rows of passages, seed first, and what joined each step to the one before.
 
-    ``scores`` holds for every prefix how well it fits: the product of its steps' matches, the first being the
-    seed's score relative to the best seed's.
+    ``scores`` holds for every prefix how well it fits: the product of its steps' scores or probabilities.
+    The seed's score is relative to the best seed's.
     """
 
     rows: tuple[int, ...]
@@ -71,15 +75,13 @@ class KGP:
     ``structures`` recognises questions about structure; ``contents``, where given, reads what they name in
     place of ``reader``. ``beyond`` is how many passages outside the neighbourhood a prior considers.
     ``context`` says what a context item for the reader is: a path's passages together (Listing 4) or each
-    visited passage once. With ``order`` ``threads`` a passage is followed by the best continuation of it in
-    another document, since half an answer is none; with ``scores`` passages come in order of their scores.
+    visited passage once.
     """
 
     snapshot: Snapshot
     seeding: Retriever
     graph: Graph
-    expectation: Expectation
-    matcher: Matcher
+    guide: Guide
     reader: Reader
     structures: Structures | None = None
     contents: Reader | None = None
@@ -88,9 +90,9 @@ class KGP:
     hops: int = 2
     budget: int = 30
     prior: float | None = None
-    beyond: int = 50
+    beyond: int = 200
+    sharpness: float | None = None
     context: Literal["paths", "passages"] = "passages"
-    order: Literal["threads", "scores"] = "threads"
     recipe: str = "kgp"
 
     def answer(self, question: Question, trail: Trail) -> Answer:
@@ -99,21 +101,32 @@ class KGP:
         hits = list(self.structures.find(question, record)) if self.structures else []
         reader = self.contents if hits and self.contents else self.reader
         if not hits:
-            paths = self.walk(question, record)
-            hits = self.as_items(paths) if self.context == "paths" else self.as_passages(paths)[: self.budget]
+            found = self._seeds(question, self.budget, record)
+            paths = self._walk(question, found, record)
+            hits = (
+                self.as_items(paths) if self.context == "paths" else self._ranked(paths, found, self.budget)
+            )
         answer = reader.read(question, hits, record)
         return replace(answer, trail=tuple(record.steps), usage=record.usage(), recipe=self.recipe)
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
-        """Return the ``k`` best visited passages, each with the path that reached it."""
-        return self.as_passages(self.walk(question, Recorder()))[:k]
+        """Return the ``k`` best passages, each with the path to it: visited ones, and with a ``prior`` also
+        those that only the seeding found."""
+        record = Recorder()
+        found = self._seeds(question, k, record)
+        return self._ranked(self._walk(question, found, record), found, k)
 
     def walk(self, question: Question, trail: Trail) -> list[Path]:
         """Return every path of Algorithm 1 that was visited and not extended, in the order of the queue."""
+        return self._walk(question, self._seeds(question, self.budget, trail), trail)
+
+    def _walk(self, question: Question, found: Sequence[Path], trail: Trail) -> list[Path]:
         allowed = self.snapshot.mask(question.scope, RETRIEVED)
-        queue = self._seed(question, trail)
+        queue = list(found[: min(self.seeds, self.budget)])
         ended: list[Path] = []
-        while queue and len(queue) + len(ended) < self.budget and not trail.stopped():
+        while queue and len(queue[0].rows) < self.hops and len(queue) + len(ended) < self.budget:
+            if trail.stopped():
+                break
             batch, queue = self._affordable(queue, len(ended))
             room = self.budget - len(queue) - len(ended) - len(batch)
             for path, children in self._expand(question, batch, allowed, trail):
@@ -127,29 +140,41 @@ class KGP:
         """Return one hit per path: its last passage, reached by the others."""
         return self._hits([(path.rows[-1], path) for path in paths])
 
-    def as_passages(self, paths: Iterable[Path]) -> list[Hit]:
-        """Return each visited passage once, with the best path that leads to it, best first."""
+    def _ranked(self, paths: Sequence[Path], found: Sequence[Path], k: int) -> list[Hit]:
+        """Return each passage once, with the best path that leads to it; the ``k`` best, best first."""
         best: dict[int, Path] = {}
-        for path in paths:
+        for path in (*paths, *(found if self.prior is not None else ())):
             for prefix in path.prefixes():
                 row = prefix.rows[-1]
                 if row not in best or prefix.score > best[row].score:
                     best[row] = prefix
-        hits = self._hits(list(best.items()))
-        ranked = sorted(hits, key=lambda hit: (-round(hit.score, 9), hit.node.id))
-        return threaded(ranked) if self.order == "threads" else ranked
+        rows = np.array(list(best), dtype=np.int64)
+        scores = np.array([path.score for path in best.values()])
+        return self._hits([(row, best[row]) for row, _ in best_rows(self.snapshot, rows, scores, k)])
 
-    def _seed(self, question: Question, trail: Trail) -> list[Path]:
+    def _seeds(self, question: Question, k: int, trail: Trail) -> list[Path]:
+        """Return paths of one passage, best first: what the walk starts from, and what else was found."""
         started = time.perf_counter()
-        hits = list(self.seeding.retrieve(question, min(self.seeds, self.budget)))
+        wanted = min(self.seeds, self.budget)
+        hits = self.seeding.retrieve(question, wanted if self.prior is None else max(wanted, k, self.beyond))
         rows = self.snapshot.rows([hit.node.id for hit in hits])
-        top = max((hit.score for hit in hits), default=0.0)
-        paths = [
-            Path((int(row),), (hit.score / top if top > 0 else 1.0,))
-            for row, hit in zip(rows, hits, strict=True)
+        scores = np.array([hit.score for hit in hits])
+        if len(hits) and scores[0] > 0:
+            scores = scores / scores[0]
+        seeds = tuple(hits[:wanted])
+        trail.add(Step("seed", {"seeds": len(seeds)}, seeds, seconds=time.perf_counter() - started))
+        return [
+            Path((row,), (score,))
+            for row, score in zip(rows.tolist(), self._probable(scores).tolist(), strict=True)
         ]
-        trail.add(Step("seed", {"seeds": len(hits)}, tuple(hits), seconds=time.perf_counter() - started))
-        return paths if self.hops > 1 else paths[: self.budget]
+
+    def _probable(self, scores: Floats) -> Floats:
+        """Return scores as probabilities of what they score, if the method has them."""
+        if self.sharpness is None or not len(scores):
+            return scores
+        likely = np.exp(self.sharpness * (scores - scores.max()))
+        found: Floats = likely / likely.sum()
+        return found
 
     def _affordable(self, queue: list[Path], ended: int) -> tuple[list[Path], list[Path]]:
         """Split off the front of the queue: paths of one length, no more than the budget can extend."""
@@ -163,17 +188,14 @@ class KGP:
     ) -> list[tuple[Path, list[Path]]]:
         """Return the ``branch`` best continuations of each path, best first."""
         started = time.perf_counter()
-        texts = [[node.text for node in self.snapshot.nodes(np.array(path.rows))] for path in paths]
-        wanted, usage = self.expectation.expect(question.text, texts)
-        neighbours = [self._neighbours(path, allowed) for path in paths]
+        near = [self._neighbours(path, allowed) for path in paths]
         beyond = Beyond(0 if self.prior is None else self.beyond, allowed)
-        matched = self.matcher.match(wanted, neighbours, beyond)
+        judged = self.guide.judge(question, [path.rows for path in paths], near, beyond)
         expanded = [
-            (path, self._continue(path, rows, scores, near))
-            for path, (rows, scores), near in zip(paths, matched, neighbours, strict=True)
+            (path, self._continue(path, rows, scores, neighbours))
+            for path, (rows, scores), neighbours in zip(paths, judged.scored, near, strict=True)
         ]
-        seconds = time.perf_counter() - started
-        trail.add(self._step(expanded, wanted, [len(rows) for rows, _ in matched], usage, seconds))
+        trail.add(self._step(expanded, judged, time.perf_counter() - started))
         return expanded
 
     def _neighbours(self, path: Path, allowed: Mask) -> Rows:
@@ -184,7 +206,10 @@ class KGP:
         fresh = ~np.isin(rows, path.rows)
         rows, scores = rows[fresh], scores[fresh]
         if self.prior is not None:
-            scores = scores + self.prior * np.isin(rows, near)
+            joined = np.isin(rows, near)
+            scores = scores.copy()
+            scores[joined] += self.prior * self.graph.strengths(path.rows[-1], rows[joined])
+        scores = self._probable(scores)
         chosen = best_rows(self.snapshot, rows, scores, self.branch)
         neighbours = set(near.tolist())
         return [
@@ -199,27 +224,19 @@ class KGP:
             for row, score in chosen
         ]
 
-    def _step(
-        self,
-        expanded: Sequence[tuple[Path, list[Path]]],
-        wanted: Sequence[str],
-        considered: Sequence[int],
-        usage: Usage,
-        seconds: float,
-    ) -> Step:
-        generated = isinstance(self.expectation, Generated)
+    def _step(self, expanded: Sequence[tuple[Path, list[Path]]], judged: Judged, seconds: float) -> Step:
         ids = [self.snapshot.ids(np.array(path.rows)) for path, _ in expanded]
-        detail = {
-            "hop": len(expanded[0][0].rows) + 1,
-            "graph": self.graph.name,
-            "paths": [
-                {"path": path, "considered": count, "chosen": len(children)}
-                | ({"expected": text} if generated else {})
-                for path, count, (_, children), text in zip(ids, considered, expanded, wanted, strict=True)
-            ],
-        }
+        expected: Sequence[str | None] = judged.expected or [None] * len(expanded)
+        paths = [
+            {"path": path, "considered": len(rows), "chosen": len(children)}
+            | ({} if text is None else {"expected": text})
+            for path, (rows, _), (_, children), text in zip(
+                ids, judged.scored, expanded, expected, strict=True
+            )
+        ]
+        detail = {"hop": len(expanded[0][0].rows) + 1, "graph": self.graph.name, "paths": paths}
         hits = self._hits([(child.rows[-1], child) for _, children in expanded for child in children])
-        return Step("expand", detail, tuple(hits), usage, seconds)
+        return Step("expand", detail, tuple(hits), judged.usage, seconds)
 
     def _hits(self, found: Sequence[tuple[int, Path]]) -> list[Hit]:
         nodes = self.snapshot.nodes(np.array([row for row, _ in found], dtype=np.int64))
@@ -227,23 +244,6 @@ class KGP:
             Hit(node, path.score, tuple(self.snapshot.ids(np.array(path.rows))), path.via)
             for node, (_, path) in zip(nodes, found, strict=True)
         ]
-
-
-def threaded(ranked: Sequence[Hit]) -> list[Hit]:
-    """Return ranked hits with each followed by the best one that was reached from it in another document."""
-    following: dict[str, Hit] = {}
-    for hit in ranked:
-        if len(hit.path) > 1 and hit.via and not hit.via[-1].startswith("no edge"):
-            before = hit.path[-2]
-            if before.rpartition(":")[0] != hit.node.document:
-                following.setdefault(before, hit)
-    ordered: dict[str, Hit] = {}
-    for hit in ranked:
-        ordered.setdefault(hit.node.id, hit)
-        after = following.get(hit.node.id)
-        if after is not None:
-            ordered.setdefault(after.node.id, after)
-    return list(ordered.values())
 
 
 def best_rows(snapshot: Snapshot, rows: Rows, scores: Floats, k: int) -> list[tuple[int, float]]:

@@ -1,4 +1,4 @@
-"""Choosing hits one after the other, so that together they answer."""
+"""What a passage adds to those that are there: for choosing hits that answer together."""
 
 from __future__ import annotations
 
@@ -7,12 +7,38 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.retrieve.dense import cosines
 from clew.retrieve.ranking import DECIMALS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
-    from clew.protocols import Floats
+    from clew.protocols import Floats, Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """The vectors of candidates (n, dimension) and of the question (dimension), and what a cosine of 1 adds."""
+
+    vectors: Vectors
+    wanted: Vectors
+    share: float
+
+    def fits(self, without: Sequence[int] = ()) -> Floats:
+        """Return what each candidate's vector adds, (n,).
+
+        It is compared with what is left of the question's vector when its part along those of the candidates
+        ``without`` is taken away: what they do not say yet. Of nothing left nothing comes.
+        """
+        rest = self.wanted.astype(np.float64)
+        for known in self.vectors[list(without)].astype(np.float64):
+            rest -= (rest @ known) * known
+        length = float(np.sqrt(rest @ rest))
+        if length < 1e-6:
+            return np.zeros(len(self.vectors))
+        return self.share * cosines(self.vectors, (rest / length).astype(np.float32))
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,15 +46,15 @@ class Candidates:
     """What speaks for each of ``n`` candidates, in the order in which ties are broken.
 
     ``matched`` (n, words) says how well each word of the question is matched, from 0 to 1; ``weights`` what
-    each word counts. ``prior`` is what the candidate's document is worth, ``document`` its number, and
-    ``fixed`` what does not depend on the choice of others.
+    each word counts. ``prior`` is what the candidate's document is worth, ``document`` its number.
+    ``meaning`` is there where there is an encoder.
     """
 
     matched: Floats
     weights: Floats
     prior: Floats
     document: NDArray[np.int64]
-    fixed: Floats
+    meaning: Meaning | None = None
 
     def choose(self, k: int, variety: float, fading: float) -> tuple[NDArray[np.int64], Floats]:
         r"""Return ``k`` candidates in the order chosen, and what each added (never more than the one before).
@@ -39,10 +65,11 @@ class Candidates:
         ``1 - fading`` each time one of its passages is chosen.
         """
         left, prior = self.weights.copy(), self.prior.copy()
+        fixed = self._meant()
         open_ = np.ones(len(prior), dtype=np.bool_)
         order, gains = [], []
         for _ in range(min(k, len(prior))):
-            gain = np.round(self.matched @ left + prior + self.fixed, DECIMALS)
+            gain = np.round(self.matched @ left + prior + fixed, DECIMALS)
             best = int(np.argmax(np.where(open_, gain, -np.inf)))
             order.append(best)
             gains.append(float(gain[best]))
@@ -50,3 +77,15 @@ class Candidates:
             left *= 1 - variety * self.matched[best]
             prior[self.document == self.document[best]] *= 1 - fading
         return np.array(order, dtype=np.int64), np.array(gains)
+
+    def after(self, path: Sequence[int], variety: float, fading: float) -> Floats:
+        """Return what each candidate adds to those of ``path``, (n,): words, documents as in :meth:`choose`,
+        meaning as in :meth:`Meaning.fits`."""
+        left, prior = self.weights.copy(), self.prior.copy()
+        for known in path:
+            left *= 1 - variety * self.matched[known]
+            prior[self.document == self.document[known]] *= 1 - fading
+        return np.round(self.matched @ left + prior + self._meant(path), DECIMALS)
+
+    def _meant(self, without: Sequence[int] = ()) -> Floats:
+        return np.zeros(len(self.prior)) if self.meaning is None else self.meaning.fits(without)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.retrieve.covering import Candidates
+from clew.retrieve.covering import Candidates, Meaning
 from clew.retrieve.dense import cosines
 from clew.retrieve.lexical import Terms, row_lengths, shared
 from clew.retrieve.names import DocumentNames, profile, spread
@@ -91,22 +91,23 @@ class Evidence:
     variety: float = 0.5
     fading: float = 0.7
     candidates: int = 200
+    _latest: dict[Question, Asked] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return the ``k`` best nodes, best first; repetitions of a text come after everything else."""
         allowed = self.snapshot.mask(question.scope, RETRIEVED)
-        asked = self._weigh(question.text, allowed)
-        rows, scores = self._best(asked, max(2 * k + 10, self.candidates), allowed)
+        asked = self.ask(question)
+        rows, scores = self.best(asked, max(2 * k + 10, self.candidates), allowed)
         first, again = repeats(self.snapshot, rows)
         among, rest = rows[first[: self.candidates]], np.append(first[self.candidates :], again)
-        chosen, gains = self._candidates(asked, among).choose(k, asked.variety, self.fading)
+        chosen, gains = self.candidates_of(asked, among).choose(k, asked.variety, self.fading)
         # Beyond the candidates the plain order; a score never rises from one hit to the next.
         rows, scores = np.append(among[chosen], rows[rest])[:k], np.append(gains, scores[rest])[:k]
         return as_hits(self.snapshot, rows, np.minimum.accumulate(scores))
 
     def nearest(self, query: str, k: int, allowed: Mask) -> Rows:
         """Return at most ``k`` allowed rows, each judged on its own, best first."""
-        return self._best(self._weigh(query, allowed), k, allowed)[0]
+        return self.best(self._weigh(query, allowed), k, allowed)[0]
 
     def lexical(self, query: str, allowed: Mask) -> Floats:
         """Return for every row what words, surroundings and document say, 0 where no word matches.
@@ -114,6 +115,15 @@ class Evidence:
         Only the scores of ``allowed`` rows mean something.
         """
         return self._everywhere(self._weigh(query, allowed))
+
+    def ask(self, question: Question) -> Asked:
+        """Return the question, weighed. The latest is kept: a walk asks the same at every hop."""
+        asked = self._latest.get(question)
+        if asked is None:
+            asked = self._weigh(question.text, self.snapshot.mask(question.scope, RETRIEVED))
+            self._latest.clear()
+            self._latest[question] = asked
+        return asked
 
     def _weigh(self, query: str, allowed: Mask) -> Asked:
         names = DocumentNames(self.snapshot)
@@ -177,8 +187,9 @@ class Evidence:
         found[matched] += self.prior * spread(asked.documents, self.snapshot)[matched]
         return found / asked.total
 
-    def _best(self, asked: Asked, k: int, allowed: Mask) -> tuple[Rows, Floats]:
-        """Return the ``k`` best rows and their scores; some that match by meaning alone among them."""
+    def best(self, asked: Asked, k: int, allowed: Mask) -> tuple[Rows, Floats]:
+        """Return the ``k`` best rows, each judged on its own, and their scores; among them such as match by
+        meaning alone."""
         scores = self._everywhere(asked)
         rows = np.flatnonzero((scores > 0) & allowed)
         if self.encoder is None or asked.vector is None:
@@ -186,17 +197,18 @@ class Evidence:
         wide = max(k, self.candidates)
         near = self.snapshot.vectors(self.encoder.name).search(asked.vector, wide, allowed)[0][0]
         rows = np.union1d(best_rows(self.snapshot, rows, scores[rows], wide)[0], near[near >= 0])
-        both = (1 - self.meaning) * scores[rows] + self._meaning(asked, rows)
+        vectors = self.snapshot.vectors(self.encoder.name).vectors(rows)
+        both = (1 - self.meaning) * scores[rows] + self.meaning * cosines(vectors, asked.vector[0])
         return best_rows(self.snapshot, rows, both, k)
 
-    def _meaning(self, asked: Asked, rows: Rows) -> Floats:
-        """Return the part of the score that comes of the vectors."""
+    def _meaning(self, asked: Asked, rows: Rows) -> Meaning | None:
         if self.encoder is None or asked.vector is None:
-            return np.zeros(len(rows))
+            return None
         vectors = self.snapshot.vectors(self.encoder.name).vectors(rows)
-        return self.meaning * cosines(vectors, asked.vector[0])
+        return Meaning(vectors, asked.vector[0], self.meaning)
 
-    def _candidates(self, asked: Asked, rows: Rows) -> Candidates:
+    def candidates_of(self, asked: Asked, rows: Rows) -> Candidates:
+        """Return what speaks for each of ``rows``: searched ones, in any order, each once."""
         around = units(self.snapshot).of[rows]
         matched = np.zeros((len(rows), len(asked.words)))
         for column, word in zip(matched.T, asked.words, strict=True):
