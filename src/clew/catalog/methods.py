@@ -125,6 +125,7 @@ def kgp(bench: Bench, options: Options) -> KGP:
         hops=options.count("hops"),
         budget=options.count("budget"),
         prior=None if prior is None else options.number("prior"),
+        beyond=options.count("beyond"),
         sharpness=None if sharpness is None else options.number("sharpness"),
         context="paths" if context == "paths" else "passages",
         recipe=str(options.recipe),
@@ -164,6 +165,7 @@ _KGP: dict[str, Value] = {
     "hops": 2,
     "budget": 30,
     "prior": 0.6,
+    "beyond": 100,
     "sharpness": 10,
     "context": Recipe("passages"),
 }

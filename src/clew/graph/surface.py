@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from clew.text import names, term_hash, terms
 
@@ -17,8 +18,10 @@ def surfaces(text: str, words: Sequence[int], phrases: Sequence[int] = (), limit
     for itself only if all its terms are asked for; otherwise the term stands.
     """
     asked = frozenset(words)
-    found = _phrases(text, set(phrases))
-    for word in _WORD.findall(text):
+    held = _names_of(text) if len(phrases) else {}
+    wanted = frozenset(phrases)
+    found = {number: name for number, name in held.items() if number in wanted}
+    for word in _WORD.findall(text) if asked else ():
         for term in terms(word):
             number = term_hash(term)
             if number in asked and number not in found:
@@ -26,11 +29,10 @@ def surfaces(text: str, words: Sequence[int], phrases: Sequence[int] = (), limit
     return list(dict.fromkeys(found.values()))[:limit]
 
 
-def _phrases(text: str, wanted: set[int]) -> dict[int, str]:
+# A walk asks for the names that join one passage to several others.
+@lru_cache(maxsize=256)
+def _names_of(text: str) -> dict[int, str]:
     found: dict[int, str] = {}
-    if wanted:
-        for name, start, end in names(text):
-            number = term_hash(name)
-            if number in wanted and number not in found:
-                found[number] = " ".join(text[start:end].split())
+    for name, start, end in names(text):
+        found.setdefault(term_hash(name), " ".join(text[start:end].split()))
     return found

@@ -48,7 +48,7 @@ class Structures(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A reasoning path: rows of passages, seed first, and what joined each step to the one before.
+    """A reasoning path: rows of passages, seed first, and whether an edge led to each after the first.
 
     ``scores`` holds for every prefix how well it fits: the product of its steps' scores or probabilities.
     The seed's score is relative to the best seed's.
@@ -56,7 +56,7 @@ class Path:
 
     rows: tuple[int, ...]
     scores: tuple[float, ...]
-    via: tuple[str, ...] = ()
+    along_edge: tuple[bool, ...] = ()
 
     @property
     def score(self) -> float:
@@ -65,7 +65,10 @@ class Path:
 
     def prefixes(self) -> list[Path]:
         """Return the path cut after each of its passages; the last is itself."""
-        return [Path(self.rows[:n], self.scores[:n], self.via[: n - 1]) for n in range(1, len(self.rows) + 1)]
+        return [
+            Path(self.rows[:n], self.scores[:n], self.along_edge[: n - 1])
+            for n in range(1, len(self.rows) + 1)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,7 @@ class KGP:
     hops: int = 2
     budget: int = 30
     prior: float | None = None
-    beyond: int = 200
+    beyond: int = 100
     sharpness: float | None = None
     context: Literal["paths", "passages"] = "passages"
     recipe: str = "kgp"
@@ -112,20 +115,19 @@ class KGP:
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return the ``k`` best passages, each with the path to it: visited ones, and with a ``prior`` also
         those that only the seeding found."""
-        record = Recorder()
-        found = self._seeds(question, k, record)
-        return self._ranked(self._walk(question, found, record), found, k)
+        found = self._seeds(question, k, None)
+        return self._ranked(self._walk(question, found, None), found, k)
 
     def walk(self, question: Question, trail: Trail) -> list[Path]:
         """Return every path of Algorithm 1 that was visited and not extended, in the order of the queue."""
         return self._walk(question, self._seeds(question, self.budget, trail), trail)
 
-    def _walk(self, question: Question, found: Sequence[Path], trail: Trail) -> list[Path]:
+    def _walk(self, question: Question, found: Sequence[Path], trail: Trail | None) -> list[Path]:
         allowed = self.snapshot.mask(question.scope, RETRIEVED)
         queue = list(found[: min(self.seeds, self.budget)])
         ended: list[Path] = []
         while queue and len(queue[0].rows) < self.hops and len(queue) + len(ended) < self.budget:
-            if trail.stopped():
+            if trail is not None and trail.stopped():
                 break
             batch, queue = self._affordable(queue, len(ended))
             room = self.budget - len(queue) - len(ended) - len(batch)
@@ -152,7 +154,7 @@ class KGP:
         scores = np.array([path.score for path in best.values()])
         return self._hits([(row, best[row]) for row, _ in best_rows(self.snapshot, rows, scores, k)])
 
-    def _seeds(self, question: Question, k: int, trail: Trail) -> list[Path]:
+    def _seeds(self, question: Question, k: int, trail: Trail | None) -> list[Path]:
         """Return paths of one passage, best first: what the walk starts from, and what else was found."""
         started = time.perf_counter()
         wanted = min(self.seeds, self.budget)
@@ -161,8 +163,9 @@ class KGP:
         scores = np.array([hit.score for hit in hits])
         if len(hits) and scores[0] > 0:
             scores = scores / scores[0]
-        seeds = tuple(hits[:wanted])
-        trail.add(Step("seed", {"seeds": len(seeds)}, seeds, seconds=time.perf_counter() - started))
+        if trail is not None:
+            seeds = tuple(hits[:wanted])
+            trail.add(Step("seed", {"seeds": len(seeds)}, seeds, seconds=time.perf_counter() - started))
         return [
             Path((row,), (score,))
             for row, score in zip(rows.tolist(), self._probable(scores).tolist(), strict=True)
@@ -184,7 +187,7 @@ class KGP:
         return queue[:most], queue[most:]
 
     def _expand(
-        self, question: Question, paths: Sequence[Path], allowed: Mask, trail: Trail
+        self, question: Question, paths: Sequence[Path], allowed: Mask, trail: Trail | None
     ) -> list[tuple[Path, list[Path]]]:
         """Return the ``branch`` best continuations of each path, best first."""
         started = time.perf_counter()
@@ -195,7 +198,8 @@ class KGP:
             (path, self._continue(path, rows, scores, neighbours))
             for path, (rows, scores), neighbours in zip(paths, judged.scored, near, strict=True)
         ]
-        trail.add(self._step(expanded, judged, time.perf_counter() - started))
+        if trail is not None:
+            trail.add(self._step(expanded, judged, time.perf_counter() - started))
         return expanded
 
     def _neighbours(self, path: Path, allowed: Mask) -> Rows:
@@ -213,14 +217,7 @@ class KGP:
         chosen = best_rows(self.snapshot, rows, scores, self.branch)
         neighbours = set(near.tolist())
         return [
-            Path(
-                (*path.rows, row),
-                (*path.scores, path.score * score),
-                (
-                    *path.via,
-                    self.graph.why(path.rows[-1], row) if row in neighbours else "no edge: best match",
-                ),
-            )
+            Path((*path.rows, row), (*path.scores, path.score * score), (*path.along_edge, row in neighbours))
             for row, score in chosen
         ]
 
@@ -241,9 +238,15 @@ class KGP:
     def _hits(self, found: Sequence[tuple[int, Path]]) -> list[Hit]:
         nodes = self.snapshot.nodes(np.array([row for row, _ in found], dtype=np.int64))
         return [
-            Hit(node, path.score, tuple(self.snapshot.ids(np.array(path.rows))), path.via)
+            Hit(node, path.score, tuple(self.snapshot.ids(np.array(path.rows))), self._via(path))
             for node, (_, path) in zip(nodes, found, strict=True)
         ]
+
+    def _via(self, path: Path) -> tuple[str, ...]:
+        steps = zip(path.rows, path.rows[1:], path.along_edge, strict=False)
+        return tuple(
+            self.graph.why(one, other) if joined else "no edge: best match" for one, other, joined in steps
+        )
 
 
 def best_rows(snapshot: Snapshot, rows: Rows, scores: Floats, k: int) -> list[tuple[int, float]]:
