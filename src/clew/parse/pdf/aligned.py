@@ -146,9 +146,26 @@ def regions(rows: Sequence[Row]) -> list[tuple[int, int]]:
             if found and _same_table(rows, found[-1], start):
                 found[-1] = (found[-1][0], last + 1)
             else:
-                found.append((start, last + 1))
+                above = found[-1][1] if found else 0
+                found.append((_with_header(rows, start, above, _columns(body)), last + 1))
         start = last + 1
     return found
+
+
+def _with_header(
+    rows: Sequence[Row], start: int, least: int, columns: Sequence[tuple[float, float]]
+) -> int:
+    """Return the first of the lines right above ``start`` that head columns: nothing in them stands left of
+    the columns."""
+    while start > least:
+        line, next_line = rows[start - 1].line, rows[start].line
+        size = max(line.size, 4.0)
+        near = line.page == next_line.page and 0 < next_line.y - line.y < 1.8 * size
+        over = line.x0 > columns[0][0] - 2 * size and line.x1 < columns[-1][1] + 2 * size
+        if not near or not over or len(line.text) > 80 or not rows[start - 1].heading_like:
+            break
+        start -= 1
+    return start
 
 
 def _same_table(rows: Sequence[Row], before: tuple[int, int], start: int) -> bool:
@@ -219,6 +236,7 @@ def table_of(rows: Sequence[Row], caption: str) -> Table:
     # A label without values right above the first row of numbers is a group heading, not a header.
     while head > 0 and not any(placed[head - 1][1:]) and placed[head - 1][0]:
         head -= 1
+    _spread(placed[:head], rows[:head], columns)
     header = tuple(" ".join(part for part in column if part) for column in zip(*placed[:head], strict=True))
     body = _with_whole_labels(placed[head:], [row.line.page for row in rows[head:]])
     boxes = _boxes([row.line for row in rows])
@@ -257,6 +275,39 @@ def _place(row: Row, columns: Sequence[tuple[float, float]], left: float) -> lis
             n = min(range(len(columns)), key=lambda n: abs(centre - sum(columns[n]) / 2))
             placed[n + 1].append(cell.text)
     return [" ".join(parts) for parts in placed]
+
+
+def _spread(placed: list[list[str]], rows: Sequence[Row], columns: Sequence[tuple[float, float]]) -> None:
+    """Write a header that is centred over several columns into each of them, from the lowest line up.
+
+    The columns are those around its middle that have a header of their own below and none beside it.
+    """
+    below = [False] * len(columns)
+    for cells, row in zip(reversed(placed), reversed(rows), strict=True):
+        filled = [bool(text) for text in cells[1:]]
+        for cell in row.cells:
+            own = [n for n, text in enumerate(cells[1:]) if text == cell.text]
+            free = [below[n] and (n in own or not filled[n]) for n in range(len(columns))]
+            for n in _centred(cell, columns, free, own):
+                cells[n + 1] = cell.text
+        below = [a or bool(text) for a, text in zip(below, cells[1:], strict=True)]
+
+
+def _centred(
+    cell: Cell, columns: Sequence[tuple[float, float]], free: Sequence[bool], own: Sequence[int]
+) -> range:
+    """Return the longest run of free columns, ``own`` among them, whose middle is the cell's."""
+    middle = (cell.x0 + cell.x1) / 2
+    best = range(0)
+    for first in range(len(columns)):
+        for last in range(first + 1, len(columns)):
+            run = range(first, last + 1)
+            x0, x1 = columns[first][0], columns[last][1]
+            if not all(free[n] for n in run) or not all(n in run for n in own):
+                continue
+            if abs((x0 + x1) / 2 - middle) <= max(3.0, 0.05 * (x1 - x0)) and len(run) > len(best):
+                best = run
+    return best
 
 
 def _with_whole_labels(placed: Sequence[list[str]], pages: Sequence[int]) -> list[tuple[list[str], int]]:
