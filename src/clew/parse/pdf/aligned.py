@@ -1,4 +1,4 @@
-"""Tables without (or with) rules: columns recovered from what stands under what.
+"""Tables without a grid of rules: columns recovered from what stands under what.
 
 The cells of a line are what wide gaps separate, once ``$``, ``%`` and parentheses, which filings set apart,
 have joined their number. Lines with several cells that follow each other are a table; the numbers' positions
@@ -30,6 +30,11 @@ _VALUE_END = re.compile(r"[\d)–—]$")
 LEAST_ROWS = 2
 
 
+def is_number(text: str) -> bool:
+    """Return whether a cell's text is a number, or a mark for none."""
+    return bool(_NUMBER.match(text) or _NOTHING.match(text))
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """A cell of a line: its words, and the text that they make."""
@@ -59,7 +64,7 @@ class Cell:
     @property
     def numeric(self) -> bool:
         """Whether it is a number, or a mark for none."""
-        return bool(_NUMBER.match(self.text) or _NOTHING.match(self.text))
+        return is_number(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +157,7 @@ def regions(rows: Sequence[Row]) -> list[tuple[int, int]]:
     return found
 
 
-def _with_header(
-    rows: Sequence[Row], start: int, least: int, columns: Sequence[tuple[float, float]]
-) -> int:
+def _with_header(rows: Sequence[Row], start: int, least: int, columns: Sequence[tuple[float, float]]) -> int:
     """Return the first of the lines right above ``start`` that head columns: nothing in them stands left of
     the columns."""
     while start > least:
@@ -305,7 +308,7 @@ def _centred(
             x0, x1 = columns[first][0], columns[last][1]
             if not all(free[n] for n in run) or not all(n in run for n in own):
                 continue
-            if abs((x0 + x1) / 2 - middle) <= max(3.0, 0.05 * (x1 - x0)) and len(run) > len(best):
+            if abs((x0 + x1) / 2 - middle) <= max(4.0, 0.08 * (x1 - x0)) and len(run) > len(best):
                 best = run
     return best
 

@@ -10,6 +10,7 @@ from clew.parse.build import DocumentBuilder
 from clew.parse.pdf.aligned import box_around, regions, row_of, table_of
 from clew.parse.pdf.headings import Headings
 from clew.parse.pdf.lines import Line, Sheet
+from clew.parse.pdf.ruled import SNAP, Grid, grids, table_in
 from clew.parse.tables import Table
 from clew.types import Box
 
@@ -26,6 +27,7 @@ class Block:
     lines: list[Line]
     level: int | None = None
     table: Table | None = None
+    grid: Grid | None = None
 
     @property
     def text(self) -> str:
@@ -70,15 +72,36 @@ def assemble(sheets: Sequence[Sheet], headings: Headings, builder: DocumentBuild
 
 
 def _blocks(sheet: Sheet, headings: Headings) -> list[Block]:
-    rows = [row_of(line) for line in sheet.lines]
+    blocks: list[Block] = []
+    lines: list[Line] = []
+    waiting = grids(sheet.page)
+    for line in sheet.lines:
+        grid = next((grid for grid in waiting if any(map(grid.holds, line.words))), None)
+        outside = tuple(word for word in line.words if not any(one.holds(word) for one in waiting))
+        if grid is not None and not any(block.grid is grid for block in blocks):
+            # The table stands where its first line does, after what has been gathered.
+            blocks += _unruled(lines, headings)
+            lines = []
+            words = [word for one in sheet.lines for word in one.words]
+            blocks.append(Block([], table=table_in(grid, words, _caption(blocks, line)), grid=grid))
+        if outside:
+            lines.append(line if grid is None else replace(line, words=outside))
+        if grid is not None:
+            of_grid = next(block for block in blocks if block.grid is grid)
+            of_grid.lines.append(line)
+    return blocks + _unruled(lines, headings)
+
+
+def _unruled(lines: Sequence[Line], headings: Headings) -> list[Block]:
+    rows = [row_of(line) for line in lines]
     blocks: list[Block] = []
     position = 0
     for start, end in regions(rows):
-        blocks += _paragraphs(sheet.lines[position:start], headings)
+        blocks += _paragraphs(lines[position:start], headings)
         caption = _caption(blocks, rows[start].line)
         blocks.append(Block([row.line for row in rows[start:end]], table=table_of(rows[start:end], caption)))
         position = end
-    return blocks + _paragraphs(sheet.lines[position:], headings)
+    return blocks + _paragraphs(lines[position:], headings)
 
 
 def _paragraphs(lines: Sequence[Line], headings: Headings) -> list[Block]:
@@ -158,13 +181,29 @@ def _join_tables(pages: list[list[Block]]) -> None:
     open_block: Block | None = None
     for blocks in pages:
         if open_block is not None and blocks and blocks[0].table is not None and open_block.table is not None:
-            joined = _joined(open_block.table, blocks[0].table)
+            going_on = _going_on(open_block.table, open_block.grid, blocks[0].table, blocks[0].grid)
+            joined = _joined(open_block.table, going_on)
             if joined is not None:
                 open_block.table = joined
                 open_block.lines += blocks.pop(0).lines
                 if not blocks:
                     continue
         open_block = blocks[-1] if blocks and blocks[-1].table is not None else None
+
+
+def _going_on(first: Table, one: Grid | None, table: Table, other: Grid | None) -> Table:
+    """Return a table; where its grid has the columns of the one before but another header, that is a row."""
+    if one is None or other is None or len(one.xs) != len(other.xs) or table.caption:
+        return table
+    alike = all(abs(a - b) <= SNAP for a, b in zip(one.xs, other.xs, strict=True))
+    if not alike or table.header == first.header or not any(table.header):
+        return table
+    return replace(
+        table,
+        header=("",) * len(table.header),
+        rows=(table.header, *table.rows),
+        row_pages=(other.page, *table.row_pages),
+    )
 
 
 def _joined(first: Table, second: Table) -> Table | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
-from statistics import median
+from itertools import pairwise
+from statistics import median, median_low
 
 from clew.parse.pdf.words import BOLD, ITALIC, Page, Word
 from clew.types import Box
@@ -65,7 +66,7 @@ class Line:
         return Box(
             self.page,
             round(self.x0, 1),
-            round(self.y - self.size, 1),
+            round(self.y - 0.85 * self.size, 1),
             round(self.x1, 1),
             round(self.y + self.size / 4, 1),
         )
@@ -172,19 +173,38 @@ def sheets(pages: Iterable[Page]) -> list[Sheet]:
     running = _running(found)
     made = []
     for page, lines in found:
-        keep: list[Line] = []
-        drop: list[Line] = []
-        for number, line in enumerate(lines):
-            near = number < 3 or number >= len(lines) - 3
-            furniture = (
-                near
-                and _in_margin(line, page)
-                and (_shape(line.text) in running or _page_number(line.text) is not None)
-            )
-            (drop if furniture else keep).append(line)
+        above = _furniture(lines, page, running)
+        below = _furniture(lines[above:][::-1], page, running)
+        keep = lines[above : len(lines) - below]
+        drop = [*lines[:above], *lines[len(lines) - below :]]
         labels = [label for line in drop if (label := _page_number(line.text))]
         made.append(Sheet(page, reading_order(page, keep), labels[-1] if labels else "", drop))
     return made
+
+
+def _furniture(lines: Sequence[Line], page: Page, running: Container[str]) -> int:
+    """Return how many of the first lines, seen from an edge of the page, are header or footer.
+
+    Rows of a table that runs over pages are alike as well; but they go on at their own pitch, and what is
+    printed on every page stands off.
+    """
+    count = 0
+    for number, line in enumerate(lines[:3]):
+        if not _in_margin(line, page):
+            break
+        if _page_number(line.text) is not None:
+            count = number + 1
+        elif _shape(line.text) not in running:
+            break
+        elif _stands_off(lines[number:]):
+            count = number + 1
+    return count
+
+
+def _stands_off(lines: Sequence[Line]) -> bool:
+    """Return whether the first line is further from the next than those that follow are from each other."""
+    steps = [abs(after.y - before.y) for before, after in pairwise(lines[:6])]
+    return len(steps) < 3 or steps[0] > 1.2 * median_low(steps[1:])
 
 
 def _running(found: Sequence[tuple[Page, list[Line]]]) -> set[str]:

@@ -9,10 +9,14 @@ from __future__ import annotations
 import ctypes
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pypdfium2.raw as raw
+
+#: A thin straight line: x0, top, x1, bottom.
+Rule = tuple[float, float, float, float]
 
 # pdfium marks a hyphen at a line's end (U+0002 or U+FFFE) and puts no white space after it.
 _WORD = re.compile(r"[^\s\x02\ufffe]+[\x02\ufffe]?")
@@ -40,27 +44,69 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What is on a page. ``rules`` are thin horizontal and vertical lines as (x0, top, x1, bottom)."""
+    """What is on a page. ``rules`` are its horizontal and vertical lines."""
 
     number: int
     width: float
     height: float
     words: tuple[Word, ...]
-    rules: tuple[tuple[float, float, float, float], ...]
+    rules: tuple[Rule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How a page is shown: from the file's coordinates to points from its top left, ``(a*x + c*y + e,
+    b*x + d*y + f)``. It turns a rotated page and cuts off what lies outside the crop box."""
+
+    a: float
+    b: float
+    c: float
+    d: float
+    e: float
+    f: float
+
+    @classmethod
+    def of(cls, page: Any) -> View:
+        """Ask pdfium where three points come to lie."""
+        width, height = page.get_size()
+        fine, far = 64, 1000.0
+        x, y = ctypes.c_int(), ctypes.c_int()
+        shown = []
+        for place in ((0.0, 0.0), (far, 0.0), (0.0, far)):
+            size = (round(width * fine), round(height * fine))
+            raw.FPDF_PageToDevice(page.raw, 0, 0, *size, 0, *place, ctypes.byref(x), ctypes.byref(y))
+            shown.append((x.value / fine, y.value / fine))
+        (e, f), (right, right_y), (up, up_y) = shown
+        a, b, c, d = (float(round(value / far)) for value in (right - e, right_y - f, up - e, up_y - f))
+        return cls(a, b, c, d, e, f)
+
+    def point(self, x: float, y: float) -> tuple[float, float]:
+        """Return where a point is shown."""
+        return self.a * x + self.c * y + self.e, self.b * x + self.d * y + self.f
+
+    def box(self, x0: float, y0: float, x1: float, y1: float) -> Rule:
+        """Return the rectangle between two shown points."""
+        return between(self.point(x0, y0), self.point(x1, y1))
+
+
+def between(one: tuple[float, float], other: tuple[float, float]) -> Rule:
+    """Return the rectangle, or line, that two points span."""
+    return min(one[0], other[0]), min(one[1], other[1]), max(one[0], other[0]), max(one[1], other[1])
 
 
 def read_page(page: Any, number: int) -> Page:
     """Return the upright words and the ruling lines of a pypdfium2 page."""
-    width, height = page.get_size()
+    view = View.of(page)
     textpage = page.get_textpage()
     try:
-        words = tuple(_words(textpage, height))
+        words = tuple(_words(textpage, view))
     finally:
         textpage.close()
-    return Page(number, width, height, words, tuple(_rules(page, height)))
+    width, height = page.get_size()
+    return Page(number, width, height, words, tuple(_rules(page, view)))
 
 
-def _words(textpage: Any, height: float) -> list[Word]:
+def _words(textpage: Any, view: View) -> list[Word]:
     handle = textpage.raw
     count = min(raw.FPDFText_CountChars(handle), MOST_CHARACTERS)
     if count <= 0:
@@ -78,9 +124,10 @@ def _words(textpage: Any, height: float) -> list[Word]:
         first, last = match.start(), match.end() - 1
         if not raw.FPDFText_GetCharBox(handle, first, *references):
             continue
-        x0 = box[0].value
+        # pdfium gives left, right, bottom, top.
+        x0 = view.box(box[0].value, box[2].value, box[1].value, box[3].value)[0]
         raw.FPDFText_GetCharBox(handle, last, *references)
-        x1 = box[1].value
+        x1 = view.box(box[0].value, box[2].value, box[1].value, box[3].value)[2]
         raw.FPDFText_GetCharOrigin(handle, first, ctypes.byref(x), ctypes.byref(y))
         if first != last_end + 2 or "\n" in text[last_end + 1 : first]:
             stress, scale = _stress(handle, first), _scale(handle, first)
@@ -90,7 +137,7 @@ def _words(textpage: Any, height: float) -> list[Word]:
             continue  # rotated or mirrored: an axis label, a stamp
         clean = _clean(match.group())
         if clean:
-            found.append(Word(clean, x0, max(x1, x0), height - y.value, size, stress))
+            found.append(Word(clean, x0, max(x1, x0), view.point(x.value, y.value)[1], size, stress))
     return found
 
 
@@ -116,18 +163,54 @@ def _scale(handle: Any, index: int) -> float:
     return math.hypot(matrix.c, matrix.d) or 1.0
 
 
-def _rules(page: Any, height: float) -> list[tuple[float, float, float, float]]:
-    found = []
+def _rules(page: Any, view: View) -> list[Rule]:
+    found: list[Rule] = []
     left, bottom, right, top = (ctypes.c_float() for _ in range(4))
+    edges = [ctypes.byref(value) for value in (left, bottom, right, top)]
     for index in range(min(raw.FPDFPage_CountObjects(page.raw), MOST_OBJECTS)):
         item = raw.FPDFPage_GetObject(page.raw, index)
         if raw.FPDFPageObj_GetType(item) != raw.FPDF_PAGEOBJ_PATH:
             continue
-        if not raw.FPDFPageObj_GetBounds(
-            item, ctypes.byref(left), ctypes.byref(bottom), ctypes.byref(right), ctypes.byref(top)
-        ):
+        if not raw.FPDFPageObj_GetBounds(item, *edges):
             continue
-        width, tall = right.value - left.value, top.value - bottom.value
-        if (tall <= 2.5 and width >= 20) or (width <= 2.5 and tall >= 8):
-            found.append((left.value, height - top.value, right.value, height - bottom.value))
+        rule = view.box(left.value, bottom.value, right.value, top.value)
+        if _thin(rule):
+            found.append(rule)
+        elif len(found) < MOST_OBJECTS and _stroked(item):
+            found += [line for line in _segments(item, view) if _thin(line)]
     return found
+
+
+def _thin(rule: Rule) -> bool:
+    width, tall = rule[2] - rule[0], rule[3] - rule[1]
+    return (tall <= 2.5 and width >= 8) or (width <= 2.5 and tall >= 6)
+
+
+def _stroked(path: Any) -> bool:
+    fill, stroke = ctypes.c_int(), ctypes.c_int()
+    return bool(raw.FPDFPath_GetDrawMode(path, ctypes.byref(fill), ctypes.byref(stroke)) and stroke.value)
+
+
+def _segments(path: Any, view: View) -> Iterator[Rule]:
+    """Yield the straight pieces of a path: a grid may be one path, and so is a box."""
+    matrix = raw.FS_MATRIX()
+    if not raw.FPDFPageObj_GetMatrix(path, ctypes.byref(matrix)):
+        return
+    x, y = ctypes.c_float(), ctypes.c_float()
+    before = start = (0.0, 0.0)
+    for index in range(min(raw.FPDFPath_CountSegments(path), MOST_OBJECTS)):
+        segment = raw.FPDFPath_GetPathSegment(path, index)
+        if not raw.FPDFPathSegment_GetPoint(segment, ctypes.byref(x), ctypes.byref(y)):
+            continue
+        kind = raw.FPDFPathSegment_GetType(segment)
+        point = view.point(
+            matrix.a * x.value + matrix.c * y.value + matrix.e,
+            matrix.b * x.value + matrix.d * y.value + matrix.f,
+        )
+        if kind == raw.FPDF_SEGMENT_MOVETO:
+            start = point
+        elif kind == raw.FPDF_SEGMENT_LINETO:
+            yield between(before, point)
+        if raw.FPDFPathSegment_GetClose(segment):
+            yield between(point, start)
+        before = point
