@@ -79,6 +79,32 @@ def test_two_columns_are_read_one_after_the_other():
     assert all(text.endswith("for thirty years.") for text in found)
 
 
+def test_lines_of_two_columns_that_stand_almost_side_by_side_are_not_mixed():
+    def page(canvas):
+        for number in range(4):
+            wrapped(canvas, f"Left {number}. {PROSE}", 60, 780 - 130 * number, 210)
+            wrapped(canvas, f"Right {number}. {PROSE}", 320, 778.5 - 130 * number, 210)
+        lines(canvas, ["Figure 1. Depth of the bar."], 60, 225, 8)
+        lines(canvas, ["2 Results of it"], 320, 227, 14, "Helvetica-Bold")
+        wrapped(canvas, PROSE, 320, 220, 210)
+
+    document = read(drawn(page))
+    assert "Figure 1. Depth of the bar." in texts(document, PASSAGE)
+    assert texts(document, SECTION) == ["2 Results of it"]
+
+
+def test_the_number_beside_a_running_title_is_the_label():
+    def page(number):
+        def draw(canvas):
+            lines(canvas, [f"Movement of the Bank {number + 112}"], 60, HEIGHT - 40, 8)
+            wrapped(canvas, f"On page {number}: {PROSE}", 60, 700, 400)
+
+        return draw
+
+    document = read(drawn(*(page(number) for number in range(1, 4))))
+    assert [node.name for node in document.nodes if node.kind == "page"] == ["113", "114", "115"]
+
+
 def test_running_headers_footers_and_page_numbers_are_dropped_and_the_number_is_the_label():
     def page(number):
         def draw(canvas):

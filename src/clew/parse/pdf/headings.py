@@ -90,7 +90,12 @@ def style_of(line: Line) -> Style:
 def _may_head(line: Line, body: float) -> bool:
     text = line.text.strip()
     # An empty text is in every string, and no heading either.
-    if text[:1] in "•·▪■◦‣●○" or len(text) > 120 or not any(character.isalpha() for character in text) or len(line.cells()) > 2:
+    if (
+        text[:1] in "•·▪■◦‣●○"
+        or len(text) > 120
+        or not any(character.isalpha() for character in text)
+        or len(line.cells()) > 2
+    ):
         return False
     if _rounded(line.size) >= 1.15 * body:
         return True

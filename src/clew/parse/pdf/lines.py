@@ -128,8 +128,17 @@ def reading_order(page: Page, lines: Sequence[Line]) -> list[Line]:
             left, right = [], []
             continue
         for part in parts:
-            (left if part.x1 <= gutter + 2 else right).append(part)
+            _add(left if part.x1 <= gutter + 2 else right, part)
     return ordered + left + right
+
+
+def _add(column: list[Line], part: Line) -> None:
+    """Append a part to its column; to the last line there, if a neighbour in the other column parted them."""
+    if column and abs(column[-1].y - part.y) <= 0.25 * max(column[-1].size, part.size):
+        words = sorted((*column[-1].words, *part.words), key=lambda word: word.x0)
+        column[-1] = Line(part.page, tuple(words))
+    else:
+        column.append(part)
 
 
 def _beside(line: Line, gutter: float) -> list[Line] | None:
@@ -179,7 +188,26 @@ def sheets(pages: Iterable[Page]) -> list[Sheet]:
         drop = [*lines[:above], *lines[len(lines) - below :]]
         labels = [label for line in drop if (label := _page_number(line.text))]
         made.append(Sheet(page, reading_order(page, keep), labels[-1] if labels else "", drop))
-    return made
+    return _labelled(made)
+
+
+def _labelled(sheets: list[Sheet]) -> list[Sheet]:
+    """Give pages without one the number at an end of a running title, if it counts along with the pages."""
+    ends = {
+        sheet.page.number: {
+            int(text)
+            for line in sheet.dropped
+            for text in (line.words[0].text, line.words[-1].text)
+            if text.isdecimal() and len(text) < 5
+        }
+        for sheet in sheets
+    }
+    shifts = Counter(number - page for page, numbers in ends.items() for number in numbers)
+    shift, count = shifts.most_common(1)[0] if shifts else (0, 0)
+    for sheet in sheets if count > 1 else ():
+        if not sheet.label and sheet.page.number + shift in ends[sheet.page.number]:
+            sheet.label = str(sheet.page.number + shift)
+    return sheets
 
 
 def _furniture(lines: Sequence[Line], page: Page, running: Container[str]) -> int:
