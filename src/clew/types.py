@@ -216,7 +216,8 @@ class Answer:
     """An answer with everything needed to check it.
 
     ``reader`` says how the text came about: ``extractive`` when no language model wrote it. ``abstained`` is
-    true when the evidence does not hold the answer; ``text`` then says so. ``rejected`` holds quotes that a
+    true when the evidence does not hold the answer, or none was given for another reason; ``text`` then says
+    so, and the evidence is what came nearest. ``rejected`` holds quotes that a
     model gave and that are not verbatim in their source; they support nothing.
     """
 

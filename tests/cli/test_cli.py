@@ -46,7 +46,7 @@ def test_a_question_is_answered_with_evidence_from_both_documents(kb) -> None:
     assert "$9" in answer["answer"] and "1919" in answer["answer"]
     assert answer["reader"] == "extractive" and answer["trail"][0]["name"] == "seed"
     shown = run("ask", QUESTION, "--kb", kb)
-    assert "extracted, not written" in shown.stdout and "Trail" in shown.stdout
+    assert "no language model wrote them" in shown.stdout and "Trail" in shown.stdout
     assert "No language model is set" in shown.stderr
 
 

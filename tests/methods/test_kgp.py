@@ -8,6 +8,7 @@ from clew.errors import UsageError
 from clew.kb import KnowledgeBase
 from clew.methods.kgp import best_rows
 from clew.models import language_model
+from clew.models.budgeted import Budget
 from clew.parse.build import DocumentBuilder
 from clew.trail import Recorder
 from clew.types import Location, Question, Scope
@@ -68,6 +69,34 @@ def test_a_scripted_model_drives_three_hops_and_its_evidence_is_read(base) -> No
     asked = server.requests[2].prompt
     assert TEXTS["Simpsons theme"] in asked and TEXTS["Alf Clausen"] in asked
     assert not any("Springfield" in hit.node.text for hit in answer.evidence)
+
+
+def test_a_spent_budget_ends_the_walk_and_leaves_what_was_found(base) -> None:
+    def script(request):
+        return "Alf Clausen is a composer, taught by somebody."
+
+    recipe = "kgp(guide=generated, structures=no, seeds=1, branch=1, hops=3, prior=off, sharpness=off)"
+    with ScriptedServer(script) as server:
+        model = language_model(server.llm, budget=Budget(calls=1))
+        answer = catalog.method(recipe, base, llm=model).answer(Question(QUESTION.text), Recorder())
+        assert len(server.requests) == 1
+    assert [step.name for step in answer.trail] == ["seed", "expand", "stopped", "stopped"]
+    assert "over the budget of 1" in answer.trail[2].detail["budget"]
+    assert answer.abstained and "budget is spent" in answer.text and answer.usage.calls == 1
+    assert {"Simpsons theme", "Alf Clausen"} <= set(titles(answer.evidence))
+
+
+def test_an_answer_names_what_made_it_and_that_makes_it_again(base) -> None:
+    answer = catalog.method("kgp", base).answer(QUESTION, Recorder())
+    assert "reader=extractive" in answer.recipe and "auto" not in answer.recipe
+    again = catalog.method(answer.recipe, base).answer(QUESTION, Recorder())
+    assert (again.recipe, again.text, again.evidence) == (answer.recipe, answer.text, answer.evidence)
+
+
+def test_an_answer_that_abstains_shows_what_came_nearest(base) -> None:
+    asked = Question("Where do theme parks sell cricket bats, helmets, gloves and pads in Tokyo?")
+    answer = catalog.method("read", base).answer(asked, Recorder())
+    assert answer.abstained and answer.evidence and not answer.quotes
 
 
 def test_a_fence_is_left_by_no_path_and_a_prior_may(base) -> None:

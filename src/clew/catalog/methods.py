@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew.catalog.graphs import GRAPHS
 from clew.catalog.parts import Bench, Options, Part, Shelf
-from clew.catalog.recipe import Recipe, parse
+from clew.catalog.recipe import Recipe, make, parse
 from clew.catalog.retrievers import RETRIEVERS
 from clew.errors import UsageError
 
@@ -54,11 +53,12 @@ READERS: Shelf[Reader] = Shelf(
 )
 
 
-def _reader(bench: Bench, options: Options, with_model: str) -> Reader:
-    recipe = options.part("reader")
-    if recipe.name == "auto":
-        recipe = Recipe(with_model if bench.model else "extractive")
-    return READERS.build(recipe, bench)
+def _with_reader(bench: Bench, options: Options) -> Options:
+    """Return the options with the reader that ``auto`` stands for: an answer names what made it."""
+    if options.part("reader").name != "auto":
+        return options
+    chosen = Recipe("cited" if bench.model else "extractive")
+    return Options(make(options.recipe.name, {**dict(options.recipe.options), "reader": chosen}))
 
 
 def _guide(bench: Bench, options: Options, seeding: Retriever) -> Guide:
@@ -109,6 +109,7 @@ def kgp(bench: Bench, options: Options) -> KGP:
     from clew.methods.kgp import KGP
     from clew.read.contents import ContentsReader
 
+    options = _with_reader(bench, options)
     seeding = RETRIEVERS.build(options.part("seeding"), bench)
     prior, sharpness = options.recipe.option("prior"), options.recipe.option("sharpness")
     context = options.word("context", ("paths", "passages"))
@@ -117,7 +118,7 @@ def kgp(bench: Bench, options: Options) -> KGP:
         seeding,
         GRAPHS.build(options.part("graph"), bench),
         _guide(bench, options, seeding),
-        _reader(bench, options, "cited"),
+        READERS.build(options.part("reader"), bench),
         structures=_structures(bench, options),
         contents=None if bench.model else ContentsReader(),
         seeds=options.count("seeds"),
@@ -140,17 +141,18 @@ def kgp_paper(bench: Bench, options: Options) -> KGP:
             f"'kgp-paper' needs sentences as passages; this base has documents of {others[0]}",
             "Make a base for it: clew add FOLDER --passages sentence --kb OTHER",
         )
-    method = kgp(bench, options)
-    if bench.model is None:
-        return method
-    return replace(method, reader=READERS.build(Recipe("paper"), bench))
+    if options.part("reader").name == "auto" and bench.model is not None:
+        paper = {**dict(options.recipe.options), "reader": Recipe("paper")}
+        options = Options(make(options.recipe.name, paper))
+    return kgp(bench, options)
 
 
 def _read(bench: Bench, options: Options) -> Method:
     from clew.methods.plain import RetrieveAndRead
 
     retriever = RETRIEVERS.build(options.part("retriever"), bench)
-    reader = _reader(bench, options, "cited")
+    options = _with_reader(bench, options)
+    reader = READERS.build(options.part("reader"), bench)
     return RetrieveAndRead(retriever, reader, options.count("k"), str(options.recipe))
 
 

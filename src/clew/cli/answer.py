@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _AROUND, _LINE = 300, 90
 #: How many hits of a step the trail shows; the rest are counted. --json gives all.
 _SHOWN = 6
-_EXTRACTED = "no language model: extracted, not written"
+_EXTRACTED = "sentences taken from the evidence; no language model wrote them"
 
 
 def print_answer(answer: Answer, most: int) -> None:
@@ -28,7 +28,7 @@ def print_answer(answer: Answer, most: int) -> None:
     out.print(_heading(answer))
     out.print(Padding(Text(answer.text), (0, 0, 1, 2)))
     if answer.evidence:
-        out.print(Text("Evidence", style="bold"))
+        out.print(Text("What came nearest" if answer.abstained else "Evidence", style="bold"))
     for number, hit in enumerate(answer.evidence[:most], 1):
         out.print(Text.assemble(f"{number:>3}. ", (place(hit.node), "bold"), (f"  {hit.score:.3f}", "dim")))
         quotes = [quote for quote in answer.quotes if quote.node == hit.node.id]
@@ -44,9 +44,9 @@ def print_answer(answer: Answer, most: int) -> None:
 
 
 def _heading(answer: Answer) -> Text:
-    how = _EXTRACTED if answer.reader == "extractive" else f"written by {answer.reader}, from the evidence"
     if answer.abstained:
-        return Text.assemble(("Not answered", "bold yellow"), (f"  ({how})", "dim"))
+        return Text("Not answered", style="bold yellow")
+    how = _EXTRACTED if answer.reader == "extractive" else f"written by {answer.reader}, from the evidence"
     return Text.assemble(("Answer", "bold green"), (f"  ({how})", "dim"))
 
 

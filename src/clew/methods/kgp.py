@@ -24,11 +24,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 
+from clew.errors import BudgetExceeded
+from clew.methods.answering import answered, stopped
 from clew.methods.guides import Beyond, Guide, Judged
 from clew.protocols import Graph, Reader, Retriever, Snapshot, Trail
 from clew.trail import Recorder
@@ -101,7 +103,7 @@ class KGP:
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer to a question about structure or content."""
         record = Recorder(watch=trail.add, stop=trail.stopped)
-        hits = list(self.structures.find(question, record)) if self.structures else []
+        hits = self._structures(question, record)
         reader = self.contents if hits and self.contents else self.reader
         if not hits:
             found = self._seeds(question, self.budget, record)
@@ -109,8 +111,14 @@ class KGP:
             hits = (
                 self.as_items(paths) if self.context == "paths" else self._ranked(paths, found, self.budget)
             )
-        answer = reader.read(question, hits, record)
-        return replace(answer, trail=tuple(record.steps), usage=record.usage(), recipe=self.recipe)
+        return answered(reader, question, hits, record, self.recipe)
+
+    def _structures(self, question: Question, record: Recorder) -> Sequence[Hit]:
+        try:
+            return self.structures.find(question, record) if self.structures else ()
+        except BudgetExceeded as error:
+            stopped(record, error)
+            return ()
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return the ``k`` best passages, each with the path to it: visited ones, and with a ``prior`` also
@@ -118,11 +126,11 @@ class KGP:
         found = self._seeds(question, k, None)
         return self._ranked(self._walk(question, found, None), found, k)
 
-    def walk(self, question: Question, trail: Trail) -> list[Path]:
+    def walk(self, question: Question, trail: Recorder) -> list[Path]:
         """Return every path of Algorithm 1 that was visited and not extended, in the order of the queue."""
         return self._walk(question, self._seeds(question, self.budget, trail), trail)
 
-    def _walk(self, question: Question, found: Sequence[Path], trail: Trail | None) -> list[Path]:
+    def _walk(self, question: Question, found: Sequence[Path], trail: Recorder | None) -> list[Path]:
         allowed = self.snapshot.mask(question.scope, RETRIEVED)
         queue = list(found[: min(self.seeds, self.budget)])
         ended: list[Path] = []
@@ -131,7 +139,14 @@ class KGP:
                 break
             batch, queue = self._affordable(queue, len(ended))
             room = self.budget - len(queue) - len(ended) - len(batch)
-            for path, children in self._expand(question, batch, allowed, trail):
+            try:
+                expanded = self._expand(question, batch, allowed, trail)
+            except BudgetExceeded as error:
+                if trail is None:
+                    raise
+                stopped(trail, error)
+                return (ended + batch + queue)[: self.budget]
+            for path, children in expanded:
                 children = children[: room + 1]
                 room -= max(len(children) - 1, 0)
                 at_end = not children or len(children[0].rows) >= self.hops

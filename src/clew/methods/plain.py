@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from clew.methods.answering import answered
 from clew.protocols import Reader, Retriever, Trail
 from clew.trail import Recorder
 from clew.types import Answer, Question, Step
@@ -25,5 +26,4 @@ class RetrieveAndRead:
         started = time.perf_counter()
         hits = self.retriever.retrieve(question, self.k)
         record.add(Step("retrieve", {"hits": len(hits)}, tuple(hits), seconds=time.perf_counter() - started))
-        answer = self.reader.read(question, hits, record)
-        return replace(answer, trail=tuple(record.steps), usage=record.usage(), recipe=self.recipe)
+        return answered(self.reader, question, hits, record, self.recipe)

@@ -1,0 +1,35 @@
+"""The end of every method: its hits are read, and the answer gets its trail."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from clew.errors import BudgetExceeded
+from clew.protocols import Reader
+from clew.trail import Recorder
+from clew.types import Answer, Hit, Question, Step
+
+#: How many hits an answer that abstains shows as what came nearest.
+NEAREST = 5
+#: What an answer says whose reading the budget did not allow.
+SPENT = "Not answered: the budget is spent. The evidence found so far is below."
+
+
+def answered(
+    reader: Reader, question: Question, hits: Sequence[Hit], record: Recorder, recipe: str
+) -> Answer:
+    """Return the reader's answer with trail, usage and recipe; one that abstains, with what came nearest."""
+    try:
+        answer = reader.read(question, hits, record)
+    except BudgetExceeded as error:
+        stopped(record, error)
+        answer = Answer(SPENT, abstained=True)
+    if answer.abstained and not answer.evidence:
+        answer = replace(answer, evidence=tuple(hits[:NEAREST]))
+    return replace(answer, trail=tuple(record.steps), usage=record.usage(), recipe=recipe)
+
+
+def stopped(record: Recorder, error: BudgetExceeded) -> None:
+    """Enter into the trail that the budget ended a step: what is there is used, and it is said."""
+    record.add(Step("stopped", {"budget": error.problem}))
