@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 #: How many characters of a passage are shown around its quotes, how many in a line of the trail.
 _AROUND, _LINE = 300, 90
-#: How many hits of a step the trail shows; the rest are counted. --json gives all.
-_SHOWN = 6
+#: How many hits of a step the trail shows, a line each; the rest are counted. --json gives all.
+_SHOWN = 4
 _EXTRACTED = "sentences taken from the evidence; no language model wrote them"
 
 
@@ -30,7 +30,7 @@ def print_answer(answer: Answer, most: int) -> None:
     if answer.evidence:
         out.print(Text("What came nearest" if answer.abstained else "Evidence", style="bold"))
     for number, hit in enumerate(answer.evidence[:most], 1):
-        out.print(Text.assemble(f"{number:>3}. ", (place(hit.node), "bold"), (f"  {hit.score:.3f}", "dim")))
+        out.print(Text.assemble(f"{number:>3}. ", (place(hit.node), "bold"), (f"  {hit.score:.2g}", "dim")))
         quotes = [quote for quote in answer.quotes if quote.node == hit.node.id]
         out.print(Padding(_excerpt(hit.node.text, quotes), (0, 0, 0, 5)))
         if len(hit.path) > 1:
@@ -120,13 +120,18 @@ def _details(detail: Mapping[str, Any], nodes: Mapping[str, Node]) -> Iterable[T
 
 
 def _hop(hit: Hit, nodes: Mapping[str, Node]) -> Text:
-    parts: list[Any] = [f"{hit.score:.3f}  "]
+    parts: list[Any] = [f"{hit.score:.2g}  "]
     if len(hit.path) > 1:
         before = nodes.get(hit.path[-2])
         via = hit.via[-1] if hit.via else "next"
-        parts += [(place(before) if before else hit.path[-2], "dim"), (f" —{via}→ ", "cyan")]
-    parts += [(place(hit.node), "bold"), f"  {_line(hit.node.text, _LINE)}"]
-    return Text.assemble(*parts)
+        parts += [(_short(before) if before else hit.path[-2], "dim"), (f" —{_line(via, 40)}→ ", "cyan")]
+    parts += [(_short(hit.node), "bold"), f"  {_line(hit.node.text, _LINE)}"]
+    return Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
+
+
+def _short(node: Node) -> str:
+    """Return a node's place in few characters: ``report.pdf p. 4``."""
+    return node.document_name + (f" p. {node.page}" if node.page is not None else "")
 
 
 def _line(text: str, length: int) -> str:

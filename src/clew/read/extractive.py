@@ -42,7 +42,8 @@ class ExtractiveReader:
     The score of a sentence adds up: the share of the question's terms that it covers, weighted by their
     inverse document frequency in ``postings``, a term that only the passage or its headings have counting
     ``nearby``; ``typed`` if it holds a name, date or amount where the question asks for one and does not hold
-    it itself; and ``rank`` times the hit's score as a share of the best hit's. A table row is one sentence.
+    it itself; and ``rank`` divided by the root of the hit's place, since the scores of two methods do not
+    compare. A table row is one sentence.
 
     A second and a third sentence, from other hits, are taken while less than ``answered`` of the question is
     covered: each must bring at least ``gain`` of it, where a name that it shares with those before it counts
@@ -116,10 +117,9 @@ class ExtractiveReader:
         self, question: str, kind: Kind, weights: Mapping[str, float], hits: Sequence[Hit]
     ) -> list[Sentence]:
         """Return the best sentence of each hit that has any of the question's words, best first."""
-        top = max((hit.score for hit in hits), default=0.0)
         found = []
         for index, hit in enumerate(hits):
-            prior = self.rank * (hit.score / top if top > 0 else 1.0)
+            prior = self.rank / math.sqrt(1 + index)
             scored = list(self._scored(question, kind, weights, hit, index, prior))
             if scored:
                 found.append(max(scored, key=lambda one: (one.score, -one.span[0])))
