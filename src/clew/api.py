@@ -320,6 +320,30 @@ class Base:
             raise UsageError("this knowledge base has no encoder", "Set one: clew encoder set onnx:FOLDER")
         return self.store.encode(encoder, progress)
 
+    def not_annotated(self, service: str = "wat", language: str = "en", url: str = "") -> tuple[int, str]:
+        """Return how many passages :meth:`annotate` would send, and where to."""
+        from clew.graph.annotation import Annotations, Service, waiting
+
+        asked = Service(None, service, language, url)
+        return waiting(self.store.snapshot(), asked.maker, Annotations.usual()), asked.url
+
+    def annotate(
+        self,
+        service: str = "wat",
+        language: str = "en",
+        url: str = "",
+        progress: Callable[[int, int], None] | None = None,
+    ) -> int:
+        """Send every passage that was not sent yet to TAGME or WAT, for the graph ``entities``; return how many.
+
+        Each answer is kept at once: stopped, it continues next time. Raises UsageError, ModelError.
+        """
+        from clew.config import annotation_token
+        from clew.graph.annotation import Annotations, Service, annotate
+
+        asked = Service(annotation_token(), service, language, url)
+        return annotate(self.store.snapshot(), asked, Annotations.usual(), progress)
+
     def _question(self, text: str, documents: Iterable[str] | None) -> Question:
         if not text.strip():
             raise UsageError("the question is empty", 'For example: clew ask "What was revenue in 2023?"')

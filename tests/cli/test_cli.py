@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from annotation_server import AnnotationServer, wat
 from bad_files import BAD_FILES
 from clew.cli.app import app
+from clew.graph.annotation import Service
 from clew.kb import KnowledgeBase
 from scripted import ScriptedServer
 
@@ -159,3 +161,25 @@ def test_listing_imports_no_numpy(kb) -> None:
         )
         done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
         assert done.returncode == 0, command
+
+
+def test_passages_are_annotated_after_saying_where_they_go_and_the_graph_can_be_walked(
+    kb, monkeypatch
+) -> None:
+    monkeypatch.setenv("CLEW_TAGME_TOKEN", "secret")
+    monkeypatch.setattr(Service, "_wait", lambda self: None)
+    server = AnnotationServer(wat)
+    try:
+        done = run("annotate", "--url", server.url, "--kb", kb)
+        asked = len(server.asked)
+        again = run("annotate", "--url", server.url, "--kb", kb)
+    finally:
+        server.close()
+    assert (
+        f"{asked} passages go to {server.url}" in done.stderr and f"{asked} passages annotated" in done.stdout
+    )
+    assert "0 passages annotated" in again.stdout and len(server.asked) == asked
+    answer = run("ask", QUESTION, "--recipe", "kgp(graph=entities(prior=0.0))", "--kb", kb, "--json").stdout
+    assert "entities(prior=0.0" in json.loads(answer)["recipe"]
+    monkeypatch.delenv("CLEW_TAGME_TOKEN")
+    run("annotate", "--service", "tagme", "--url", server.url, "--kb", kb, status=2)

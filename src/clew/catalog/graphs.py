@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.catalog.parts import Bench, Options, Part, Shelf
-from clew.config import cache_path
 
 if TYPE_CHECKING:
     from clew.protocols import Graph
@@ -40,8 +39,9 @@ def _entities(bench: Bench, options: Options) -> Graph:
     from clew.graph.entities import Entities
 
     maker = options.text("service")
-    kept = Annotations(cache_path() / "annotations.sqlite")
-    return Entities(bench.snapshot, kept, maker, options.number("rho"), options.number("prior"))
+    return Entities(
+        bench.snapshot, Annotations.usual(), maker, options.number("rho"), options.number("prior")
+    )
 
 
 def _union(bench: Bench, options: Options) -> Graph:
@@ -66,7 +66,7 @@ GRAPHS: Shelf[Graph] = Shelf(
         "knn": Part("the k passages nearest by vector (needs an encoder)", _knn, {"k": 10}),
         "structure": Part("the same section, page or table; the passages before and after", _structure),
         "entities": Part(
-            "passages with a common Wikipedia entity (the annotation service TAGME or WAT; see its decision)",
+            "passages with a common Wikipedia entity (TAGME or WAT: clew annotate)",
             _entities,
             {"service": "wat/en", "rho": 0.0, "prior": 0.8},
         ),

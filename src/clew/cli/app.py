@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from clew.cli import add, ask, doctor, documents, encoder, estimate, info, recipes, search, show
+from clew.cli import add, annotate, ask, doctor, documents, encoder, estimate, info, recipes, search, show
 from clew.cli.group import Group
 
 app = typer.Typer(
@@ -57,5 +57,6 @@ app.command("remove")(documents.remove)
 app.command("info")(info.info)
 app.command("estimate")(estimate.estimate)
 app.command("recipes")(recipes.recipes)
+app.command("annotate")(annotate.annotate)
 app.command("doctor")(doctor.doctor)
 app.add_typer(encoder.app, name="encoder")

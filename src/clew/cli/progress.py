@@ -13,7 +13,7 @@ from clew.cli.output import console, note
 if TYPE_CHECKING:
     from clew.ingest.report import Event, Progress
 
-_TITLES = {"files": "Reading", "index": "Indexing", "encode": "Encoding"}
+_TITLES = {"files": "Reading", "index": "Indexing", "encode": "Encoding", "annotate": "Annotating"}
 #: In plain lines, a stage that has no files to name says so once for each tenth of its work.
 _PLAIN_PARTS = 10
 
@@ -35,7 +35,7 @@ def _bars() -> Iterator[Progress]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
     columns = (
-        TextColumn("{task.description:<9}", markup=False),
+        TextColumn("{task.description:<10}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),

@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clew.config import cache_path
 from clew.errors import BadCompletion, ModelError, UsageError
 from clew.graph.passages import passage_rows
 from clew.text import sentences
@@ -176,6 +177,11 @@ class Annotations:
                 "PRIMARY KEY (maker, text)) WITHOUT ROWID"
             )
 
+    @classmethod
+    def usual(cls) -> Annotations:
+        """Return those kept in the cache folder (``CLEW_CACHE``)."""
+        return cls(cache_path() / "annotations.sqlite")
+
     def get(self, maker: str, texts: list[str]) -> list[list[Annotation] | None]:
         """Return what ``maker`` found in each text, None where it has not been asked."""
         with closing(self._open()) as connection:
@@ -223,6 +229,16 @@ def annotate(
             if progress:
                 progress(start + at + 1, len(rows))
     return asked
+
+
+def waiting(snapshot: Snapshot, maker: str, kept: Annotations) -> int:
+    """Return how many different texts ``maker`` was not asked about."""
+    rows = passage_rows(snapshot)
+    texts: set[str] = set()
+    for start in range(0, len(rows), _BATCH):
+        batch = [node.text for node in snapshot.nodes(rows[start : start + _BATCH])]
+        texts.update(text for text, found in zip(batch, kept.get(maker, batch), strict=True) if found is None)
+    return len(texts)
 
 
 def _digest(text: str) -> bytes:

@@ -51,7 +51,10 @@ class Entities:
                 self._titles.update((one.entity, one.title) for one in sure)
                 pairs += [(row, entity) for entity in sorted({one.entity for one in sure})]
         if len(rows) and self.missing == len(rows):
-            raise UsageError(f"no passage was annotated by {maker}", "Annotate the base first")
+            raise UsageError(
+                f"no passage was annotated by {maker}",
+                "Annotate them first: clew annotate",
+            )
         self._entities = _incidence(pairs, snapshot.size)
 
     def neighbours(self, row: int) -> Rows:

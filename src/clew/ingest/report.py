@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-Stage = Literal["files", "index", "encode"]
+Stage = Literal["files", "index", "encode", "annotate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,8 @@ class Event:
     """Progress: ``done`` of ``total`` units of ``stage`` are finished, the last of them ``path``.
 
     Units are files to read (``files``), documents to make searchable (``index``), or passages to encode
-    (``encode``). ``outcome`` is what :class:`Report` calls the list that the file went to, or "".
+    (``encode``) or to annotate (``annotate``). ``outcome`` is what :class:`Report` calls the list that the
+    file went to, or "".
     """
 
     stage: Stage
