@@ -21,9 +21,9 @@ def annotate(
 ) -> None:
     """Find the Wikipedia entities of every passage with the public service WAT or TAGME.
 
-    The texts of all passages are sent to that service, at most two a second; how many there are
-    is said first. It needs a free token of the TagMe VRE at D4Science in CLEW_TAGME_TOKEN. Stopped, it continues where
-    it was. The graph that comes of it is the paper's:
+    The texts of all passages are sent to that service, at most two a second; how many there are is said
+    first. It needs a free token of the TagMe VRE at D4Science in CLEW_TAGME_TOKEN. Stopped, it continues
+    where it was. The graph that comes of it is the paper's:
 
       clew annotate
 
