@@ -166,9 +166,9 @@ _KGP: dict[str, Value] = {
     "branch": 3,
     "hops": 2,
     "budget": 30,
-    "prior": 0.6,
+    "prior": 1.0,
     "beyond": 100,
-    "sharpness": 10,
+    "sharpness": 6,
     "context": Recipe("passages"),
 }
 _KGP_PAPER: dict[str, Value] = {

@@ -16,7 +16,7 @@ from clew.retrieve.units import below, units
 from clew.types import RETRIEVED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -39,7 +39,9 @@ class Word:
 class Asked:
     """A question, weighed: its words, what each document is worth, how far hits should differ, its vector.
 
-    ``total`` is what a row is worth that matches every word perfectly: the unit of scores.
+    ``total`` is what a row is worth that matches every word perfectly: the unit of scores. ``everywhere`` is
+    what words, surroundings and document say of every row of the snapshot; ``near`` are the allowed rows whose
+    vectors are nearest, best first, where there is an encoder.
     """
 
     words: list[Word]
@@ -47,6 +49,8 @@ class Asked:
     documents: Floats
     variety: float
     vector: Vectors | None
+    everywhere: Floats
+    near: Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,17 +109,6 @@ class Evidence:
         rows, scores = np.append(among[chosen], rows[rest])[:k], np.append(gains, scores[rest])[:k]
         return as_hits(self.snapshot, rows, np.minimum.accumulate(scores))
 
-    def nearest(self, query: str, k: int, allowed: Mask) -> Rows:
-        """Return at most ``k`` allowed rows, each judged on its own, best first."""
-        return self.best(self._weigh(query, allowed), k, allowed)[0]
-
-    def lexical(self, query: str, allowed: Mask) -> Floats:
-        """Return for every row what words, surroundings and document say, 0 where no word matches.
-
-        Only the scores of ``allowed`` rows mean something.
-        """
-        return self._everywhere(self._weigh(query, allowed))
-
     def ask(self, question: Question) -> Asked:
         """Return the question, weighed. The latest is kept: a walk asks the same at every hop."""
         asked = self._latest.get(question)
@@ -130,13 +123,20 @@ class Evidence:
         documents = names.scores(query)
         focus = names.focus(documents, allowed)
         words = list(self._words(query, focus))
+        total = sum(word.weight for word in words) or 1.0
         size = float(focus @ profile(self.snapshot).passages)
+        vector, near = None, np.empty(0, dtype=np.int64)
+        if self.encoder is not None:
+            vector = self.encoder.encode([query], query=True)
+            near = self.snapshot.vectors(self.encoder.name).search(vector, self.candidates, allowed)[0][0]
         return Asked(
             words,
-            sum(word.weight for word in words) or 1.0,
+            total,
             documents,
             self.variety * self.mu / (size + self.mu),
-            None if self.encoder is None else self.encoder.encode([query], query=True),
+            vector,
+            self._everywhere(words, documents) / total,
+            near[near >= 0],
         )
 
     def _words(self, query: str, focus: Floats) -> Iterator[Word]:
@@ -174,29 +174,28 @@ class Evidence:
     def _norm(self, lengths: Floats, average: float) -> Floats:
         return self.k1 * (1 - self.b + self.b * lengths / (average or 1.0))
 
-    def _everywhere(self, asked: Asked) -> Floats:
+    def _everywhere(self, words: Sequence[Word], documents: Floats) -> Floats:
         """Return the score of every row but for its meaning."""
         around = units(self.snapshot)
         by_row, by_unit = np.zeros(self.snapshot.size), np.zeros(around.count)
-        for word in asked.words:
+        for word in words:
             by_row[word.rows] += word.weight * word.gains
             by_unit += word.weight * word.around
         found = (1 - self.page) * by_row
         found += self.page * by_unit[around.of] * (row_lengths(self.snapshot, "text") > 0)
         matched = found > 0
-        found[matched] += self.prior * spread(asked.documents, self.snapshot)[matched]
-        return found / asked.total
+        found[matched] += self.prior * spread(documents, self.snapshot)[matched]
+        return found
 
     def best(self, asked: Asked, k: int, allowed: Mask) -> tuple[Rows, Floats]:
         """Return the ``k`` best rows, each judged on its own, and their scores; among them such as match by
         meaning alone."""
-        scores = self._everywhere(asked)
+        scores = asked.everywhere
         rows = np.flatnonzero((scores > 0) & allowed)
         if self.encoder is None or asked.vector is None:
             return best_rows(self.snapshot, rows, scores[rows], k)
         wide = max(k, self.candidates)
-        near = self.snapshot.vectors(self.encoder.name).search(asked.vector, wide, allowed)[0][0]
-        rows = np.union1d(best_rows(self.snapshot, rows, scores[rows], wide)[0], near[near >= 0])
+        rows = np.union1d(best_rows(self.snapshot, rows, scores[rows], wide)[0], asked.near)
         vectors = self.snapshot.vectors(self.encoder.name).vectors(rows)
         both = (1 - self.meaning) * scores[rows] + self.meaning * cosines(vectors, asked.vector[0])
         return best_rows(self.snapshot, rows, both, k)
