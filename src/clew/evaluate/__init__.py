@@ -1,0 +1,1 @@
+"""Evaluation: data sets in their official forms, measures with canonical names, and their statistics."""

@@ -1,0 +1,81 @@
+"""Data sets in their official forms, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clew.errors import UsageError, unknown
+from clew.evaluate.examples import Example
+
+#: Reads a file: yields examples. Raises UsageError naming the place of what is wrong.
+Reader = Callable[[Path], Iterator[Example]]
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A data set: a file, read by the reader of its form."""
+
+    name: str
+    path: Path
+    read: Reader
+
+    def examples(self) -> Iterator[Example]:
+        """Yield the questions in the order of the file, one in memory at a time."""
+        return self.read(self.path)
+
+
+def _readers() -> dict[str, Reader]:
+    from clew.evaluate.datasets import documents, facts, hotpot, knowledge, musique, own
+
+    return {
+        "hotpotqa": hotpot.read,
+        "2wikimultihopqa": hotpot.read,
+        "hotpotqa-doc": hotpot.read,
+        "musique": musique.read,
+        "iirc": documents.read_iirc,
+        "qasper": documents.read_qasper,
+        "financebench": documents.read_financebench,
+        "fever": facts.read_fever,
+        "bamboogle": facts.read_bamboogle,
+        "stark": knowledge.read_stark,
+        "metaqa": knowledge.read_metaqa,
+        "jsonl": own.read,
+    }
+
+
+def names() -> list[str]:
+    """Return the names of the forms that can be read."""
+    return sorted(_readers())
+
+
+def load(name: str, path: str | Path) -> File:
+    """Return the data set in ``path``, which has the official form of ``name``. Raises UsageError."""
+    readers = _readers()
+    if name not in readers:
+        raise unknown("form of data set", name, readers)
+    found = Path(path).expanduser()
+    if not found.is_file():
+        raise UsageError(f"no file at {found}", f"Name the file of {name}: --data {name}=PATH")
+    return File(name, found, readers[name])
+
+
+def field(place: str, record: Any, key: str, kind: type | tuple[type, ...] = str) -> Any:
+    """Return ``record[key]``. Raises UsageError that names the place where it is missing or of another type."""
+    if not isinstance(record, dict):
+        raise UsageError(f"{place}: not a JSON object")
+    if key not in record:
+        raise UsageError(f"{place}: no '{key}'", f"It has: {', '.join(list(record)[:8])}")
+    value = record[key]
+    if not isinstance(value, kind):
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        wanted = " or ".join(one.__name__ for one in kinds)
+        raise UsageError(f"{place}: '{key}' is not a {wanted}: {str(value)[:60]}")
+    return value
+
+
+def distinct(values: Iterator[str] | list[str]) -> tuple[str, ...]:
+    """Return values without repetitions and without empty ones, in their order."""
+    return tuple(dict.fromkeys(value for value in values if value.strip()))

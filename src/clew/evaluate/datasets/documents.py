@@ -1,0 +1,129 @@
+"""Questions over whole documents: IIRC, QASPER, FinanceBench."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from clew.errors import UsageError
+from clew.evaluate.datasets import distinct, field
+from clew.evaluate.examples import Annotation, AnswerType, Example, Paragraph, Support
+from clew.evaluate.streams import records
+
+
+def read_iirc(path: Path) -> Iterator[Example]:
+    """Yield the questions of IIRC (Ferguson et al., EMNLP 2020): an array of passages with their questions.
+
+    The corpus of a question is its passage and the evidence in the pages that it links to; IIRC publishes
+    those pages apart (``context_articles.json``). Raises UsageError.
+    """
+    for place, record in records(path):
+        main = Paragraph(field(place, record, "title"), (field(place, record, "text"),))
+        for number, asked in enumerate(field(place, record, "questions", list)):
+            answers, kind = _iirc_answer(place, field(place, asked, "answer", dict))
+            found = [
+                Support(
+                    main.title if one.get("passage") == "main" else str(one.get("passage", "")),
+                    text=str(one.get("text", "")),
+                )
+                for one in asked.get("context") or ()
+            ]
+            linked = tuple(Paragraph(one.title, (one.text,)) for one in found if one.title != main.title)
+            yield Example(
+                str(asked.get("qid") or f"{record.get('pid', place)}/{number}"),
+                field(place, asked, "question"),
+                answers,
+                kind,
+                str(asked["answer"].get("type", "")),
+                tuple(found),
+                corpus=(main, *dict.fromkeys(linked)),
+                meta={"links": asked.get("question_links") or []},
+            )
+
+
+def _iirc_answer(place: str, answer: dict[str, Any]) -> tuple[tuple[str, ...], AnswerType]:
+    kind = field(place, answer, "type")
+    if kind == "none":
+        return (), "unanswerable"
+    if kind == "span":
+        spans = [str(span["text"]) for span in field(place, answer, "answer_spans", list)]
+        return ((", ".join(spans),) if spans else ()), "span"
+    value = " ".join(str(answer.get(key) or "") for key in ("answer_value", "answer_unit")).strip()
+    if kind == "binary":
+        return (value,), "yes/no"
+    if kind == "value":
+        number = str(answer.get("answer_value") or "")
+        return distinct([value, number]), "number"
+    raise UsageError(f"{place}: an answer of unknown type '{kind}'")
+
+
+def read_qasper(path: Path) -> Iterator[Example]:
+    """Yield the questions of QASPER (Dasigi et al., NAACL 2021): an object of papers by their ids.
+
+    Every annotator is an alternative; the first one's answer is the canonical one. A paper's paragraphs are
+    the corpus, titled by their sections; captions of figures and tables, which evidence may name
+    ("FLOAT SELECTED: ..."), come last. Raises UsageError.
+    """
+    for place, (key, paper) in records(path, keyed=True):
+        corpus = _paper(f"{place} ({key})", paper)
+        for asked in field(place, paper, "qas", list):
+            found = [_annotation(place, one["answer"]) for one in field(place, asked, "answers", list)]
+            if not found:
+                raise UsageError(f"{place}: a question without answers: {asked.get('question_id')}")
+            yield Example(
+                str(field(place, asked, "question_id")),
+                field(place, asked, "question"),
+                found[0].answers,
+                found[0].answer_type,
+                support=found[0].support,
+                alternatives=tuple(found),
+                corpus=corpus,
+                meta={"paper": key, "title": paper.get("title", "")},
+            )
+
+
+def _paper(place: str, paper: Any) -> tuple[Paragraph, ...]:
+    sections = [("Abstract", [str(paper.get("abstract", ""))])]
+    sections += [
+        (str(one.get("section_name") or ""), list(map(str, one.get("paragraphs") or ())))
+        for one in field(place, paper, "full_text", list)
+    ]
+    captions = [str(one.get("caption", "")) for one in paper.get("figures_and_tables") or ()]
+    sections.append(("Figures and tables", [f"FLOAT SELECTED: {caption}" for caption in captions]))
+    return tuple(Paragraph(title, (text,)) for title, texts in sections for text in texts if text.strip())
+
+
+def _annotation(place: str, answer: dict[str, Any]) -> Annotation:
+    support = tuple(Support(text=str(text)) for text in answer.get("evidence") or ())
+    if field(place, answer, "unanswerable", bool):
+        return Annotation((), "unanswerable")
+    if answer.get("extractive_spans"):
+        return Annotation((", ".join(map(str, answer["extractive_spans"])),), "span", support)
+    if answer.get("free_form_answer"):
+        return Annotation((str(answer["free_form_answer"]),), "abstractive", support)
+    if answer.get("yes_no") is not None:
+        return Annotation(("Yes" if answer["yes_no"] else "No",), "yes/no", support)
+    raise UsageError(f"{place}: an annotator gave no answer")
+
+
+def read_financebench(path: Path) -> Iterator[Example]:
+    """Yield the questions of FinanceBench (Islam et al., 2023): JSON lines; pages become counted from 1."""
+    for place, record in records(path):
+        support = tuple(
+            Support(
+                str(one.get("doc_name") or one.get("evidence_doc_name") or field(place, record, "doc_name")),
+                page=int(field(place, one, "evidence_page_num", int)) + 1,
+                text=str(one.get("evidence_text", "")),
+            )
+            for one in field(place, record, "evidence", list)
+        )
+        yield Example(
+            str(field(place, record, "financebench_id")),
+            field(place, record, "question"),
+            (field(place, record, "answer"),),
+            "abstractive",
+            str(record.get("question_type", "")),
+            support,
+            meta={"document": record["doc_name"], "company": record.get("company", "")},
+        )

@@ -1,0 +1,65 @@
+"""FEVER's claims, and Bamboogle's questions with answers only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from clew.errors import UsageError
+from clew.evaluate.datasets import field
+from clew.evaluate.examples import Annotation, Example, Support
+from clew.evaluate.streams import records, rows
+
+LABELS = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO")
+# How FEVER writes brackets and colons in page names.
+_ESCAPES = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-COLON-": ":"}
+
+
+def read_fever(path: Path) -> Iterator[Example]:
+    """Yield the claims of FEVER (Thorne et al., NAACL 2018): JSON lines; the answer is the label.
+
+    Each set of evidence that suffices is an alternative; the first is the support. Raises UsageError.
+    """
+    for place, record in records(path):
+        label = field(place, record, "label")
+        if label not in LABELS:
+            raise UsageError(f"{place}: no label of FEVER: '{label}'", f"Known: {', '.join(LABELS)}")
+        sets = [_evidence(place, one) for one in field(place, record, "evidence", list)]
+        sets = list(dict.fromkeys(one for one in sets if one))
+        yield Example(
+            str(field(place, record, "id", (int, str))),
+            field(place, record, "claim"),
+            (label,),
+            "label",
+            support=sets[0] if sets else (),
+            alternatives=tuple(Annotation((label,), "label", one) for one in sets),
+        )
+
+
+def _evidence(place: str, given: Any) -> tuple[Support, ...]:
+    try:
+        found = [(one[2], one[3]) for one in given]
+    except (TypeError, IndexError) as error:
+        raise UsageError(f"{place}: evidence in another form") from error
+    return tuple(Support(_page(page), int(sentence)) for page, sentence in found if page is not None)
+
+
+def _page(name: str) -> str:
+    for escape, character in _ESCAPES.items():
+        name = name.replace(escape, character)
+    return name.replace("_", " ")
+
+
+def read_bamboogle(path: Path) -> Iterator[Example]:
+    """Yield the questions of Bamboogle (Press et al., EMNLP Findings 2023): CSV of question and answer.
+
+    The published sheet leaves columns empty between the two and may have a header. Raises UsageError.
+    """
+    for number, (place, row) in enumerate(rows(path)):
+        filled = [cell.strip() for cell in row if cell.strip()]
+        if number == 0 and filled[0].casefold() == "question":
+            continue
+        if len(filled) < 2:
+            raise UsageError(f"{place}: no answer")
+        yield Example(f"bamboogle-{number}", filled[0], (filled[1],))

@@ -1,0 +1,84 @@
+"""What an evaluation asks about: questions with their answers and what supports them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+#: What kind of answer is expected; metrics can be taken over one kind (``F1(type=yes/no)``).
+AnswerType = Literal["span", "yes/no", "number", "abstractive", "unanswerable", "entities", "label"]
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """A paragraph of a question's own corpus, under the title of its document.
+
+    ``sentences`` are those that the data set numbers; a single one where it does not divide its paragraphs.
+    """
+
+    title: str
+    sentences: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The sentences, one space between them."""
+        return " ".join(sentence.strip() for sentence in self.sentences if sentence.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """One piece of gold evidence: by title and sentence, by page of a document, or by its own text.
+
+    ``sentence`` counts from 0 within its paragraph, ``page`` from 1; both are None where the data says less.
+    """
+
+    title: str = ""
+    sentence: int | None = None
+    page: int | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A question of a data set.
+
+    ``answers`` holds the canonical answer first, then its aliases; several annotators' answers are in
+    ``alternatives``, where each has its own support. ``support`` is one set of evidence that suffices;
+    ``alternatives`` holds others (FEVER's evidence sets, QASPER's annotators). ``chain`` is the gold order of
+    hops where the data gives one: triples (head, relation, tail), or sub-questions with their answers.
+    ``corpus`` holds the paragraphs that came with the question, gold ones among them.
+    """
+
+    id: str
+    question: str
+    answers: tuple[str, ...]
+    answer_type: AnswerType = "span"
+    question_type: str = ""
+    support: tuple[Support, ...] = ()
+    alternatives: tuple[Annotation, ...] = ()
+    chain: tuple[tuple[str, ...], ...] = ()
+    corpus: tuple[Paragraph, ...] = ()
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """What one annotator said: the answers, of which kind they are, and the evidence for them."""
+
+    answers: tuple[str, ...]
+    answer_type: AnswerType = "span"
+    support: tuple[Support, ...] = ()
+
+
+class Dataset(Protocol):
+    """Questions, streamed in the order of the file."""
+
+    @property
+    def name(self) -> str:
+        """Canonical name, such as ``hotpotqa``."""
+        ...
+
+    def examples(self) -> Iterator[Example]:
+        """Yield the questions. Raises UsageError for a record in another form, naming its line."""
+        ...

@@ -1,0 +1,103 @@
+"""Measures of answers, evidence and cost, each under a canonical name that parses back.
+
+``EM``, ``F1``, ``accuracy``, ``SF-EM``, ``SF-coverage``, ``support-precision@5``, ``recall@5``, ``all-gold@5``,
+``MRR``, ``Hit@1``, ``evidence-P``, ``evidence-R``, ``evidence-F1``, ``tokens``, ``calls``, ``seconds``, ``money``.
+``(type=yes/no)`` after a name takes it over the questions with that kind of answer.
+
+All are our own few lines rather than a library's: ``ir-measures`` needs a compiled evaluator, ``ranx`` brings
+numba; the tests compare with formulas worked by hand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from clew.errors import UsageError, unknown
+from clew.evaluate.examples import Example
+from clew.evaluate.metrics import answers, evidence, ranking
+from clew.types import Usage
+
+#: A measure of one question: a number, or None where the question has nothing to measure.
+Measure = Callable[["Result"], "float | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a method made of one example.
+
+    ``found`` are the pieces of gold evidence, by their number in ``example.support``, that each hit holds, in
+    the order of the hits; a hit that holds none is an empty set. ``texts`` are the paragraphs that the answer
+    rests on. ``abstained`` says that no answer was given.
+    """
+
+    example: Example
+    answer: str = ""
+    abstained: bool = False
+    found: Sequence[frozenset[int]] = ()
+    texts: Sequence[str] = ()
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A measure with its canonical name. ``better`` is 1 where more is better, -1 where less is."""
+
+    name: str
+    measure: Measure
+    better: int = 1
+
+
+_NAME = re.compile(r"^(?P<base>[A-Za-z][A-Za-z0-9-]*)(?:@(?P<k>\d+))?(?:\(type=(?P<type>[^)]+)\))?$")
+
+PLAIN: Mapping[str, Measure] = {
+    "EM": lambda result: answers.best(answers.exact, result),
+    "F1": lambda result: answers.best(answers.f1, result),
+    "accuracy": lambda result: answers.best(answers.holds, result),
+    "SF-EM": ranking.all_found,
+    "SF-coverage": ranking.coverage,
+    "MRR": ranking.reciprocal_rank,
+    "evidence-P": lambda result: evidence.scores(result, 0),
+    "evidence-R": lambda result: evidence.scores(result, 1),
+    "evidence-F1": lambda result: evidence.scores(result, 2),
+}
+COSTS: Mapping[str, Measure] = {
+    "tokens": lambda result: result.usage.tokens_in + result.usage.tokens_out,
+    "calls": lambda result: result.usage.calls,
+    "seconds": lambda result: result.seconds,
+    "money": lambda result: result.usage.money,
+}
+AT: Mapping[str, Callable[[Result, int], float | None]] = {
+    "recall": ranking.recall,
+    "support-precision": ranking.precision,
+    "all-gold": ranking.all_gold,
+    "Hit": ranking.hit,
+}
+
+
+def metric(name: str) -> Metric:
+    """Return the metric of that canonical name. Raises UsageError for any other name."""
+    match = _NAME.match(name)
+    base = match["base"] if match else name
+    if match is None or base not in {*PLAIN, *COSTS, *AT}:
+        raise unknown("metric", name, [*PLAIN, *COSTS, *(f"{known}@5" for known in AT)])
+    if (match["k"] is not None) != (base in AT):
+        raise UsageError(f"metric '{name}' {'takes no' if match['k'] else 'needs a'} depth", f"{base}@5")
+    if base in AT:
+        depth = int(match["k"])
+        if depth < 1:
+            raise UsageError(f"metric '{name}' at no depth", f"{base}@1 is the least")
+        at = AT[base]
+        measure: Measure = lambda result: at(result, depth)  # noqa: E731
+    else:
+        measure = PLAIN.get(base) or COSTS[base]
+    kind = match["type"]
+    if kind is None:
+        return Metric(name, measure, -1 if base in COSTS else 1)
+    return Metric(
+        name,
+        lambda result: measure(result) if result.example.answer_type == kind else None,
+        -1 if base in COSTS else 1,
+    )

@@ -1,0 +1,270 @@
+"""Data sets in their official forms: invented records, and the real ones where they are there."""
+
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+
+from clew.errors import UsageError
+from clew.evaluate import streams
+from clew.evaluate.datasets import load, names
+
+SHARED = Path(__file__).parents[3] / "shared" / "data"
+
+HOTPOT = {
+    "_id": "5a", "question": "Who built the lighter?", "answer": "Tolland Yard", "type": "bridge", "level": "hard",
+    "supporting_facts": [["Bittern", 1], ["Tolland", 0]],
+    "context": [["Bittern", ["It is a lighter. ", " It was built."]], ["Tolland", ["A yard."]], ["Noise", ["No."]]],
+}  # fmt: skip
+MUSIQUE = {
+    "id": "2hop__1_2", "question": "Who led it?", "answer": "G. Stanley Hall", "answer_aliases": ["Stanley Hall"],
+    "answerable": True,
+    "paragraphs": [
+        {"idx": 0, "title": "Noise", "paragraph_text": "No.", "is_supporting": False},
+        {"idx": 1, "title": "APA", "paragraph_text": "Hall led it.", "is_supporting": True},
+        {"idx": 2, "title": "Journal", "paragraph_text": "The APA publishes it.", "is_supporting": True},
+    ],
+    "question_decomposition": [
+        {"id": 1, "question": "Who publishes it?", "answer": "APA", "paragraph_support_idx": 2},
+        {"id": 2, "question": "Who led #1?", "answer": "G. Stanley Hall", "paragraph_support_idx": 1},
+    ],
+}  # fmt: skip
+IIRC = {
+    "pid": "p1", "title": "Wreck", "text": "The steamer was lost.",
+    "questions": [
+        {"qid": "q1", "question": "How long was it?", "answer": {"type": "value", "answer_value": "31",
+         "answer_unit": "metres"}, "context": [{"text": "It was 31 metres long.", "passage": "Heron Maid"},
+         {"text": "The steamer was lost.", "passage": "main"}], "question_links": ["Heron Maid"]},
+        {"qid": "q2", "question": "Who wept?", "answer": {"type": "none"}, "context": []},
+        {"qid": "q3", "question": "Was it lost?", "answer": {"type": "binary", "answer_value": "yes"}, "context": []},
+        {"qid": "q4", "question": "Which?", "answer": {"type": "span", "answer_spans": [{"text": "Heron Maid"}]}},
+    ],
+}  # fmt: skip
+QASPER = {
+    "1909.1": {
+        "title": "A paper", "abstract": "We do it.",
+        "full_text": [{"section_name": "Methods", "paragraphs": ["We use BERT.", ""]}],
+        "figures_and_tables": [{"caption": "Table 1: Results"}],
+        "qas": [{"question": "Which model?", "question_id": "q", "answers": [
+            {"answer": {"unanswerable": False, "extractive_spans": ["BERT"], "yes_no": None, "free_form_answer": "",
+                        "evidence": ["We use BERT."]}},
+            {"answer": {"unanswerable": True, "extractive_spans": [], "yes_no": None, "free_form_answer": "",
+                        "evidence": []}},
+            {"answer": {"unanswerable": False, "extractive_spans": [], "yes_no": False, "free_form_answer": "",
+                        "evidence": ["FLOAT SELECTED: Table 1: Results"]}}]}],
+    }
+}  # fmt: skip
+
+
+def written(path, content):
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return path
+
+
+def only(name, path):
+    (example,) = load(name, path).examples()
+    return example
+
+
+def test_hotpotqa(tmp_path):
+    found = only("hotpotqa", written(tmp_path / "a.json", [HOTPOT]))
+    assert (found.id, found.answers, found.question_type) == ("5a", ("Tolland Yard",), "bridge")
+    assert [(one.title, one.sentence) for one in found.support] == [("Bittern", 1), ("Tolland", 0)]
+    assert found.corpus[0].text == "It is a lighter. It was built."
+    columns = HOTPOT | {
+        "context": {"title": ["A"], "sentences": [["x"]]},
+        "supporting_facts": {"title": ["A"], "sent_id": [0]},
+        "answer": "yes",
+    }
+    found = only("hotpotqa", written(tmp_path / "b.json", [columns]))
+    assert (found.corpus[0].title, found.support[0].sentence, found.answer_type) == ("A", 0, "yes/no")
+
+
+def test_2wikimultihopqa_has_its_triples_in_order(tmp_path):
+    triples = [["Get Low", "performer", "Dillon Francis"], ["Dillon Francis", "date of birth", "1987"]]
+    found = only("2wikimultihopqa", written(tmp_path / "a.json", [HOTPOT | {"evidences": triples}]))
+    assert found.chain == tuple(map(tuple, triples))
+
+
+def test_musique_support_is_in_the_order_of_the_hops(tmp_path):
+    found = only("musique", written(tmp_path / "a.jsonl", MUSIQUE))
+    assert [one.title for one in found.support] == ["Journal", "APA"]
+    assert found.answers == ("G. Stanley Hall", "Stanley Hall") and found.question_type == "2hop"
+    assert found.chain[1] == ("Who led #1?", "G. Stanley Hall")
+    full = only("musique", written(tmp_path / "b.jsonl", MUSIQUE | {"answerable": False}))
+    assert full.answer_type == "unanswerable"
+
+
+def test_iirc(tmp_path):
+    value, none, binary, span = load("iirc", written(tmp_path / "a.json", [IIRC])).examples()
+    assert (value.answers, value.answer_type) == (("31 metres", "31"), "number")
+    assert [one.title for one in value.support] == ["Heron Maid", "Wreck"]
+    assert [one.title for one in value.corpus] == ["Wreck", "Heron Maid"]
+    assert (none.answers, none.answer_type) == ((), "unanswerable")
+    assert (binary.answers, binary.answer_type) == (("yes",), "yes/no")
+    assert (span.answers, span.id) == (("Heron Maid",), "q4")
+
+
+def test_qasper_keeps_every_annotator(tmp_path):
+    found = only("qasper", written(tmp_path / "a.json", QASPER))
+    assert [one.answer_type for one in found.alternatives] == ["span", "unanswerable", "yes/no"]
+    assert found.answers == ("BERT",) and found.alternatives[2].answers == ("No",)
+    texts = [(one.title, one.text) for one in found.corpus]
+    assert texts == [
+        ("Abstract", "We do it."),
+        ("Methods", "We use BERT."),
+        ("Figures and tables", "FLOAT SELECTED: Table 1: Results"),
+    ]
+
+
+def test_fever_has_sets_of_evidence(tmp_path):
+    first = [[1, 2, "Heron_Maid_-LRB-ship-RRB-", 3], [1, 2, "Oskell", 0]]
+    sets = [first, [[1, 3, "Wreck", 1]], [[1, 3, "Wreck", 1]]]
+    claim = {"id": 7, "label": "SUPPORTS", "claim": "It sank.", "evidence": sets}
+    unknown = {
+        "id": 8,
+        "label": "NOT ENOUGH INFO",
+        "claim": "It sang.",
+        "evidence": [[[9, None, None, None]]],
+    }
+    path = written(tmp_path / "a.jsonl", "\n".join(map(json.dumps, (claim, unknown))))
+    one, other = load("fever", path).examples()
+    assert one.support[0].title == "Heron Maid (ship)" and len(one.alternatives) == 2
+    assert (other.answers, other.support) == (("NOT ENOUGH INFO",), ())
+
+
+def test_financebench_pages_count_from_one(tmp_path):
+    record = {"financebench_id": "f", "doc_name": "A_10K", "question": "?", "answer": "1", "question_type": "m",
+              "evidence": [{"doc_name": "A_10K", "evidence_page_num": 41, "evidence_text": "t"}]}  # fmt: skip
+    (support,) = only("financebench", written(tmp_path / "a.jsonl", record)).support
+    assert (support.title, support.page) == ("A_10K", 42)
+
+
+def test_bamboogle_stark_and_metaqa(tmp_path):
+    bamboogle = written(tmp_path / "b.csv", 'Question,Answer\n"Who, then?",,,,james madison,,\n')
+    assert only("bamboogle", bamboogle).answers == ("james madison",)
+    stark = written(tmp_path / "s.csv", 'id,query,answer_ids\n4,Which drug?,"[12, 7]"\n')
+    assert (only("stark", stark).id, only("stark", stark).answers) == ("4", ("12", "7"))
+    metaqa = written(tmp_path / "m.txt", "who directed [Heron]\tA Finch|B Loam\n")
+    found = only("metaqa", metaqa)
+    assert (found.answers, found.meta["topic"]) == (("A Finch", "B Loam"), "Heron")
+
+
+def test_ones_own_questions_and_a_bad_line_is_named(tmp_path):
+    lines = [
+        {"question": "Who?", "answers": ["A"], "evidence": ["r.pdf", {"document": "s.pdf", "page": 3}]},
+        {"question": "Why?"},
+    ]
+    path = written(tmp_path / "own.jsonl", "\n".join(map(json.dumps, lines)))
+    one, other = load("jsonl", path).examples()
+    assert [(s.title, s.page) for s in one.support] == [("r.pdf", None), ("s.pdf", 3)]
+    assert (other.answer_type, other.id) == ("unanswerable", "own.jsonl, line 2")
+    for bad, said in (
+        ('{"question": "Who?", "answers": [3]}', "'answers'"),
+        ('{"answers": ["A"]}', "no 'question'"),
+        ('{"question": " "}', "empty"),
+        ('{"question": "Who?", "evidence": [{"document": "a", "page": 0}]}', "page number"),
+        ("[1, 2", "line 3"),
+        ("12", "not a JSON object"),
+    ):
+        path.write_text("\n".join([*map(json.dumps, lines), bad]), encoding="utf-8")
+        with pytest.raises(UsageError, match=f"(?s)line 3.*{said}|{said}"):
+            list(load("jsonl", path).examples())
+
+
+@pytest.mark.parametrize(
+    ("name", "record", "said"),
+    [
+        ("hotpotqa", {"question": "?"}, "no 'answer'"),
+        ("hotpotqa", HOTPOT | {"context": [["A"]]}, "another form"),
+        ("musique", MUSIQUE | {"paragraphs": [{"title": "A"}]}, "no 'paragraph_text'"),
+        ("fever", {"label": "MAYBE", "claim": "c", "evidence": []}, "no label of FEVER"),
+        ("stark", "a,b\n1,2\n", "no column 'answer_ids'"),
+        ("stark", "id,query,answer_ids\n1,q,none\n", "line 2"),
+        ("metaqa", "no tab here\n", "line 1"),
+        ("bamboogle", "Only a question\n", "no answer"),
+        ("hotpotqa", "", "empty"),
+    ],
+)
+def test_another_form_is_refused_with_its_place(tmp_path, name, record, said):
+    path = written(tmp_path / "file", [record] if isinstance(record, dict) else record)
+    with pytest.raises(UsageError, match=said):
+        list(load(name, path).examples())
+
+
+def test_unknown_names_and_missing_files_are_refused(tmp_path):
+    with pytest.raises(UsageError) as error:
+        load("hotpot", tmp_path / "none")
+    assert "hotpotqa" in error.value.hint
+    with pytest.raises(UsageError, match="no file"):
+        load("hotpotqa", tmp_path / "none")
+
+
+def test_an_array_is_read_no_further_than_it_is_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(streams, "_BLOCK", 64)
+    path = written(tmp_path / "a.json", json.dumps([{"n": n, "t": "x" * 40} for n in range(500)], indent=1))
+    read = []
+    opened = streams._opened
+
+    def counted(path):
+        stream = opened(path)
+        original = stream.read
+
+        class Counting:
+            def __enter__(self):
+                return self
+
+            def __exit__(self, *_):
+                stream.close()
+
+            def read(self, size):
+                read.append(size)
+                return original(size)
+
+            def seek(self, at):
+                stream.seek(at)
+
+        return Counting()
+
+    monkeypatch.setattr(streams, "_opened", counted)
+    found = list(itertools.islice(streams.records(path), 3))
+    assert [record["n"] for _, record in found] == [0, 1, 2]
+    assert sum(read) < 1_000
+    assert [place for place, _ in found] == ["a.json, line 2", "a.json, line 6", "a.json, line 10"]
+
+
+@pytest.mark.parametrize("block", [1, 7, 64, 1 << 16])
+def test_records_do_not_depend_on_where_a_block_ends(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(streams, "_BLOCK", block)
+    values = [{"a": "]} , ["}, [], {"b": [1, {"c": '\\" é'}]}, "text", 12, None]
+    array = written(tmp_path / "a.json", " \n" + json.dumps(values, indent=2, ensure_ascii=False))
+    assert [record for _, record in streams.records(array)] == values
+    keyed = written(tmp_path / "o.json", json.dumps({"k": {"v": 1}, "l ": [2]}))
+    assert [record for _, record in streams.records(keyed, keyed=True)] == [["k", {"v": 1}], ["l ", [2]]]
+    for broken in ('[{"a": 1}', '[{"a": 1} {"b"', '[{"a": tru}]'):
+        with pytest.raises(UsageError, match=r"line 1|ends before"):
+            list(streams.records(written(tmp_path / "b.json", broken)))
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="no ../shared/data; it is not part of this repository")
+@pytest.mark.parametrize(
+    ("name", "file", "count"),
+    [
+        ("hotpotqa", "hotpotqa/train100.jsonl", 100),
+        ("2wikimultihopqa", "2wikimultihopqa/train500.jsonl", 500),
+        ("musique", "musique/train100.jsonl", 100),
+        ("bamboogle", "bamboogle/bamboogle.csv", 125),
+        ("financebench", "financebench/questions.jsonl", 28),
+        ("metaqa", "metaqa/dev_2hop.jsonl", 2000),
+        ("stark", "stark/prime_human.csv", 109),
+    ],
+)
+def test_the_real_files(name, file, count):
+    examples = list(load(name, SHARED / file).examples())
+    assert name in names() and len(examples) == count == len({one.id for one in examples})
+    assert all(one.question and one.answers for one in examples)
+    if name in {"hotpotqa", "2wikimultihopqa"}:
+        numbered = {(p.title, n) for one in examples for p in one.corpus for n in range(len(p.sentences))}
+        pieces = [(s.title, s.sentence) for one in examples for s in one.support]
+        assert sum(piece in numbered for piece in pieces) >= 0.99 * len(pieces)

@@ -1,0 +1,153 @@
+"""Measures against cases worked by hand."""
+
+import pytest
+
+from clew.errors import UsageError
+from clew.evaluate.examples import Annotation, Example, Support
+from clew.evaluate.metrics import Result, metric
+from clew.evaluate.metrics.answers import exact, f1, holds, normalised
+from clew.evaluate.metrics.evidence import compared
+from clew.types import Usage
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "em", "score"),
+    [
+        ("The Walt Disney Company", "Walt Disney company.", 1, 1),
+        ("Disney", "Walt Disney", 0, 2 / 3),
+        ("a dog and the dog", "dog", 0, 0.5),  # and, dog, dog against dog: 2 * 1 / (3 + 1)
+        ("", "Disney", 0, 0),
+        ("", "", 1, 1),
+        ("the", "", 1, 1),
+        ("1,500", "1500", 1, 1),
+        ("$9 a day", "9", 0, 2 / 3),
+        ("Yes", "yes", 1, 1),
+        ("yes it is", "yes", 0, 0),
+        ("no", "yes", 0, 0),
+        ("noanswer", "no answer", 0, 0),
+        ("G. Stanley Hall", "Stanley Hall", 0, 0.8),
+        ("New York City, New York", "New York", 0, 2 * 2 / 7),
+        ("U.S.", "US", 1, 1),
+        ("theatre", "the atre", 0, 0),
+        ("1906 to 1907", "1907", 0, 0.5),
+        ("Dunmere  Quay", "dunmere quay", 1, 1),
+    ],
+)
+def test_exact_match_and_f1_by_hand(answer, gold, em, score):
+    assert exact(answer, gold) == em
+    assert f1(answer, gold) == pytest.approx(score)
+    assert f1(gold, answer) == pytest.approx(score)
+
+
+def test_normalisation_takes_articles_as_words_only():
+    assert normalised("The A-team, an anthem.") == "ateam anthem"
+
+
+def test_an_answer_holds_another_at_word_borders_only():
+    assert holds("It was built in 1919 at Tolland Yard.", "Tolland Yard") == 1
+    assert holds("It was built in 19190", "1919") == 0
+    assert holds("anything", "the") == 0
+
+
+def value(name, **given):
+    return metric(name).measure(Result(**given))
+
+
+def test_aliases_count_and_the_best_one_does():
+    example = Example("1", "Who?", ("G. Stanley Hall", "Stanley Hall"))
+    assert value("EM", example=example, answer="stanley hall") == 1
+    assert value("F1", example=example, answer="Hall") == pytest.approx(2 / 3)
+    assert value("accuracy", example=example, answer="It was Stanley Hall, in 1892.") == 1
+    assert value("EM", example=example, answer="Stanley Hall", abstained=True) == 0
+
+
+def test_an_unanswerable_question_is_answered_by_abstaining_alone():
+    example = Example("1", "Who?", (), "unanswerable")
+    assert value("F1", example=example, answer="Not found in these documents.", abstained=True) == 1
+    assert value("F1", example=example, answer="Unanswerable") == 1
+    assert value("F1", example=example, answer="Hall") == 0
+    assert value("EM", example=Example("1", "Who?", ()), answer="Hall") is None
+
+
+def test_annotators_are_alternatives():
+    either = (
+        Annotation(("BERT",), "span", (Support(text="We use  BERT."),)),
+        Annotation((), "unanswerable"),
+        Annotation(("Yes",), "yes/no", (Support(text="one"), Support(text="two"))),
+    )
+    example = Example("1", "Which?", ("BERT",), alternatives=either)
+    assert value("F1", example=example, answer="the BERT model") == pytest.approx(2 / 3)
+    assert value("F1", example=example, answer="", abstained=True) == 1
+    # The second annotator gives no evidence: giving none is right.
+    assert value("evidence-F1", example=example, texts=()) == 1
+    assert value("evidence-F1", example=example, texts=("We use BERT.",)) == 1
+    assert value("evidence-F1", example=example, texts=("one", "three", "four")) == pytest.approx(0.4)
+    assert value("evidence-P", example=example, texts=("one", "three", "four")) == pytest.approx(1 / 3)
+    assert value("evidence-R", example=example, texts=("one", "three", "four")) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("given", "gold", "expected"),
+    [
+        ((), (), (1, 1, 1)),
+        (("a",), (), (0, 0, 0)),
+        ((), ("a",), (0, 0, 0)),
+        (("a", "b"), ("b", "c", "d"), (1 / 2, 1 / 3, 2 / 5)),
+        (("x",), ("y",), (0, 0, 0)),
+    ],
+)
+def test_evidence_by_hand(given, gold, expected):
+    assert compared(given, gold) == pytest.approx(expected)
+
+
+TWO = Example("1", "?", ("x",), support=(Support("A", 0), Support("B", 3)))
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        # The second hit holds one piece, the fourth the other.
+        (({}, {1}, {}, {0}), {"MRR": 1 / 2, "Hit@1": 0, "Hit@2": 1, "recall@2": 0.5, "recall@4": 1,
+                              "all-gold@3": 0, "all-gold@4": 1, "support-precision@2": 0.5,
+                              "support-precision@10": 0.2, "SF-EM": 1, "SF-coverage": 1}),
+        # The same piece twice is one piece.
+        (({0}, {0}), {"MRR": 1, "recall@2": 0.5, "SF-EM": 0, "SF-coverage": 0.5, "support-precision@2": 1}),
+        (({0, 1},), {"Hit@1": 1, "recall@1": 1, "all-gold@1": 1, "SF-EM": 1}),
+        ((), {"MRR": 0, "Hit@5": 0, "recall@5": 0, "SF-EM": 0, "SF-coverage": 0, "support-precision@5": 0}),
+    ],
+)  # fmt: skip
+def test_rankings_by_hand(found, expected):
+    hits = [frozenset(held) for held in found]
+    for name, wanted in expected.items():
+        assert value(name, example=TWO, found=hits) == pytest.approx(wanted), name
+
+
+def test_without_gold_evidence_there_is_nothing_to_rank():
+    bare = Example("1", "?", ("x",))
+    for name in ("SF-EM", "SF-coverage", "MRR", "Hit@1", "recall@5", "all-gold@5", "evidence-F1"):
+        assert value(name, example=bare, found=(frozenset(),)) is None
+
+
+def test_costs_are_less_the_better():
+    used = Result(TWO, usage=Usage(calls=3, tokens_in=100, tokens_out=20, money=0.5), seconds=1.5)
+    for name, wanted in (("calls", 3), ("tokens", 120), ("money", 0.5), ("seconds", 1.5)):
+        assert (metric(name).measure(used), metric(name).better) == (wanted, -1)
+
+
+def test_a_measure_can_be_taken_over_one_kind_of_answer():
+    typed = metric("F1(type=yes/no)")
+    assert typed.measure(Result(Example("1", "?", ("yes",), "yes/no"), "yes")) == 1
+    assert typed.measure(Result(Example("1", "?", ("Hall",)), "Hall")) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["EM", "recall@5", "Hit@1", "F1(type=yes/no)", "evidence-F1", "recall@5(type=span)"]
+)
+def test_names_parse_back(name):
+    assert metric(name).name == name
+
+
+@pytest.mark.parametrize("name", ["em", "recall", "EM@5", "recall@0", "recal@5", "", "F1(kind=span)"])
+def test_a_name_that_is_none_is_refused(name):
+    with pytest.raises(UsageError):
+        metric(name)
