@@ -282,3 +282,26 @@ def test_listing_and_showing_import_no_numpy(tmp_path) -> None:
         "sys.exit('numpy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path / "base")], check=False).returncode == 0
+
+
+def test_a_text_is_encoded_once_in_a_batch_in_a_run_and_in_the_next(base, encoder, monkeypatch):
+    monkeypatch.setattr("clew.kb.encoding.BATCH", 4)
+
+    def parsed_of(number, texts):
+        builder = DocumentBuilder()
+        for text in texts:
+            builder.paragraph(text)
+        return builder.finish(data=bytes([number]), title="T", media_type="text/plain", parser="t/1")
+
+    for number, texts in enumerate((["a", "b", "a", "c", "b", "d", "a"], ["e", "a", "e"])):
+        parsed = parsed_of(number, texts)
+        base.commit(parsed, location(f"/docs/{number}.txt"))
+        base.encode(encoder)
+    assert sorted(encoder.encoded) == sorted(set(encoder.encoded)) and len(encoder.encoded) == 5
+    snapshot = base.snapshot()
+    view = snapshot.vectors(encoder.name)
+    rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED))
+    held = np.array([node.text for node in snapshot.nodes(rows)])
+    assert view.missing() == 0 and len(rows) == 10
+    alike = view.vectors(rows) @ view.vectors(rows).T > 0.999
+    assert np.array_equal(alike, held[:, None] == held[None, :])

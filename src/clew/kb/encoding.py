@@ -14,6 +14,8 @@ from clew.kb.reading import Entry, entries, parsed
 from clew.kb.vectors import Store, folder_of, text_hashes
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from clew.protocols import Encoder, Mask, Rows
 
 #: Texts that are encoded between two writes: what a kill loses at the most.
@@ -28,13 +30,14 @@ def encode(database: Database, derived: Path, encoder: Encoder, progress: Callab
         total = connection.execute(
             "SELECT coalesce(sum(nodes), 0) FROM tally WHERE kind IN ('passage', 'row')"
         ).fetchone()[0]
-    _, rows, _ = store.open()
+    known = Known(store)
+    rows = known.rows
     have = frozenset(rows.tolist())
     live = live_mask(truth)
     waiting = total - int(live[rows[rows < len(live)]].sum()) if len(rows) else total
     made = 0
     for batch_rows, texts in _missing(database, truth, have):
-        _append(store, encoder, batch_rows, texts)
+        _append(store, known, encoder, batch_rows, texts)
         made += len(texts)
         progress(made, waiting)
     store.forget(live)
@@ -82,17 +85,45 @@ def _missing(
         yield np.array(rows, dtype=np.int64), texts
 
 
-def _append(store: Store, encoder: Encoder, rows: Rows, texts: list[str]) -> None:
-    """Add vectors for rows; a text that has one already, even of a node that is gone, is not encoded again."""
-    old, _, old_hashes = store.open()
+class Known:
+    """The texts that have a vector already, also of nodes that are gone; kept up to date while more are made."""
+
+    def __init__(self, store: Store) -> None:
+        _, self.rows, hashes = store.open()
+        self._order = np.argsort(hashes, kind="stable")
+        self._sorted = hashes[self._order]
+        self._made: dict[int, int] = {}
+        self._count = len(hashes)
+
+    def slots(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return the slot of each text's vector, -1 where there is none."""
+        places = np.searchsorted(self._sorted, hashes)
+        places[places == len(self._sorted)] = 0
+        found = np.array([self._made.get(number, -1) for number in hashes.tolist()], dtype=np.int64)
+        if len(self._sorted):
+            old = self._sorted[places] == hashes
+            found[old] = self._order[places[old]]
+        return found
+
+    def add(self, hashes: NDArray[np.uint64]) -> None:
+        """Take note of texts that got the next slots, in this order."""
+        for number in hashes.tolist():
+            self._made.setdefault(number, self._count)
+            self._count += 1
+
+
+def _append(store: Store, known: Known, encoder: Encoder, rows: Rows, texts: list[str]) -> None:
+    """Add vectors for rows; a text that has one already is not encoded again, nor one twice in a batch."""
     hashes = text_hashes(texts)
-    order = np.argsort(old_hashes, kind="stable")
-    places = np.searchsorted(old_hashes[order], hashes)
-    places[places == len(order)] = 0
-    known = old_hashes[order][places] == hashes if len(order) else np.zeros(len(texts), dtype=np.bool_)
+    slots = known.slots(hashes)
+    old = slots >= 0
     vectors = np.zeros((len(texts), encoder.dimension), dtype=np.float32)
-    if known.any():
-        vectors[known] = old[order[places[known]]]
-    if not known.all():
-        vectors[~known] = encoder.encode([texts[n] for n in np.flatnonzero(~known)])
+    if old.any():
+        vectors[old] = store.vectors()[slots[old]]
+    if not old.all():
+        new = np.flatnonzero(~old)
+        _, first, again = np.unique(hashes[new], return_index=True, return_inverse=True)
+        made = encoder.encode([texts[n] for n in new[first].tolist()])
+        vectors[new] = made[again]
     store.append(encoder.name, vectors, rows, hashes)
+    known.add(hashes)

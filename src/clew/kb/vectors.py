@@ -71,10 +71,16 @@ class Store:
         if not count:
             none = np.empty(0, dtype=np.int64)
             return np.empty((0, dimension), dtype=np.float32), none, none.astype(np.uint64)
-        vectors = np.memmap(self.folder / "vectors.f32", np.dtype("<f4"), "r", shape=(count, dimension))
+        vectors = self.vectors()
         rows = np.fromfile(self.folder / "rows.i64", np.dtype("<i8"), count)
         texts = np.fromfile(self.folder / "texts.u64", np.dtype("<u8"), count)
         return vectors, rows, texts
+
+    def vectors(self) -> Vectors:
+        """Return the vectors alone, (count, dimension), memory-mapped; there must be some."""
+        content = self.manifest()
+        shape = (content["count"], content["dimension"])
+        return np.memmap(self.folder / "vectors.f32", np.dtype("<f4"), "r", shape=shape)
 
     def append(self, name: str, vectors: Vectors, rows: Rows, texts: NDArray[np.uint64]) -> None:
         """Add slots; on disk before the manifest counts them."""
