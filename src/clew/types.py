@@ -217,8 +217,8 @@ class Answer:
 
     ``reader`` says how the text came about: ``extractive`` when no language model wrote it. ``abstained`` is
     true when the evidence does not hold the answer, or none was given for another reason; ``text`` then says
-    so, and the evidence is what came nearest. ``rejected`` holds quotes that a
-    model gave and that are not verbatim in their source; they support nothing.
+    so, and the evidence is what came nearest. ``rejected`` holds quotes that a model gave and that are not
+    verbatim in their source; they support nothing. ``context`` is what the reader was given to read.
     """
 
     text: str
@@ -230,3 +230,4 @@ class Answer:
     abstained: bool = False
     reader: str = "extractive"
     recipe: str = ""
+    context: tuple[Hit, ...] = ()

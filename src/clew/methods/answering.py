@@ -27,7 +27,9 @@ def answered(
         answer = Answer(SPENT, abstained=True)
     if answer.abstained and not answer.evidence:
         answer = replace(answer, evidence=tuple(hits[:NEAREST]))
-    return replace(answer, trail=tuple(record.steps), usage=record.usage(), recipe=recipe)
+    return replace(
+        answer, trail=tuple(record.steps), usage=record.usage(), recipe=recipe, context=tuple(hits)
+    )
 
 
 def stopped(record: Recorder, error: BudgetExceeded) -> None:

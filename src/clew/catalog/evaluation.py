@@ -1,0 +1,186 @@
+"""Builds what an evaluation runs: data sets, corpora as knowledge bases, and methods over them."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from clew.errors import UsageError
+from clew.evaluate.corpora import as_document, located, pooled, with_negatives
+from clew.evaluate.datasets import load
+
+if TYPE_CHECKING:
+    from clew.evaluate.examples import Example, Paragraph
+    from clew.evaluate.running import MethodFor
+    from clew.kb import KnowledgeBase
+    from clew.parse.build import Unit
+    from clew.protocols import Encoder, LanguageModel
+
+#: Sentences of a question's own corpus, negatives included: about what the paper's collections have (Table 2).
+SENTENCES = 700
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A data set as it is asked: its name, the questions, and where their corpus comes from.
+
+    ``corpus`` is ``question``, ``pooled``, or the folder of a knowledge base.
+    """
+
+    name: str
+    examples: Sequence[Example]
+    corpus: str
+
+    @property
+    def title(self) -> str:
+        """Name and corpus, such as ``hotpotqa (pooled)``."""
+        return f"{self.name} ({Path(self.corpus).name})"
+
+
+def asked(data: str, corpus: str, limit: int | None, seed: int) -> Asked:
+    """Return the questions of ``NAME=PATH``: all, or ``limit`` drawn with the seed. Raises UsageError."""
+    name, equals, path = data.partition("=")
+    if not equals:
+        raise UsageError(f"no data set in '{data}'", "Write NAME=PATH, such as hotpotqa=dev.json")
+    examples = list(drawn(load(name, path).examples(), limit, seed))
+    if not examples:
+        raise UsageError(f"no questions in {path}")
+    repeated = len(examples) - len({example.id for example in examples})
+    if repeated:
+        raise UsageError(f"{repeated} questions of {path} have the id of another")
+    if corpus in {"question", "pooled"} and not any(example.corpus for example in examples):
+        raise UsageError(
+            f"the questions of {name} bring no paragraphs", "Name a knowledge base: --corpus FOLDER"
+        )
+    return Asked(name, examples, corpus)
+
+
+def drawn(examples: Iterator[Example], limit: int | None, seed: int) -> Iterator[Example]:
+    """Yield all examples, or ``limit`` of them drawn at random (reservoir sampling), in their order."""
+    if limit is None:
+        yield from examples
+        return
+    import random
+
+    rng = random.Random(seed)
+    kept = list(enumerate(itertools.islice(examples, limit)))
+    for number, example in enumerate(examples, limit):
+        place = rng.randrange(number + 1)
+        if place < limit:
+            kept[place] = (number, example)
+    yield from (example for _, example in sorted(kept, key=lambda one: one[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What all recipes of a run share: models, the unit of passages, and the size of a question's corpus."""
+
+    llm: LanguageModel | None = None
+    encoder: Encoder | None = None
+    passages: Unit = "paragraph"
+    sentences: int = SENTENCES
+    seed: int = 0
+
+
+@contextmanager
+def methods(
+    data: Asked, bench: Bench, progress: Callable[[int, int], None] | None = None
+) -> Iterator[tuple[Callable[[str], MethodFor], str]]:
+    """Give what makes of a recipe the method for each question, and the digest of the base (or ``""``).
+
+    A question's own corpus is made into a base when the question comes up and is gone after it; the pooled
+    one is made once.
+    """
+    from clew import catalog
+    from clew.kb import KnowledgeBase
+
+    if data.corpus == "question":
+        others = pooled(data.examples)
+        local = _OwnBases(bench, others)
+        with local:
+            yield (
+                (
+                    lambda recipe: (
+                        lambda example: catalog.method(
+                            recipe, local.base(example), llm=bench.llm, encoder=bench.encoder
+                        )
+                    )
+                ),
+                "",
+            )
+        return
+    with TemporaryDirectory(prefix="clew-eval-") as folder:
+        path = Path(folder) / "base" if data.corpus == "pooled" else Path(data.corpus).expanduser()
+        with KnowledgeBase.open(path, create=data.corpus == "pooled", passages=bench.passages) as base:
+            if data.corpus == "pooled":
+                fill(base, pooled(data.examples), bench, progress)
+            elif bench.encoder is not None:
+                base.encode(bench.encoder, progress)
+
+            def of(recipe: str) -> MethodFor:
+                made = catalog.method(recipe, base, llm=bench.llm, encoder=bench.encoder)
+                return lambda example: made
+
+            yield of, base.digest()
+
+
+def fill(
+    base: KnowledgeBase,
+    paragraphs: Sequence[Paragraph],
+    bench: Bench,
+    progress: Callable[[int, int], None] | None = None,
+) -> None:
+    """Commit paragraphs, index them, and encode them where there is an encoder."""
+    for number, paragraph in enumerate(paragraphs, 1):
+        document = as_document(paragraph, bench.passages)
+        base.commit(document, located(document))
+        if progress:
+            progress(number, len(paragraphs))
+    base.catch_up()
+    if bench.encoder is not None:
+        base.encode(bench.encoder, progress)
+
+
+class _OwnBases:
+    """The base of one question at a time and thread."""
+
+    def __init__(self, bench: Bench, others: Sequence[Paragraph]) -> None:
+        self._bench, self._others = bench, others
+        self._here = threading.local()
+        self._open: list[tuple[KnowledgeBase, TemporaryDirectory[str]]] = []
+
+    def __enter__(self) -> _OwnBases:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for base, folder in self._open:
+            base.close()
+            folder.cleanup()
+
+    def base(self, example: Example) -> KnowledgeBase:
+        """Return the base of the example's own corpus with its negatives."""
+        from clew.kb import KnowledgeBase
+
+        held: tuple[str, KnowledgeBase, TemporaryDirectory[str]] | None = getattr(self._here, "held", None)
+        if held is not None:
+            if held[0] == example.id:
+                return held[1]
+            self._open.remove(held[1:])
+            held[1].close()
+            held[2].cleanup()
+        folder = TemporaryDirectory(prefix="clew-eval-")
+        base = KnowledgeBase.open(Path(folder.name) / "base", create=True, passages=self._bench.passages)
+        self._here.held = (example.id, base, folder)
+        self._open.append((base, folder))
+        fill(
+            base,
+            with_negatives(example, self._others, self._bench.sentences, self._bench.seed),
+            self._bench,
+        )
+        return base

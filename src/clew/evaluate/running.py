@@ -1,0 +1,171 @@
+"""Runs a method over the questions of a data set, one JSON line for each, and continues where it was stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clew.errors import UsageError
+from clew.evaluate.corpora import Gold
+from clew.evaluate.metrics import Result
+from clew.trail import Recorder
+from clew.types import Question, Usage
+
+if TYPE_CHECKING:
+    from clew.evaluate.examples import Example
+    from clew.protocols import Method
+    from clew.types import Answer
+
+#: Gives the method that answers a question, over the corpus that it is asked of.
+MethodFor = Callable[["Example"], "Method"]
+#: Told of each question that ended: how many have, of how many.
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RunFile:
+    """A file of results: a JSON line for each question, in the order in which they ended.
+
+    A last line that a kill cut short is dropped; everything before it counts.
+    """
+
+    path: Path
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield the records that are whole. Raises UsageError for a file that is something else."""
+        if not self.path.exists():
+            return
+        with self.path.open("rb") as stream:
+            for number, line in enumerate(stream, 1):
+                if not line.endswith(b"\n"):
+                    return
+                try:
+                    record = json.loads(line)
+                    record["id"]
+                except (ValueError, KeyError, TypeError) as error:
+                    raise UsageError(f"{self.path}, line {number}: not a result of clew eval") from error
+                yield record
+
+    def whole(self) -> int:
+        """Return how many bytes hold whole lines."""
+        if not self.path.exists():
+            return 0
+        return self.path.read_bytes().rfind(b"\n") + 1
+
+
+def run(
+    examples: Sequence[Example],
+    method_for: MethodFor,
+    target: RunFile,
+    *,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> int:
+    """Answer the questions that ``target`` does not have yet; return how many were asked.
+
+    A question whose answering fails is recorded as an error, with what was said, and asked again by the next
+    run; it never counts as a wrong answer. ``workers`` questions are asked at once.
+    """
+    done = {record["id"] for record in target.records() if "error" not in record}
+    waiting = [example for example in examples if example.id not in done]
+    target.path.parent.mkdir(parents=True, exist_ok=True)
+    size = target.whole()
+    with target.path.open("ab") as stream, ThreadPoolExecutor(max_workers=workers) as pool:
+        stream.truncate(size)
+        asked = (
+            pool.map(lambda one: _answered(one, method_for), waiting)
+            if workers > 1
+            else (_answered(one, method_for) for one in waiting)
+        )
+        for count, record in enumerate(asked, len(examples) - len(waiting) + 1):
+            stream.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+            if progress:
+                progress(count, len(examples))
+    return len(waiting)
+
+
+def _answered(example: Example, method_for: MethodFor) -> dict[str, Any]:
+    started = time.perf_counter()
+    try:
+        answer = method_for(example).answer(Question(example.question), Recorder())
+    # The one place where any error is caught: a run of hours does not end because of one question.
+    except Exception as error:  # noqa: BLE001
+        said = f"{type(error).__name__}: {error}"
+        return {"id": example.id, "error": said, "seconds": round(time.perf_counter() - started, 4)}
+    return as_record(example, answer, time.perf_counter() - started)
+
+
+def as_record(example: Example, answer: Answer, seconds: float) -> dict[str, Any]:
+    """Return what is kept of an answer: ``hits`` is what was given to read, ``evidence`` what it rests on."""
+    gold = Gold(example)
+    return {
+        "id": example.id,
+        "answer": answer.text,
+        "abstained": answer.abstained,
+        "reader": answer.reader,
+        "recipe": answer.recipe,
+        "hits": [
+            {
+                "id": hit.node.id,
+                "document": hit.node.document_name,
+                "page": hit.node.page,
+                "score": hit.score,
+                "path": list(hit.path),
+                "gold": sorted(gold.held(hit.node)),
+            }
+            for hit in answer.context
+        ],
+        "evidence": [hit.node.id for hit in answer.evidence],
+        "texts": [hit.node.text for hit in answer.evidence],
+        "usage": {
+            "calls": answer.usage.calls,
+            "tokens_in": answer.usage.tokens_in,
+            "tokens_out": answer.usage.tokens_out,
+            "money": answer.usage.money,
+        },
+        "steps": [step.name for step in answer.trail],
+        "seconds": round(seconds, 4),
+    }
+
+
+def result(example: Example, record: Mapping[str, Any]) -> Result:
+    """Return a record as what the metrics measure. Raises UsageError for a record of an error."""
+    if "error" in record:
+        raise UsageError(f"question {example.id} failed: {record['error']}")
+    usage = Usage(**record["usage"], seconds=0.0)
+    return Result(
+        example,
+        record["answer"],
+        record["abstained"],
+        [frozenset(hit["gold"]) for hit in record["hits"]],
+        record["texts"],
+        usage,
+        record["seconds"],
+    )
+
+
+def results(
+    examples: Iterable[Example], target: RunFile
+) -> tuple[dict[str, Result], dict[str, str], list[str]]:
+    """Return the results by question, the errors by question, and the questions that were not asked."""
+    records = {record["id"]: record for record in target.records()}
+    found: dict[str, Result] = {}
+    errors: dict[str, str] = {}
+    missing: list[str] = []
+    for example in examples:
+        record = records.get(example.id)
+        if record is None:
+            missing.append(example.id)
+        elif "error" in record:
+            errors[example.id] = record["error"]
+        else:
+            found[example.id] = result(example, record)
+    return found, errors, missing
