@@ -5,7 +5,7 @@ next?" (Wang et al., AAAI 2024, Supplementary 8.1, Listing 1). Where the order c
 
 | data            | order                                                                                       |
 |-----------------|---------------------------------------------------------------------------------------------|
-| 2WikiMultihopQA | its gold triples: a passage stands where its subject is the head of a triple; strands that do not meet (comparisons) may be read in any order, so both are given |
+| 2WikiMultihopQA | its gold triples: a passage stands where its subject is the head of a triple; the strands of a comparison in both orders |
 | MuSiQue         | its decomposition                                                                           |
 | comparisons     | both orders                                                                                 |
 | others, bridge  | the passage that holds the answer is last; where none or several do, the one that another names |
@@ -86,7 +86,7 @@ _Order = tuple[GoldPassage, ...]
 
 def _orders(example: Example, gold: _Order) -> list[_Order]:
     if example.chain and all(len(link) == 3 for link in example.chain):
-        return _by_triples(example.chain, gold)
+        return _by_triples(example, gold)
     if example.chain:
         return [gold]  # a decomposition: support already follows it
     if example.question_type == "comparison":
@@ -118,34 +118,37 @@ def _names(passage: GoldPassage, other: GoldPassage) -> bool:
     return any(_holds(passage.text, name) for name in title_names(other.title))
 
 
-def _by_triples(triples: Sequence[Sequence[str]], gold: _Order) -> list[_Order]:
+def _by_triples(example: Example, gold: _Order) -> list[_Order]:
+    triples = example.chain
     passages = _subjects(triples, gold)
     if passages is None:
         return []
-    strands = [tuple(dict.fromkeys(passages[n] for n in strand)) for strand in _strands(triples)]
-    forward = tuple(dict.fromkeys(one for strand in strands for one in strand))
-    if len(strands) == 1:
-        return [forward]
-    return [forward, tuple(dict.fromkeys(one for strand in reversed(strands) for one in strand))]
+    if "comparison" not in example.question_type:
+        return [tuple(dict.fromkeys(passages))]
+    strands = [[passages[n] for n in strand] for strand in _strands(triples)]
+    orders = (strands, strands[::-1]) if len(strands) > 1 else (strands,)
+    return [tuple(dict.fromkeys(one for strand in order for one in strand)) for order in orders]
 
 
 def _subjects(triples: Sequence[Sequence[str]], gold: _Order) -> list[GoldPassage] | None:
-    """Return the passage of each triple, or None where heads and gold passages do not match up one to one."""
+    """Return the passage of each triple, or None where triples and gold passages do not match up."""
     found: dict[int, GoldPassage] = {}
-    for number, triple in enumerate(triples):
-        head = normalise_name(triple[0])
-        matching = [one for one in gold if head in title_names(one.title)]
-        if len(matching) > 1:
-            # Two films of one name: the passage of this triple also says its tail.
-            matching = [one for one in matching if _holds(one.text, normalise_name(triple[2]))]
+    for number, (head, _, tail) in enumerate(triples):
+        matching = [one for one in gold if normalise_name(head) in title_names(one.title)]
+        if len(matching) > 1:  # two films of one name: the passage of this triple also says its tail
+            matching = [one for one in matching if _holds(one.text, normalise_name(tail))]
         if len(matching) == 1:
             found[number] = matching[0]
-    # A head under another name (an alias, a nickname): it can only be the passage that is left.
+    # A head under another name (an alias, a maiden name): by the tail, or because only it is left.
+    for number, (_, _, tail) in enumerate(triples):
+        left = [one for one in gold if one not in found.values()]
+        saying = [one for one in left if _holds(one.facts, normalise_name(tail))]
+        if number not in found and len(saying) == 1:
+            found[number] = saying[0]
     left = [one for one in gold if one not in found.values()]
     missing = [number for number in range(len(triples)) if number not in found]
     if len(left) == len(missing) == 1:
-        found[missing[0]] = left[0]
-        left = []
+        found[missing[0]] = left.pop()
     return [found[n] for n in range(len(triples))] if not left and len(found) == len(triples) else None
 
 

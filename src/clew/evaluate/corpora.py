@@ -7,14 +7,16 @@ or a knowledge base that is there.
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from clew.parse.build import DocumentBuilder, Unit
 from clew.text import normalise
-from clew.types import Location
+from clew.text import sentences as text_sentences
+from clew.types import PASSAGE, Location, ParsedNode
 
 if TYPE_CHECKING:
     from clew.evaluate.examples import Example, Paragraph, Support
@@ -24,15 +26,26 @@ PARSER = "evaluation/1"
 
 
 def as_document(paragraph: Paragraph, unit: Unit = "paragraph") -> ParsedDocument:
-    """Return a paragraph as a document under its title."""
+    """Return a paragraph as a document under its title.
+
+    Passages are the whole paragraph, or the sentences that the data set numbers (the KGP paper's setting); where
+    it numbers none, those that clew finds.
+    """
+    text = paragraph.text
     builder = DocumentBuilder(unit)
-    builder.paragraph(paragraph.text)
-    return builder.finish(
-        data=f"{paragraph.title}\0{paragraph.text}".encode(),
+    builder.paragraph(text)
+    divided = paragraph.sentences if unit == "sentence" else ()
+    document = builder.finish(
+        data="\0".join([paragraph.title, text, *divided]).encode(),
         title=paragraph.title,
         media_type="text/plain",
-        parser=f"{PARSER}(passages={unit})",
+        parser=PARSER,
     )
+    if unit == "paragraph":
+        return document
+    spans = sentence_spans(paragraph)
+    passages = (ParsedNode(PASSAGE, text[start:end], 0, span=(start, end)) for start, end in spans)
+    return replace(document, nodes=(document.nodes[0], *passages))
 
 
 def located(document: ParsedDocument) -> Location:
@@ -42,29 +55,59 @@ def located(document: ParsedDocument) -> Location:
 
 
 def pooled(examples: Iterable[Example]) -> list[Paragraph]:
-    """Return the paragraphs of all questions, each once, in their order."""
-    return list(dict.fromkeys(paragraph for example in examples for paragraph in example.corpus))
+    """Return the paragraphs of all questions in their order, each title and text once."""
+    found: dict[tuple[str, str], Paragraph] = {}
+    for example in examples:
+        for paragraph in example.corpus:
+            found.setdefault((paragraph.title, paragraph.text), paragraph)
+    return list(found.values())
+
+
+def drawn(example: str, others: Iterable[Paragraph], seed: int) -> list[Paragraph]:
+    """Return ``others`` in the random order that a seed gives the example of that id.
+
+    Each paragraph has its own random number, so that the order of one does not depend on which others there
+    are, on how they were ordered, or on the process.
+    """
+
+    def number(paragraph: Paragraph) -> bytes:
+        key = "\0".join([str(seed), example, paragraph.title, *paragraph.sentences])
+        return hashlib.blake2b(key.encode(), digest_size=16).digest()
+
+    return sorted(set(others), key=number)
 
 
 def with_negatives(
-    example: Example, others: Sequence[Paragraph], sentences: int, seed: int
+    example: Example, others: Iterable[Paragraph], sentences: int, seed: int
 ) -> list[Paragraph]:
     """Return a question's paragraphs and others drawn at random, until there are ``sentences`` of them.
 
-    The draw depends on the seed and the question's id alone, so that neither order nor a resumed run changes
-    it. A title of the question's own is not drawn again.
+    A title of the question's own is not drawn again.
     """
     own = list(dict.fromkeys(example.corpus))
     titles = {paragraph.title for paragraph in own}
-    count = sum(len(paragraph.sentences) for paragraph in own)
-    drawn = random.Random(f"{seed}/{example.id}").sample(range(len(others)), len(others))
-    for index in drawn:
+    count = sum(map(sentence_count, own))
+    for paragraph in drawn(example.id, others, seed):
         if count >= sentences:
             break
-        if others[index].title not in titles:
-            own.append(others[index])
-            count += len(others[index].sentences)
+        if paragraph.title not in titles:
+            own.append(paragraph)
+            count += sentence_count(paragraph)
     return own
+
+
+def sentence_count(paragraph: Paragraph) -> int:
+    """Return how many sentences a paragraph has: those of the data, or by rule where it is not divided."""
+    return len(sentence_spans(paragraph))
+
+
+def sentence_spans(paragraph: Paragraph) -> list[tuple[int, int]]:
+    """Return the half-open ranges of the sentences in the paragraph's text, empty ones left out."""
+    pieces = [sentence.strip() for sentence in paragraph.sentences if sentence.strip()]
+    if len(pieces) < 2:
+        return text_sentences(paragraph.text)
+    starts = [0, *accumulate(len(piece) + 1 for piece in pieces)]
+    return [(start, start + len(piece)) for start, piece in zip(starts, pieces, strict=False)]
 
 
 @dataclass(frozen=True, slots=True)

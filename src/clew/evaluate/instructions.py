@@ -1,0 +1,100 @@
+"""Files to train from: ordered passages for encoders, instructions for guides (KGP paper, Supplementary 8.1).
+
+All are JSON lines and written in the order of the examples, so that the same data makes the same file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from clew.errors import unknown
+from clew.evaluate.chains import Chain, chains
+from clew.evaluate.corpora import drawn
+
+if TYPE_CHECKING:
+    from clew.evaluate.examples import Example
+
+INSTRUCTION = "What evidence do we need to answer the question given the current evidence?"
+"""The instruction of Listing 1."""
+
+Form = Literal["instruction", "prefix"]
+
+
+def ordered_records(example: Example, negatives: int = 2, seed: int = 0) -> Iterator[dict[str, Any]]:
+    """Yield one record for each order of the example's gold passages.
+
+    ``passages`` are in order, each with ``title``, ``text`` and ``facts`` (its supporting sentences);
+    ``negatives`` are paragraphs of the same corpus that hold no gold evidence, drawn by the seed and the
+    question's id. DPR pairs the question with every passage; MDR with the first, and the question and what
+    came before with the next (Supplementary 8.2).
+    """
+    for chain in chains(example):
+        gold = {(one.title, one.text) for one in chain.passages}
+        others = [one for one in example.corpus if (one.title, one.text) not in gold]
+        yield {
+            "id": chain.example,
+            "question": chain.question,
+            "answer": chain.answer,
+            "type": chain.question_type,
+            "passages": [
+                {"title": one.title, "text": one.text, "facts": one.facts} for one in chain.passages
+            ],
+            "negatives": [
+                {"title": one.title, "text": one.text} for one in drawn(example.id, others, seed)[:negatives]
+            ],
+        }
+
+
+def instruction_records(example: Example, form: Form = "instruction") -> Iterator[dict[str, str]]:
+    """Yield what a guide is tuned on: the question with the evidence so far, and the evidence that is next.
+
+    ``instruction`` is Listing 1 (LLaMA): ``instruction``, ``input``, ``output``. ``prefix`` is the form for
+    T5: ``input`` starts with the instruction. The first step has no evidence yet, and is not in the paper's
+    data: its seeds come from TF-IDF.
+    """
+    seen = set()
+    for chain in chains(example):
+        for given, following in _steps(chain):
+            if (given, following) not in seen:
+                seen.add((given, following))
+                yield _FORMS[form](given, following)
+
+
+def _steps(chain: Chain) -> Iterator[tuple[str, str]]:
+    for number in range(1, len(chain.passages)):
+        facts = [one.facts for one in chain.passages]
+        yield " ".join([chain.question, *facts[:number]]), facts[number]
+
+
+_FORMS: dict[str, Callable[[str, str], dict[str, str]]] = {
+    "instruction": lambda given, following: {
+        "instruction": INSTRUCTION,
+        "input": given,
+        "output": following,
+    },
+    "prefix": lambda given, following: {"input": f"{INSTRUCTION} {given}", "output": following},
+}
+
+
+def write_ordered(path: Path, examples: Iterable[Example], negatives: int = 2, seed: int = 0) -> int:
+    """Write ordered passages of all examples whose order can be told; return the number of lines."""
+    return _write(path, (one for example in examples for one in ordered_records(example, negatives, seed)))
+
+
+def write_instructions(path: Path, examples: Iterable[Example], form: str = "instruction") -> int:
+    """Write instruction data; return the number of lines. Raises UsageError for an unknown form."""
+    if form not in _FORMS:
+        raise unknown("form of instruction data", form, _FORMS)
+    chosen: Form = "prefix" if form == "prefix" else "instruction"
+    return _write(path, (one for example in examples for one in instruction_records(example, chosen)))
+
+
+def _write(path: Path, records: Iterable[dict[str, Any]]) -> int:
+    count = 0
+    with path.open("w", encoding="utf-8") as stream:
+        for count, record in enumerate(records, 1):  # noqa: B007
+            stream.write(json.dumps(record, ensure_ascii=False) + "\n")
+    return count
