@@ -30,12 +30,16 @@ SENTENCES = 700
 class Asked:
     """A data set as it is asked: its name, the questions, and where their corpus comes from.
 
-    ``corpus`` is ``question``, ``pooled``, or the folder of a knowledge base.
+    ``corpus`` is ``question``, ``pooled``, or the folder of a knowledge base. ``data`` is ``NAME=PATH`` and
+    ``limit`` how many questions were drawn from it with ``seed`` (None: all).
     """
 
     name: str
     examples: Sequence[Example]
     corpus: str
+    data: str
+    limit: int | None
+    seed: int
 
     @property
     def title(self) -> str:
@@ -58,7 +62,7 @@ def asked(data: str, corpus: str, limit: int | None, seed: int) -> Asked:
         raise UsageError(
             f"the questions of {name} bring no paragraphs", "Name a knowledge base: --corpus FOLDER"
         )
-    return Asked(name, examples, corpus)
+    return Asked(name, examples, corpus, data, limit, seed)
 
 
 def drawn(examples: Iterator[Example], limit: int | None, seed: int) -> Iterator[Example]:

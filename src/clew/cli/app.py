@@ -6,7 +6,20 @@ from typing import Annotated
 
 import typer
 
-from clew.cli import add, annotate, ask, doctor, documents, encoder, estimate, info, recipes, search, show
+from clew.cli import (
+    add,
+    annotate,
+    ask,
+    doctor,
+    documents,
+    encoder,
+    estimate,
+    evaluate,
+    info,
+    recipes,
+    search,
+    show,
+)
 from clew.cli.group import Group
 
 app = typer.Typer(
@@ -60,3 +73,4 @@ app.command("recipes")(recipes.recipes)
 app.command("annotate")(annotate.annotate)
 app.command("doctor")(doctor.doctor)
 app.add_typer(encoder.app, name="encoder")
+app.add_typer(evaluate.app, name="eval")

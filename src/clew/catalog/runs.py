@@ -1,0 +1,131 @@
+"""The folder of an evaluation: what was run, and a file of results for each recipe."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clew.catalog.evaluation import Asked, Bench, asked, methods
+from clew.errors import UsageError
+from clew.evaluate.reporting import Run
+from clew.evaluate.running import RunFile, results, run
+
+if TYPE_CHECKING:
+    from clew.evaluate.running import Progress
+
+FACTS = "run.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The folder of one data set in one setting. ``facts`` is what ``run.json`` says."""
+
+    path: Path
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Return what was run. Raises UsageError for a folder that holds no run."""
+        try:
+            return dict(json.loads((self.path / FACTS).read_text(encoding="utf-8")))
+        except (OSError, ValueError) as error:
+            raise UsageError(f"no evaluation in {self.path}", "Make one: clew eval run --help") from error
+
+    def claim(self, facts: dict[str, Any]) -> None:
+        """Write down what is run here; refuse to mix it with another run. Recipes may be added."""
+        if (self.path / FACTS).exists():
+            before = self.facts
+            differ = [key for key in facts if key != "recipes" and before.get(key) != facts[key]]
+            if differ:
+                raise UsageError(
+                    f"{self.path} holds another run: its {differ[0]} is {before.get(differ[0])!r}, "
+                    f"not {facts[differ[0]]!r}",
+                    "Name another folder: --out DIR",
+                )
+            facts = {**facts, "recipes": {**before["recipes"], **facts["recipes"]}}
+        self.path.mkdir(parents=True, exist_ok=True)
+        (self.path / FACTS).write_text(
+            json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
+
+    def file(self, recipe: str) -> RunFile:
+        """Return the file of a recipe's results."""
+        return RunFile(self.path / file_name(recipe))
+
+    def runs(self) -> list[Run]:
+        """Return the runs of this folder, as far as they are. Raises UsageError where the data has changed."""
+        facts = self.facts
+        data = asked(facts["data"], facts["corpus"], facts["limit"], facts["seed"])
+        if digest_of(facts["data"]) != facts["data_digest"]:
+            raise UsageError(
+                f"the data of {self.path} has changed: {facts['data']}", "Run it again elsewhere"
+            )
+        made = []
+        for recipe in facts["recipes"]:
+            found, errors, _ = results(data.examples, self.file(recipe))
+            made.append(Run(data.title, recipe, found, errors, facts))
+        return made
+
+
+def file_name(recipe: str) -> str:
+    """Return a readable file name for a recipe, and a hash that tells alike ones apart."""
+    readable = re.sub(r"[^A-Za-z0-9]+", "-", recipe).strip("-")[:40]
+    return f"{readable}-{hashlib.blake2b(recipe.encode(), digest_size=4).hexdigest()}.jsonl"
+
+
+def digest_of(data: str) -> str:
+    """Return the digest of the file that ``NAME=PATH`` names."""
+    with Path(data.partition("=")[2]).expanduser().open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def evaluate(
+    out: Path,
+    questions: Asked,
+    recipes: Sequence[str],
+    bench: Bench,
+    *,
+    workers: int = 1,
+    progress: Callable[[str], Progress] | None = None,
+) -> Folder:
+    """Run recipes over questions into a folder in ``out``, continuing what is there; return the folder.
+
+    ``progress`` gives what is told of each stage (``corpus``, or a recipe). Raises UsageError.
+    """
+    folder = Folder(out / f"{questions.name}-{Path(questions.corpus).name}")
+    tell = progress or (lambda stage: lambda done, total: None)
+    with methods(questions, bench, tell("corpus")) as (method_of, digest):
+        folder.claim(_facts(questions, bench, digest) | {"recipes": {one: file_name(one) for one in recipes}})
+        for recipe in recipes:
+            run(
+                questions.examples,
+                method_of(recipe),
+                folder.file(recipe),
+                workers=workers,
+                progress=tell(recipe),
+            )
+    return folder
+
+
+def _facts(questions: Asked, bench: Bench, digest: str) -> dict[str, Any]:
+    return {
+        "data": questions.data,
+        "data_digest": digest_of(questions.data),
+        "questions": len(questions.examples),
+        "limit": questions.limit,
+        "seed": questions.seed,
+        "corpus": questions.corpus,
+        "base_digest": digest,
+        "passages": bench.passages,
+        "sentences": bench.sentences if questions.corpus == "question" else None,
+        "llm": bench.llm.name if bench.llm else None,
+        "encoder": bench.encoder.name if bench.encoder else None,
+        "clew": version("clew"),
+        "python": platform.python_version(),
+    }

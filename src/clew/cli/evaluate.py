@@ -1,0 +1,218 @@
+"""``clew eval``: methods compared on data sets."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clew.cli.group import INTERRUPTED, Group
+from clew.cli.options import Json, Llm
+
+if TYPE_CHECKING:
+    from clew.catalog.runs import Folder
+
+METRICS = ("EM", "F1", "accuracy", "recall@5", "all-gold@5", "SF-EM", "MRR", "seconds", "calls")
+
+app = typer.Typer(
+    cls=Group,
+    no_args_is_help=True,
+    help="Compare methods on data sets: run them, and write tables that say what was compared.",
+)
+
+Folders = Annotated[
+    list[Path], typer.Argument(metavar="DIR...", help="What run wrote: --out, or a folder in it.")
+]
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option("--metric", "-m", metavar="NAME", help=f"Such as {', '.join(METRICS)}; may be repeated."),
+]
+
+
+@app.command("run")
+def run(
+    data: Annotated[
+        list[str],
+        typer.Option(metavar="NAME=PATH", help="A data set: its form and its file; may be repeated."),
+    ],
+    recipe: Annotated[
+        list[str] | None, typer.Option("--recipe", "-r", metavar="RECIPE", help="May be repeated.")
+    ] = None,
+    corpus: Annotated[
+        str, typer.Option(metavar="question|pooled|FOLDER", help="What is asked: see below.")
+    ] = "pooled",
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where results go, and are continued.")] = Path(
+        "runs"
+    ),
+    llm: Llm = None,
+    encoder: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Such as onnx:FOLDER.", show_default=False)
+    ] = None,
+    passages: Annotated[str, typer.Option(metavar="UNIT", help="paragraph or sentence.")] = "paragraph",
+    sentences: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Size of a question's corpus with its negatives.")
+    ] = 700,
+    limit: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Draw so many questions.", show_default=False)
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of drawing questions and negatives.")] = 0,
+    workers: Annotated[int, typer.Option(min=1, metavar="N", help="Questions asked at once.")] = 1,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Ask the model what it has answered.")] = False,
+) -> None:
+    """Ask every question by every recipe; one JSON line for each goes to DIR.
+
+    The corpus is that of each question with others drawn at random (question), of all questions together
+    (pooled), or a knowledge base. Killed, it continues where it was when run again; a question that failed is
+    recorded as an error, never as a wrong answer, and asked again.
+
+      clew eval run --data hotpotqa=dev.json -r kgp -r "read(retriever=bm25)" --limit 200 --out runs
+
+      clew eval report runs
+    """
+    from clew import catalog
+    from clew.catalog.evaluation import Bench, asked
+    from clew.catalog.runs import evaluate
+    from clew.cli.output import note
+    from clew.cli.remote import configured_model, say_where_texts_go
+    from clew.errors import UsageError
+
+    if passages not in {"paragraph", "sentence"}:
+        raise UsageError(f"no passages of '{passages}'", "Known: paragraph, sentence")
+    model = configured_model(llm, cache=not no_cache)
+    found = catalog.encoder(encoder) if encoder else None
+    bench = Bench(model, found, "sentence" if passages == "sentence" else "paragraph", sentences, seed)
+    recipes = recipe or ["default"]
+    say_where_texts_go("questions and passages", model)
+    say_where_texts_go("questions and passages", found)
+
+    try:
+        for one in data:
+            questions = asked(one, corpus, limit, seed)
+            calls = "no model calls" if model is None else f"each by {model.name}"
+            note(
+                f"{questions.title}: {len(questions.examples):,} questions x {len(recipes)} recipes, {calls}"
+            )
+            print(evaluate(out, questions, recipes, bench, workers=workers, progress=_told).path)
+    except KeyboardInterrupt:
+        note("clew: stopped; what was answered is kept. To continue, run the same command again.")
+        raise typer.Exit(INTERRUPTED) from None
+
+
+@app.command("report")
+def report(
+    folders: Folders,
+    metrics: Metrics = None,
+    baseline: Annotated[
+        str, typer.Option(metavar="RECIPE", help="Show differences to this recipe.", show_default=False)
+    ] = "",
+    form: Annotated[
+        str, typer.Option("--format", metavar="FORM", help="markdown, latex, csv or json.")
+    ] = "markdown",
+) -> None:
+    """Print the table of runs: means with 95 % bootstrap intervals, paired differences, mean ranks.
+
+    clew eval report runs --metric recall@5 --metric F1 --baseline "read(retriever=bm25)"
+    """
+    from clew.errors import unknown
+    from clew.evaluate.reporting import table, written
+
+    runs = [run for folder in _folders(folders) for run in folder.runs()]
+    made = table(runs, metrics or METRICS, baseline)
+    match form:
+        case "markdown" | "latex" | "csv" | "json":
+            print(written(made, form))
+        case _:
+            raise unknown("format", form, ("markdown", "latex", "csv", "json"))
+
+
+@app.command("compare")
+def compare(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of one data set.")],
+    one: Annotated[str, typer.Argument(metavar="RECIPE")],
+    other: Annotated[str, typer.Argument(metavar="RECIPE")],
+    by: Annotated[str, typer.Option("--metric", "-m", metavar="NAME")] = "recall@5",
+    as_json: Json = False,
+) -> None:
+    """Show the questions on which two recipes differ, the largest difference first.
+
+    clew eval compare runs/hotpotqa-pooled kgp "read(retriever=bm25)" --metric F1
+    """
+    from clew.cli.output import print_json
+    from clew.errors import unknown
+    from clew.evaluate.reporting import compared
+
+    (only,) = _folders([folder], most=1)
+    runs = {run.recipe: run for run in only.runs()}
+    for name in (one, other):
+        if name not in runs:
+            raise unknown("recipe in this run", name, runs)
+    rows = compared(runs[one], runs[other], by)
+    if as_json:
+        print_json([{"id": name, "one": left, "other": right} for name, left, right in rows])
+        return
+    for name, left, right in rows:
+        example = runs[one].results[name].example
+        print(f"{left:.2f} {right:.2f}  {name}  {example.question}")
+        print(f"      gold: {'; '.join(example.answers[:3])}")
+        for run in (runs[one], runs[other]):
+            print(f"      {run.recipe}: {' '.join(run.results[name].answer.split())[:160]}")
+
+
+@app.command("errors")
+def errors(folders: Folders, as_json: Json = False) -> None:
+    """Sort the questions that were not answered exactly: failed, not retrieved, abstained, misread, alias.
+
+    clew eval errors runs
+    """
+    from collections import Counter
+
+    from clew.cli.output import print_json
+    from clew.evaluate.reporting import failures
+
+    sorted_ = [(run, failures(run)) for folder in _folders(folders) for run in folder.runs()]
+    if as_json:
+        print_json([{"dataset": r.dataset, "recipe": r.recipe, "failures": kinds} for r, kinds in sorted_])
+        return
+    for run, kinds in sorted_:
+        counts = Counter(kinds.values())
+        said = ", ".join(f"{kind} {count}" for kind, count in counts.most_common())
+        print(
+            f"{run.dataset}  {run.recipe}: {len(run.results) + len(run.errors)} questions; {said or 'none'}"
+        )
+        for name, problem in run.errors.items():
+            print(f"  error  {name}: {problem}")
+
+
+def _folders(paths: list[Path], most: int | None = None) -> list[Folder]:
+    from clew.catalog.runs import FACTS, Folder
+    from clew.errors import UsageError
+
+    found = [Folder(one.parent) for path in paths for one in sorted(path.rglob(FACTS))]
+    if not found or (most is not None and len(found) > most):
+        raise UsageError(
+            f"{'no evaluation' if not found else 'several evaluations'} in {paths[0]}",
+            "Name the folder of one: " + ", ".join(str(one.path) for one in found[:3])
+            if found
+            else "Make one: clew eval run --help",
+        )
+    return found
+
+
+def _told(stage: str) -> Callable[[int, int], None]:
+    """Return what shows a stage's progress: a line that is written over, or one for each tenth."""
+    from clew.cli.output import note
+
+    said = 0
+
+    def tell(done: int, total: int) -> None:
+        nonlocal said
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r{stage[:60]}: {done:,} of {total:,}" + ("\n" if done == total else ""))
+        elif done * 10 // max(total, 1) > said:
+            said = done * 10 // max(total, 1)
+            note(f"{stage}: {done:,} of {total:,}")
+
+    return tell

@@ -1,0 +1,240 @@
+"""Runs on real bases: continued after a kill, errors apart, tables of what was compared."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from clew.catalog.evaluation import Bench, asked, drawn
+from clew.catalog.runs import Folder, evaluate
+from clew.cli.app import app
+from clew.errors import UsageError
+from clew.evaluate.corpora import Gold, as_document, with_negatives
+from clew.evaluate.datasets import load
+from clew.evaluate.examples import Example, Paragraph, Support
+from clew.evaluate.metrics import Result
+from clew.evaluate.reporting import Run, compared, failures, table, written
+from clew.evaluate.running import RunFile, results, run
+from clew.kb import KnowledgeBase
+from clew.types import PASSAGE, Answer, Question
+
+PEOPLE = ["Hesper Marrable", "Wilmot Harker", "Ilse Tamsin", "Orla Finch", "Marius Vantry", "Ottilie Brandt"]
+PLACES = ["Dunmere", "Merrowgate", "Saltreach", "Fenner Mouth", "Corran", "Tolland"]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Six two-hop questions in the form of HotpotQA: a bridge, its builder, the builder's birthplace."""
+    records = []
+    for number, (person, place) in enumerate(zip(PEOPLE, PLACES, strict=True)):
+        bridge = f"{place} Bridge {number}"
+        records.append(
+            {
+                "_id": f"q{number}",
+                "question": f"In which town was the builder of {bridge} born?",
+                "answer": place[::-1].title(),
+                "type": "bridge",
+                "supporting_facts": [[bridge, 1], [person, 1]],
+                "context": [
+                    [bridge, ["It spans the river. ", f"It was built by {person}. "]],
+                    [person, [f"{person} was an engineer. ", f"The birthplace was {place[::-1].title()}."]],
+                    [f"Noise {number}", ["A town has a mayor.", "Bridges are born of need."]],
+                ],
+            }
+        )
+    path = tmp_path_factory.mktemp("data") / "bridges.jsonl"
+    path.write_text("\n".join(map(json.dumps, records)) + "\n")
+    return f"hotpotqa={path}"
+
+
+def lines(folder, recipe):
+    return folder.file(recipe).path.read_text().splitlines()
+
+
+@pytest.mark.parametrize("corpus", ["pooled", "question"])
+def test_a_run_answers_every_question_and_knows_its_gold(data, corpus, tmp_path):
+    folder = evaluate(tmp_path, asked(data, corpus, None, 0), ["kgp", "read(retriever=bm25)"], Bench())
+    (kgp, bm25) = folder.runs()
+    assert set(kgp.results) == {f"q{n}" for n in range(6)} and not kgp.errors
+    made = table([kgp, bm25], ["SF-EM", "recall@5"], baseline="read(retriever=bm25)")
+    assert made.cells[0]["SF-EM"].estimate.mean == 1
+    assert made.cells[0]["recall@5"].against is not None and made.cells[1]["recall@5"].against is None
+    assert folder.facts["questions"] == 6 and folder.facts["clew"]
+    assert bool(folder.facts["base_digest"]) == (corpus == "pooled")
+
+
+def test_a_run_that_was_cut_short_goes_on_and_gives_the_same_table(data, tmp_path):
+    questions = asked(data, "pooled", None, 0)
+    whole = evaluate(tmp_path / "whole", questions, ["kgp"], Bench())
+    cut = evaluate(tmp_path / "cut", questions, ["kgp"], Bench())
+    file = cut.file("kgp").path
+    content = file.read_bytes()
+    file.write_bytes(content[: len(content) // 2])  # in the middle of a line
+    kept = content[: len(content) // 2].count(b"\n")
+    assert len(list(cut.file("kgp").records())) == kept < 6
+    again = evaluate(tmp_path / "cut", questions, ["kgp"], Bench())
+    assert file.read_bytes()[: content[: len(content) // 2].rfind(b"\n")] in content
+    shown = [
+        written(table(folder.runs(), ["F1", "recall@5", "MRR"]), "markdown") for folder in (whole, again)
+    ]
+    assert shown[0] == shown[1]
+    before = file.read_bytes()
+    evaluate(tmp_path / "cut", questions, ["kgp"], Bench())
+    assert file.read_bytes() == before
+
+
+def test_a_killed_command_continues_when_run_again(data, tmp_path):
+    out = tmp_path / "runs"
+    command = [sys.executable, "-m", "clew", "eval", "run", "--data", data, "-r", "kgp", "--out", str(out)]
+    for _ in range(2):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        for line in process.stderr:
+            if line.startswith(b"kgp: "):
+                process.kill()
+        process.wait()
+        process.stderr.close()
+    assert CliRunner().invoke(app, command[3:]).exit_code == 0
+    (only,) = Folder(out / "hotpotqa-pooled").runs()
+    assert len(only.results) == 6
+
+
+class Moody:
+    """A method that fails where it is told to."""
+
+    def __init__(self, failing):
+        self.failing, self.asked = set(failing), []
+
+    def answer(self, question: Question, trail) -> Answer:
+        self.asked.append(question.text)
+        if question.text in self.failing:
+            raise RuntimeError("the model went away")
+        return Answer("Yes")
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_an_error_is_an_error_and_is_asked_again(tmp_path, workers):
+    examples = [Example(str(n), f"Question {n}?", ("yes",)) for n in range(5)]
+    target = RunFile(tmp_path / "run.jsonl")
+    moody = Moody({"Question 2?"})
+    assert run(examples, lambda one: moody, target, workers=workers) == 5
+    found, errors, missing = results([*examples, Example("9", "?", ())], target)
+    assert (len(found), missing) == (4, ["9"]) and "the model went away" in errors["2"]
+    made = table([Run("d", "moody", found, errors)], ["EM"])
+    assert made.cells[0]["EM"].estimate.count == 4 and made.cells[0]["EM"].estimate.mean == 1
+    moody.failing.clear()
+    assert run(examples, lambda one: moody, target, workers=workers) == 1
+    assert not results(examples, target)[1] and sorted(moody.asked).count("Question 2?") == 2
+
+
+def test_another_run_is_not_mixed_in(data, tmp_path):
+    evaluate(tmp_path, asked(data, "pooled", 3, 0), ["kgp"], Bench())
+    with pytest.raises(UsageError, match="questions is 3, not 4"):
+        evaluate(tmp_path, asked(data, "pooled", 4, 0), ["kgp"], Bench())
+    evaluate(tmp_path, asked(data, "pooled", 3, 0), ["read"], Bench())
+    assert list(Folder(tmp_path / "hotpotqa-pooled").facts["recipes"]) == ["kgp", "read"]
+
+
+def test_questions_and_negatives_are_drawn_by_the_seed(data):
+    name, _, path = data.partition("=")
+    everything = list(load(name, path).examples())
+    some = [one.id for one in drawn(iter(everything), 3, 7)]
+    assert some == [one.id for one in drawn(iter(everything), 3, 7)] == sorted(some)
+    assert len({tuple(one.id for one in drawn(iter(everything), 3, seed)) for seed in range(9)}) > 3
+    others = [paragraph for one in everything for paragraph in one.corpus]
+    once = with_negatives(everything[0], others, 12, 1)
+    assert (
+        once == with_negatives(everything[0], others, 12, 1) != with_negatives(everything[0], others, 12, 2)
+    )
+    assert once[:3] == list(everything[0].corpus) and sum(len(one.sentences) for one in once) == 12
+
+
+@pytest.mark.parametrize("unit", ["paragraph", "sentence"])
+def test_a_hit_holds_the_sentence_that_it_covers(tmp_path, unit):
+    paragraph = Paragraph("Bittern", ("It is a lighter. ", " It was built in 1919.", "It floats."))
+    example = Example(
+        "1", "?", ("1919",), support=(Support("Bittern", 1), Support("Heron", 0)), corpus=(paragraph,)
+    )
+    with KnowledgeBase.open(tmp_path / "base", create=True, passages=unit) as base:
+        from clew.evaluate.corpora import located
+
+        document = as_document(paragraph, unit)
+        base.commit(document, located(document))
+        nodes = [node for node in base.tree(document.key) if node.kind == PASSAGE]
+    held = [sorted(Gold(example).held(node)) for node in nodes]
+    assert held == ([[0]] if unit == "paragraph" else [[], [0], []])
+
+
+def of(answer, gold="Dunmere", found=(), abstained=False, support=2):
+    example = Example("1", "?", (gold,), support=tuple(Support(str(n)) for n in range(support)))
+    return Result(example, answer, abstained, [frozenset(held) for held in found])
+
+
+def test_failures_are_sorted():
+    run = Run(
+        "d",
+        "r",
+        {
+            "right": of("Dunmere."),
+            "alias": of("the town of Dunmere"),
+            "not there": of("Corran", found=[{0}]),
+            "misread": of("Corran", found=[{0}, {1}]),
+            "abstained": of("", found=[{0, 1}], abstained=True),
+        },
+        {"broken": "RuntimeError: x"},
+    )
+    assert failures(run) == {
+        "broken": "error",
+        "alias": "alias",
+        "not there": "not retrieved",
+        "misread": "misread",
+        "abstained": "abstained",
+    }
+
+
+def test_runs_are_compared_question_by_question():
+    one = Run("d", "a", {"1": of("Dunmere"), "2": of("x"), "3": of("Dunmere town")})
+    other = Run("d", "b", {"1": of("x"), "2": of("x"), "3": of("Dunmere")})
+    assert compared(one, other, "F1") == [("1", 1.0, 0.0), ("3", pytest.approx(2 / 3), 1.0)]
+    with pytest.raises(UsageError, match="different data"):
+        compared(one, Run("e", "b", {}), "F1")
+
+
+def test_tables_in_every_form(data, tmp_path):
+    out = str(tmp_path / "runs")
+    evaluate(tmp_path / "runs", asked(data, "pooled", None, 0), ["kgp", "read"], Bench())
+    said = {}
+    for form in ("markdown", "latex", "csv", "json"):
+        result = CliRunner().invoke(app, ["eval", "report", out, "-m", "recall@5", "--format", form])
+        assert result.exit_code == 0, result.output
+        said[form] = result.stdout
+    means = [run["metrics"]["recall@5"]["mean"] for run in json.loads(said["json"])["runs"]]
+    for form, row in (
+        ("markdown", "| hotpotqa (pooled) | kgp | 6 | 0 |"),
+        ("csv", "hotpotqa (pooled),kgp,6,0"),
+    ):
+        assert row in said[form] and f"{means[0]:.1g}" in said[form]
+    assert said["latex"].startswith(r"\begin{tabular}") and r"recall@5" in said["latex"]
+    shown = CliRunner().invoke(app, ["eval", "errors", out])
+    assert shown.exit_code == 0 and "kgp: 6 questions" in shown.stdout
+    shown = CliRunner().invoke(app, ["eval", "compare", out, "kgp", "read", "-m", "MRR"])
+    assert shown.exit_code == 0
+    assert CliRunner().invoke(app, ["eval", "report", out, "--baseline", "kpg"]).exit_code == 2
+    assert CliRunner().invoke(app, ["eval", "report", str(tmp_path / "none")]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--data", "hotpotqa"], "Write NAME=PATH"),
+        (["--data", "hotpot=x"], "hotpotqa"),
+        (["--data", "@", "--passages", "word"], "paragraph, sentence"),
+        (["--data", "@", "--corpus", "/no/such/base"], "no knowledge base"),
+        (["--data", "@", "--recipe", "kpg"], "kgp"),
+    ],
+)
+def test_a_bad_request_is_refused(data, tmp_path, words, said):
+    words = [data if word == "@" else word for word in words]
+    result = CliRunner().invoke(app, ["eval", "run", *words, "--out", str(tmp_path / "runs")])
+    assert result.exit_code == 2 and said in result.output
