@@ -1,11 +1,14 @@
 """Measures against cases worked by hand."""
 
+import random
+
 import pytest
+from ir_measures import RR, P, Qrel, R, ScoredDoc, Success, pytrec_eval
 
 from clew.errors import UsageError
 from clew.evaluate.examples import Annotation, Example, Support
 from clew.evaluate.metrics import Result, metric
-from clew.evaluate.metrics.answers import exact, f1, holds, normalised
+from clew.evaluate.metrics.answers import exact, f1, holds, normalised, token_f1
 from clew.evaluate.metrics.evidence import compared
 from clew.types import Usage
 
@@ -79,25 +82,71 @@ def test_annotators_are_alternatives():
     assert value("F1", example=example, answer="the BERT model") == pytest.approx(2 / 3)
     assert value("F1", example=example, answer="", abstained=True) == 1
     # The second annotator gives no evidence: giving none is right.
-    assert value("evidence-F1", example=example, texts=()) == 1
-    assert value("evidence-F1", example=example, texts=("We use BERT.",)) == 1
-    assert value("evidence-F1", example=example, texts=("one", "three", "four")) == pytest.approx(0.4)
-    assert value("evidence-P", example=example, texts=("one", "three", "four")) == pytest.approx(1 / 3)
-    assert value("evidence-R", example=example, texts=("one", "three", "four")) == 0.5
+    assert value("evidence-F1", example=example, cited=()) == 1
+    assert value("evidence-F1", example=example, cited=({0},)) == 1
+    # Against the third, one of three passages holds one of its two pieces.
+    several = {"example": example, "cited": (frozenset({1}), frozenset(), frozenset())}
+    assert value("evidence-F1", **several) == pytest.approx(0.4)
+    assert value("evidence-P", **several) == pytest.approx(1 / 3)
+    assert value("evidence-R", **several) == 0.5
 
 
 @pytest.mark.parametrize(
-    ("given", "gold", "expected"),
+    ("cited", "gold", "expected"),
     [
-        ((), (), (1, 1, 1)),
-        (("a",), (), (0, 0, 0)),
-        ((), ("a",), (0, 0, 0)),
-        (("a", "b"), ("b", "c", "d"), (1 / 2, 1 / 3, 2 / 5)),
-        (("x",), ("y",), (0, 0, 0)),
+        ((), {}, (1, 1, 1)),
+        (({},), {}, (0, 0, 0)),
+        ((), {0}, (0, 0, 0)),
+        (({0}, {}), {0, 1, 2}, (1 / 2, 1 / 3, 2 / 5)),
+        (({3},), {0}, (0, 0, 0)),
+        (({0}, {0}), {0}, (1, 1, 1)),  # two sentences of one gold paragraph
+        (({0, 1},), {0, 1}, (1, 1, 1)),  # a table row that holds both pieces
     ],
 )
-def test_evidence_by_hand(given, gold, expected):
-    assert compared(given, gold) == pytest.approx(expected)
+def test_evidence_by_hand(cited, gold, expected):
+    assert compared([frozenset(one) for one in cited], frozenset(gold)) == pytest.approx(expected)
+
+
+def test_any_set_of_evidence_that_suffices_is_enough():
+    a, b, c = Support("A", 0), Support("B", 1), Support("C", 2)
+    sets = tuple(Annotation(("SUPPORTS",), "label", one) for one in ((a, b), (c,), (b, a)))
+    claim = Example("1", "It sank.", ("SUPPORTS",), "label", support=(a, b), alternatives=sets)
+    assert (claim.pieces, claim.evidence_sets) == ((a, b, c), (frozenset({0, 1}), frozenset({2})))
+    for found, em, share in (([{0}], 0, 0.5), ([{0}, {1}], 1, 1), ([{}, {2}], 1, 1), ([{}], 0, 0)):
+        held = [frozenset(one) for one in found]
+        assert value("SF-EM", example=claim, found=held) == em
+        assert value("SF-coverage", example=claim, found=held) == share
+    assert value("recall@1", example=claim, found=[frozenset(), frozenset({2})]) == 0
+    assert value("MRR", example=claim, found=[frozenset(), frozenset({2})]) == 0.5
+
+
+def test_a_label_is_the_whole_answer_and_yes_or_no_its_first_word():
+    claim = Example("1", "It sank.", ("SUPPORTS",), "label")
+    assert value("accuracy", example=claim, answer="supports.") == 1
+    assert value("accuracy", example=claim, answer="Nothing supports it") == 0
+    asked = Example("2", "Did it?", ("yes",), "yes/no")
+    assert value("accuracy", example=asked, answer="Yes, in 1919.") == 1
+    assert value("accuracy", example=asked, answer="No one says yes") == 0
+    assert value("F1", example=asked, answer="Yes, in 1919.") == 0
+    assert value("token-F1", example=asked, answer="Yes, in 1919.") == pytest.approx(0.5)
+
+
+def test_a_type_is_that_of_the_annotator_whose_answer_is_nearest():
+    either = (
+        Annotation(("it uses BERT and a CRF",), "abstractive"),
+        Annotation(("BERT",), "span"),
+        Annotation((), "unanswerable"),
+    )
+    example = Example("1", "Which?", ("it uses BERT and a CRF",), "abstractive", alternatives=either)
+    assert value("F1(type=span)", example=example, answer="BERT") == 1
+    assert value("F1(type=abstractive)", example=example, answer="BERT") is None
+    assert value("F1(type=abstractive)", example=example, answer="uses BERT and CRF") > 0.8
+    assert value("F1(type=unanswerable)", example=example, abstained=True) == 1
+
+
+def test_a_grade_is_reported_as_it_was_given():
+    assert value("Acc", example=Example("1", "?", ("x",)), grade=1.0) == 1
+    assert value("Acc", example=Example("1", "?", ("x",))) is None
 
 
 TWO = Example("1", "?", ("x",), support=(Support("A", 0), Support("B", 3)))
@@ -147,7 +196,31 @@ def test_names_parse_back(name):
     assert metric(name).name == name
 
 
-@pytest.mark.parametrize("name", ["em", "recall", "EM@5", "recall@0", "recal@5", "", "F1(kind=span)"])
+@pytest.mark.parametrize(
+    "name", ["em", "recall", "EM@5", "recall@0", "recal@5", "", "F1(kind=span)", "F1(type=spam)"]
+)
 def test_a_name_that_is_none_is_refused(name):
     with pytest.raises(UsageError):
         metric(name)
+
+
+def test_token_f1_knows_no_yes_and_no():
+    assert (token_f1("yes it is", "yes"), f1("yes it is", "yes")) == (0.5, 0)
+    assert token_f1("noanswer", "") == 0
+
+
+def test_ranking_measures_are_those_of_trec_eval():
+    rng = random.Random(0)
+    names = {"Hit@3": Success @ 3, "recall@5": R @ 5, "support-precision@5": P @ 5, "MRR": RR}
+    for trial in range(40):
+        gold = rng.randint(1, 4)
+        example = Example("1", "?", ("x",), support=tuple(Support(str(n)) for n in range(gold)))
+        # Each hit is a document of its own: the first ones are relevant, and the order is random.
+        ranking = rng.sample(range(12), rng.randint(1, 12))
+        found = [frozenset({n} if n < gold else ()) for n in ranking]
+        judged = [Qrel("q", str(n), 1) for n in range(gold)]
+        scored = [ScoredDoc("q", str(n), -float(place)) for place, n in enumerate(ranking)]
+        theirs = pytrec_eval.calc_aggregate(names.values(), judged, scored)
+        for name, measure in names.items():
+            ours = value(name, example=example, found=found)
+            assert ours == pytest.approx(theirs[measure]), (trial, name, ranking, gold)

@@ -122,8 +122,8 @@ class Gold:
     example: Example
 
     def held(self, node: Node) -> frozenset[int]:
-        """Return the numbers of the pieces in ``example.support`` that ``node`` holds."""
-        return frozenset(n for n, one in enumerate(self.example.support) if self._holds(one, node))
+        """Return the numbers of the pieces in ``example.pieces`` that ``node`` holds."""
+        return frozenset(n for n, one in enumerate(self.example.pieces) if self._holds(one, node))
 
     def _holds(self, support: Support, node: Node) -> bool:
         if support.title and not _same_document(support.title, node):

@@ -61,6 +61,19 @@ class Example:
     corpus: tuple[Paragraph, ...] = ()
     meta: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def pieces(self) -> tuple[Support, ...]:
+        """Every piece of gold evidence once, those of ``support`` first; measures number them by their place."""
+        every = [*self.support, *(piece for one in self.alternatives for piece in one.support)]
+        return tuple(dict.fromkeys(every))
+
+    @property
+    def evidence_sets(self) -> tuple[frozenset[int], ...]:
+        """The sets of pieces, by number, each of which suffices: of each alternative, or that of ``support``."""
+        number = {piece: n for n, piece in enumerate(self.pieces)}
+        sets = [one.support for one in self.alternatives] or [self.support]
+        return tuple(dict.fromkeys(frozenset(number[piece] for piece in one) for one in sets))
+
 
 @dataclass(frozen=True, slots=True)
 class Annotation:

@@ -124,7 +124,7 @@ def as_record(example: Example, answer: Answer, seconds: float) -> dict[str, Any
             for hit in answer.context
         ],
         "evidence": [hit.node.id for hit in answer.evidence],
-        "texts": [hit.node.text for hit in answer.evidence],
+        "cited": [sorted(gold.held(hit.node)) for hit in answer.evidence],
         "usage": {
             "calls": answer.usage.calls,
             "tokens_in": answer.usage.tokens_in,
@@ -146,7 +146,7 @@ def result(example: Example, record: Mapping[str, Any]) -> Result:
         record["answer"],
         record["abstained"],
         [frozenset(hit["gold"]) for hit in record["hits"]],
-        record["texts"],
+        [frozenset(held) for held in record["cited"]],
         usage,
         record["seconds"],
     )

@@ -1,11 +1,12 @@
 """Measures of answers, evidence and cost, each under a canonical name that parses back.
 
-``EM``, ``F1``, ``accuracy``, ``SF-EM``, ``SF-coverage``, ``support-precision@5``, ``recall@5``, ``all-gold@5``,
-``MRR``, ``Hit@1``, ``evidence-P``, ``evidence-R``, ``evidence-F1``, ``tokens``, ``calls``, ``seconds``, ``money``.
+``EM``, ``F1``, ``token-F1``, ``accuracy``, ``Acc`` (graded by a model: :mod:`~clew.evaluate.metrics.grade`),
+``SF-EM``, ``SF-coverage``, ``support-precision@5``, ``recall@5``, ``all-gold@5``, ``MRR``, ``Hit@1``,
+``evidence-P``, ``evidence-R``, ``evidence-F1``, ``tokens``, ``calls``, ``seconds``, ``money``.
 ``(type=yes/no)`` after a name takes it over the questions with that kind of answer.
 
-All are our own few lines rather than a library's: ``ir-measures`` needs a compiled evaluator, ``ranx`` brings
-numba; the tests compare with formulas worked by hand.
+All are our own few lines rather than a library's, which would bring 150 MB (``ir-measures`` needs scipy through
+its evaluator, ``ranx`` needs numba); the tests compare them with ``ir-measures`` and with cases worked by hand.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import get_args
 
 from clew.errors import UsageError, unknown
-from clew.evaluate.examples import Example
+from clew.evaluate.examples import AnswerType, Example
 from clew.evaluate.metrics import answers, evidence, ranking
 from clew.types import Usage
 
@@ -27,18 +29,19 @@ Measure = Callable[["Result"], "float | None"]
 class Result:
     """What a method made of one example.
 
-    ``found`` are the pieces of gold evidence, by their number in ``example.support``, that each hit holds, in
-    the order of the hits; a hit that holds none is an empty set. ``texts`` are the paragraphs that the answer
-    rests on. ``abstained`` says that no answer was given.
+    ``found`` are the pieces of gold evidence, by their number in ``example.pieces``, that each hit holds, in the
+    order of the hits; a hit that holds none is an empty set. ``cited`` says the same of each passage that the
+    answer rests on. ``abstained`` says that no answer was given, ``grade`` what a grading model said, if asked.
     """
 
     example: Example
     answer: str = ""
     abstained: bool = False
     found: Sequence[frozenset[int]] = ()
-    texts: Sequence[str] = ()
+    cited: Sequence[frozenset[int]] = ()
     usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
+    grade: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +58,15 @@ _NAME = re.compile(r"^(?P<base>[A-Za-z][A-Za-z0-9-]*)(?:@(?P<k>\d+))?(?:\(type=(
 PLAIN: Mapping[str, Measure] = {
     "EM": lambda result: answers.best(answers.exact, result),
     "F1": lambda result: answers.best(answers.f1, result),
-    "accuracy": lambda result: answers.best(answers.holds, result),
+    "token-F1": lambda result: answers.best(answers.token_f1, result),
+    "accuracy": answers.accuracy,
+    "Acc": lambda result: result.grade,
     "SF-EM": ranking.all_found,
     "SF-coverage": ranking.coverage,
     "MRR": ranking.reciprocal_rank,
-    "evidence-P": lambda result: evidence.scores(result, 0),
-    "evidence-R": lambda result: evidence.scores(result, 1),
-    "evidence-F1": lambda result: evidence.scores(result, 2),
+    "evidence-P": lambda result: _one(evidence.scores(result), 0),
+    "evidence-R": lambda result: _one(evidence.scores(result), 1),
+    "evidence-F1": lambda result: _one(evidence.scores(result), 2),
 }
 COSTS: Mapping[str, Measure] = {
     "tokens": lambda result: result.usage.tokens_in + result.usage.tokens_out,
@@ -70,9 +75,9 @@ COSTS: Mapping[str, Measure] = {
     "money": lambda result: result.usage.money,
 }
 AT: Mapping[str, Callable[[Result, int], float | None]] = {
-    "recall": ranking.recall,
+    "recall": ranking.coverage,
     "support-precision": ranking.precision,
-    "all-gold": ranking.all_gold,
+    "all-gold": ranking.all_found,
     "Hit": ranking.hit,
 }
 
@@ -94,10 +99,16 @@ def metric(name: str) -> Metric:
     else:
         measure = PLAIN.get(base) or COSTS[base]
     kind = match["type"]
+    if kind is not None and kind not in get_args(AnswerType):
+        raise unknown("kind of answer", kind, get_args(AnswerType))
     if kind is None:
         return Metric(name, measure, -1 if base in COSTS else 1)
     return Metric(
         name,
-        lambda result: measure(result) if result.example.answer_type == kind else None,
+        lambda result: measure(result) if answers.answer_type(result) == kind else None,
         -1 if base in COSTS else 1,
     )
+
+
+def _one(three: Sequence[float] | None, which: int) -> float | None:
+    return None if three is None else three[which]

@@ -1,7 +1,8 @@
 """How right an answer is: exact match, token F1, and whether it holds the answer at all.
 
-Normalisation, exact match and F1 are those of SQuAD (Rajpurkar et al., EMNLP 2016) and, for ``yes``, ``no`` and
-``noanswer``, of HotpotQA's official script, where such an answer shares no token with another.
+Normalisation, exact match and ``token-F1`` are those of SQuAD (Rajpurkar et al., EMNLP 2016); QASPER and MuSiQue
+take them as they are. ``F1`` is HotpotQA's, where ``yes``, ``no`` and ``noanswer`` share no token with another
+answer. The best over aliases and annotators counts.
 """
 
 from __future__ import annotations
@@ -37,15 +38,20 @@ def exact(answer: str, gold: str) -> float:
 
 
 def f1(answer: str, gold: str) -> float:
-    """Return the harmonic mean of token precision and recall, counting repetitions.
-
-    >>> round(f1("the first president of Boston", "president"), 3)
-    0.4
-    """
+    """Return :func:`token_f1`, but 0 where one of the two is ``yes``, ``no`` or ``noanswer`` and not both."""
     one, other = normalised(answer), normalised(gold)
     if one != other and (one in _WHOLE or other in _WHOLE):
         return 0.0
-    tokens, wanted = one.split(), other.split()
+    return token_f1(answer, gold)
+
+
+def token_f1(answer: str, gold: str) -> float:
+    """Return the harmonic mean of token precision and recall, counting repetitions.
+
+    >>> token_f1("the first president of Boston", "president")
+    0.4
+    """
+    tokens, wanted = normalised(answer).split(), normalised(gold).split()
     if not tokens or not wanted:
         return float(tokens == wanted)
     shared = sum((Counter(tokens) & Counter(wanted)).values())
@@ -53,9 +59,19 @@ def f1(answer: str, gold: str) -> float:
 
 
 def holds(answer: str, gold: str) -> float:
-    """Return 1 if the answer contains the gold answer's words in their order, else 0 (cover exact match)."""
-    wanted = normalised(gold)
-    return float(bool(wanted) and f" {wanted} " in f" {normalised(answer)} ")
+    """Return 1 if the answer contains the gold answer's words in their order, else 0 (cover exact match).
+
+    ``yes`` and ``no`` must be its first word: "there is no doubt that it is" contains a "no" and means yes.
+    """
+    wanted, given = normalised(gold), normalised(answer)
+    if wanted in _WHOLE:
+        return float(given.split()[:1] == [wanted])
+    return float(bool(wanted) and f" {wanted} " in f" {given} ")
+
+
+def accuracy(result: Result) -> float | None:
+    """Return whether the answer holds the right one; a label (FEVER) must be the whole answer."""
+    return best(exact if result.example.answer_type == "label" else holds, result)
 
 
 def best(score: Callable[[str, str], float], result: Result) -> float | None:
@@ -64,13 +80,26 @@ def best(score: Callable[[str, str], float], result: Result) -> float | None:
     A question without an answer is answered rightly by abstaining and by nothing else. None where the data
     set has no answers at all.
     """
-    example = result.example
-    annotated = example.alternatives or (example,)
-    given = NONE if result.abstained else result.answer
-    found = []
-    for one in annotated:
-        if one.answer_type == "unanswerable":
-            found.append(float(result.abstained or normalised(result.answer) == NONE))
-        elif one.answers:
-            found.append(0.0 if result.abstained else max(score(given, gold) for gold in one.answers))
+    found = [value for _, value in _by_annotator(score, result)]
     return max(found) if found else None
+
+
+def answer_type(result: Result) -> str:
+    """Return what kind of answer the question has: where annotators differ, that of the one with the best F1.
+
+    So QASPER's official script counts its F1 by type.
+    """
+    found = _by_annotator(token_f1, result)
+    return max(found, key=lambda one: one[1])[0] if found else result.example.answer_type
+
+
+def _by_annotator(score: Callable[[str, str], float], result: Result) -> list[tuple[str, float]]:
+    found: list[tuple[str, float]] = []
+    for one in result.example.alternatives or (result.example,):
+        if one.answer_type == "unanswerable":
+            said = result.abstained or normalised(result.answer) == NONE
+            found.append((one.answer_type, float(said)))
+        elif one.answers:
+            value = 0.0 if result.abstained else max(score(result.answer, gold) for gold in one.answers)
+            found.append((one.answer_type, value))
+    return found

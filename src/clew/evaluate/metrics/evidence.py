@@ -1,34 +1,38 @@
 """Evidence precision, recall and F1 of QASPER (Dasigi et al., NAACL 2021, Section 4): sets of paragraphs.
 
-The best over the annotators counts. Where an annotator gives no evidence, giving none is right and giving any
-is wrong, as in the official script.
+The annotator with the best F1 counts. Where an annotator gives no evidence, giving none is right and giving any
+is wrong, as in the official script. Its paragraphs are compared by their text; ours by which gold evidence the
+cited passages hold, which is the same for passages that are the paper's paragraphs, and still means something for
+sentences, table rows and pages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from clew.evaluate.metrics import Result
 
 
-def scores(result: Result, which: int) -> float | None:
-    """Return precision (0), recall (1) or F1 (2) of the paragraphs; that of the annotator with the best F1."""
-    annotated = result.example.alternatives or (result.example,)
-    if not any(one.support for one in annotated) and not result.example.alternatives:
+def scores(result: Result) -> tuple[float, float, float] | None:
+    """Return precision, recall and F1 of the evidence that was cited, for the annotator with the best F1.
+
+    None where the data set says nothing about evidence.
+    """
+    example = result.example
+    if not example.alternatives and not example.support:
         return None
-    given = {" ".join(text.split()) for text in result.texts}
-    found = [compared(given, {" ".join(one.text.split()) for one in each.support}) for each in annotated]
-    return max(found, key=lambda three: three[2])[which]
+    compared_to = [compared(result.cited, wanted) for wanted in example.evidence_sets]
+    return max(compared_to, key=lambda three: three[2])
 
 
-def compared(given: Collection[str], gold: Collection[str]) -> tuple[float, float, float]:
-    """Return precision, recall and F1 of one set of paragraphs against another."""
-    if not gold or not given:
-        same = float(not gold and not given)
+def compared(cited: Sequence[frozenset[int]], gold: frozenset[int]) -> tuple[float, float, float]:
+    """Return precision, recall and F1 of cited passages, each given by the gold pieces that it holds."""
+    if not gold or not cited:
+        same = float(not gold and not cited)
         return same, same, same
-    shared = len(set(given) & set(gold))
-    precision, recall = shared / len(given), shared / len(gold)
+    precision = sum(bool(one & gold) for one in cited) / len(cited)
+    recall = len(gold & frozenset[int]().union(*cited)) / len(gold)
     total = precision + recall
     return precision, recall, 2 * precision * recall / total if total else 0.0
