@@ -9,6 +9,7 @@ import pytest
 from clew.errors import UsageError
 from clew.evaluate import streams
 from clew.evaluate.datasets import load, names
+from clew.evaluate.examples import Support
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 
@@ -44,7 +45,7 @@ IIRC = {
 QASPER = {
     "1909.1": {
         "title": "A paper", "abstract": "We do it.",
-        "full_text": [{"section_name": "Methods", "paragraphs": ["We use BERT.", ""]}],
+        "full_text": [{"section_name": "Methods ::: Data", "paragraphs": ["We use BERT.", ""]}],
         "figures_and_tables": [{"caption": "Table 1: Results"}],
         "qas": [{"question": "Which model?", "question_id": "q", "answers": [
             {"answer": {"unanswerable": False, "extractive_spans": ["BERT"], "yes_no": None, "free_form_answer": "",
@@ -110,12 +111,77 @@ def test_qasper_keeps_every_annotator(tmp_path):
     found = only("qasper", written(tmp_path / "a.json", QASPER))
     assert [one.answer_type for one in found.alternatives] == ["span", "unanswerable", "yes/no"]
     assert found.answers == ("BERT",) and found.alternatives[2].answers == ("No",)
-    texts = [(one.title, one.text) for one in found.corpus]
+    texts = [(one.title, one.section, one.text) for one in found.corpus]
     assert texts == [
-        ("Abstract", "We do it."),
-        ("Methods", "We use BERT."),
-        ("Figures and tables", "FLOAT SELECTED: Table 1: Results"),
+        ("A paper", ("Abstract",), "We do it."),
+        ("A paper", ("Methods", "Data"), "We use BERT."),
+        ("A paper", ("Figures and tables",), "FLOAT SELECTED: Table 1: Results"),
     ]
+    assert found.pieces == (
+        Support("A paper", text="We use BERT."),
+        Support("A paper", text="FLOAT SELECTED: Table 1: Results"),
+    )
+    assert found.evidence_sets == (frozenset({0}), frozenset(), frozenset({1}))
+
+
+def test_hotpotqa_doc_has_whole_documents(tmp_path):
+    whole = {
+        "context": [["Bittern", ["A lighter.", ["It was", "built."]]], ["Tolland", ["A yard."]]],
+        "supporting_facts": [["Bittern", 1], ["Tolland", 0]],
+    }
+    found = only("hotpotqa-doc", written(tmp_path / "a.json", [HOTPOT | whole]))
+    assert [(one.title, one.text, one.section) for one in found.corpus] == [
+        ("Bittern", "A lighter.", ()),
+        ("Bittern", "It was built.", ()),
+        ("Tolland", "A yard.", ()),
+    ]
+    assert found.support == (Support("Bittern", text="It was built."), Support("Tolland", text="A yard."))
+    lines = written(tmp_path / "b.jsonl", HOTPOT | whole)
+    assert only("hotpotqa-doc", lines) == found
+    with pytest.raises(UsageError, match="another form"):
+        only(
+            "hotpotqa-doc", written(tmp_path / "c.json", [HOTPOT | whole | {"supporting_facts": [["X", 0]]}])
+        )
+    assert only("hotpotqa-doc", written(tmp_path / "d.json", QASPER)).meta["paper"] == "1909.1"
+
+
+def test_a_fact_beyond_its_paragraph_means_the_paragraph(tmp_path):
+    facts = [["Bittern", 2], ["Bittern", 2], ["Nowhere", 0], ["Tolland", 0]]
+    found = only("hotpotqa", written(tmp_path / "a.json", [HOTPOT | {"supporting_facts": facts}]))
+    assert found.support == (Support("Bittern"), Support("Nowhere"), Support("Tolland", 0))
+
+
+def test_a_file_of_another_form_is_recognised(tmp_path):
+    forms = {
+        "hotpotqa": [HOTPOT],
+        "musique": MUSIQUE,
+        "iirc": [IIRC],
+        "qasper": QASPER,
+        "fever": {"id": 7, "label": "SUPPORTS", "claim": "It sank.", "evidence": []},
+        "bamboogle": "Who led?,Hall\n",
+        "stark": 'id,query,answer_ids\n4,Which drug?,"[12]"\n',
+        "metaqa": "who directed [Heron]\tA Finch\n",
+        "jsonl": {"question": "Who?"},
+    }
+    for name, content in forms.items():
+        path = written(tmp_path / name, content)
+        other = "financebench" if name != "financebench" else "fever"
+        with pytest.raises(UsageError) as error:
+            list(load(other, path).examples())
+        assert (
+            f"It looks like {'2wikimultihopqa or hotpotqa' if name == 'hotpotqa' else name}"
+            in error.value.hint
+        )
+    # Not where the form is right and only a later record is wrong.
+    path = written(tmp_path / "later.json", [HOTPOT, {"question": "?"}])
+    with pytest.raises(UsageError) as error:
+        list(load("hotpotqa", path).examples())
+    assert "looks like" not in error.value.hint and "no 'answer'" in error.value.problem
+
+
+def test_a_digest_is_that_of_the_bytes(tmp_path):
+    one, other = written(tmp_path / "a", "x" * 100_000), written(tmp_path / "b", "x" * 100_001)
+    assert load("jsonl", one).digest() == load("fever", one).digest() != load("jsonl", other).digest()
 
 
 def test_fever_has_sets_of_evidence(tmp_path):
@@ -144,6 +210,8 @@ def test_financebench_pages_count_from_one(tmp_path):
 def test_bamboogle_stark_and_metaqa(tmp_path):
     bamboogle = written(tmp_path / "b.csv", 'Question,Answer\n"Who, then?",,,,james madison,,\n')
     assert only("bamboogle", bamboogle).answers == ("james madison",)
+    aliases = written(tmp_path / "c.csv", "Whose mother?,,,,Mildred Warner,Mildred Gale,\n")
+    assert only("bamboogle", aliases).answers == ("Mildred Warner", "Mildred Gale")
     stark = written(tmp_path / "s.csv", 'id,query,answer_ids\n4,Which drug?,"[12, 7]"\n')
     assert (only("stark", stark).id, only("stark", stark).answers) == ("4", ("12", "7"))
     metaqa = written(tmp_path / "m.txt", "who directed [Heron]\tA Finch|B Loam\n")

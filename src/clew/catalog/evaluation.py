@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from clew.errors import UsageError
-from clew.evaluate.corpora import as_document, located, pooled, with_negatives
+from clew.evaluate.corpora import documents, grouped, located, pooled, with_negatives
 from clew.evaluate.datasets import load
 
 if TYPE_CHECKING:
@@ -141,11 +141,11 @@ def fill(
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
     """Commit paragraphs, index them, and encode them where there is an encoder."""
-    for number, paragraph in enumerate(paragraphs, 1):
-        document = as_document(paragraph, bench.passages)
+    count = len(grouped(paragraphs))
+    for number, document in enumerate(documents(paragraphs, bench.passages), 1):
         base.commit(document, located(document))
         if progress:
-            progress(number, len(paragraphs))
+            progress(number, count)
     base.catch_up()
     if bench.encoder is not None:
         base.encode(bench.encoder, progress)

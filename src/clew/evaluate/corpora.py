@@ -8,7 +8,7 @@ or a knowledge base that is there.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -48,6 +48,38 @@ def as_document(paragraph: Paragraph, unit: Unit = "paragraph") -> ParsedDocumen
     return replace(document, nodes=(document.nodes[0], *passages))
 
 
+def documents(paragraphs: Iterable[Paragraph], unit: Unit = "paragraph") -> Iterator[ParsedDocument]:
+    """Yield the documents that paragraphs make: one each, and one for all those of a document that is whole."""
+    for group in grouped(paragraphs):
+        yield as_document(group[0], unit) if group[0].section is None else _whole(group, unit)
+
+
+def grouped(paragraphs: Iterable[Paragraph]) -> list[tuple[Paragraph, ...]]:
+    """Return the paragraphs that become one document, document by document."""
+    found: dict[object, list[Paragraph]] = {}
+    for paragraph in paragraphs:
+        alone = paragraph.section is None
+        found.setdefault(paragraph if alone else paragraph.title, []).append(paragraph)
+    return [tuple(group) for group in found.values()]
+
+
+def _whole(paragraphs: Sequence[Paragraph], unit: Unit) -> ParsedDocument:
+    builder = DocumentBuilder(unit)
+    under: tuple[str, ...] = ()
+    for paragraph in paragraphs:
+        section = paragraph.section or ()
+        known = next((n for n, (a, b) in enumerate(zip(under, section, strict=False)) if a != b), None)
+        shared = min(len(under), len(section)) if known is None else known
+        for level, heading in enumerate(section[shared:], shared + 1):
+            builder.heading(level, heading)
+        under = section
+        builder.paragraph(paragraph.text)
+    pieces = (piece for one in paragraphs for piece in (*(one.section or ()), "", one.text))
+    title = paragraphs[0].title
+    data = "\0".join([title, *pieces]).encode()
+    return builder.finish(data=data, title=title, media_type="text/plain", parser=PARSER)
+
+
 def located(document: ParsedDocument) -> Location:
     """Return a place for a document that is in no file; its name there is its title."""
     name = document.title.replace("/", " ")
@@ -56,25 +88,26 @@ def located(document: ParsedDocument) -> Location:
 
 def pooled(examples: Iterable[Example]) -> list[Paragraph]:
     """Return the paragraphs of all questions in their order, each title and text once."""
-    found: dict[tuple[str, str], Paragraph] = {}
+    found: dict[tuple[str, str, object], Paragraph] = {}
     for example in examples:
         for paragraph in example.corpus:
-            found.setdefault((paragraph.title, paragraph.text), paragraph)
+            found.setdefault((paragraph.title, paragraph.text, paragraph.section), paragraph)
     return list(found.values())
 
 
 def drawn(example: str, others: Iterable[Paragraph], seed: int) -> list[Paragraph]:
-    """Return ``others`` in the random order that a seed gives the example of that id.
+    """Return ``others`` in the random order that a seed gives the example of that id; whole documents stay whole.
 
-    Each paragraph has its own random number, so that the order of one does not depend on which others there
-    are, on how they were ordered, or on the process.
+    Each document has its own random number, so that the order of two does not depend on which others there are,
+    on how they were ordered, or on the process.
     """
 
-    def number(paragraph: Paragraph) -> bytes:
-        key = "\0".join([str(seed), example, paragraph.title, *paragraph.sentences])
+    def number(group: tuple[Paragraph, ...]) -> bytes:
+        text = "" if group[0].section is not None else group[0].text
+        key = "\0".join([str(seed), example, group[0].title, text])
         return hashlib.blake2b(key.encode(), digest_size=16).digest()
 
-    return sorted(set(others), key=number)
+    return [paragraph for group in sorted(grouped(dict.fromkeys(others)), key=number) for paragraph in group]
 
 
 def with_negatives(
@@ -87,12 +120,12 @@ def with_negatives(
     own = list(dict.fromkeys(example.corpus))
     titles = {paragraph.title for paragraph in own}
     count = sum(map(sentence_count, own))
-    for paragraph in drawn(example.id, others, seed):
+    for group in grouped(drawn(example.id, others, seed)):
         if count >= sentences:
             break
-        if paragraph.title not in titles:
-            own.append(paragraph)
-            count += sentence_count(paragraph)
+        if group[0].title not in titles:
+            own.extend(group)
+            count += sum(map(sentence_count, group))
     return own
 
 

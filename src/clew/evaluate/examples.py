@@ -15,10 +15,13 @@ class Paragraph:
     """A paragraph of a question's own corpus, under the title of its document.
 
     ``sentences`` are those that the data set numbers; a single one where it does not divide its paragraphs.
+    ``section`` is the heading that the paragraph stands under, outer headings before inner ones, of a document
+    that the question comes with as a whole; None for a paragraph that stands alone.
     """
 
     title: str
     sentences: tuple[str, ...]
+    section: tuple[str, ...] | None = None
 
     @property
     def text(self) -> str:

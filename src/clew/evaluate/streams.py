@@ -27,9 +27,7 @@ def records(path: Path, keyed: bool = False) -> Iterator[tuple[str, Any]]:
     The place is for people: ``train.json, line 7``. Raises UsageError for a file that is none of them.
     """
     with _opened(path) as stream:
-        first = stream.read(1)
-        while first.isspace():
-            first = stream.read(1)
+        first = _first(stream)
         stream.seek(0)
         if not first:
             raise UsageError(f"{path} is empty")
@@ -37,6 +35,19 @@ def records(path: Path, keyed: bool = False) -> Iterator[tuple[str, Any]]:
             yield from _elements(path, stream, first, "]" if first == "[" else "}")
         else:
             yield from _lines(path, stream)
+
+
+def opens_with(path: Path, character: str) -> bool:
+    """Return whether that is the first character of a file that is no white space. Raises UsageError."""
+    with _opened(path) as stream:
+        return _first(stream) == character
+
+
+def _first(stream: IO[str]) -> str:
+    first = stream.read(1)
+    while first.isspace():
+        first = stream.read(1)
+    return first
 
 
 def rows(path: Path) -> Iterator[tuple[str, list[str]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +24,39 @@ class File:
     read: Reader
 
     def examples(self) -> Iterator[Example]:
-        """Yield the questions in the order of the file, one in memory at a time."""
-        return self.read(self.path)
+        """Yield the questions in the order of the file, one in memory at a time.
+
+        Raises UsageError for a record in another form, naming its line; where the first one is, and the file
+        has the form of another data set, the hint says which.
+        """
+        first = True
+        try:
+            for example in self.read(self.path):
+                first = False
+                yield example
+        except UsageError as error:
+            others = _fitting(self.path) if first else []
+            if not others:
+                raise
+            hint = f"It looks like {' or '.join(others)}: --data {others[0]}={self.path}"
+            raise UsageError(error.problem, hint) from error
+
+    def digest(self) -> str:
+        """Return a hash of the file's bytes."""
+        with self.path.open("rb") as stream:
+            return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
+def _fitting(path: Path) -> list[str]:
+    """Return the forms whose reader takes the first record of a file; the lenient ones where no other does."""
+    found = []
+    for name, read in _readers().items():
+        try:
+            if next(iter(read(path)), None) is not None:
+                found.append(name)
+        except UsageError:
+            continue
+    return sorted(name for name in found if name not in {"jsonl", "hotpotqa-doc"}) or found
 
 
 def _readers() -> dict[str, Reader]:
@@ -33,7 +65,7 @@ def _readers() -> dict[str, Reader]:
     return {
         "hotpotqa": hotpot.read,
         "2wikimultihopqa": hotpot.read,
-        "hotpotqa-doc": hotpot.read,
+        "hotpotqa-doc": hotpot.read_documents,
         "musique": musique.read,
         "iirc": documents.read_iirc,
         "qasper": documents.read_qasper,

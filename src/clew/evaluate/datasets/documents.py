@@ -61,14 +61,18 @@ def _iirc_answer(place: str, answer: dict[str, Any]) -> tuple[tuple[str, ...], A
 def read_qasper(path: Path) -> Iterator[Example]:
     """Yield the questions of QASPER (Dasigi et al., NAACL 2021): an object of papers by their ids.
 
-    Every annotator is an alternative; the first one's answer is the canonical one. A paper's paragraphs are
-    the corpus, titled by their sections; captions of figures and tables, which evidence may name
-    ("FLOAT SELECTED: ..."), come last. Raises UsageError.
+    Every annotator is an alternative; the first one's answer is the canonical one. The whole paper is the corpus;
+    captions of figures and tables, which evidence may name ("FLOAT SELECTED: ..."), come last. Raises UsageError.
     """
-    for place, (key, paper) in records(path, keyed=True):
-        corpus = _paper(f"{place} ({key})", paper)
+    for place, keyed in records(path, keyed=True):
+        if not (isinstance(keyed, list) and len(keyed) == 2 and isinstance(keyed[1], dict)):
+            raise UsageError(f"{place}: not a paper under its id")
+        key, paper = keyed
+        title = str(paper.get("title") or key)
+        corpus = _paper(place, title, paper)
         for asked in field(place, paper, "qas", list):
-            found = [_annotation(place, one["answer"]) for one in field(place, asked, "answers", list)]
+            given = [field(place, one, "answer", dict) for one in field(place, asked, "answers", list)]
+            found = [_annotation(place, title, one) for one in given]
             if not found:
                 raise UsageError(f"{place}: a question without answers: {asked.get('question_id')}")
             yield Example(
@@ -79,11 +83,11 @@ def read_qasper(path: Path) -> Iterator[Example]:
                 support=found[0].support,
                 alternatives=tuple(found),
                 corpus=corpus,
-                meta={"paper": key, "title": paper.get("title", "")},
+                meta={"paper": key},
             )
 
 
-def _paper(place: str, paper: Any) -> tuple[Paragraph, ...]:
+def _paper(place: str, title: str, paper: Any) -> tuple[Paragraph, ...]:
     sections = [("Abstract", [str(paper.get("abstract", ""))])]
     sections += [
         (str(one.get("section_name") or ""), list(map(str, one.get("paragraphs") or ())))
@@ -91,11 +95,17 @@ def _paper(place: str, paper: Any) -> tuple[Paragraph, ...]:
     ]
     captions = [str(one.get("caption", "")) for one in paper.get("figures_and_tables") or ()]
     sections.append(("Figures and tables", [f"FLOAT SELECTED: {caption}" for caption in captions]))
-    return tuple(Paragraph(title, (text,)) for title, texts in sections for text in texts if text.strip())
+    return tuple(
+        # Headings within headings are written "Methods ::: Data".
+        Paragraph(title, (text,), tuple(part.strip() for part in name.split(":::") if part.strip()))
+        for name, texts in sections
+        for text in texts
+        if text.strip()
+    )
 
 
-def _annotation(place: str, answer: dict[str, Any]) -> Annotation:
-    support = tuple(Support(text=str(text)) for text in answer.get("evidence") or ())
+def _annotation(place: str, title: str, answer: dict[str, Any]) -> Annotation:
+    support = tuple(Support(title, text=str(text)) for text in answer.get("evidence") or ())
     if field(place, answer, "unanswerable", bool):
         return Annotation((), "unanswerable")
     if answer.get("extractive_spans"):

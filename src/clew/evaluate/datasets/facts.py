@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.errors import UsageError
-from clew.evaluate.datasets import field
+from clew.evaluate.datasets import distinct, field
 from clew.evaluate.examples import Annotation, Example, Support
 from clew.evaluate.streams import records, rows
 
@@ -54,12 +54,15 @@ def _page(name: str) -> str:
 def read_bamboogle(path: Path) -> Iterator[Example]:
     """Yield the questions of Bamboogle (Press et al., EMNLP Findings 2023): CSV of question and answer.
 
-    The published sheet leaves columns empty between the two and may have a header. Raises UsageError.
+    The published sheet leaves columns empty between the two and may have a header; further cells are other
+    names of the answer. Raises UsageError.
     """
     for number, (place, row) in enumerate(rows(path)):
         filled = [cell.strip() for cell in row if cell.strip()]
         if number == 0 and filled[0].casefold() == "question":
             continue
+        if " " not in filled[0] or filled[0][0] in "{[":
+            raise UsageError(f"{place}: not a question: {filled[0][:60]}")
         if len(filled) < 2:
             raise UsageError(f"{place}: no answer")
-        yield Example(f"bamboogle-{number}", filled[0], (filled[1],))
+        yield Example(f"bamboogle-{number}", filled[0], distinct(filled[1:]))

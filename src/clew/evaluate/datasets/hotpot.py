@@ -1,29 +1,76 @@
 """HotpotQA (Yang et al., EMNLP 2018), 2WikiMultihopQA (Ho et al., COLING 2020), HotpotQA-Doc.
 
 One form: ``context`` is a list of [title, [sentence, ...]], ``supporting_facts`` of [title, sentence index].
-2WikiMultihopQA adds ``evidences``, the gold triples in the order of the hops. HotpotQA-Doc, the setting of
-"Drilling Down into the Discourse Structure" (Section 5.3), has whole documents in ``context``.
+2WikiMultihopQA adds ``evidences``, the gold triples in the order of the hops.
+
+HotpotQA-Doc (Nie et al., EMNLP 2022; the multi-hop setting of Nair et al., 2023, Section 5.2) asks of two whole
+documents. It is not published in a form of its own that we know of: we read this form with whole documents in
+``context``, [title, [paragraph, ...]], a paragraph being a text or a list of sentences, and ``supporting_facts`` of
+[title, paragraph index]; and QASPER's form, in which its authors' code reads it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from clew.errors import UsageError
 from clew.evaluate.datasets import distinct, field
+from clew.evaluate.datasets.documents import read_qasper
 from clew.evaluate.examples import AnswerType, Example, Paragraph, Support
-from clew.evaluate.streams import records
+from clew.evaluate.streams import opens_with, records
 
 
 def read(path: Path) -> Iterator[Example]:
     """Yield the questions of a JSON array or JSON lines. Raises UsageError."""
     for place, record in records(path):
-        yield _example(place, record)
+        yield _example(place, record, _paragraphs)
 
 
-def _example(place: str, record: Any) -> Example:
+def read_documents(path: Path) -> Iterator[Example]:
+    """Yield the questions of HotpotQA-Doc, in either form. Raises UsageError."""
+    if opens_with(path, "{") and _keyed(path):
+        yield from read_qasper(path)
+        return
+    for place, record in records(path):
+        yield _example(place, record, _documents)
+
+
+def _keyed(path: Path) -> bool:
+    _, (_, value) = next(iter(records(path, keyed=True)))
+    return isinstance(value, dict) and "qas" in value
+
+
+_Given = list[tuple[Any, Any]]
+
+
+def _paragraphs(context: _Given, facts: _Given) -> tuple[tuple[Paragraph, ...], tuple[Support, ...]]:
+    corpus = tuple(Paragraph(str(title), tuple(map(str, sentences))) for title, sentences in context)
+    longest: dict[str, int] = {}
+    for paragraph in corpus:
+        longest[paragraph.title] = max(longest.get(paragraph.title, 0), len(paragraph.sentences))
+    # Some facts point one sentence too far; what they mean for certain is the paragraph.
+    pieces = (
+        Support(str(title), int(number) if 0 <= int(number) < longest.get(str(title), 0) else None)
+        for title, number in facts
+    )
+    return corpus, tuple(dict.fromkeys(pieces))
+
+
+def _documents(context: _Given, facts: _Given) -> tuple[tuple[Paragraph, ...], tuple[Support, ...]]:
+    held = {
+        str(title): tuple(
+            Paragraph(str(title), (one,) if isinstance(one, str) else tuple(map(str, one)), ())
+            for one in paragraphs
+        )
+        for title, paragraphs in context
+    }
+    support = tuple(Support(str(title), text=held[str(title)][int(number)].text) for title, number in facts)
+    return tuple(one for paragraphs in held.values() for one in paragraphs), tuple(dict.fromkeys(support))
+
+
+def _example(place: str, record: Any, read_as: Callable[[_Given, _Given], Any]) -> Example:
     answer = field(place, record, "answer")
     context = field(place, record, "context", (list, dict))
     facts = field(place, record, "supporting_facts", (list, dict)) if "supporting_facts" in record else []
@@ -33,9 +80,8 @@ def _example(place: str, record: Any) -> Example:
     if isinstance(facts, dict):
         facts = list(zip(facts["title"], facts["sent_id"], strict=True))
     try:
-        corpus = tuple(Paragraph(str(title), tuple(map(str, sentences))) for title, sentences in context)
-        support = tuple(Support(str(title), int(sentence)) for title, sentence in facts)
-    except (TypeError, ValueError) as error:
+        corpus, support = read_as([(t, s) for t, s in context], [(t, n) for t, n in facts])
+    except (TypeError, ValueError, LookupError) as error:
         raise UsageError(f"{place}: context or supporting_facts in another form ({error})") from error
     kind: AnswerType = "yes/no" if answer.strip().lower() in {"yes", "no"} else "span"
     return Example(

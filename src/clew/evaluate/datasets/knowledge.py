@@ -44,6 +44,8 @@ def read_metaqa(path: Path) -> Iterator[Example]:
     found = _metaqa_json(path) if structured else _metaqa_text(path)
     for place, question, answers, kind in found:
         topic = _TOPIC.search(question)
+        if topic is None:
+            raise UsageError(f"{place}: no entity in [brackets]: {question[:60]}")
         yield Example(
             place,
             question,
@@ -51,7 +53,7 @@ def read_metaqa(path: Path) -> Iterator[Example]:
             "entities",
             kind,
             tuple(Support(title=answer) for answer in answers),
-            meta={"topic": topic[1] if topic else ""},
+            meta={"topic": topic[1]},
         )
 
 

@@ -1,0 +1,123 @@
+"""Corpora: documents of paragraphs, negatives, and which gold evidence a node of a real base holds."""
+
+import subprocess
+import sys
+
+import pytest
+
+from clew.evaluate.corpora import Gold, as_document, documents, drawn, located, pooled, with_negatives
+from clew.evaluate.examples import Example, Paragraph, Support
+from clew.kb import KnowledgeBase
+from clew.types import PASSAGE, SECTION
+
+BOAT = Paragraph(
+    "Heron/Maid", ("The Heron Maid is a lighter.", " She was built, i.e. made", "", " by Tolland. ")
+)
+YARD = Paragraph("Tolland", ("Tolland is a yard. It opened in 1919.",))
+OTHERS = [Paragraph(f"Other {n}", (f"One {n}.", f"Two {n}.")) for n in range(50)]
+
+
+def question(*support, corpus=(BOAT, YARD), id="q"):
+    return Example(id, "Who?", ("x",), support=support, corpus=tuple(corpus))
+
+
+def passages(document):
+    return [node.text for node in document.nodes if node.kind == PASSAGE]
+
+
+def test_passages_are_the_paragraph_or_the_sentences_of_the_data():
+    assert passages(as_document(BOAT)) == [
+        "The Heron Maid is a lighter. She was built, i.e. made by Tolland."
+    ]
+    cut = as_document(BOAT, "sentence")
+    assert passages(cut) == ["The Heron Maid is a lighter.", "She was built, i.e. made", "by Tolland."]
+    for node in cut.nodes[1:]:
+        assert cut.text[slice(*node.span)] == node.text
+    # A paragraph that the data does not divide is divided by rule.
+    assert passages(as_document(YARD, "sentence")) == ["Tolland is a yard.", "It opened in 1919."]
+    assert len({as_document(BOAT).key, cut.key, as_document(YARD).key}) == 3
+
+
+@pytest.mark.parametrize("unit", ["paragraph", "sentence"])
+def test_gold_evidence_is_found_again_in_a_base(tmp_path, unit):
+    example = question(
+        Support(BOAT.title, 1), Support(BOAT.title, 3), Support("Tolland"), Support("Nowhere", 0)
+    )
+    gold = Gold(example)
+    with KnowledgeBase.open(tmp_path / "kb", create=True, passages=unit) as base:
+        for document in documents(example.corpus, unit):
+            base.commit(document, located(document))
+        held = {}
+        for document in base.documents():
+            for node in base.tree(document.key):
+                if node.kind == PASSAGE:
+                    held[node.text] = gold.held(node)
+    if unit == "paragraph":
+        assert held == {BOAT.text: {0, 1}, YARD.text: {2}}
+    else:
+        assert held == {
+            "The Heron Maid is a lighter.": set(),
+            "She was built, i.e. made": {0},
+            "by Tolland.": {1},
+            "Tolland is a yard.": {2},
+            "It opened in 1919.": {2},
+        }
+
+
+def test_a_whole_document_keeps_its_sections_and_its_evidence(tmp_path):
+    corpus = (
+        Paragraph("Paper", ("We do it.",), ("Abstract",)),
+        Paragraph("Paper", ("We use BERT.",), ("Methods", "Models")),
+        Paragraph("Paper", ("We use CoNLL.",), ("Methods", "Data")),
+        Paragraph("Second", ("Else.",), ()),
+    )
+    example = question(Support("Paper", text="We use  BERT."), corpus=corpus)
+    paper, second = documents(corpus)
+    headings = [(node.level, node.text) for node in paper.nodes if node.kind == SECTION]
+    assert headings == [(1, "Abstract"), (1, "Methods"), (2, "Models"), (2, "Data")]
+    assert passages(paper) == ["We do it.", "We use BERT.", "We use CoNLL."] and passages(second) == ["Else."]
+    with KnowledgeBase.open(tmp_path / "kb", create=True) as base:
+        base.commit(paper, located(paper))
+        nodes = [node for node in base.tree(paper.key) if node.kind == PASSAGE]
+        assert [Gold(example).held(node) for node in nodes] == [set(), {0}, set()]
+        assert nodes[1].headings == ("Methods", "Models")
+
+
+def test_pooling_keeps_each_title_and_text_once_however_it_is_divided():
+    again = Paragraph("Tolland", ("Tolland is a yard.", "It opened in 1919."))
+    namesake = Paragraph("Tolland", ("Another.",))
+    assert pooled([question(), question(corpus=(again, namesake))]) == [BOAT, YARD, namesake]
+
+
+def test_negatives_fill_up_to_the_number_of_sentences():
+    example = question()
+    corpus = with_negatives(example, [*OTHERS, Paragraph("Tolland", ("Namesake.",))], 30, seed=0)
+    assert corpus[:2] == [BOAT, YARD] and len(set(corpus)) == len(corpus)
+    # 3 + 2 sentences of its own, then 13 paragraphs of two: 31 is the first number from 30 on.
+    assert len(corpus) == 2 + 13 and "Namesake." not in {one.text for one in corpus}
+    assert with_negatives(example, OTHERS, 5, seed=0) == [BOAT, YARD]
+    assert len(with_negatives(example, OTHERS, 10_000, seed=0)) == 52
+
+
+def test_negatives_depend_on_the_seed_and_the_question_and_on_nothing_else():
+    first = with_negatives(question(), OTHERS, 30, seed=0)
+    assert with_negatives(question(), OTHERS[::-1], 30, seed=0) == first
+    assert with_negatives(question(), OTHERS, 30, seed=1) != first
+    assert with_negatives(question(id="other"), OTHERS, 30, seed=0) != first
+    # With others left out, those that stay are drawn in the same order.
+    fewer = [one for one in OTHERS if one != first[2]]
+    assert with_negatives(question(), fewer, 30, seed=0)[2:-1] == first[3:]
+    # In another process too, where strings hash differently.
+    code = (
+        "from clew.evaluate.corpora import drawn; from clew.evaluate.examples import Paragraph;"
+        "print([p.title for p in drawn('q', [Paragraph(f'Other {n}', (f'One {n}.', f'Two {n}.')) "
+        "for n in range(50)], 0)])"
+    )
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert made.stdout.strip() == str([one.title for one in drawn("q", OTHERS, 0)])
+
+
+def test_whole_documents_are_drawn_whole():
+    parts = [Paragraph(f"Book {n // 3}", (f"Part {n}.",), ()) for n in range(30)]
+    titles = [one.title for one in with_negatives(question(), parts, 8, seed=0)[2:]]
+    assert len(titles) == 3 and len(set(titles)) == 1
