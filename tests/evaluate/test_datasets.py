@@ -179,6 +179,38 @@ def test_a_file_of_another_form_is_recognised(tmp_path):
     assert "looks like" not in error.value.hint and "no 'answer'" in error.value.problem
 
 
+def test_two_questions_of_one_id_are_refused(tmp_path):
+    lines = [
+        {"id": "a", "question": "Who?"},
+        {"id": "b", "question": "Why?"},
+        {"id": "a", "question": "How?"},
+    ]
+    path = written(tmp_path / "own.jsonl", "\n".join(map(json.dumps, lines)))
+    examples = load("jsonl", path).examples()
+    assert [next(examples).id, next(examples).id] == ["a", "b"]
+    with pytest.raises(UsageError, match="two questions have the id 'a'"):
+        next(examples)
+
+
+@pytest.mark.parametrize("name", names())
+def test_what_is_no_text_is_refused(tmp_path, name):
+    path = tmp_path / "file"
+    path.write_bytes(b'{"question": "caf\xe9 or not?"}\n')
+    with pytest.raises(UsageError, match="not text in UTF-8"):
+        list(load(name, path).examples())
+
+
+def test_a_line_is_read_no_sooner_than_it_is_asked_for(tmp_path):
+    path = tmp_path / "long.jsonl"
+    line = json.dumps({"question": "Who?", "answers": ["x" * 1_000]})
+    path.write_text("\n".join([line] * 2_000 + ["not JSON"]), encoding="utf-8")
+    examples = load("jsonl", path).examples()
+    assert len(list(itertools.islice(examples, 1_999))) == 1_999
+    next(examples)
+    with pytest.raises(UsageError, match="line 2001"):
+        next(examples)
+
+
 def test_a_digest_is_that_of_the_bytes(tmp_path):
     one, other = written(tmp_path / "a", "x" * 100_000), written(tmp_path / "b", "x" * 100_001)
     assert load("jsonl", one).digest() == load("fever", one).digest() != load("jsonl", other).digest()

@@ -158,17 +158,43 @@ TWO = Example("1", "?", ("x",), support=(Support("A", 0), Support("B", 3)))
         # The second hit holds one piece, the fourth the other.
         (({}, {1}, {}, {0}), {"MRR": 1 / 2, "Hit@1": 0, "Hit@2": 1, "recall@2": 0.5, "recall@4": 1,
                               "all-gold@3": 0, "all-gold@4": 1, "support-precision@2": 0.5,
-                              "support-precision@10": 0.2, "SF-EM": 1, "SF-coverage": 1}),
+                              "support-precision@10": 0.2, "SF-precision": 0.5, "SF-EM": 1, "SF-coverage": 1}),
         # The same piece twice is one piece.
         (({0}, {0}), {"MRR": 1, "recall@2": 0.5, "SF-EM": 0, "SF-coverage": 0.5, "support-precision@2": 1}),
         (({0, 1},), {"Hit@1": 1, "recall@1": 1, "all-gold@1": 1, "SF-EM": 1}),
-        ((), {"MRR": 0, "Hit@5": 0, "recall@5": 0, "SF-EM": 0, "SF-coverage": 0, "support-precision@5": 0}),
+        ((), {"MRR": 0, "Hit@5": 0, "recall@5": 0, "SF-EM": 0, "SF-coverage": 0, "support-precision@5": 0,
+               "SF-precision": 0}),
     ],
 )  # fmt: skip
 def test_rankings_by_hand(found, expected):
     hits = [frozenset(held) for held in found]
     for name, wanted in expected.items():
         assert value(name, example=TWO, found=hits) == pytest.approx(wanted), name
+
+
+def test_recall_counts_paragraphs_and_support_recall_their_sentences():
+    support = (Support("A", 0), Support("A", 2), Support("A", 3), Support("B", 1))
+    example = Example("1", "?", ("x",), support=support)
+    assert example.gold_paragraphs == (0, 0, 0, 1)
+    sentence = [frozenset({1})]
+    assert (
+        value("recall@1", example=example, found=sentence),
+        value("SF-coverage", example=example, found=sentence),
+    ) == (0.5, 0.25)
+    both = [frozenset({1}), frozenset({3})]
+    assert value("all-gold@2", example=example, found=both) == 1
+    assert value("support-recall@2", example=example, found=both) == 0.5
+    assert value("SF-EM", example=example, found=both) == 0
+    paragraphs = [frozenset({0, 1, 2}), frozenset({3})]
+    assert value("SF-EM", example=example, found=paragraphs) == 1
+    pages = (
+        Support("f", page=3, text="a"),
+        Support("f", page=3, text="b"),
+        Support("f", page=4),
+        Support("g", text="a"),
+        Support("g", text="b"),
+    )
+    assert Example("2", "?", ("x",), support=pages).gold_paragraphs == (0, 0, 1, 2, 3)
 
 
 def test_without_gold_evidence_there_is_nothing_to_rank():

@@ -1,5 +1,6 @@
 """Intervals, paired differences and ranks."""
 
+import itertools
 import math
 
 import numpy as np
@@ -66,3 +67,17 @@ def test_p_is_about_a_half_where_the_mean_is_a_deviation_and_a_bit():
     values = np.random.default_rng(2).normal(0, 1, 400)
     values += 0.6745 / 20 * values.std() - values.mean()
     assert difference(values, np.zeros(400)).p == pytest.approx(0.5, abs=0.03)
+
+
+def test_the_interval_is_that_of_all_samples_there_are():
+    values = [0.0, 0.2, 0.5, 1.0]
+    every = np.array([np.mean(sample) for sample in itertools.product(values, repeat=4)])
+    found = interval(values, level=0.8)
+    assert (found.low, found.high) == pytest.approx(np.quantile(every, [0.1, 0.9]), abs=0.026)
+
+
+def test_p_is_that_of_all_samples_there_are():
+    values = [0.4, -0.1, 0.3, 0.2, -0.2]
+    every = np.array([np.mean(sample) for sample in itertools.product(values, repeat=5)])
+    exact = np.mean(np.abs(every - np.mean(values)) >= abs(np.mean(values)) - 1e-12)
+    assert difference(values, [0.0] * 5).p == pytest.approx(exact, abs=0.015)

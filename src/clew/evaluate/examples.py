@@ -71,11 +71,24 @@ class Example:
         return tuple(dict.fromkeys(every))
 
     @property
+    def gold_paragraphs(self) -> tuple[int, ...]:
+        """For each piece the number of its paragraph: sentences of one paragraph, texts on one page, share it."""
+        number: dict[object, int] = {}
+        return tuple(
+            number.setdefault((one.title, one.page, one.text if _text_tells(one) else ""), len(number))
+            for one in self.pieces
+        )
+
+    @property
     def evidence_sets(self) -> tuple[frozenset[int], ...]:
         """The sets of pieces, by number, each of which suffices: of each alternative, or that of ``support``."""
         number = {piece: n for n, piece in enumerate(self.pieces)}
         sets = [one.support for one in self.alternatives] or [self.support]
         return tuple(dict.fromkeys(frozenset(number[piece] for piece in one) for one in sets))
+
+
+def _text_tells(support: Support) -> bool:
+    return support.sentence is None and support.page is None
 
 
 @dataclass(frozen=True, slots=True)

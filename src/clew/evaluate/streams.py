@@ -10,6 +10,7 @@ import csv
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,7 +27,7 @@ def records(path: Path, keyed: bool = False) -> Iterator[tuple[str, Any]]:
 
     The place is for people: ``train.json, line 7``. Raises UsageError for a file that is none of them.
     """
-    with _opened(path) as stream:
+    with _decoding(path), _opened(path) as stream:
         first = _first(stream)
         stream.seek(0)
         if not first:
@@ -37,10 +38,10 @@ def records(path: Path, keyed: bool = False) -> Iterator[tuple[str, Any]]:
             yield from _lines(path, stream)
 
 
-def opens_with(path: Path, character: str) -> bool:
-    """Return whether that is the first character of a file that is no white space. Raises UsageError."""
-    with _opened(path) as stream:
-        return _first(stream) == character
+def opens_with(path: Path, beginning: str) -> bool:
+    """Return whether a file begins so, white space left out. Raises UsageError."""
+    with _decoding(path), _opened(path) as stream:
+        return all(_first(stream) == character for character in beginning)
 
 
 def _first(stream: IO[str]) -> str:
@@ -52,7 +53,7 @@ def _first(stream: IO[str]) -> str:
 
 def rows(path: Path) -> Iterator[tuple[str, list[str]]]:
     """Yield (place, cells) of a CSV file. Raises UsageError."""
-    with _opened(path) as stream:
+    with _decoding(path), _opened(path) as stream:
         reader = csv.reader(stream)
         try:
             for row in reader:
@@ -60,6 +61,22 @@ def rows(path: Path) -> Iterator[tuple[str, list[str]]]:
                     yield f"{path.name}, line {reader.line_num}", row
         except csv.Error as error:
             raise UsageError(f"{path.name}, line {reader.line_num}: {error}") from error
+
+
+def lines(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield (place, line) of the lines of a text file that are not blank. Raises UsageError."""
+    with _decoding(path), _opened(path) as stream:
+        for number, line in enumerate(stream, 1):
+            if line.strip():
+                yield f"{path.name}, line {number}", line.rstrip("\r\n")
+
+
+@contextmanager
+def _decoding(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path.name} is not text in UTF-8", f"At byte {error.start} of a block") from error
 
 
 def _opened(path: Path) -> IO[str]:
@@ -74,9 +91,10 @@ def _lines(path: Path, stream: IO[str]) -> Iterator[tuple[str, Any]]:
         if line.strip():
             place = f"{path.name}, line {number}"
             try:
-                yield place, json.loads(line)
+                record = json.loads(line)
             except ValueError as error:
                 raise UsageError(f"{place} is not JSON: {error}") from error
+            yield place, record
 
 
 def _elements(path: Path, stream: IO[str], opening: str, closing: str) -> Iterator[tuple[str, Any]]:

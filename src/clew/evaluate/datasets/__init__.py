@@ -29,13 +29,15 @@ class File:
         Raises UsageError for a record in another form, naming its line; where the first one is, and the file
         has the form of another data set, the hint says which.
         """
-        first = True
+        seen: set[str] = set()
         try:
             for example in self.read(self.path):
-                first = False
+                if example.id in seen:
+                    raise UsageError(f"{self.path.name}: two questions have the id '{example.id}'")
+                seen.add(example.id)
                 yield example
         except UsageError as error:
-            others = _fitting(self.path) if first else []
+            others = [] if seen else _fitting(self.path)
             if not others:
                 raise
             hint = f"It looks like {' or '.join(others)}: --data {others[0]}={self.path}"

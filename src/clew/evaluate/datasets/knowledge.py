@@ -10,7 +10,7 @@ from pathlib import Path
 from clew.errors import UsageError
 from clew.evaluate.datasets import distinct, field
 from clew.evaluate.examples import Example, Support
-from clew.evaluate.streams import records, rows
+from clew.evaluate.streams import lines, opens_with, records, rows
 
 _TOPIC = re.compile(r"\[([^\]]+)\]")
 
@@ -39,8 +39,7 @@ def read_metaqa(path: Path) -> Iterator[Example]:
     JSON lines with ``question``, ``answers`` and ``type``, or the official text form: question, a tab, the
     answers between ``|``. Raises UsageError.
     """
-    with path.open(encoding="utf-8") as stream:
-        structured = stream.read(1) in {"{", "["}
+    structured = opens_with(path, "{") or opens_with(path, "[{")
     found = _metaqa_json(path) if structured else _metaqa_text(path)
     for place, question, answers, kind in found:
         topic = _TOPIC.search(question)
@@ -64,12 +63,8 @@ def _metaqa_json(path: Path) -> Iterator[tuple[str, str, list[str], str]]:
 
 
 def _metaqa_text(path: Path) -> Iterator[tuple[str, str, list[str], str]]:
-    with path.open(encoding="utf-8") as stream:
-        for number, line in enumerate(stream, 1):
-            if not line.strip():
-                continue
-            place = f"{path.name}, line {number}"
-            question, tab, answers = line.rstrip("\n").partition("\t")
-            if not tab:
-                raise UsageError(f"{place}: no tab between question and answers")
-            yield place, question, answers.split("|"), ""
+    for place, line in lines(path):
+        question, tab, answers = line.partition("\t")
+        if not tab:
+            raise UsageError(f"{place}: no tab between question and answers")
+        yield place, question, answers.split("|"), ""

@@ -1,8 +1,9 @@
 """Measures of answers, evidence and cost, each under a canonical name that parses back.
 
 ``EM``, ``F1``, ``token-F1``, ``accuracy``, ``Acc`` (graded by a model: :mod:`~clew.evaluate.metrics.grade`),
-``SF-EM``, ``SF-coverage``, ``support-precision@5``, ``recall@5``, ``all-gold@5``, ``MRR``, ``Hit@1``,
-``evidence-P``, ``evidence-R``, ``evidence-F1``, ``tokens``, ``calls``, ``seconds``, ``money``.
+``SF-EM``, ``SF-coverage``, ``SF-precision``, ``support-recall@5``, ``support-precision@5``, ``recall@5``,
+``all-gold@5``, ``MRR``, ``Hit@1``, ``evidence-P``, ``evidence-R``, ``evidence-F1``, ``tokens``, ``calls``,
+``seconds``, ``money``.
 ``(type=yes/no)`` after a name takes it over the questions with that kind of answer.
 
 All are our own few lines rather than a library's, which would bring 150 MB (``ir-measures`` needs scipy through
@@ -63,6 +64,7 @@ PLAIN: Mapping[str, Measure] = {
     "Acc": lambda result: result.grade,
     "SF-EM": ranking.all_found,
     "SF-coverage": ranking.coverage,
+    "SF-precision": ranking.share_of_hits,
     "MRR": ranking.reciprocal_rank,
     "evidence-P": lambda result: _one(evidence.scores(result), 0),
     "evidence-R": lambda result: _one(evidence.scores(result), 1),
@@ -75,9 +77,10 @@ COSTS: Mapping[str, Measure] = {
     "money": lambda result: result.usage.money,
 }
 AT: Mapping[str, Callable[[Result, int], float | None]] = {
-    "recall": ranking.coverage,
+    "recall": ranking.recall,
+    "support-recall": ranking.coverage,
     "support-precision": ranking.precision,
-    "all-gold": ranking.all_found,
+    "all-gold": ranking.all_gold,
     "Hit": ranking.hit,
 }
 

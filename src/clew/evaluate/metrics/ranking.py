@@ -1,13 +1,16 @@
 """How well the hits hold the gold evidence.
 
-A piece of gold evidence counts once, at the first hit that holds it. Where several sets of evidence each suffice
-(FEVER's evidence sets, QASPER's annotators), the one that is served best counts. SF-EM is that of Xiong et al.
-(ICLR 2021), which the KGP paper takes for its Figure 5. recall, Hit (``Success``), MRR (``RR``) and
-support-precision (``P``) are those of trec_eval over pieces of evidence; the tests compare them with it.
+A piece of gold evidence is what the data set names: a sentence, a paragraph, a page. SF-EM, SF-coverage and
+support-recall count pieces; recall and all-gold count the paragraphs that they lie in, as retrieval papers do. Each
+counts once, at the first hit that holds it. Where several sets of evidence each suffice (FEVER's evidence sets,
+QASPER's annotators), the one that is served best counts. SF-EM is that of Xiong et al. (ICLR 2021), which the KGP
+paper takes for its Figure 5. recall (``R``), Hit (``Success``), MRR (``RR``) and support-precision (``P``) are those
+of trec_eval; the tests compare them with it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,26 +18,51 @@ if TYPE_CHECKING:
 
 
 def coverage(result: Result, k: int | None = None) -> float | None:
-    """Return the share of the gold evidence that is among the first ``k`` hits (all of them, if None).
+    """Return the share of the pieces of gold evidence held by the first ``k`` hits (by all of them, if None).
 
     None where there is no gold evidence: there is nothing to find.
     """
-    sets = [wanted for wanted in result.example.evidence_sets if wanted]
+    return _share(result, k, range(len(result.example.pieces)))
+
+
+def all_found(result: Result) -> float | None:
+    """Return 1 if the hits hold every piece of gold evidence, else 0."""
+    return _whole(coverage(result))
+
+
+def recall(result: Result, k: int) -> float | None:
+    """Return the share of the gold paragraphs of which the first ``k`` hits hold a piece."""
+    return _share(result, k, result.example.gold_paragraphs)
+
+
+def all_gold(result: Result, k: int) -> float | None:
+    """Return 1 if the first ``k`` hits hold a piece of every gold paragraph, else 0."""
+    return _whole(recall(result, k))
+
+
+def _share(result: Result, k: int | None, unit: Sequence[int]) -> float | None:
+    """Return the share of the units (``unit[n]`` is that of piece ``n``) of the set that is served best."""
+    sets = [{unit[n] for n in wanted} for wanted in result.example.evidence_sets if wanted]
     if not sets:
         return None
-    held = frozenset[int]().union(*result.found[:k])
+    held = {unit[n] for found in result.found[:k] for n in found}
     return max(len(held & wanted) / len(wanted) for wanted in sets)
 
 
-def all_found(result: Result, k: int | None = None) -> float | None:
-    """Return 1 if all gold evidence is among the first ``k`` hits (all of them, if None), else 0."""
-    share = coverage(result, k)
+def _whole(share: float | None) -> float | None:
     return None if share is None else float(share == 1)
 
 
 def precision(result: Result, k: int) -> float | None:
     """Return the share of the first ``k`` places whose hits hold gold evidence; a place left empty holds none."""
     return sum(map(bool, result.found[:k])) / k if result.example.pieces else None
+
+
+def share_of_hits(result: Result) -> float | None:
+    """Return the share of all hits that hold gold evidence, 0 where there is no hit (KGP paper, Figure 5)."""
+    if not result.example.pieces:
+        return None
+    return sum(map(bool, result.found)) / len(result.found) if result.found else 0.0
 
 
 def hit(result: Result, k: int) -> float | None:
