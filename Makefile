@@ -10,7 +10,7 @@ demo: .venv/ready ## Add the sample documents and ask a question that needs two 
 	$(BIN)/clew ask "$(QUESTION)" --kb $(DEMO)
 
 test: .venv/ready-dev ## The test suite: offline, warnings are errors
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 lint: .venv/ready-dev ## Style, types, layers
 	$(BIN)/ruff format --check .

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -28,6 +29,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     reports = home / "Documents" / "reports"
     shutil.copytree(ROOT / "samples" / "documents", reports)
     shutil.copy(reports / "lighter-hire-contract.pdf", reports / "report.pdf")
+    asked = {"question": "When was the Bittern built?", "answers": ["1919"]}
+    asked["evidence"] = [{"document": "oskell-passage-annual-report-1931.pdf", "page": 3}]
+    (home / "work").mkdir()
+    (home / "work" / "questions.jsonl").write_text(json.dumps(asked))
     return home
 
 
@@ -44,7 +49,7 @@ def test_the_commands_do_what_they_say(
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("CLEW_HOME", str(home / "base"))
     monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(home / "work")
     words = [str(Path(word).expanduser()) for word in shlex.split(command)[1:]]
     if words[0] != "add" and not (home / "base").exists():
         assert CliRunner().invoke(app, ["add", str(home / "Documents" / "reports")]).exit_code == 0

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from clew.config import base_path
 from clew.errors import UsageError
 from clew.evaluate.corpora import documents, grouped, located, pooled, with_negatives
 from clew.evaluate.datasets import load
@@ -30,7 +31,7 @@ SENTENCES = 700
 class Asked:
     """A data set as it is asked: its name, the questions, and where their corpus comes from.
 
-    ``corpus`` is ``question``, ``pooled``, or the folder of a knowledge base. ``data`` is ``NAME=PATH`` and
+    ``corpus`` is ``question``, ``pooled``, ``kb`` or the folder of a knowledge base. ``data`` is ``NAME=PATH`` and
     ``limit`` how many questions were drawn from it with ``seed`` (None: all).
     """
 
@@ -120,7 +121,7 @@ def methods(
             )
         return
     with TemporaryDirectory(prefix="clew-eval-") as folder:
-        path = Path(folder) / "base" if data.corpus == "pooled" else Path(data.corpus).expanduser()
+        path = Path(folder) / "base" if data.corpus == "pooled" else base_of(data.corpus)
         with KnowledgeBase.open(path, create=data.corpus == "pooled", passages=bench.passages) as base:
             if data.corpus == "pooled":
                 fill(base, pooled(data.examples), bench, progress)
@@ -132,6 +133,11 @@ def methods(
                 return lambda example: made
 
             yield of, base.digest()
+
+
+def base_of(corpus: str) -> Path:
+    """Return the folder of a knowledge base: ``kb`` is the usual one (``CLEW_HOME``, else ``./.clew``)."""
+    return base_path(None) if corpus == "kb" else Path(corpus).expanduser()
 
 
 def fill(
