@@ -8,7 +8,8 @@ import pytest
 from clew.evaluate.corpora import Gold, as_document, documents, drawn, located, pooled, with_negatives
 from clew.evaluate.examples import Example, Paragraph, Support
 from clew.kb import KnowledgeBase
-from clew.types import PASSAGE, SECTION
+from clew.parse.build import DocumentBuilder
+from clew.types import PASSAGE, SECTION, Location
 
 BOAT = Paragraph(
     "Heron/Maid", ("The Heron Maid is a lighter.", " She was built, i.e. made", "", " by Tolland. ")
@@ -81,6 +82,36 @@ def test_a_whole_document_keeps_its_sections_and_its_evidence(tmp_path):
         nodes = [node for node in base.tree(paper.key) if node.kind == PASSAGE]
         assert [Gold(example).held(node) for node in nodes] == [set(), {0}, set()]
         assert nodes[1].headings == ("Methods", "Models")
+
+
+def test_evidence_is_found_in_a_base_of_ones_own_documents(tmp_path):
+    article = "Lighters of the Oskell. The Heron Maid is a lighter. She  was built, i.e. made for the trade."
+    builder = DocumentBuilder()
+    builder.paragraph(article)
+    builder.paragraph("She sank.")
+    document = builder.finish(data=b"x", title="Lighters", media_type="text/html", parser="html/1")
+    first, second = Support(BOAT.title, 0), Support(BOAT.title, 1)
+    unknown = Support("Heron Maid", 7)  # FEVER: no corpus, no sentence
+    with KnowledgeBase.open(tmp_path / "kb", create=True) as base:
+        base.commit(document, Location("/wiki/heron_Maid.html", "/wiki", 1, 1, 1))
+        built, sank = (node for node in base.tree(document.key) if node.kind == PASSAGE)
+    gold = Gold(question(first, second, Support("Tolland")))
+    assert (gold.held(built), gold.held(sank)) == ({0, 1}, set())
+    assert Gold(question(unknown, corpus=())).held(sank) == {0}
+    assert Gold(question(Support("Heron", 0), corpus=())).held(sank) == set()
+
+
+def test_pages_are_held_by_what_is_on_them(tmp_path):
+    builder = DocumentBuilder()
+    for number in (1, 2):
+        builder.page(number)
+        builder.paragraph(f"Text of page {number}.")
+    document = builder.finish(data=b"x", title="10-K", media_type="application/pdf", parser="pdf/1", pages=2)
+    with KnowledgeBase.open(tmp_path / "kb", create=True) as base:
+        base.commit(document, Location("/f/A_2022_10K.pdf", "/f", 1, 1, 1))
+        one, two = (node for node in base.tree(document.key) if node.kind == PASSAGE)
+    gold = Gold(question(Support("A_2022_10K", page=2, text="whatever"), Support("B_2022_10K", page=1)))
+    assert (gold.held(one), gold.held(two)) == (set(), {0})
 
 
 def test_pooling_keeps_each_title_and_text_once_however_it_is_divided():

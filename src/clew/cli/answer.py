@@ -9,7 +9,8 @@ from rich.padding import Padding
 from rich.text import Text
 from rich.tree import Tree
 
-from clew.cli.output import console, cost, count, duration, place
+from clew.cli.output import console, cost, count, duration
+from clew.read.contexts import place
 
 if TYPE_CHECKING:
     from clew.types import Answer, Hit, Node, Quote, Step

@@ -1,4 +1,4 @@
-"""What commands print: JSON, plain lines for people, and where a node lies."""
+"""What commands print: JSON, and plain lines for people."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from clew.types import Node, Usage
+    from clew.types import Usage
 
 
 def print_json(value: Any) -> None:
@@ -28,16 +28,6 @@ def console(stderr: bool = False) -> Console:
     from rich.console import Console
 
     return Console(stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=False)
-
-
-def place(node: Node) -> str:
-    """Return where a node lies, for people: ``report.pdf, page 4, Results > Costs``."""
-    parts = [node.document_name]
-    if node.page is not None:
-        parts.append(f"page {node.page}")
-    if node.headings:
-        parts.append(" > ".join(node.headings))
-    return ", ".join(parts)
 
 
 def count(number: int, noun: str) -> str:

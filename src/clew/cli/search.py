@@ -54,7 +54,8 @@ def _print(hits: list[Hit]) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    from clew.cli.output import console, place
+    from clew.cli.output import console
+    from clew.read.contexts import place
 
     out = console()
     for number, hit in enumerate(hits, 1):

@@ -102,7 +102,8 @@ def _table(nodes: Sequence[Node], number: int) -> Node:
 def _print_texts(nodes: Sequence[Node]) -> None:
     from rich.text import Text
 
-    from clew.cli.output import console, place
+    from clew.cli.output import console
+    from clew.read.contexts import place
 
     out = console()
     if len(nodes) == 1:

@@ -147,9 +147,10 @@ def sentence_spans(paragraph: Paragraph) -> list[tuple[int, int]]:
 class Gold:
     """Which pieces of gold evidence of one example a node holds.
 
-    A piece that names a sentence is held by a passage of its paragraph that covers more than half of it; one
-    that names a paragraph, by any passage of it; one that names a page of a document, by a node on that page;
-    one that has only a text, by a node that contains it or is contained in it.
+    A piece that names a document is held within that document only. Beyond that, one that names a page is held by
+    a node on that page; one that names a sentence, by a node with more than half of it (where the example does not
+    come with the sentence, as in FEVER, by any node of the document); one that has only a text, by a node that
+    contains it or is contained in it; and any other by any node of its document.
     """
 
     example: Example
@@ -164,29 +165,32 @@ class Gold:
         if support.page is not None:
             return node.page == support.page
         if support.sentence is not None:
-            return self._covers(support, node)
+            named = [one for one in self.example.corpus if one.title == support.title]
+            return not named or any(_has_sentence(node, one, support.sentence) for one in named)
         if support.text:
             gold, text = normalise(support.text), normalise(node.text)
             return bool(text) and (text in gold or gold in text)
         return bool(support.title)
 
-    def _covers(self, support: Support, node: Node) -> bool:
-        for paragraph in self.example.corpus:
-            if paragraph.title != support.title or (support.sentence or 0) >= len(paragraph.sentences):
-                continue
-            start = sum(
-                len(sentence.strip()) + 1
-                for sentence in paragraph.sentences[: support.sentence]
-                if sentence.strip()
-            )
-            sentence = paragraph.sentences[support.sentence or 0].strip()
-            # The paragraph is the whole document's text, so that spans are places in both.
-            shared = min(node.span[1], start + len(sentence)) - max(node.span[0], start)
-            if shared > len(sentence) / 2 and node.text in paragraph.text:
-                return True
+
+def _has_sentence(node: Node, paragraph: Paragraph, number: int) -> bool:
+    if number >= len(paragraph.sentences):
         return False
+    sentence = paragraph.sentences[number].strip()
+    if node.text not in paragraph.text:  # a passage of another text than ours, such as the whole article
+        return bool(sentence) and normalise(sentence) in normalise(node.text)
+    before = (one.strip() for one in paragraph.sentences[:number])
+    start = sum(len(one) + 1 for one in before if one)
+    # The paragraph is the whole document's text, so that spans are places in both.
+    shared = min(node.span[1], start + len(sentence)) - max(node.span[0], start)
+    return shared > len(sentence) / 2
 
 
 def _same_document(title: str, node: Node) -> bool:
     name = node.document_name
-    return title.replace("/", " ") in {name, name.rpartition(".")[0]}
+    return _folded(title) in {_folded(name), _folded(name.rpartition(".")[0])}
+
+
+def _folded(name: str) -> str:
+    """Return a title as file names may write it: without case, underscores as spaces, no slashes."""
+    return normalise(name.replace("_", " ").replace("/", " "))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from clew.errors import UsageError
 from clew.evaluate.corpora import Gold
 from clew.evaluate.metrics import Result
+from clew.shapes import usage_shape
 from clew.trail import Recorder
 from clew.types import Question, Usage
 
@@ -125,12 +126,7 @@ def as_record(example: Example, answer: Answer, seconds: float) -> dict[str, Any
         ],
         "evidence": [hit.node.id for hit in answer.evidence],
         "cited": [sorted(gold.held(hit.node)) for hit in answer.evidence],
-        "usage": {
-            "calls": answer.usage.calls,
-            "tokens_in": answer.usage.tokens_in,
-            "tokens_out": answer.usage.tokens_out,
-            "money": answer.usage.money,
-        },
+        "usage": usage_shape(answer.usage),
         "steps": [step.name for step in answer.trail],
         "seconds": round(seconds, 4),
     }
@@ -140,7 +136,7 @@ def result(example: Example, record: Mapping[str, Any]) -> Result:
     """Return a record as what the metrics measure. Raises UsageError for a record of an error."""
     if "error" in record:
         raise UsageError(f"question {example.id} failed: {record['error']}")
-    usage = Usage(**record["usage"], seconds=0.0)
+    usage = Usage(**record["usage"])
     return Result(
         example,
         record["answer"],
