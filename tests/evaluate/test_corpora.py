@@ -89,14 +89,16 @@ def test_evidence_is_found_in_a_base_of_ones_own_documents(tmp_path):
     builder = DocumentBuilder()
     builder.paragraph(article)
     builder.paragraph("She sank.")
+    builder.paragraph("She was built, i.e.")
+    builder.paragraph("She was")
     document = builder.finish(data=b"x", title="Lighters", media_type="text/html", parser="html/1")
     first, second = Support(BOAT.title, 0), Support(BOAT.title, 1)
     unknown = Support("Heron Maid", 7)  # FEVER: no corpus, no sentence
     with KnowledgeBase.open(tmp_path / "kb", create=True) as base:
         base.commit(document, Location("/wiki/heron_Maid.html", "/wiki", 1, 1, 1))
-        built, sank = (node for node in base.tree(document.key) if node.kind == PASSAGE)
+        built, sank, most, least = (node for node in base.tree(document.key) if node.kind == PASSAGE)
     gold = Gold(question(first, second, Support("Tolland")))
-    assert (gold.held(built), gold.held(sank)) == ({0, 1}, set())
+    assert [gold.held(one) for one in (built, sank, most, least)] == [{0, 1}, set(), {1}, set()]
     assert Gold(question(unknown, corpus=())).held(sank) == {0}
     assert Gold(question(Support("Heron", 0), corpus=())).held(sank) == set()
 

@@ -177,11 +177,11 @@ def _has_sentence(node: Node, paragraph: Paragraph, number: int) -> bool:
     if number >= len(paragraph.sentences):
         return False
     sentence = paragraph.sentences[number].strip()
-    if node.text not in paragraph.text:  # a passage of another text than ours, such as the whole article
-        return bool(sentence) and normalise(sentence) in normalise(node.text)
+    if paragraph.text[slice(*node.span)] != node.text:  # of another text than ours, such as the whole article
+        wanted, given = normalise(sentence), normalise(node.text)
+        return bool(wanted) and (wanted in given or (given in wanted and len(given) > len(wanted) / 2))
     before = (one.strip() for one in paragraph.sentences[:number])
     start = sum(len(one) + 1 for one in before if one)
-    # The paragraph is the whole document's text, so that spans are places in both.
     shared = min(node.span[1], start + len(sentence)) - max(node.span[0], start)
     return shared > len(sentence) / 2
 
