@@ -65,6 +65,13 @@ def test_a_run_answers_every_question_and_knows_its_gold(data, corpus, tmp_path)
     assert bool(folder.facts["base_digest"]) == (corpus == "pooled")
 
 
+def test_golden_reads_the_gold_evidence_and_nothing_else(data, tmp_path):
+    for corpus in ("pooled", "question"):
+        (golden,) = evaluate(tmp_path, asked(data, corpus, None, 0), ["golden"], Bench()).runs()
+        for name, found in golden.results.items():
+            assert sorted(piece for held in found.found for piece in held) == [0, 1], name
+
+
 def test_a_run_that_was_cut_short_goes_on_and_gives_the_same_table(data, tmp_path):
     questions = asked(data, "pooled", None, 0)
     whole = evaluate(tmp_path / "whole", questions, ["kgp"], Bench())

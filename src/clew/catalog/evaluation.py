@@ -11,18 +11,22 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from clew.catalog.recipe import parse
 from clew.config import base_path
 from clew.errors import UsageError
-from clew.evaluate.corpora import documents, grouped, located, pooled, with_negatives
+from clew.evaluate.corpora import Gold, documents, grouped, located, pooled, with_negatives
 from clew.evaluate.datasets import load
+from clew.types import RETRIEVED, Hit
 
 if TYPE_CHECKING:
     from clew.evaluate.examples import Example, Paragraph
     from clew.evaluate.running import MethodFor
     from clew.kb import KnowledgeBase
     from clew.parse.build import Unit
-    from clew.protocols import Encoder, LanguageModel
+    from clew.protocols import Encoder, LanguageModel, Method
 
+#: The recipe that needs to know the gold evidence.
+GOLDEN = "golden"
 #: Sentences of a question's own corpus, negatives included: about what the paper's collections have (Table 2).
 SENTENCES = 700
 
@@ -102,23 +106,11 @@ def methods(
     A question's own corpus is made into a base when the question comes up and is gone after it; the pooled
     one is made once.
     """
-    from clew import catalog
     from clew.kb import KnowledgeBase
 
     if data.corpus == "question":
-        others = pooled(data.examples)
-        local = _OwnBases(bench, others)
-        with local:
-            yield (
-                (
-                    lambda recipe: (
-                        lambda example: catalog.method(
-                            recipe, local.base(example), llm=bench.llm, encoder=bench.encoder
-                        )
-                    )
-                ),
-                "",
-            )
+        with _OwnBases(bench, pooled(data.examples)) as own:
+            yield (lambda recipe: lambda example: _method(recipe, own.base(example), bench, example)), ""
         return
     with TemporaryDirectory(prefix="clew-eval-") as folder:
         path = Path(folder) / "base" if data.corpus == "pooled" else base_of(data.corpus)
@@ -129,10 +121,36 @@ def methods(
                 base.encode(bench.encoder, progress)
 
             def of(recipe: str) -> MethodFor:
-                made = catalog.method(recipe, base, llm=bench.llm, encoder=bench.encoder)
+                if parse(recipe).name == GOLDEN:
+                    return lambda example: _method(recipe, base, bench, example)
+                made = _method(recipe, base, bench)
                 return lambda example: made
 
             yield of, base.digest()
+
+
+def _method(recipe: str, base: KnowledgeBase, bench: Bench, example: Example | None = None) -> Method:
+    from clew import catalog
+    from clew.catalog.methods import golden
+    from clew.catalog.parts import Bench as Parts
+
+    if parse(recipe).name != GOLDEN or example is None:
+        return catalog.method(recipe, base, llm=bench.llm, encoder=bench.encoder)
+    parts = Parts(base.snapshot(), bench.llm, bench.encoder)
+    return golden(parts, parse(recipe), gold_hits(base, example, bench.passages))
+
+
+def gold_hits(base: KnowledgeBase, example: Example, unit: Unit) -> list[Hit]:
+    """Return the passages and rows of a base that hold gold evidence, in the order of its pieces."""
+    gold = Gold(example)
+    keys = [document.key for document in documents(example.corpus, unit)]
+    held = [(node, gold.held(node)) for key in keys if base.has(key) for node in base.tree(key)]
+    if not example.corpus:
+        held = [(node, gold.held(node)) for one in base.documents() for node in base.tree(one.key)]
+    found = [(min(pieces), node) for node, pieces in held if pieces and node.kind in RETRIEVED]
+    return [
+        Hit(node, 1.0, (node.id,)) for _, node in sorted(found, key=lambda one: (one[0], one[1].position))
+    ]
 
 
 def base_of(corpus: str) -> Path:

@@ -11,10 +11,13 @@ from clew.catalog.retrievers import RETRIEVERS
 from clew.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from clew.catalog.recipe import Value
     from clew.methods.guides import Expectation, Guide, Matcher
     from clew.methods.kgp import KGP, Structures
     from clew.protocols import Method, Reader, Retriever
+    from clew.types import Hit
 
 GUIDES = ("none", "question", "tfidf", "encoder", "generated", "residual")
 MATCHERS = ("tfidf", "encoder")
@@ -53,11 +56,11 @@ READERS: Shelf[Reader] = Shelf(
 )
 
 
-def _with_reader(bench: Bench, options: Options) -> Options:
+def _with_reader(bench: Bench, options: Options, with_model: str = "cited") -> Options:
     """Return the options with the reader that ``auto`` stands for: an answer names what made it."""
     if options.part("reader").name != "auto":
         return options
-    chosen = Recipe("cited" if bench.model else "extractive")
+    chosen = Recipe(with_model if bench.model else "extractive")
     return Options(make(options.recipe.name, {**dict(options.recipe.options), "reader": chosen}))
 
 
@@ -141,9 +144,7 @@ def kgp_paper(bench: Bench, options: Options) -> KGP:
             f"'kgp-paper' needs sentences as passages; this base has documents of {others[0]}",
             "Make a base for it: clew add FOLDER --passages sentence --kb OTHER",
         )
-    if options.part("reader").name == "auto" and bench.model is not None:
-        paper = {**dict(options.recipe.options), "reader": Recipe("paper")}
-        options = Options(make(options.recipe.name, paper))
+    options = _with_reader(bench, options, "paper")
     return kgp(bench, options)
 
 
@@ -154,6 +155,44 @@ def _read(bench: Bench, options: Options) -> Method:
     options = _with_reader(bench, options)
     reader = READERS.build(options.part("reader"), bench)
     return RetrieveAndRead(retriever, reader, options.count("k"), str(options.recipe))
+
+
+def _none(bench: Bench, options: Options) -> Method:
+    from clew.methods.direct import Direct
+    from clew.prompts import load
+
+    return Direct(bench.need_model("none"), load("answer-none"), str(options.recipe))
+
+
+def _ircot(bench: Bench, options: Options) -> Method:
+    from clew.methods.ircot import IRCoT
+    from clew.prompts import load
+
+    options = _with_reader(bench, options, "paper")
+    return IRCoT(
+        RETRIEVERS.build(options.part("retriever"), bench),
+        bench.need_model("ircot"),
+        load("ircot-reason"),
+        READERS.build(options.part("reader"), bench),
+        options.count("each"),
+        options.count("rounds"),
+        options.count("budget"),
+        str(options.recipe),
+    )
+
+
+def golden(bench: Bench, recipe: Recipe, hits: Sequence[Hit]) -> Method:
+    """Return the method that reads ``hits``, which an evaluation knows to be the gold evidence."""
+    from clew.methods.direct import Golden
+
+    options = _with_reader(bench, Options(METHODS.complete(recipe)))
+    return Golden(hits, READERS.build(options.part("reader"), bench), str(options.recipe))
+
+
+def _no_gold(bench: Bench, options: Options) -> Method:
+    raise UsageError(
+        "'golden' reads the gold evidence, which a question of one's own has not", "clew eval run"
+    )
 
 
 _KGP: dict[str, Value] = {
@@ -195,6 +234,21 @@ METHODS: Shelf[Method] = Shelf(
             "retrieve once and read: any retriever as a baseline",
             _read,
             {"retriever": Recipe("search"), "reader": Recipe("auto"), "k": 10},
+        ),
+        "none": Part("a baseline: the model answers from memory, without evidence", _none),
+        "golden": Part(
+            "a ceiling: the gold evidence is read (clew eval run only)", _no_gold, {"reader": Recipe("auto")}
+        ),
+        "ircot": Part(
+            "IRCoT: retrieval for each sentence of the model's reasoning",
+            _ircot,
+            {
+                "retriever": Recipe("bm25"),
+                "reader": Recipe("auto"),
+                "each": 5,
+                "rounds": 8,
+                "budget": 30,
+            },
         ),
     },
 )

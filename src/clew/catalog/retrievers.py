@@ -36,6 +36,13 @@ def _dense(bench: Bench, options: Options) -> Retriever:
     return Dense(bench.snapshot, bench.need_encoder("dense"))
 
 
+def _twohop(bench: Bench, options: Options) -> Retriever:
+    from clew.retrieve.twohop import TwoHop
+
+    encoder = bench.need_encoder("twohop")
+    return TwoHop(bench.snapshot, encoder, options.count("first"), options.count("then"))
+
+
 def _knn(bench: Bench, options: Options) -> Retriever:
     from clew.retrieve.knn import KNN
 
@@ -61,6 +68,11 @@ RETRIEVERS: Shelf[Retriever] = Shelf(
         "bm25": Part("Okapi BM25", _bm25, {"k1": 1.2, "b": 0.75}),
         "tfidf": Part("TF-IDF cosine", _tfidf),
         "dense": Part("nearest vectors (needs an encoder)", _dense),
+        "twohop": Part(
+            "pairs of passages by the product of two inner products, as MDR searches (needs an encoder)",
+            _twohop,
+            {"first": 15, "then": 3},
+        ),
         "knn": Part("half by embedding, half by Levenshtein similarity (needs an encoder)", _knn),
         "hybrid": Part(
             "reciprocal rank fusion of two retrievers",

@@ -1,0 +1,55 @@
+"""The floor and the ceiling of every comparison: no evidence, and the gold evidence."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clew.methods.answering import answered
+from clew.methods.guides import PromptTemplate
+from clew.protocols import LanguageModel, Reader, Trail
+from clew.trail import Recorder
+from clew.types import Answer, Hit, Question, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Direct:
+    """Asks the model for the answer with no evidence at all (``None`` in Table 1 of the KGP paper)."""
+
+    model: LanguageModel
+    template: PromptTemplate
+    recipe: str = "none"
+
+    def answer(self, question: Question, trail: Trail) -> Answer:
+        """Return what the model says from memory. Raises ModelError."""
+        record = Recorder(watch=trail.add, stop=trail.stopped)
+        started = time.perf_counter()
+        made = self.model.complete([self.template.render(question=question.text)])[0]
+        seconds = time.perf_counter() - started
+        record.add(Step("read", {"reader": "none", "model": made.model}, (), made.usage, seconds))
+        text = made.text.strip()
+        return Answer(
+            text,
+            (),
+            trail=tuple(record.steps),
+            usage=made.usage,
+            abstained=not text,
+            reader="none",
+            recipe=self.recipe,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Golden:
+    """Reads the gold evidence itself (``Golden`` in Table 1): what a perfect retrieval would give."""
+
+    hits: Sequence[Hit]
+    reader: Reader
+    recipe: str = "golden"
+
+    def answer(self, question: Question, trail: Trail) -> Answer:
+        """Return what the reader makes of the gold evidence."""
+        record = Recorder(watch=trail.add, stop=trail.stopped)
+        record.add(Step("golden", {"hits": len(self.hits)}, tuple(self.hits)))
+        return answered(self.reader, question, self.hits, record, self.recipe)

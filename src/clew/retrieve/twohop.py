@@ -1,0 +1,58 @@
+"""Multi-hop dense retrieval (MDR; Xiong et al., ICLR 2021), as the KGP paper runs it (Supplementary 8.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.types import RETRIEVED, Hit
+
+if TYPE_CHECKING:
+    from clew.protocols import Encoder, Snapshot
+    from clew.types import Question
+
+
+@dataclass(frozen=True, slots=True)
+class TwoHop:
+    """Pairs of passages by the product of two inner products.
+
+    The ``first`` passages nearest to the question, and for each the ``then`` nearest to the question followed
+    by it; pairs are ranked by the product of both scores. A hit is the second passage of a pair, its path the
+    pair. Any encoder serves; one that was not trained for it is no MDR but the same search.
+    """
+
+    snapshot: Snapshot
+    encoder: Encoder
+    first: int = 15
+    then: int = 3
+
+    def retrieve(self, question: Question, k: int) -> list[Hit]:
+        """Return the ``k`` best pairs, best first."""
+        allowed = self.snapshot.mask(question.scope, RETRIEVED)
+        view = self.snapshot.vectors(self.encoder.name)
+        vector = self.encoder.encode([question.text], query=True)
+        rows, scores = (found[0] for found in view.search(vector, self.first, allowed))
+        rows, scores = rows[rows >= 0], scores[rows >= 0]
+        if not len(rows):
+            return []
+        firsts = self.snapshot.nodes(rows)
+        asked = self.encoder.encode([f"{question.text} {node.text}" for node in firsts], query=True)
+        # One more, since a passage is nearest to a question that ends with itself.
+        nexts, nearness = view.search(asked, self.then + 1, allowed)
+        pairs: list[tuple[float, str, str, int]] = []
+        for node, row, score, after, near in zip(firsts, rows, scores, nexts, nearness, strict=True):
+            other = (after >= 0) & (after != row)
+            chosen = after[other][: self.then]
+            ids = self.snapshot.ids(chosen)
+            pairs += [
+                (round(-float(score * one), 9), node.id, id, int(next_row))
+                for one, id, next_row in zip(near[other][: self.then], ids, chosen, strict=True)
+            ]
+        best = sorted(pairs)[:k]
+        nodes = self.snapshot.nodes(np.array([row for *_, row in best], dtype=np.int64))
+        return [
+            Hit(node, -negative, (before, id), ("nearest to question and passage",))
+            for node, (negative, before, id, _) in zip(nodes, best, strict=True)
+        ]

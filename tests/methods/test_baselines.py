@@ -1,0 +1,135 @@
+"""The baselines of the KGP paper, with a scripted language model behind the real client."""
+
+import numpy as np
+import pytest
+
+from clew import catalog
+from clew.errors import UsageError
+from clew.kb import KnowledgeBase
+from clew.models import language_model
+from clew.models.budgeted import Budget
+from clew.parse.build import DocumentBuilder
+from clew.trail import Recorder
+from clew.types import RETRIEVED, Location, Question, Scope
+from kb_documents import HashEncoder
+from scripted import ScriptedServer
+
+TEXTS = {
+    "Simpsons theme": "The Simpsons theme was arranged anew by Alf Clausen in season two.",
+    "Alf Clausen": "Alf Clausen is a composer who was taught by Wilmot Harker in Boston.",
+    "Wilmot Harker": "Wilmot Harker was born in the village of Dunmere.",
+    "Dunmere": "Dunmere lies on the river Oskell and has a ferry.",
+    "Noise": "A season of theme music was played by the band all summer.",
+}
+QUESTION = Question("Where does the teacher of the arranger of the Simpsons theme come from?")
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    with KnowledgeBase.open(tmp_path_factory.mktemp("baselines") / "base", create=True) as made:
+        for number, (title, text) in enumerate(TEXTS.items()):
+            builder = DocumentBuilder()
+            builder.paragraph(text)
+            parsed = builder.finish(data=text.encode(), title=title, media_type="text/plain", parser="t/1")
+            made.commit(parsed, Location(f"/docs/{title}.txt", "/docs", 1, number, number))
+        made.encode(HashEncoder())
+        yield made
+
+
+def titles(hits):
+    return [hit.node.document_name.removesuffix(".txt") for hit in hits]
+
+
+def thinking(request):
+    """Reason as the passages at hand allow, then answer."""
+    if "create a final answer" in request.prompt:
+        return "Dunmere" if TEXTS["Wilmot Harker"] in request.prompt else "unknown"
+    here = request.prompt.rpartition("the Oskell Dam.\n")[2]
+    if "Wilmot Harker was born" in here.partition("Question:")[0]:
+        return "So the answer is: Dunmere."
+    if "taught by Wilmot Harker" in here.partition("Question:")[0]:
+        return "Alf Clausen was taught by Wilmot Harker. Then he rested."
+    return "The Simpsons theme was arranged by Alf Clausen."
+
+
+def test_ircot_retrieves_for_each_of_three_rounds_and_reads_all_of_it(base) -> None:
+    with ScriptedServer(thinking) as server:
+        method = catalog.method("ircot(retriever=bm25, each=2)", base, llm=language_model(server.llm))
+        answer = method.answer(QUESTION, Recorder())
+    assert [step.name for step in answer.trail] == ["retrieve", "reason"] * 3 + ["read"]
+    queries = [step.detail["query"] for step in answer.trail if step.name == "retrieve"]
+    assert queries == [
+        QUESTION.text,
+        "The Simpsons theme was arranged by Alf Clausen.",
+        "Alf Clausen was taught by Wilmot Harker.",
+    ]
+    # What the first rounds brought stays to the end, and its titles are told.
+    found = titles(answer.context)
+    assert [title for title in found if title != "Noise"][:3] == [
+        "Simpsons theme",
+        "Alf Clausen",
+        "Wilmot Harker",
+    ]
+    assert len(set(found)) == len(found)
+    assert "Title: Alf Clausen" in server.requests[2].prompt
+    assert "Reasoning: The Simpsons theme was arranged by Alf Clausen." in server.requests[1].prompt
+    assert answer.text == "Dunmere" and "reader=paper" in answer.recipe
+    assert answer.usage.calls == len(server.requests) == 4
+    assert answer.usage.tokens_in == sum(step.usage.tokens_in for step in answer.trail) > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "rounds"),
+    [("each=2, budget=3", 1), ("each=1, rounds=1", 1), ("each=1, rounds=2", 2), ("each=5, budget=2", 0)],
+)
+def test_ircot_ends_with_its_budget_or_its_rounds(base, options, rounds) -> None:
+    with ScriptedServer(lambda request: f"Thought {len(server.requests)} about the season.") as server:
+        method = catalog.method(f"ircot({options})", base, llm=language_model(server.llm))
+        answer = method.answer(QUESTION, Recorder())
+    assert sum(step.name == "reason" for step in answer.trail) <= rounds
+    assert len(answer.context) <= 5
+
+
+def test_ircot_that_repeats_itself_or_spends_its_money_reads_what_it_has(base) -> None:
+    with ScriptedServer(lambda request: "The same again.") as server:
+        method = catalog.method("ircot(each=1)", base, llm=language_model(server.llm))
+        assert sum(step.name == "reason" for step in method.answer(QUESTION, Recorder()).trail) == 2
+        method = catalog.method("ircot(each=1)", base, llm=language_model(server.llm, budget=Budget(calls=1)))
+        answer = method.answer(QUESTION, Recorder())
+    assert [step.name for step in answer.trail][-2:] == ["stopped", "stopped"]
+    assert answer.abstained and answer.evidence
+
+
+def test_none_asks_with_the_question_alone(base) -> None:
+    with ScriptedServer(lambda request: "Springfield") as server:
+        answer = catalog.method("none", base, llm=language_model(server.llm)).answer(QUESTION, Recorder())
+    (request,) = server.requests
+    assert not any(text in request.prompt for text in TEXTS.values()) and QUESTION.text in request.prompt
+    assert (answer.text, answer.context, answer.usage.calls) == ("Springfield", (), 1)
+    with pytest.raises(UsageError, match="needs a language model"):
+        catalog.method("none", base)
+
+
+def test_golden_is_for_evaluations(base) -> None:
+    with pytest.raises(UsageError, match="gold evidence"):
+        catalog.method("golden", base)
+
+
+def test_two_hops_are_those_of_brute_force(base) -> None:
+    encoder = HashEncoder()
+    snapshot = base.snapshot()
+    rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED))
+    nodes = snapshot.nodes(rows)
+    vectors = snapshot.vectors(encoder.name).vectors(rows).astype(np.float64)
+    asked = encoder.encode([QUESTION.text], query=True)[0]
+    first = vectors @ asked
+    pairs = []
+    for a in np.argsort(-first)[:3]:
+        second = vectors @ encoder.encode([f"{QUESTION.text} {nodes[a].text}"], query=True)[0]
+        second[a] = -np.inf
+        pairs += [(first[a] * second[b], nodes[a].id, nodes[b].id) for b in np.argsort(-second)[:2]]
+    expected = sorted(pairs, reverse=True)
+    found = catalog.retriever("twohop(first=3, then=2)", base, encoder=encoder).retrieve(QUESTION, 30)
+    assert [hit.path for hit in found] == [(a, b) for _, a, b in expected]
+    assert np.allclose([hit.score for hit in found], [score for score, *_ in expected], atol=1e-6)
+    assert all(hit.node.id == hit.path[-1] for hit in found)
