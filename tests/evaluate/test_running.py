@@ -18,7 +18,9 @@ from clew.evaluate.metrics import Result
 from clew.evaluate.reporting import Run, compared, failures, table, written
 from clew.evaluate.running import RunFile, results, run
 from clew.kb import KnowledgeBase
+from clew.models import language_model
 from clew.types import PASSAGE, Answer, Question
+from scripted import ScriptedServer
 
 PEOPLE = ["Hesper Marrable", "Wilmot Harker", "Ilse Tamsin", "Orla Finch", "Marius Vantry", "Ottilie Brandt"]
 PLACES = ["Dunmere", "Merrowgate", "Saltreach", "Fenner Mouth", "Corran", "Tolland"]
@@ -245,3 +247,60 @@ def test_a_bad_request_is_refused(data, tmp_path, words, said):
     words = [data if word == "@" else word for word in words]
     result = CliRunner().invoke(app, ["eval", "run", *words, "--out", str(tmp_path / "runs")])
     assert result.exit_code == 2 and said in result.output
+
+
+def test_what_a_run_costs_is_said_first_and_a_model_grades_it(data, tmp_path, monkeypatch):
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
+    mumbles = {"q1"}
+
+    def script(request):
+        if "expert professor" not in request.prompt:
+            return "Eremnud" if "Dunmere" in request.prompt else "I forgot"
+        if "Answer: Etagworrem" in request.prompt and mumbles:
+            return "perhaps"
+        return "1" if "Prediction: Eremnud" in request.prompt.rpartition("Question:")[2] else "0"
+
+    out = str(tmp_path / "runs")
+    with ScriptedServer(script) as server:
+        ran = CliRunner().invoke(
+            app, ["eval", "run", "--data", data, "-r", "none", "--llm", server.llm, "--out", out]
+        )
+        assert ran.exit_code == 0, ran.output
+        assert "none: about 6 calls" in ran.output and len(server.requests) == 6
+        graded = CliRunner().invoke(app, ["eval", "grade", out, "--llm", server.llm])
+        assert graded.exit_code == 0 and "6 calls" in graded.output, graded.output
+        (only,) = Folder(tmp_path / "runs" / "hotpotqa-pooled").runs()
+        # The question with "Dunmere" in it is right; the mumbled verdict is no grade at all.
+        assert {name: one.grade for name, one in only.results.items()} == {
+            "q0": 1, "q1": None, "q2": 0, "q3": 0, "q4": 0, "q5": 0
+        }  # fmt: skip
+        mumbles.clear()
+        asked_before = len(server.requests)
+        CliRunner().invoke(app, ["eval", "grade", out, "--llm", server.llm])
+        assert len(server.requests) <= asked_before + 1
+        again = CliRunner().invoke(
+            app, ["eval", "run", "--data", data, "-r", "none", "--llm", server.llm, "--out", out]
+        )
+        assert again.exit_code == 0
+    shown = CliRunner().invoke(
+        app, ["eval", "report", out, "-m", "Acc", "-m", "EM", "-m", "calls", "--format", "json"]
+    )
+    metrics = json.loads(shown.stdout)["runs"][0]["metrics"]
+    assert metrics["EM"]["mean"] == pytest.approx(1 / 6) and metrics["calls"]["mean"] == 1
+    assert metrics["Acc"]["questions"] in {5, 6}
+
+
+def test_a_recorded_run_gives_the_same_table_without_a_model(data, tmp_path, monkeypatch):
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
+    tape = str(tmp_path / "tape.jsonl")
+    questions = asked(data, "pooled", None, 0)
+    names = ["EM", "F1", "recall@5", "tokens", "calls"]
+    shown = []
+    with ScriptedServer(lambda request: "Eremnud") as server:
+        recorded = language_model(server.llm, record=tape)
+        folder = evaluate(tmp_path / "one", questions, ["ircot(each=2)"], Bench(recorded))
+        shown.append(written(table(folder.runs(), names), "csv"))
+    replayed = language_model(f"replay:{tape}")
+    folder = evaluate(tmp_path / "two", questions, ["ircot(each=2)"], Bench(replayed))
+    shown.append(written(table(folder.runs(), names), "csv"))
+    assert shown[0] == shown[1] and ",0," in shown[0]

@@ -88,13 +88,17 @@ def drawn(examples: Iterator[Example], limit: int | None, seed: int) -> Iterator
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What all recipes of a run share: models, the unit of passages, and the size of a question's corpus."""
+    """What all recipes of a run share: models, the unit of passages, and the size of a question's corpus.
+
+    ``llm_name`` is what names the model, or one per role; a rehearsal needs no more.
+    """
 
     llm: LanguageModel | None = None
     encoder: Encoder | None = None
     passages: Unit = "paragraph"
     sentences: int = SENTENCES
     seed: int = 0
+    llm_name: str = ""
 
 
 @contextmanager

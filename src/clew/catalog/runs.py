@@ -7,20 +7,25 @@ import json
 import platform
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.catalog.evaluation import Asked, Bench, asked, methods
 from clew.errors import UsageError
+from clew.evaluate.metrics.grade import Grader
 from clew.evaluate.reporting import Run
-from clew.evaluate.running import RunFile, results, run
+from clew.evaluate.running import RunFile, grade, results, run
+from clew.types import Usage
 
 if TYPE_CHECKING:
     from clew.evaluate.running import Progress
+    from clew.protocols import LanguageModel
 
 FACTS = "run.json"
+#: Questions that are rehearsed to foresee what a run costs.
+REHEARSED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +98,21 @@ def evaluate(
     *,
     workers: int = 1,
     progress: Callable[[str], Progress] | None = None,
+    foreseen: Callable[[str, Usage], None] | None = None,
 ) -> Folder:
     """Run recipes over questions into a folder in ``out``, continuing what is there; return the folder.
 
-    ``progress`` gives what is told of each stage (``corpus``, or a recipe). Raises UsageError.
+    ``progress`` gives what is told of each stage (``corpus``, or a recipe). Where there is a language model,
+    ``foreseen`` is told what each recipe will cost before any is asked: the first few questions are rehearsed
+    with a model that only counts. Raises UsageError.
     """
     folder = Folder(out / f"{questions.name}-{Path(questions.corpus).name}")
     tell = progress or (lambda stage: lambda done, total: None)
     with methods(questions, bench, tell("corpus")) as (method_of, digest):
         folder.claim(_facts(questions, bench, digest) | {"recipes": {one: file_name(one) for one in recipes}})
+        if bench.llm is not None and foreseen is not None:
+            for recipe in recipes:
+                foreseen(recipe, _rehearsed(questions, recipe, bench))
         for recipe in recipes:
             run(
                 questions.examples,
@@ -111,6 +122,43 @@ def evaluate(
                 progress=tell(recipe),
             )
     return folder
+
+
+def _rehearsed(questions: Asked, recipe: str, bench: Bench) -> Usage:
+    """Return about what a recipe costs over all questions, if every reply is as long as it may get."""
+    from clew.models.rehearsal import Rehearsal
+    from clew.trail import Recorder
+    from clew.types import Question
+
+    some = questions.examples[:REHEARSED]
+    model = Rehearsal(bench.llm_name or (bench.llm.name if bench.llm else ""))
+    few = replace(questions, examples=some) if questions.corpus != "kb" else questions
+    with methods(few, replace(bench, llm=model)) as (method_of, _):
+        method_for = method_of(recipe)
+        for example in some:
+            method_for(example).answer(Question(example.question), Recorder())
+    total = sum(model.asked.values(), Usage())
+    share = len(questions.examples) / len(some)
+    return Usage(
+        calls=round(total.calls * share),
+        tokens_in=round(total.tokens_in * share),
+        tokens_out=round(total.tokens_out * share),
+        money=None if total.money is None else total.money * share,
+        estimated=True,
+    )
+
+
+def graded(folder: Folder, model: LanguageModel, progress: Callable[[str], Progress]) -> Usage:
+    """Grade what was answered in a folder with ``model`` (Listing 5 of the KGP paper); return what that cost."""
+    from clew.prompts import load
+
+    facts = folder.facts
+    data = asked(facts["data"], facts["corpus"], facts["limit"], facts["seed"])
+    grader = Grader(model, load("grade"))
+    costs = [
+        grade(data.examples, folder.file(recipe), grader, progress(recipe)) for recipe in facts["recipes"]
+    ]
+    return sum(costs, Usage())
 
 
 def _facts(questions: Asked, bench: Bench, digest: str) -> dict[str, Any]:

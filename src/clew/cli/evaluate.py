@@ -14,6 +14,8 @@ from clew.cli.options import Json, Llm
 
 if TYPE_CHECKING:
     from clew.catalog.runs import Folder
+    from clew.parse.build import Unit
+    from clew.types import Usage
 
 METRICS = ("EM", "F1", "accuracy", "recall@5", "all-gold@5", "SF-EM", "MRR", "seconds", "calls")
 
@@ -76,14 +78,15 @@ def run(
     from clew.catalog.evaluation import Bench, asked
     from clew.catalog.runs import evaluate
     from clew.cli.output import note
-    from clew.cli.remote import configured_model, say_where_texts_go
+    from clew.cli.remote import configured_model, model_name, say_where_texts_go
     from clew.errors import UsageError
 
     if passages not in {"paragraph", "sentence"}:
         raise UsageError(f"no passages of '{passages}'", "Known: paragraph, sentence")
     model = configured_model(llm, cache=not no_cache)
     found = catalog.encoder(encoder) if encoder else None
-    bench = Bench(model, found, "sentence" if passages == "sentence" else "paragraph", sentences, seed)
+    unit: Unit = "sentence" if passages == "sentence" else "paragraph"
+    bench = Bench(model, found, unit, sentences, seed, model_name(llm) or "")
     recipes = recipe or ["default"]
     say_where_texts_go("questions and passages", model)
     say_where_texts_go("questions and passages", found)
@@ -95,10 +98,43 @@ def run(
             note(
                 f"{questions.title}: {len(questions.examples):,} questions x {len(recipes)} recipes, {calls}"
             )
-            print(evaluate(out, questions, recipes, bench, workers=workers, progress=_told).path)
+            folder = evaluate(
+                out, questions, recipes, bench, workers=workers, progress=_told, foreseen=_foreseen
+            )
+            print(folder.path)
     except KeyboardInterrupt:
         note("clew: stopped; what was answered is kept. To continue, run the same command again.")
         raise typer.Exit(INTERRUPTED) from None
+
+
+@app.command("grade")
+def grade(
+    folders: Folders,
+    llm: Llm = None,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Ask again also what the model answered without a verdict.")
+    ] = False,
+) -> None:
+    """Let a language model say of each answer whether it is right (Acc; the KGP paper's Listing 5).
+
+    Grades are kept beside the answers; what has one is not asked again.
+
+      clew eval grade runs --llm openai:gpt-4o-mini
+
+      clew eval report runs --metric Acc --metric F1
+    """
+    from clew.catalog.runs import graded
+    from clew.cli.output import cost, note
+    from clew.cli.remote import configured_model, say_where_texts_go
+    from clew.errors import UsageError
+
+    model = configured_model(llm, cache=not no_cache)
+    if model is None:
+        raise UsageError("grading needs a language model and none is set", "Name one: --llm ollama:llama3.1")
+    say_where_texts_go("questions and answers", model)
+    for folder in _folders(folders):
+        spent = graded(folder, model, _told)
+        note(f"{folder.path}: {cost(spent) or 'nothing left to grade'}")
 
 
 @app.command("report")
@@ -199,6 +235,12 @@ def _folders(paths: list[Path], most: int | None = None) -> list[Folder]:
             else "Make one: clew eval run --help",
         )
     return found
+
+
+def _foreseen(recipe: str, usage: Usage) -> None:
+    from clew.cli.output import cost, note
+
+    note(f"{recipe}: about {cost(usage) or 'no model calls'}, if every reply is as long as it may get")
 
 
 def _told(stage: str) -> Callable[[int, int], None]:

@@ -7,22 +7,26 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import UsageError
 from clew.evaluate.corpora import Gold
 from clew.evaluate.metrics import Result
+from clew.evaluate.metrics.grade import Answered
 from clew.shapes import usage_shape
 from clew.trail import Recorder
 from clew.types import Question, Usage
 
 if TYPE_CHECKING:
     from clew.evaluate.examples import Example
+    from clew.evaluate.metrics.grade import Grader
     from clew.protocols import Method
     from clew.types import Answer
 
+#: Answers that are graded with one batch of calls: what a kill loses at the most.
+_GRADED_AT_ONCE = 16
 #: Gives the method that answers a question, over the corpus that it is asked of.
 MethodFor = Callable[["Example"], "Method"]
 #: Told of each question that ended: how many have, of how many.
@@ -53,6 +57,22 @@ class RunFile:
                     raise UsageError(f"{self.path}, line {number}: not a result of clew eval") from error
                 yield record
 
+    @property
+    def grades(self) -> RunFile:
+        """The file of what a grading model said of these results."""
+        return RunFile(self.path.with_suffix(".grades.jsonl"))
+
+    def append(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Write records after the whole ones, each on disk before the next is made."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        size = self.whole()
+        with self.path.open("ab") as stream:
+            stream.truncate(size)
+            for record in records:
+                stream.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+                stream.flush()
+                os.fsync(stream.fileno())
+
     def whole(self) -> int:
         """Return how many bytes hold whole lines."""
         if not self.path.exists():
@@ -75,22 +95,65 @@ def run(
     """
     done = {record["id"] for record in target.records() if "error" not in record}
     waiting = [example for example in examples if example.id not in done]
-    target.path.parent.mkdir(parents=True, exist_ok=True)
-    size = target.whole()
-    with target.path.open("ab") as stream, ThreadPoolExecutor(max_workers=workers) as pool:
-        stream.truncate(size)
-        asked = (
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        records = (
             pool.map(lambda one: _answered(one, method_for), waiting)
             if workers > 1
             else (_answered(one, method_for) for one in waiting)
         )
-        for count, record in enumerate(asked, len(examples) - len(waiting) + 1):
-            stream.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
-            stream.flush()
-            os.fsync(stream.fileno())
-            if progress:
-                progress(count, len(examples))
+        target.append(_counted(records, len(examples) - len(waiting), len(examples), progress))
     return len(waiting)
+
+
+def _counted(
+    records: Iterable[dict[str, Any]], done: int, total: int, progress: Progress | None
+) -> Iterator[dict[str, Any]]:
+    for count, record in enumerate(records, done + 1):
+        yield record
+        if progress:
+            progress(count, total)
+
+
+def grade(
+    examples: Sequence[Example], target: RunFile, grader: Grader, progress: Progress | None = None
+) -> Usage:
+    """Grade the answers of ``target`` that have no grade yet (Acc); return what that cost.
+
+    A reply that is no verdict is kept with the problem and no grade, and asked again by the next run.
+    """
+    known = _grades(target)
+    waiting = [
+        Answered(one.example, one.answer, one.abstained)
+        for name, one in results(examples, target)[0].items()
+        if known.get(name, (None, None))[0] != one.answer
+    ]
+    spent: list[Usage] = []
+
+    def records() -> Iterator[dict[str, Any]]:
+        for start in range(0, len(waiting), _GRADED_AT_ONCE):
+            batch = waiting[start : start + _GRADED_AT_ONCE]
+            for one, made in zip(batch, grader.grade(batch), strict=True):
+                spent.append(made.usage)
+                yield {
+                    "id": one.example.id,
+                    "answer": one.answer,
+                    "grade": made.value,
+                    "problem": made.problem,
+                    "grader": grader.model.name,
+                    "usage": usage_shape(made.usage),
+                }
+
+    target.grades.append(_counted(records(), 0, len(waiting), progress))
+    return sum(spent, Usage())
+
+
+def _grades(target: RunFile) -> dict[str, tuple[str, float]]:
+    """Return the answers that were graded, and their grades, by question."""
+    return {
+        record["id"]: (record["answer"], record["grade"])
+        for record in target.grades.records()
+        if record["grade"] is not None
+    }
 
 
 def _answered(example: Example, method_for: MethodFor) -> dict[str, Any]:
@@ -153,6 +216,7 @@ def results(
 ) -> tuple[dict[str, Result], dict[str, str], list[str]]:
     """Return the results by question, the errors by question, and the questions that were not asked."""
     records = {record["id"]: record for record in target.records()}
+    grades = _grades(target)
     found: dict[str, Result] = {}
     errors: dict[str, str] = {}
     missing: list[str] = []
@@ -163,5 +227,7 @@ def results(
         elif "error" in record:
             errors[example.id] = record["error"]
         else:
-            found[example.id] = result(example, record)
+            made = result(example, record)
+            graded, value = grades.get(example.id, (None, None))
+            found[example.id] = replace(made, grade=value if graded == made.answer else None)
     return found, errors, missing
