@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -180,39 +181,38 @@ def fill(
 
 
 class _OwnBases:
-    """The base of one question at a time and thread."""
+    """The bases of questions' own corpora: made when a question first comes up, one open in each thread."""
 
     def __init__(self, bench: Bench, others: Sequence[Paragraph]) -> None:
         self._bench, self._others = bench, others
+        self._folder = TemporaryDirectory(prefix="clew-eval-")
         self._here = threading.local()
-        self._open: list[tuple[KnowledgeBase, TemporaryDirectory[str]]] = []
+        self._open: list[KnowledgeBase] = []
 
     def __enter__(self) -> _OwnBases:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for base, folder in self._open:
+        for base in self._open:
             base.close()
-            folder.cleanup()
+        self._folder.cleanup()
 
     def base(self, example: Example) -> KnowledgeBase:
         """Return the base of the example's own corpus with its negatives."""
         from clew.kb import KnowledgeBase
 
-        held: tuple[str, KnowledgeBase, TemporaryDirectory[str]] | None = getattr(self._here, "held", None)
+        path = Path(self._folder.name) / blake2b(example.id.encode(), digest_size=12).hexdigest()
+        held: KnowledgeBase | None = getattr(self._here, "base", None)
         if held is not None:
-            if held[0] == example.id:
-                return held[1]
-            self._open.remove(held[1:])
-            held[1].close()
-            held[2].cleanup()
-        folder = TemporaryDirectory(prefix="clew-eval-")
-        base = KnowledgeBase.open(Path(folder.name) / "base", create=True, passages=self._bench.passages)
-        self._here.held = (example.id, base, folder)
-        self._open.append((base, folder))
-        fill(
-            base,
-            with_negatives(example, self._others, self._bench.sentences, self._bench.seed),
-            self._bench,
-        )
+            if held.path == path:
+                return held
+            self._open.remove(held)
+            held.close()
+        new = not path.exists()
+        base = KnowledgeBase.open(path, create=new, passages=self._bench.passages)
+        self._here.base = base
+        self._open.append(base)
+        if new:
+            bench = self._bench
+            fill(base, with_negatives(example, self._others, bench.sentences, bench.seed), bench)
         return base
