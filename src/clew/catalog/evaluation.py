@@ -111,11 +111,28 @@ def methods(
     A question's own corpus is made into a base when the question comes up and is gone after it; the pooled
     one is made once.
     """
+    with bases(data, bench, progress) as base_of_example:
+        shared = None if data.corpus == "question" else base_of_example(data.examples[0])
+
+        def of(recipe: str) -> MethodFor:
+            if shared is None or parse(recipe).name == GOLDEN:
+                return lambda example: _method(recipe, base_of_example(example), bench, example)
+            made = _method(recipe, shared, bench)
+            return lambda example: made
+
+        yield of, shared.digest() if shared else ""
+
+
+@contextmanager
+def bases(
+    data: Asked, bench: Bench, progress: Callable[[int, int], None] | None = None
+) -> Iterator[Callable[[Example], KnowledgeBase]]:
+    """Give what returns the base that a question is asked of."""
     from clew.kb import KnowledgeBase
 
     if data.corpus == "question":
         with _OwnBases(bench, pooled(data.examples)) as own:
-            yield (lambda recipe: lambda example: _method(recipe, own.base(example), bench, example)), ""
+            yield own.base
         return
     with TemporaryDirectory(prefix="clew-eval-") as folder:
         path = Path(folder) / "base" if data.corpus == "pooled" else base_of(data.corpus)
@@ -124,14 +141,7 @@ def methods(
                 fill(base, pooled(data.examples), bench, progress)
             elif bench.encoder is not None:
                 base.encode(bench.encoder, progress)
-
-            def of(recipe: str) -> MethodFor:
-                if parse(recipe).name == GOLDEN:
-                    return lambda example: _method(recipe, base, bench, example)
-                made = _method(recipe, base, bench)
-                return lambda example: made
-
-            yield of, base.digest()
+            yield lambda example: base
 
 
 def _method(recipe: str, base: KnowledgeBase, bench: Bench, example: Example | None = None) -> Method:

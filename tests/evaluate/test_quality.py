@@ -1,0 +1,92 @@
+"""The quality of a graph, worked by hand, and the figure of it."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from clew import catalog
+from clew.cli.app import app
+from clew.errors import MissingExtra
+from clew.evaluate.corpora import as_document, located
+from clew.evaluate.drawing import graph_quality
+from clew.evaluate.examples import Example, Paragraph, Support
+from clew.evaluate.quality import averaged, quality
+from clew.kb import KnowledgeBase
+
+PARAGRAPHS = (
+    Paragraph("Bittern", ("The lighter was built by Tolland.",)),
+    Paragraph("Tolland", ("A yard that is no more.",)),
+    Paragraph("Noise", ("A town has a mayor.",)),
+    Paragraph("Heron", ("The steamer sank.",)),
+)
+
+
+class Wired:
+    """A graph of given edges."""
+
+    mutual = True
+    name = "wired"
+
+    def __init__(self, edges):
+        self.edges = edges
+
+    def neighbours(self, row):
+        return np.array(sorted(b for a, b in self.edges if a == row), dtype=np.int64)
+
+
+@pytest.mark.parametrize(
+    ("joined", "expected"),
+    [
+        # From the lighter to the yard: both pieces are held, by two of two.
+        (("Bittern", "Tolland"), (2, 1.0, 1.0, 1.0)),
+        (("Bittern", "Noise"), (2, 0.0, 0.5, 0.5)),
+        (("Noise", "Heron"), (1, 0.0, 0.5, 1.0)),
+    ],
+)
+def test_seeds_and_their_neighbours_by_hand(tmp_path, joined, expected):
+    example = Example("1", "Who built the lighter?", ("Tolland",), corpus=PARAGRAPHS,
+                      support=(Support("Bittern", 0), Support("Tolland", 0)))  # fmt: skip
+    with KnowledgeBase.open(tmp_path / "base", create=True) as base:
+        documents = {one.title: as_document(one) for one in PARAGRAPHS}
+        for document in documents.values():
+            base.commit(document, located(document))
+        base.catch_up()
+        snapshot = base.snapshot()
+        one, other = (int(snapshot.rows([f"{documents[title].key}:1"])[0]) for title in joined)
+        graph = Wired([(one, other), (other, one)])
+        found = quality(example, snapshot, graph, catalog.retriever("tfidf", base), seeds=1)
+    assert (found.reached, found.sf_em, found.coverage, found.precision) == expected
+    assert (found.passages, found.edges, found.density) == (4, 1, 1 / 6)
+    assert averaged([found, found])["precision"] == expected[3]
+
+
+def test_the_command_writes_table_and_figures(tmp_path):
+    record = {
+        "_id": "q", "question": "Who built the lighter?", "answer": "Tolland", "type": "bridge",
+        "supporting_facts": [["Bittern", 0], ["Tolland", 0]],
+        "context": [[one.title, list(one.sentences)] for one in PARAGRAPHS],
+    }  # fmt: skip
+    path = tmp_path / "data.json"
+    path.write_text(json.dumps([record]))
+    out = tmp_path / "out"
+    shown = CliRunner().invoke(app, ["eval", "graphs", "--data", f"hotpotqa={path}", "--out", str(out)])
+    assert shown.exit_code == 0, shown.output
+    made = json.loads((out / "graphs-hotpotqa-question.json").read_text())
+    assert made["questions"] == 1 and [point["knob"] for point in made["graphs"]["mentions"]][:2] == [0, 2]
+    assert (out / "graphs-hotpotqa-question.png").read_bytes().startswith(b"\x89PNG")
+    assert (out / "graphs-hotpotqa-question.svg").read_text().count("<path") > 20
+    refused = CliRunner().invoke(app, ["eval", "graphs", "--data", f"hotpotqa={path}", "-g", "structure"])
+    assert refused.exit_code == 2 and "no knob" in refused.output
+    assert (
+        CliRunner().invoke(app, ["eval", "graphs", "--data", f"hotpotqa={path}", "-g", "knn"]).exit_code == 2
+    )
+
+
+def test_a_figure_needs_its_package(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtra) as error:
+        graph_quality({}, "t", tmp_path / "figure")
+    assert "clew[plots]" in error.value.hint
