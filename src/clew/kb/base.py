@@ -335,14 +335,27 @@ class KnowledgeBase:
             if repair:
                 self.catch_up()
             findings.append(Finding("segments", f"{behind} documents are not indexed", repair))
-        for path in sorted(self.derived.glob("vectors/*")):
-            from clew.kb.vectors import Store
+        findings += self._check_vectors(repair, checksums)
+        self._snapshot = None
+        return findings
 
-            if not Store(path).manifest():
+    def _check_vectors(self, repair: bool, checksums: bool) -> list[Finding]:
+        from clew.kb.vectors import Store
+
+        findings = []
+        for path in sorted(self.derived.glob("vectors/*")):
+            store = Store(path)
+            if not store.manifest():
                 if repair:
                     shutil.rmtree(path)
                 findings.append(Finding(path.name, "vectors are damaged; encode again", repair))
-        self._snapshot = None
+            elif (signs := store.signs()) is not None and not (
+                signs.right(store.vectors()) if checksums else signs.whole()
+            ):
+                if repair:
+                    with held(self._index_lock):
+                        signs.rebuild(store.vectors())
+                findings.append(Finding(f"{path.name}/{signs.path.name}", "missing or damaged", repair))
         return findings
 
     @property

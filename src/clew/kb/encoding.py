@@ -40,6 +40,7 @@ def encode(database: Database, derived: Path, encoder: Encoder, progress: Callab
         _append(store, known, encoder, batch_rows, texts)
         made += len(texts)
         progress(made, waiting)
+    store.mend()
     store.forget(live)
     return made
 

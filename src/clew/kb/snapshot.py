@@ -11,10 +11,11 @@ import numpy as np
 from clew.errors import NotFound, UsageError
 from clew.kb.database import Database
 from clew.kb.fields import FIELDS
+from clew.kb.nearest import NearestView
 from clew.kb.postings import SegmentedPostings
 from clew.kb.reading import Entry, NodeReader, text
 from clew.kb.segments import Segment, starts_of
-from clew.kb.vectors import ExactView, Store, folder_of
+from clew.kb.vectors import Store, folder_of
 from clew.types import KINDS, RETRIEVED, Document, Node, Scope
 
 if TYPE_CHECKING:
@@ -188,12 +189,12 @@ class BaseSnapshot:
     def vectors(self, encoder: str) -> VectorView:
         """Return the vectors that the encoder named ``encoder`` made. Raises NotFound."""
 
-        def make() -> ExactView:
+        def make() -> NearestView:
             store = Store(folder_of(self._derived, encoder))
             if not store.manifest():
                 raise NotFound(f"no vectors of '{encoder}' in this base", "Make them: clew encoder encode")
-            slots, rows, _ = store.open()
-            return ExactView(slots, rows, self._live, self._kinds(frozenset(RETRIEVED)))
+            slots, rows, signs = store.searchable()
+            return NearestView(slots, rows, self._live, self._kinds(frozenset(RETRIEVED)), signs)
 
         found: VectorView = self.remember(f"vectors/{encoder}", make)
         return found

@@ -1,10 +1,9 @@
-"""The vectors of one encoder: append-only files, exact search.
+"""The vectors of one encoder: append-only files.
 
 ``vectors.f32`` holds the vectors, ``rows.i64`` the row that each slot is for, ``texts.u64`` a hash of the
 text that it stands for, so that a text which comes again (a changed file) need not be encoded again. The
-manifest says how many slots count; bytes beyond it are what a crash left, and are overwritten. Search is
-exact: BLAS proposes, and the scores of what it proposes are summed again in float64, row by row, since BLAS
-gives other last bits for another number of rows.
+manifest says how many slots count; bytes beyond it are what a crash left, and are overwritten. Where there are
+many, ``signs.u64`` holds their codes (:mod:`clew.kb.signs`); made of the vectors, it can be made again.
 """
 
 from __future__ import annotations
@@ -15,25 +14,23 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from clew.kb.segments import write_manifest
+from clew.kb.signs import SignFile, Signs
 from clew.text import term_hash
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.protocols import Floats, Mask, Rows, Vectors
+    from clew.protocols import Mask, Rows, Vectors
 
 MANIFEST = "vectors.json"
-#: Vectors whose products are computed at a time.
-BLOCK = 1 << 16
-#: How many more than asked for are scored again exactly, so that rounding in BLAS cannot push one out.
-SPARE = 16
+#: With this many vectors or more their signs are kept, too.
+SIGNED = 1 << 15
 #: With a larger share of slots for removed rows the files are written anew.
 DEAD = 0.2
 
@@ -76,6 +73,19 @@ class Store:
         texts = np.fromfile(self.folder / "texts.u64", np.dtype("<u8"), count)
         return vectors, rows, texts
 
+    def searchable(self) -> tuple[Vectors, Rows, Signs | None]:
+        """Return vectors, rows, and the signs where they are whole; all of one state of the files.
+
+        Where the signs are damaged, search is exact: slower until they are made again, never wrong.
+        """
+        while True:
+            content = self.manifest()
+            file = self.signs()
+            signs = file.read() if file is not None and file.whole() else None
+            vectors, rows, _ = self.open()
+            if self.manifest() == content:
+                return vectors, rows, signs
+
     def vectors(self) -> Vectors:
         """Return the vectors alone, (count, dimension), memory-mapped; there must be some."""
         content = self.manifest()
@@ -99,7 +109,36 @@ class Store:
                 stream.write(np.ascontiguousarray(array).tobytes())
                 stream.flush()
                 os.fsync(stream.fileno())
-        write_manifest(self.folder / MANIFEST, content | {"count": count + len(rows)})
+        content["count"] = count + len(rows)
+        self._sign(content, count, vectors)
+        write_manifest(self.folder / MANIFEST, content)
+
+    def signs(self) -> SignFile | None:
+        """Return the file of signs; None where there are too few vectors for one to be kept."""
+        content = self.manifest()
+        return self._signs(content) if content.get("count", 0) >= SIGNED else None
+
+    def mend(self) -> bool:
+        """Make the file of signs where it should be and is not whole; return whether it was made."""
+        signs = self.signs()
+        if signs is None or signs.whole():
+            return False
+        signs.rebuild(self.vectors())
+        return True
+
+    def _signs(self, content: dict[str, Any]) -> SignFile:
+        return SignFile(self.folder / "signs.u64", content["dimension"], content["count"])
+
+    def _sign(self, content: dict[str, Any], before: int, vectors: Vectors) -> None:
+        """Keep the signs of ``vectors``, which were added to ``before`` others; the manifest comes after."""
+        if content["count"] < SIGNED:
+            return
+        after = self._signs(content)
+        if before >= SIGNED and self._signs(content | {"count": before}).whole():
+            after.write(before, vectors)
+            return
+        shape = (content["count"], content["dimension"])
+        after.rebuild(np.memmap(self.folder / "vectors.f32", np.dtype("<f4"), "r", shape=shape))
 
     def forget(self, live: Mask) -> None:
         """Blank the vectors of rows that do not live; write the files anew where there are many of them."""
@@ -107,14 +146,16 @@ class Store:
         if not content:
             return
         vectors, rows, texts = self.open()
-        gone = ~_living(rows, live)
+        gone = ~living(rows, live)
         if gone.mean() > DEAD:
             kept = ~gone
             fresh = Store(self.folder.with_suffix(".new"))
             fresh.append(content["name"], np.array(vectors[kept]), rows[kept], texts[kept])
-            for file in ("vectors.f32", "rows.i64", "texts.u64", MANIFEST):
+            (self.folder / "signs.u64").unlink(missing_ok=True)
+            for file in ("vectors.f32", "rows.i64", "texts.u64", "signs.u64", MANIFEST):
                 # The manifest last: until then the old count is refused by the smaller files, and rebuilt.
-                (fresh.folder / file).replace(self.folder / file)
+                if (fresh.folder / file).exists():
+                    (fresh.folder / file).replace(self.folder / file)
             fresh.folder.rmdir()
             return
         blank = np.flatnonzero(gone & (texts != 0))
@@ -122,84 +163,13 @@ class Store:
             writable = np.memmap(self.folder / "vectors.f32", np.dtype("<f4"), "r+", shape=vectors.shape)
             writable[blank] = 0
             writable.flush()
+            signs = self.signs()
+            if signs is not None and signs.whole():
+                signs.blank(blank)
             texts[blank] = 0
             with (self.folder / "texts.u64").open("r+b") as stream:
                 stream.write(texts.astype("<u8").tobytes())
                 os.fsync(stream.fileno())
-
-
-@dataclass(frozen=True)
-class ExactView:
-    """:class:`clew.protocols.VectorView` over one encoder's slots, as they were when it was made."""
-
-    slots: Vectors
-    slot_rows: Rows
-    live: Mask
-    wanted: Mask
-
-    @property
-    def dimension(self) -> int:
-        """Length of a vector."""
-        return int(self.slots.shape[1])
-
-    @cached_property
-    def _slot_of(self) -> NDArray[np.int64]:
-        found = np.full(len(self.live) + 1, -1, dtype=np.int64)
-        living = np.flatnonzero(_living(self.slot_rows, self.live))
-        found[self.slot_rows[living]] = living
-        return found
-
-    def missing(self) -> int:
-        """Return how many retrieved nodes have no vector yet."""
-        return int((self.wanted & (self._slot_of[:-1] < 0)).sum())
-
-    def vectors(self, rows: Rows) -> Vectors:
-        """Return the vectors of ``rows``, (n, dimension); zeros for a row without one."""
-        slots = self._slot_of[rows]
-        found = np.zeros((len(slots), self.dimension), dtype=np.float32)
-        has = slots >= 0
-        found[has] = self.slots[slots[has]]
-        return found
-
-    def search(self, queries: Vectors, k: int, allowed: Mask | None = None) -> tuple[Rows, Floats]:
-        """Return the ``k`` nearest rows by inner product for each query, best first; -1 where fewer exist."""
-        among = self._slot_of[:-1] >= 0
-        rows = np.flatnonzero(among if allowed is None else among & allowed)
-        slots = self._slot_of[rows]
-        queries = np.ascontiguousarray(queries, dtype=np.float32)
-        found = np.full((len(queries), k), -1, dtype=np.int64)
-        scores = np.full((len(queries), k), -np.inf)
-        if not len(rows) or not k:
-            return found, scores
-        for number, near in enumerate(self._propose(queries, slots, min(k + SPARE, len(rows)))):
-            exact = np.einsum(
-                "ij,j->i", self.slots[slots[near]].astype(np.float64), queries[number].astype(np.float64)
-            ).round(9)
-            # Ties keep the order of rows here; whoever makes hits of them breaks ties by node id.
-            order = np.lexsort((rows[near], -exact))[:k]
-            found[number, : len(order)] = rows[near][order]
-            scores[number, : len(order)] = exact[order]
-        return found, scores
-
-    def _propose(self, queries: Vectors, slots: NDArray[np.int64], k: int) -> NDArray[np.int64]:
-        """Return for each query the places in ``slots`` of its ``k`` nearest, in no order."""
-        whole = len(slots) == len(self.slots) and bool((np.diff(slots) == 1).all())
-        best = np.empty((len(queries), 0), dtype=np.int64)
-        best_scores = np.empty((len(queries), 0), dtype=np.float32)
-        for start in range(0, len(slots), BLOCK):
-            some = slots[start : start + BLOCK]
-            block = self.slots[start : start + BLOCK] if whole else self.slots[some]
-            products = queries @ block.T
-            places = np.broadcast_to(np.arange(start, start + len(some)), products.shape)
-            if len(some) > k:
-                top = np.argpartition(-products, k - 1, axis=1)[:, :k]
-                products, places = np.take_along_axis(products, top, 1), np.take_along_axis(places, top, 1)
-            best = np.concatenate([best, places], axis=1)
-            best_scores = np.concatenate([best_scores, products], axis=1)
-            if best.shape[1] > k:
-                top = np.argpartition(-best_scores, k - 1, axis=1)[:, :k]
-                best, best_scores = np.take_along_axis(best, top, 1), np.take_along_axis(best_scores, top, 1)
-        return best
 
 
 def text_hashes(texts: Sequence[str]) -> NDArray[np.uint64]:
@@ -207,6 +177,7 @@ def text_hashes(texts: Sequence[str]) -> NDArray[np.uint64]:
     return np.array([term_hash(text) or 1 for text in texts], dtype=np.uint64)
 
 
-def _living(rows: Rows, live: Mask) -> NDArray[np.bool_]:
+def living(rows: Rows, live: Mask) -> NDArray[np.bool_]:
+    """Return which of ``rows`` are marked in ``live``."""
     known = (rows >= 0) & (rows < len(live))
     return known & live[np.where(known, rows, 0)] if len(live) else known & False
