@@ -36,7 +36,8 @@ def graph_quality(
     right.set_ylabel("precision (dashed)")
     right.set_ylim(bottom=0)
     left.grid(alpha=0.3)
-    left.legend(loc="best", fontsize=8)
+    handles, labels = left.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(series) or 1, fontsize=8)
     written = [target.with_suffix(ending) for ending in (".png", ".svg")]
     for path in written:
         figure.savefig(path, dpi=160)
