@@ -65,10 +65,11 @@ def step_shape(step: Step) -> dict[str, Any]:
 
 
 def answer_shape(answer: Answer) -> dict[str, Any]:
-    """Return an answer with evidence, quotes and trail."""
+    """Return an answer with evidence, quotes and trail; ``stopped`` says which budget ended it, or is null."""
     return {
         "answer": answer.text,
         "abstained": answer.abstained,
+        "stopped": answer.stopped or None,
         "reader": answer.reader,
         "recipe": answer.recipe,
         "evidence": [hit_shape(hit) for hit in answer.evidence],

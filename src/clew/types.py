@@ -231,3 +231,8 @@ class Answer:
     reader: str = "extractive"
     recipe: str = ""
     context: tuple[Hit, ...] = ()
+
+    @property
+    def stopped(self) -> str:
+        """What ended the work on this answer before it was done (a spent budget); "" where nothing did."""
+        return next((str(step.detail.get("budget", "")) for step in self.trail if step.name == "stopped"), "")

@@ -52,6 +52,18 @@ def test_a_question_is_answered_with_evidence_from_both_documents(kb) -> None:
     assert "No language model is set" in shown.stderr
 
 
+@pytest.mark.parametrize("limit", ["--budget-calls", "--budget-tokens"])
+def test_a_spent_budget_shows_what_was_found_and_has_its_own_exit_status(kb, limit: str) -> None:
+    with ScriptedServer([]) as server:
+        asked = run("ask", QUESTION, "--kb", kb, "--llm", server.llm, limit, 0, "--json", status=3)
+        assert not server.requests
+    answer = json.loads(asked.stdout)
+    assert "over the budget of 0" in answer["stopped"] and answer["stopped"] in asked.stderr
+    assert answer["abstained"] and answer["usage"]["calls"] == 0
+    fine = json.loads(run("ask", QUESTION, "--kb", kb, "--json").stdout)
+    assert fine["stopped"] is None
+
+
 def test_a_model_answers_with_checked_quotes_and_a_fabricated_one_is_shown_as_rejected(kb) -> None:
     def script(request):
         if "Bittern" in request.prompt and "abstain" in request.prompt:

@@ -57,7 +57,7 @@ def clew(
     No language model is needed; with one (--llm), answers are written instead of extracted.
 
     Exit status: 0 fine (also when the documents hold no answer), 1 a file could not be added, 2 the request
-    could not be carried out, 130 interrupted.
+    could not be carried out, 3 a budget was spent before the answer was complete, 130 interrupted.
     """
 
 

@@ -27,6 +27,15 @@ def ask(
         int | None,
         typer.Option(min=0, metavar="N", help="Stop before more model calls than this.", show_default=False),
     ] = None,
+    budget_tokens: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Stop before model calls take more tokens, in and out.",
+            show_default=False,
+        ),
+    ] = None,
     budget_money: Annotated[
         float | None,
         typer.Option(min=0, metavar="DOLLARS", help="Stop before model calls cost more.", show_default=False),
@@ -47,7 +56,8 @@ def ask(
 ) -> None:
     """Answer a question from the documents: the answer, its evidence, and the trail that led to it.
 
-    If the documents do not hold the answer, it says so; that is not an error (exit status 0).
+    If the documents do not hold the answer, it says so; that is not an error (exit status 0). Where a budget ends
+    the work, what was found so far is shown (exit status 3).
 
       clew ask "Which bridge did the founder of Arlen Works design?"
 
@@ -56,12 +66,18 @@ def ask(
       clew ask "Who succeeded her?" --llm ollama:llama3.1 --budget-calls 20
     """
     import clew
+    from clew.cli.group import SPENT
     from clew.cli.output import note, print_json
     from clew.cli.remote import configured_model, say_where_texts_go
     from clew.shapes import answer_shape
 
     model = configured_model(
-        llm, budget_calls=budget_calls, budget_money=budget_money, record=record, cache=not no_cache
+        llm,
+        budget_calls=budget_calls,
+        budget_tokens=budget_tokens,
+        budget_money=budget_money,
+        record=record,
+        cache=not no_cache,
     )
     with clew.open(kb) as base:
         pending = base.info().pending
@@ -71,14 +87,19 @@ def ask(
             answer = base.ask(question, llm=model, recipe=recipe, documents=documents, watch=watch)
     if as_json:
         print_json(answer_shape(answer))
-        return
-    from clew.cli.answer import print_answer
+    else:
+        from clew.cli.answer import print_answer
 
-    print_answer(answer, k)
-    if model is None:
-        note("No language model is set; to have answers written: --llm ollama:llama3.1 (or set CLEW_LLM).")
-    if pending:
-        note(f"{pending} documents were added but are not searchable yet.")
+        print_answer(answer, k)
+        if model is None:
+            note(
+                "No language model is set; to have answers written: --llm ollama:llama3.1 (or set CLEW_LLM)."
+            )
+        if pending:
+            note(f"{pending} documents were added but are not searchable yet.")
+    if answer.stopped:
+        note(f"clew: stopped before the answer was complete: {answer.stopped}")
+        raise typer.Exit(SPENT)
 
 
 @contextmanager

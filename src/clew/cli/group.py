@@ -2,7 +2,7 @@
 
 Exit statuses: 0 all is well (an ``ask`` that found nothing included), 1 some file could not be added or
 ``doctor`` found a fault that it could not repair, 2 the request made no sense or the knowledge base cannot be
-used, 130 interrupted.
+used, 3 a budget was spent before an answer was complete, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 from clew.errors import ClewError
 
-FAILED, WRONG, INTERRUPTED = 1, 2, 130
+FAILED, WRONG, SPENT, INTERRUPTED = 1, 2, 3, 130
 
 
 class Group(TyperGroup):

@@ -14,6 +14,7 @@ def configured_model(
     names: Sequence[str] | None,
     *,
     budget_calls: int | None = None,
+    budget_tokens: int | None = None,
     budget_money: float | None = None,
     record: Path | None = None,
     cache: bool = True,
@@ -25,10 +26,10 @@ def configured_model(
     if name is None:
         return None
     budget = None
-    if budget_calls is not None or budget_money is not None:
+    if (budget_calls, budget_tokens, budget_money) != (None, None, None):
         from clew.models.budgeted import Budget
 
-        budget = Budget(calls=budget_calls, money=budget_money)
+        budget = Budget(budget_calls, budget_tokens, budget_money)
     return catalog.language_model(name, cache=cache, budget=budget, record=record)
 
 
