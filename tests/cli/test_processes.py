@@ -83,7 +83,8 @@ def test_one_process_adds_while_another_asks(tmp_path) -> None:
 def test_every_option_of_every_command_is_in_its_help() -> None:
     expected = {
         "add": "--sync --kb --encoder --passages --workers --checksum --json",
-        "ask": "--llm --recipe --documents --k --json --budget-calls --budget-tokens --budget-money --record --no-cache --kb",
+        "ask": "--llm --recipe --documents --k --json --budget-calls --budget-tokens --budget-money --record "
+        "--no-cache --kb",
         "search": "--recipe --retriever --documents --kb --json -k",
         "show": "--page --table --kb --json",
         "list": "--kb --json",
