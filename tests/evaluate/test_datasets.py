@@ -107,6 +107,23 @@ def test_iirc(tmp_path):
     assert (span.answers, span.id) == (("Heron Maid",), "q4")
 
 
+def test_iirc_reads_the_pages_that_a_passage_links_to(tmp_path):
+    path = written(
+        tmp_path / "a.json", [{**IIRC, "links": [{"target": "Heron Maid"}, {"target": "Nowhere"}]}]
+    )
+    pages = {"heron maid": 'A <a href="Barge">barge</a> & a <b>tug</b>.\n\nShe is long.', "other": "x"}
+    written(tmp_path / "context_articles.json", pages)
+    first, *_ = load("iirc", path).examples()
+    assert [(one.title, one.text) for one in first.corpus[1:]] == [
+        ("Heron Maid", "A barge & a tug."),
+        ("Heron Maid", "She is long."),
+    ]
+    assert first.meta["pages"] is True
+    written(tmp_path / "context_articles.json", {"heron maid": 3})
+    with pytest.raises(UsageError, match="not a text under its title"):
+        list(load("iirc", path).examples())
+
+
 def test_qasper_keeps_every_annotator(tmp_path):
     found = only("qasper", written(tmp_path / "a.json", QASPER))
     assert [one.answer_type for one in found.alternatives] == ["span", "unanswerable", "yes/no"]

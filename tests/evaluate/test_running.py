@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 from typer.testing import CliRunner
@@ -15,7 +16,7 @@ from clew.evaluate.corpora import Gold, as_document, with_negatives
 from clew.evaluate.datasets import load
 from clew.evaluate.examples import Example, Paragraph, Support
 from clew.evaluate.metrics import Result
-from clew.evaluate.reporting import Run, compared, failures, table, written
+from clew.evaluate.reporting import Run, compared, failures, rows_of, table, written
 from clew.evaluate.running import RunFile, results, run
 from clew.kb import KnowledgeBase
 from clew.models import language_model
@@ -187,7 +188,9 @@ def test_failures_are_sorted():
         {
             "right": of("Dunmere."),
             "alias": of("the town of Dunmere"),
-            "not there": of("Corran", found=[{0}]),
+            "not there": of("Corran", found=[set()]),
+            "half there": of("Corran", found=[{0}]),
+            "nothing to find": of("Corran", support=0),
             "misread": of("Corran", found=[{0}, {1}]),
             "abstained": of("", found=[{0, 1}], abstained=True),
         },
@@ -197,6 +200,8 @@ def test_failures_are_sorted():
         "broken": "error",
         "alias": "alias",
         "not there": "not retrieved",
+        "half there": "chain wrong",
+        "nothing to find": "misread",
         "misread": "misread",
         "abstained": "abstained",
     }
@@ -214,7 +219,7 @@ def test_tables_in_every_form(data, tmp_path):
     out = str(tmp_path / "runs")
     evaluate(tmp_path / "runs", asked(data, "pooled", None, 0), ["kgp", "read"], Bench())
     said = {}
-    for form in ("markdown", "latex", "csv", "json"):
+    for form in ("terminal", "markdown", "latex", "csv", "json"):
         result = CliRunner().invoke(app, ["eval", "report", out, "-m", "recall@5", "--format", form])
         assert result.exit_code == 0, result.output
         said[form] = result.stdout
@@ -224,7 +229,11 @@ def test_tables_in_every_form(data, tmp_path):
         ("csv", "hotpotqa (pooled),kgp,6,0"),
     ):
         assert row in said[form] and f"{means[0]:.1g}" in said[form]
-    assert said["latex"].startswith(r"\begin{tabular}") and r"recall@5" in said["latex"]
+    assert r"\begin{tabular}" in said["latex"] and r"recall@5" in said["latex"]
+    base = json.loads(said["json"])["runs"][0]["facts"]["base_digest"]
+    for form in ("terminal", "markdown", "latex", "csv"):
+        assert f"base {base[:12]}" in said[form] and "6 questions; seed 0" in said[form], form
+        assert f"clew {version('clew')}" in " ".join(said[form].split())
     shown = CliRunner().invoke(app, ["eval", "errors", out])
     assert shown.exit_code == 0 and "kgp: 6 questions" in shown.stdout
     shown = CliRunner().invoke(app, ["eval", "compare", out, "kgp", "read", "-m", "MRR"])
@@ -299,8 +308,8 @@ def test_a_recorded_run_gives_the_same_table_without_a_model(data, tmp_path, mon
     with ScriptedServer(lambda request: "Eremnud") as server:
         recorded = language_model(server.llm, record=tape)
         folder = evaluate(tmp_path / "one", questions, ["ircot(each=2)"], Bench(recorded))
-        shown.append(written(table(folder.runs(), names), "csv"))
+        shown.append(rows_of(table(folder.runs(), names)))
     replayed = language_model(f"replay:{tape}")
     folder = evaluate(tmp_path / "two", questions, ["ircot(each=2)"], Bench(replayed))
-    shown.append(written(table(folder.runs(), names), "csv"))
-    assert shown[0] == shown[1] and ",0," in shown[0]
+    shown.append(rows_of(table(folder.runs(), names)))
+    assert shown[0] == shown[1] and shown[0][1][0][2:4] == ["6", "0"]

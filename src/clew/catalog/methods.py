@@ -115,7 +115,8 @@ def kgp(bench: Bench, options: Options) -> KGP:
     options = _with_reader(bench, options)
     seeding = RETRIEVERS.build(options.part("seeding"), bench)
     prior, sharpness = options.recipe.option("prior"), options.recipe.option("sharpness")
-    context = options.word("context", ("paths", "passages"))
+    together = options.word("context", ("paths", "passages")) == "paths"
+    knows_paths = options.part("reader").name == "paper"
     return KGP(
         bench.snapshot,
         seeding,
@@ -131,7 +132,7 @@ def kgp(bench: Bench, options: Options) -> KGP:
         prior=None if prior is None else options.number("prior"),
         beyond=options.count("beyond"),
         sharpness=None if sharpness is None else options.number("sharpness"),
-        context="paths" if context == "paths" else "passages",
+        context=("paths" if knows_paths else "visited") if together else "passages",
         recipe=str(options.recipe),
     )
 
@@ -234,6 +235,16 @@ METHODS: Shelf[Method] = Shelf(
             "retrieve once and read: any retriever as a baseline",
             _read,
             {"retriever": Recipe("search"), "reader": Recipe("auto"), "k": 10},
+        ),
+        "dpr": Part(
+            "the KGP paper's baseline DPR: the 30 nearest passages, by an encoder trained for that",
+            _read,
+            {"retriever": Recipe("dense"), "reader": Recipe("auto"), "k": 30},
+        ),
+        "mdr": Part(
+            "the KGP paper's baseline MDR: 30 passages of the best pairs, by an encoder trained for that",
+            _read,
+            {"retriever": Recipe("twohop"), "reader": Recipe("auto"), "k": 30},
         ),
         "none": Part("a baseline: the model answers from memory, without evidence", _none),
         "golden": Part(

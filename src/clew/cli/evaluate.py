@@ -15,6 +15,7 @@ from clew.cli.options import Json, Llm
 
 if TYPE_CHECKING:
     from clew.catalog.runs import Folder
+    from clew.evaluate.reporting import Table
     from clew.parse.build import Unit
     from clew.types import Usage
 
@@ -142,10 +143,18 @@ def report(
         str, typer.Option(metavar="RECIPE", help="Show differences to this recipe.", show_default=False)
     ] = "",
     form: Annotated[
-        str, typer.Option("--format", metavar="FORM", help="markdown, latex, csv or json.")
-    ] = "markdown",
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="FORM",
+            help="terminal, markdown, latex, csv or json (default: terminal, or markdown into a file or pipe).",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Print the table of runs: means with 95 % bootstrap intervals, paired differences, mean ranks.
+
+    Below it stands what was compared: data, base, models, versions.
 
     clew eval report runs --metric recall@5 --metric F1 --baseline "read(retriever=bm25)"
     """
@@ -154,11 +163,36 @@ def report(
 
     runs = [run for folder in _folders(folders) for run in folder.runs()]
     made = table(runs, metrics or METRICS, baseline)
-    match form:
-        case "markdown" | "latex" | "csv" | "json":
-            print(written(made, form))
-        case _:
-            raise unknown("format", form, ("markdown", "latex", "csv", "json"))
+    match form or ("terminal" if sys.stdout.isatty() else "markdown"):
+        case "terminal":
+            _show(made)
+        case ("markdown" | "latex" | "csv" | "json") as known:
+            print(written(made, known))
+        case other:
+            raise unknown("format", other, ("terminal", "markdown", "latex", "csv", "json"))
+
+
+def _show(made: Table) -> None:
+    """Print a table for a person, one for each data set."""
+    from rich.table import Table as Grid
+
+    from clew.cli.output import console
+    from clew.evaluate.reporting import compared_on, rows_of
+
+    header, rows = rows_of(made)
+    for dataset, said in compared_on(made).items():
+        grid = Grid(title=dataset, caption=said, title_justify="left", caption_justify="left")
+        for name in header[1:]:
+            grid.add_column(
+                name,
+                justify="left" if name == "recipe" else "right",
+                overflow="fold",
+                no_wrap=name != "recipe",
+            )
+        for row in rows:
+            if row[0] == dataset:
+                grid.add_row(*row[1:])
+        console().print(grid)
 
 
 @app.command("graphs")
@@ -247,7 +281,10 @@ def compare(
 
 @app.command("errors")
 def errors(folders: Folders, as_json: Json = False) -> None:
-    """Sort the questions that were not answered exactly: failed, not retrieved, abstained, misread, alias.
+    """Sort the questions that were not answered exactly by why: see below.
+
+    error: it failed. not retrieved: no gold evidence came back. chain wrong: some did, the rest did not.
+    abstained, misread: all came back. alias: the answer holds the gold one, or nearly is it.
 
     clew eval errors runs
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ from clew.evaluate.statistics import Difference, Estimate, difference, interval,
 
 Format = Literal["markdown", "latex", "csv", "json"]
 #: How a failed question failed, worst first.
-Failure = Literal["error", "not retrieved", "abstained", "alias", "misread"]
+Failure = Literal["error", "not retrieved", "chain wrong", "abstained", "alias", "misread"]
 #: Accuracy and F1 from which on an answer that is no exact match is taken for an alias of the gold answer.
 ALIAS_F1 = 0.6
 
@@ -89,9 +89,31 @@ def _cell(run: Run, measured: Metric, base: Run | None, seed: int) -> Cell:
 
 
 def written(made: Table, form: Format) -> str:
-    """Return the table as Markdown, LaTeX (booktabs), CSV or JSON."""
+    """Return the table as Markdown, LaTeX (booktabs), CSV or JSON, with what was compared (:func:`compared_on`)."""
     if form == "json":
         return json.dumps(_shape(made), indent=2, ensure_ascii=False)
+    header, rows = rows_of(made, "{:.6g}" if form == "csv" else "")
+    said = compared_on(made)
+    if form == "csv":
+        stream = io.StringIO()
+        told = [said[run.dataset] for run in made.runs]
+        csv.writer(stream, lineterminator="\n").writerows(
+            [[*header, "compared on"], *([*row, one] for row, one in zip(rows, told, strict=True))]
+        )
+        return stream.getvalue()
+    if form == "latex":
+        lines = [" & ".join(map(_escaped, row)) + r" \\" for row in [header, *rows]]
+        columns = "ll" + "r" * (len(header) - 2)
+        inner = "\n".join([lines[0], r"\midrule", *lines[1:]])
+        notes = "".join(f"% {dataset}: {one}\n" for dataset, one in said.items())
+        return f"{notes}\\begin{{tabular}}{{{columns}}}\n\\toprule\n{inner}\n\\bottomrule\n\\end{{tabular}}\n"
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in [header, *rows]]
+    notes = "".join(f"\n- {dataset}: {one}" for dataset, one in said.items())
+    return "\n".join([lines[0], "|" + "---|" * len(header), *lines[1:]]) + f"\n{notes}\n"
+
+
+def rows_of(made: Table, number: str = "") -> tuple[list[str], list[list[str]]]:
+    """Return the table's header and rows as text; figures with intervals, or by the format ``number`` alone."""
     header = ["data", "recipe", "questions", "errors", *(one.name for one in made.metrics), "rank"]
     rows = [
         [
@@ -99,30 +121,47 @@ def written(made: Table, form: Format) -> str:
             run.recipe,
             str(len(run.results)),
             str(len(run.errors)),
-            *(_figure(cells[one.name], form) for one in made.metrics),
+            *(_figure(cells[one.name], number) for one in made.metrics),
             f"{made.ranks[run.recipe]:.2f}" if run.recipe in made.ranks else "",
         ]
         for run, cells in zip(made.runs, made.cells, strict=True)
     ]
-    if form == "csv":
-        stream = io.StringIO()
-        csv.writer(stream, lineterminator="\n").writerows([header, *rows])
-        return stream.getvalue()
-    if form == "latex":
-        lines = [" & ".join(map(_escaped, row)) + r" \\" for row in [header, *rows]]
-        columns = "ll" + "r" * (len(header) - 2)
-        inner = "\n".join([lines[0], r"\midrule", *lines[1:]])
-        return f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{inner}\n\\bottomrule\n\\end{{tabular}}\n"
-    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in [header, *rows]]
-    return "\n".join([lines[0], "|" + "---|" * len(header), *lines[1:]]) + "\n"
+    return header, rows
 
 
-def _figure(cell: Cell, form: Format) -> str:
+def compared_on(made: Table) -> dict[str, str]:
+    """Return for each data set what its runs share, in words: data, base, models, versions."""
+    return {run.dataset: "; ".join(_said(run.facts)) for run in made.runs}
+
+
+def _said(facts: Mapping[str, Any]) -> Iterator[str]:
+    for key, words in _FACTS.items():
+        if facts.get(key) is not None and facts[key] != "":
+            yield words.format(facts[key])
+
+
+#: How the facts of a run are said below a table.
+_FACTS = {
+    "data": "{}",
+    "data_digest": "sha256 {:.12}",
+    "questions": "{} questions",
+    "seed": "seed {}",
+    "passages": "a {} a passage",
+    "sentences": "{} sentences a question",
+    "base_digest": "base {:.12}",
+    "encoder": "encoder {}",
+    "llm": "model {}",
+    "clew": "clew {}",
+    "python": "Python {}",
+}
+
+
+def _figure(cell: Cell, number: str) -> str:
     one = cell.estimate
     if not one.count:
         return ""
-    if form == "csv":
-        return f"{one.mean:.6g}"
+    if number:
+        return number.format(one.mean)
     said = f"{one.mean:.3f} [{one.low:.3f}, {one.high:.3f}]"
     if cell.against is not None:
         said += f" ({cell.against.mean:+.3f}, p {cell.against.p:.3f})"
@@ -172,18 +211,20 @@ def _cell_shape(cell: Cell) -> dict[str, Any]:
 def failures(run: Run) -> dict[str, Failure]:
     """Return how each question failed that has an answer and was not answered exactly.
 
-    ``not retrieved``: some gold evidence was not among what the reader was given. ``alias``: the answer holds
-    the gold one, or nearly is it, so that it may be right. ``misread``: all evidence was there.
+    ``not retrieved``: of the gold evidence nothing was among what the reader was given. ``chain wrong``: some
+    of it was, and the hop from there to the rest went elsewhere. ``alias``: the answer holds the gold one, or
+    nearly is it, so that it may be right. ``misread``: all evidence was there.
     """
-    exact, near, holds, found = metric("EM"), metric("F1"), metric("accuracy"), metric("SF-EM")
+    exact, near, holds, covered = metric("EM"), metric("F1"), metric("accuracy"), metric("SF-coverage")
     kinds: dict[str, Failure] = dict.fromkeys(run.errors, "error")
     for name, result in run.results.items():
         if exact.measure(result) in {1.0, None}:
             continue
+        held = covered.measure(result)
         if holds.measure(result) == 1 or (near.measure(result) or 0) >= ALIAS_F1:
             kinds[name] = "alias"
-        elif found.measure(result) == 0:
-            kinds[name] = "not retrieved"
+        elif held is not None and held < 1:
+            kinds[name] = "chain wrong" if held else "not retrieved"
         else:
             kinds[name] = "abstained" if result.abstained else "misread"
     return kinds

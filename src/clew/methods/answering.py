@@ -17,9 +17,17 @@ SPENT = "Not answered: the budget is spent. The evidence found so far is below."
 
 
 def answered(
-    reader: Reader, question: Question, hits: Sequence[Hit], record: Recorder, recipe: str
+    reader: Reader,
+    question: Question,
+    hits: Sequence[Hit],
+    record: Recorder,
+    recipe: str,
+    context: Sequence[Hit] | None = None,
 ) -> Answer:
-    """Return the reader's answer with trail, usage and recipe; one that abstains, with what came nearest."""
+    """Return the reader's answer with trail, usage and recipe; one that abstains, with what came nearest.
+
+    ``context`` is every passage that is read, where a hit stands for more than its own.
+    """
     try:
         answer = reader.read(question, hits, record)
     except BudgetExceeded as error:
@@ -27,9 +35,8 @@ def answered(
         answer = Answer(SPENT, abstained=True)
     if answer.abstained and not answer.evidence:
         answer = replace(answer, evidence=tuple(hits[:NEAREST]))
-    return replace(
-        answer, trail=tuple(record.steps), usage=record.usage(), recipe=recipe, context=tuple(hits)
-    )
+    read = tuple(hits if context is None else context)
+    return replace(answer, trail=tuple(record.steps), usage=record.usage(), recipe=recipe, context=read)
 
 
 def stopped(record: Recorder, error: BudgetExceeded) -> None:

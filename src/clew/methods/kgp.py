@@ -79,8 +79,8 @@ class KGP:
 
     ``structures`` recognises questions about structure; ``contents``, where given, reads what they name in
     place of ``reader``. ``beyond`` is how many passages outside the neighbourhood a prior considers.
-    ``context`` says what a context item for the reader is: a path's passages together (Listing 4) or each
-    visited passage once.
+    ``context`` says what the reader is given: ``paths``, of which each stands for its passages together
+    (Listing 4); the passages of these paths, each once (``visited``); or the best passages of all.
     """
 
     snapshot: Snapshot
@@ -97,21 +97,23 @@ class KGP:
     prior: float | None = None
     beyond: int = 100
     sharpness: float | None = None
-    context: Literal["paths", "passages"] = "passages"
+    context: Literal["paths", "visited", "passages"] = "passages"
     recipe: str = "kgp"
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer to a question about structure or content."""
         record = Recorder(watch=trail.add, stop=trail.stopped)
         hits = self._structures(question, record)
-        reader = self.contents if hits and self.contents else self.reader
-        if not hits:
-            found = self._seeds(question, self.budget, record)
-            paths = self._walk(question, found, record)
-            hits = (
-                self.as_items(paths) if self.context == "paths" else self._ranked(paths, found, self.budget)
-            )
-        return answered(reader, question, hits, record, self.recipe)
+        if hits:
+            return answered(self.contents or self.reader, question, hits, record, self.recipe)
+        found = self._seeds(question, self.budget, record)
+        paths = self._walk(question, found, record)
+        if self.context == "passages":
+            best = self._ranked(paths, found, self.budget)
+            return answered(self.reader, question, best, record, self.recipe)
+        visited = self._visited(paths)
+        items = visited if self.context == "visited" else self.as_items(paths)
+        return answered(self.reader, question, items, record, self.recipe, visited)
 
     def _structures(self, question: Question, record: Recorder) -> Sequence[Hit]:
         try:
@@ -156,6 +158,14 @@ class KGP:
     def as_items(self, paths: Iterable[Path]) -> list[Hit]:
         """Return one hit per path: its last passage, reached by the others."""
         return self._hits([(path.rows[-1], path) for path in paths])
+
+    def _visited(self, paths: Iterable[Path]) -> list[Hit]:
+        """Return the passages of paths, each once, in the order of the paths."""
+        first: dict[int, Path] = {}
+        for path in paths:
+            for prefix in path.prefixes():
+                first.setdefault(prefix.rows[-1], prefix)
+        return self._hits(list(first.items()))
 
     def _ranked(self, paths: Sequence[Path], found: Sequence[Path], k: int) -> list[Hit]:
         """Return each passage once, with the best path that leads to it; the ``k`` best, best first."""

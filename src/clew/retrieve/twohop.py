@@ -19,8 +19,9 @@ class TwoHop:
     """Pairs of passages by the product of two inner products.
 
     The ``first`` passages nearest to the question, and for each the ``then`` nearest to the question followed
-    by it; pairs are ranked by the product of both scores. A hit is the second passage of a pair, its path the
-    pair. Any encoder serves; one that was not trained for it is no MDR but the same search.
+    by it; pairs are ranked by the product of both scores, and each passage stands where the best pair that has
+    it stands. The path of a pair's second passage is the pair. Any encoder serves; one that was not trained
+    for it is no MDR but the same search.
     """
 
     snapshot: Snapshot
@@ -29,7 +30,7 @@ class TwoHop:
     then: int = 3
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
-        """Return the ``k`` best pairs, best first."""
+        """Return the ``k`` first passages of the best pairs, best first."""
         allowed = self.snapshot.mask(question.scope, RETRIEVED)
         view = self.snapshot.vectors(self.encoder.name)
         vector = self.encoder.encode([question.text], query=True)
@@ -50,9 +51,14 @@ class TwoHop:
                 (round(-float(score * one), 9), node.id, id, int(next_row))
                 for one, id, next_row in zip(near[other][: self.then], ids, chosen, strict=True)
             ]
-        best = sorted(pairs)[:k]
-        nodes = self.snapshot.nodes(np.array([row for *_, row in best], dtype=np.int64))
+        found: dict[str, tuple[int, float, tuple[str, ...]]] = {}
+        start = dict(zip((node.id for node in firsts), rows.tolist(), strict=True))
+        for negative, before, id, row in sorted(pairs):
+            found.setdefault(before, (start[before], -negative, (before,)))
+            found.setdefault(id, (row, -negative, (before, id)))
+        best = list(found.values())[:k]
+        nodes = self.snapshot.nodes(np.array([row for row, *_ in best], dtype=np.int64))
         return [
-            Hit(node, -negative, (before, id), ("nearest to question and passage",))
-            for node, (negative, before, id, _) in zip(nodes, best, strict=True)
+            Hit(node, score, path, ("nearest to question and passage",) if len(path) > 1 else ())
+            for node, (_, score, path) in zip(nodes, best, strict=True)
         ]

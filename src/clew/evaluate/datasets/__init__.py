@@ -62,14 +62,14 @@ def _fitting(path: Path) -> list[str]:
 
 
 def _readers() -> dict[str, Reader]:
-    from clew.evaluate.datasets import documents, facts, hotpot, knowledge, musique, own
+    from clew.evaluate.datasets import documents, facts, hotpot, iirc, knowledge, musique, own
 
     return {
         "hotpotqa": hotpot.read,
         "2wikimultihopqa": hotpot.read,
         "hotpotqa-doc": hotpot.read_documents,
         "musique": musique.read,
-        "iirc": documents.read_iirc,
+        "iirc": iirc.read,
         "qasper": documents.read_qasper,
         "financebench": documents.read_financebench,
         "fever": facts.read_fever,

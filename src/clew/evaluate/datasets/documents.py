@@ -1,4 +1,4 @@
-"""Questions over whole documents: IIRC, QASPER, FinanceBench."""
+"""Questions over whole documents: QASPER, FinanceBench."""
 
 from __future__ import annotations
 
@@ -7,55 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from clew.errors import UsageError
-from clew.evaluate.datasets import distinct, field
-from clew.evaluate.examples import Annotation, AnswerType, Example, Paragraph, Support
+from clew.evaluate.datasets import field
+from clew.evaluate.examples import Annotation, Example, Paragraph, Support
 from clew.evaluate.streams import records
-
-
-def read_iirc(path: Path) -> Iterator[Example]:
-    """Yield the questions of IIRC (Ferguson et al., EMNLP 2020): an array of passages with their questions.
-
-    The corpus of a question is its passage and the evidence in the pages that it links to; IIRC publishes
-    those pages apart (``context_articles.json``). Raises UsageError.
-    """
-    for place, record in records(path):
-        main = Paragraph(field(place, record, "title"), (field(place, record, "text"),))
-        for number, asked in enumerate(field(place, record, "questions", list)):
-            answers, kind = _iirc_answer(place, field(place, asked, "answer", dict))
-            found = [
-                Support(
-                    main.title if one.get("passage") == "main" else str(one.get("passage", "")),
-                    text=str(one.get("text", "")),
-                )
-                for one in asked.get("context") or ()
-            ]
-            linked = tuple(Paragraph(one.title, (one.text,)) for one in found if one.title != main.title)
-            yield Example(
-                str(asked.get("qid") or f"{record.get('pid', place)}/{number}"),
-                field(place, asked, "question"),
-                answers,
-                kind,
-                str(asked["answer"].get("type", "")),
-                tuple(found),
-                corpus=(main, *dict.fromkeys(linked)),
-                meta={"links": asked.get("question_links") or []},
-            )
-
-
-def _iirc_answer(place: str, answer: dict[str, Any]) -> tuple[tuple[str, ...], AnswerType]:
-    kind = field(place, answer, "type")
-    if kind == "none":
-        return (), "unanswerable"
-    if kind == "span":
-        spans = [str(span["text"]) for span in field(place, answer, "answer_spans", list)]
-        return ((", ".join(spans),) if spans else ()), "span"
-    value = " ".join(str(answer.get(key) or "") for key in ("answer_value", "answer_unit")).strip()
-    if kind == "binary":
-        return (value,), "yes/no"
-    if kind == "value":
-        number = str(answer.get("answer_value") or "")
-        return distinct([value, number]), "number"
-    raise UsageError(f"{place}: an answer of unknown type '{kind}'")
 
 
 def read_qasper(path: Path) -> Iterator[Example]:
