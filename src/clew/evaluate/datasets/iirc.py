@@ -78,7 +78,7 @@ def _paragraphs(title: str, page: str | None) -> list[Paragraph]:
     from lxml import html
 
     lines = (line for line in page.splitlines() if line.strip())
-    texts = ("".join(html.fromstring(line).itertext()).strip() for line in lines)
+    texts = ("".join(map(str, html.fromstring(line).itertext())).strip() for line in lines)
     return [Paragraph(title, (text,)) for text in texts if text]
 
 
