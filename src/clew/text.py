@@ -10,7 +10,7 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import snowballstemmer
@@ -203,3 +203,19 @@ def title_names(title: str) -> list[str]:
     whole = normalise_name(title)
     short = normalise_name(re.sub(r"\s*\([^)]*\)\s*$", "", title))
     return [name for name in dict.fromkeys([whole, short]) if name]
+
+
+def with_headings(title: str, headings: Iterable[str], text: str) -> str:
+    """Return the text that stands for a passage as a vector: ``title. heading > heading: text``.
+
+    A passage that only says "it" is then near what "it" is. Headings that repeat the title are left out.
+    """
+    path = " > ".join(name for name in headings if name and name != title)
+    lead = ". ".join(part for part in (title, path) if part)
+    return f"{lead}: {text}" if lead else text
+
+
+def hop_query(question: str, passages: Iterable[str]) -> str:
+    """Return what a multi-hop encoder is asked after some passages: the question and they, joined by spaces
+    (MDR, Xiong et al., ICLR 2021, Section 2.2; KGP, Supplementary 8.2)."""
+    return " ".join((question, *passages))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from clew.text import VERSION, names, term_counts, term_hash, title_names
+from clew.text import VERSION, names, term_counts, term_hash, title_names, with_headings
 from clew.types import DOCUMENT, RETRIEVED, SECTION, TABLE, ParsedNode
 
 #: Changing what is indexed changes this name, and every base rebuilds its segments.
@@ -27,17 +27,11 @@ def field_counts(field: str, node: ParsedNode) -> Counter[int] | None:
 
 
 def encoded_texts(nodes: Sequence[ParsedNode]) -> Iterator[tuple[int, str]]:
-    """Yield the position of every retrieved node of a document, and the text that stands for it as a vector.
-
-    ``title. heading path: text``, so that a passage that only says "it" is near what "it" is. Headings that
-    repeat the title are left out.
-    """
+    """Yield the position of every retrieved node of a document, and the text that stands for it as a vector."""
     title = nodes[0].name
     for position, node in enumerate(nodes):
         if node.kind in RETRIEVED:
-            path = [name for name in _headings(nodes, position) if name and name != title]
-            lead = ". ".join(part for part in (title, " > ".join(path)) if part)
-            yield position, f"{lead}: {node.text}" if lead else node.text
+            yield position, with_headings(title, _headings(nodes, position), node.text)
 
 
 def _headings(nodes: Sequence[ParsedNode], position: int) -> list[str]:
