@@ -58,12 +58,8 @@ class LocalModel:
     def _generate(self, prompts: list[Prompt]) -> list[Completion]:
         """Complete prompts of one temperature and stop list, padded to one batch."""
         started = time.perf_counter()
-        encoded = self._tokenizer(
-            [self._text(prompt) for prompt in prompts],
-            return_tensors="pt",
-            padding=True,
-            add_special_tokens=not self._tokenizer.chat_template,
-        ).to(self._model.device)
+        encoded = tokenized(self._tokenizer, prompts, return_tensors="pt", padding=True)
+        encoded = encoded.to(self._model.device)
         lengths = encoded["attention_mask"].sum(dim=1).tolist()
         self._check(lengths, prompts)
         import torch  # here, where loading the model has said what is missing
@@ -106,17 +102,6 @@ class LocalModel:
 
         return stopped
 
-    def _text(self, prompt: Prompt) -> str:
-        system = prompt.system
-        if prompt.schema is not None:
-            system = f"{system}\n\n{schema_words(prompt.schema)}".strip()
-        if not self._tokenizer.chat_template:
-            return f"{system}\n\n{prompt.user}".strip()
-        messages = [{"role": "user", "content": prompt.user}]
-        if system:
-            messages.insert(0, {"role": "system", "content": system})
-        return str(self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
-
     def _check(self, lengths: Sequence[int], prompts: Sequence[Prompt]) -> None:
         config = self._model.config
         window = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
@@ -132,43 +117,87 @@ class LocalModel:
 
     @cached_property
     def _model(self) -> Any:
-        try:
-            import torch
-            import transformers
-        except ImportError:
-            raise MissingExtra("transformers", "local") from None
+        model = load_model(self.source)
+        import torch
+
         device = (
             "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
         )
-        try:
-            config = transformers.AutoConfig.from_pretrained(self._place)
-            kind = (
-                transformers.AutoModelForSeq2SeqLM
-                if config.is_encoder_decoder
-                else transformers.AutoModelForCausalLM
-            )
-            return kind.from_pretrained(self._place, dtype="auto").to(device).eval()
-        except (OSError, ValueError) as error:
-            raise self._unloadable(error) from error
+        return model.to(device).eval()
 
     @cached_property
     def _tokenizer(self) -> Any:
-        causal = not self._model.config.is_encoder_decoder
-        from transformers import AutoTokenizer
+        # Padding goes before a causal model's input, so that all inputs end where generation begins.
+        side = "right" if self._model.config.is_encoder_decoder else "left"
+        return load_tokenizer(self.source, side)
 
-        try:
-            # Padding goes before a causal model's input, so that all inputs end where generation begins.
-            tokenizer = AutoTokenizer.from_pretrained(self._place, padding_side="left" if causal else "right")
-        except (OSError, ValueError) as error:
-            raise self._unloadable(error) from error
-        if tokenizer.pad_token_id is None:
-            tokenizer.pad_token = tokenizer.eos_token
-        return tokenizer
 
-    @property
-    def _place(self) -> str:
-        folder = Path(self.source).expanduser()
-        return str(folder) if folder.is_dir() else self.source
+def load_model(source: str, dtype: Any = "auto") -> Any:
+    """Return the causal or sequence-to-sequence model of a hub name or folder, on the CPU.
 
-    def _unloadable(self, error: Exception) -> ModelError:
-        return ModelError(f"cannot load '{self.source}': {error}", "Give a folder or a Hugging Face hub name")
+    ``dtype`` is a torch dtype, or ``auto`` for the one that it was saved in. Raises ModelError, MissingExtra.
+    """
+    try:
+        import torch  # noqa: F401
+        import transformers
+    except ImportError:
+        raise MissingExtra("transformers", "local") from None
+    place = _place(source)
+    try:
+        config = transformers.AutoConfig.from_pretrained(place)
+        kind = (
+            transformers.AutoModelForSeq2SeqLM
+            if config.is_encoder_decoder
+            else transformers.AutoModelForCausalLM
+        )
+        return kind.from_pretrained(place, dtype=dtype)
+    except (OSError, ValueError) as error:
+        raise _unloadable(source, error) from error
+
+
+def load_tokenizer(source: str, padding_side: str) -> Any:
+    """Return the tokenizer of a hub name or folder; it pads with its end of text where it has no padding.
+
+    Raises ModelError.
+    """
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(_place(source), padding_side=padding_side)
+    except (OSError, ValueError) as error:
+        raise _unloadable(source, error) from error
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def model_input(tokenizer: Any, prompt: Prompt) -> str:
+    """Return the text that a model is given for a prompt: by its chat template, or the prompt's words alone."""
+    system = prompt.system
+    if prompt.schema is not None:
+        system = f"{system}\n\n{schema_words(prompt.schema)}".strip()
+    if not tokenizer.chat_template:
+        return f"{system}\n\n{prompt.user}".strip()
+    messages = [{"role": "user", "content": prompt.user}]
+    if system:
+        messages.insert(0, {"role": "system", "content": system})
+    return str(tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
+
+
+def tokenized(tokenizer: Any, prompts: Sequence[Prompt], **form: Any) -> Any:
+    """Return the token ids that a model is given for each prompt; ``form`` is the tokenizer's own options.
+
+    What is trained on is made here too (:mod:`clew.train.traverser`), so that it is what is asked.
+    """
+    # A chat template writes the special tokens itself.
+    special = not tokenizer.chat_template
+    return tokenizer([model_input(tokenizer, one) for one in prompts], add_special_tokens=special, **form)
+
+
+def _place(source: str) -> str:
+    folder = Path(source).expanduser()
+    return str(folder) if folder.is_dir() else source
+
+
+def _unloadable(source: str, error: Exception) -> ModelError:
+    return ModelError(f"cannot load '{source}': {error}", "Give a folder or a Hugging Face hub name")
