@@ -104,14 +104,14 @@ class LocalModel:
 
     def _check(self, lengths: Sequence[int], prompts: Sequence[Prompt]) -> None:
         config = self._model.config
-        window = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
-        if window is None:
+        room = window(config)
+        if room is None:
             return
         for length, prompt in zip(lengths, prompts, strict=True):
             needed = length + (0 if config.is_encoder_decoder else prompt.max_tokens)
-            if needed > window:
+            if needed > room:
                 raise ModelError(
-                    f"a '{prompt.role}' prompt needs {needed} tokens, {self.name} has a window of {window}",
+                    f"a '{prompt.role}' prompt needs {needed} tokens, {self.name} has a window of {room}",
                     "Give it fewer passages, or use another model",
                 )
 
@@ -132,25 +132,30 @@ class LocalModel:
         return load_tokenizer(self.source, side)
 
 
-def load_model(source: str, dtype: Any = "auto") -> Any:
-    """Return the causal or sequence-to-sequence model of a hub name or folder, on the CPU.
-
-    ``dtype`` is a torch dtype, or ``auto`` for the one that it was saved in. Raises ModelError, MissingExtra.
-    """
+def load_config(source: str) -> Any:
+    """Return the configuration of the model of a hub name or folder. Raises ModelError, MissingExtra."""
     try:
         import torch  # noqa: F401
         import transformers
     except ImportError:
         raise MissingExtra("transformers", "local") from None
-    place = _place(source)
     try:
-        config = transformers.AutoConfig.from_pretrained(place)
-        kind = (
-            transformers.AutoModelForSeq2SeqLM
-            if config.is_encoder_decoder
-            else transformers.AutoModelForCausalLM
-        )
-        return kind.from_pretrained(place, dtype=dtype)
+        return transformers.AutoConfig.from_pretrained(_place(source))
+    except (OSError, ValueError) as error:
+        raise _unloadable(source, error) from error
+
+
+def load_model(source: str, dtype: Any = "auto") -> Any:
+    """Return the causal or sequence-to-sequence model of a hub name or folder, on the CPU.
+
+    ``dtype`` is a torch dtype, or ``auto`` for the one that it was saved in. Raises ModelError, MissingExtra.
+    """
+    encoder_decoder = load_config(source).is_encoder_decoder
+    import transformers
+
+    kind = transformers.AutoModelForSeq2SeqLM if encoder_decoder else transformers.AutoModelForCausalLM
+    try:
+        return kind.from_pretrained(_place(source), dtype=dtype)
     except (OSError, ValueError) as error:
         raise _unloadable(source, error) from error
 
@@ -192,6 +197,12 @@ def tokenized(tokenizer: Any, prompts: Sequence[Prompt], **form: Any) -> Any:
     # A chat template writes the special tokens itself.
     special = not tokenizer.chat_template
     return tokenizer([model_input(tokenizer, one) for one in prompts], add_special_tokens=special, **form)
+
+
+def window(config: Any) -> int | None:
+    """Return how many tokens a model takes: input and output of a causal one, input of another; None: any."""
+    room = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
+    return None if room is None else int(room)
 
 
 def _place(source: str) -> str:
