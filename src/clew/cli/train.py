@@ -68,7 +68,8 @@ def traverser(
 
       clew train traverser --data hotpotqa=train.json --model t5-large --out t5-guide
 
-      clew ask "YOUR QUESTION" --recipe "kgp(guide=generated(prompt=prefix))" --llm guide=local:t5-guide
+      clew ask "YOUR QUESTION" --recipe "kgp(guide=generated(prompt=prefix))"
+      --llm guide=local:t5-guide --llm read=ollama:llama3.1
     """
     from clew.cli.output import note
     from clew.cli.progress import told
@@ -86,7 +87,8 @@ def traverser(
         note("clew: stopped; the last checkpoint is kept. To continue, run the same command again.")
         raise typer.Exit(INTERRUPTED) from None
     print(f"{out}: held-out loss {made.before:.3f} before, {made.after:.3f} after (nats per token)")
-    print(f'To walk with it: --recipe "kgp(guide=generated(prompt={made.prompt}))" --llm guide=local:{out}')
+    recipe = f"kgp(guide=generated(prompt={made.prompt}))"
+    print(f'To walk with it: --recipe "{recipe}" --llm guide=local:{out} --llm read=MODEL')
 
 
 def _file(data: str) -> File:

@@ -97,6 +97,7 @@ def trainer(
         lr_scheduler_type="constant_with_warmup",
         warmup_steps=settings.warmup,
         weight_decay=0.0,
+        use_cpu=not (torch.cuda.is_available() or torch.backends.mps.is_available()),
         bf16=less_memory,
         gradient_checkpointing=less_memory,
         gradient_checkpointing_kwargs={"use_reentrant": False} if less_memory else None,
