@@ -13,6 +13,10 @@ from clew.evaluate.instructions import (
     write_instructions,
     write_ordered,
 )
+from clew.methods.guides import PROMPTS, Generated
+from clew.prompts import load
+from clew.protocols import Completion
+from clew.types import Usage
 
 THEME = (
     "The theme was re-arranged during season 2, and the current arrangement by Alf Clausen was introduced."
@@ -89,3 +93,30 @@ def test_files_hold_a_record_a_line_and_are_the_same_every_time(tmp_path):
     assert (tmp_path / "b.jsonl").read_bytes() == before
     with pytest.raises(UsageError, match="no form"):
         write_instructions(tmp_path / "c.jsonl", examples, "instrction")
+
+
+class Heard:
+    """A model that keeps what it is asked."""
+
+    name = "heard"
+
+    def __init__(self):
+        self.asked = []
+
+    def complete(self, prompts):
+        self.asked += prompts
+        return [Completion("x", Usage(), self.name) for _ in prompts]
+
+
+def test_a_guide_asks_what_its_model_was_trained_on():
+    (listing,), (prefix,) = instruction_records(EXAMPLE), instruction_records(EXAMPLE, "prefix")
+    said = {}
+    for name in ("listing1", "prefix"):
+        model = Heard()
+        Generated(model, load(PROMPTS[name])).expect(QUESTION, [[THEME]])
+        (said[name],) = model.asked
+    assert said["listing1"].user == "\n\n".join(
+        (f"Instruction: {listing['instruction']}", f"Input: {listing['input']}", "Output:")
+    )
+    assert said["prefix"].user == prefix["input"]
+    assert said["listing1"].system == said["prefix"].system == ""

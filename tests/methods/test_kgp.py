@@ -71,6 +71,34 @@ def test_a_scripted_model_drives_three_hops_and_its_evidence_is_read(base) -> No
     assert not any("Springfield" in hit.node.text for hit in answer.evidence)
 
 
+def test_a_guide_asks_in_the_form_that_its_model_was_trained_on(base) -> None:
+    asked = {}
+    for prompt in ("untuned", "listing1", "prefix"):
+        with ScriptedServer(lambda request: "Alf Clausen is a composer.") as server:
+            recipe = f"kgp-paper(guide=generated(prompt={prompt}), graph=mentions, structures=no, seeds=1)"
+            method = catalog.method(recipe, base, llm=language_model(server.llm))
+            method.answer(Question(QUESTION.text), Recorder())
+            asked[prompt] = server.requests[0].prompt
+    given = f"{QUESTION.text} {TEXTS['Simpsons theme']}"
+    assert asked["prefix"].strip().endswith(f"given the current evidence? {given}")
+    assert asked["listing1"].strip().startswith("Instruction: What evidence")
+    assert f"Input: {given}\n\nOutput:" in asked["listing1"]
+    assert "You name the one fact" in asked["untuned"]
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ("promt=prefix", "Did you mean 'prompt'"),
+        ("prompt=prefx", "Did you mean 'prefix'"),
+        ("match=3", "named '3'"),
+    ],
+)
+def test_an_option_that_a_generated_guide_does_not_know_is_refused(base, options: str, problem: str) -> None:
+    with ScriptedServer([]) as server, pytest.raises(UsageError, match=problem):
+        catalog.method(f"kgp(guide=generated({options}))", base, llm=language_model(server.llm))
+
+
 def test_a_spent_budget_ends_the_walk_and_leaves_what_was_found(base) -> None:
     def script(request):
         return "Alf Clausen is a composer, taught by somebody."

@@ -1,9 +1,11 @@
 import pytest
 
+import tiny_models
 from clew.errors import MissingExtra, ModelError
 from clew.models import language_model
 from clew.models.local import LocalModel
 from clew.protocols import Prompt
+from tiny_models import TEMPLATE, saved, tokenizer
 
 try:
     import torch
@@ -16,9 +18,6 @@ needs_torch = pytest.mark.skipif(torch is None, reason="needs the extra 'local' 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 WORDS = "river boat bridge keeper gauge water stone captain bank harbour light tide".split()
-TEMPLATE = "{% for m in messages %}<{{ m['role'] }}> {{ m['content'] }} {% endfor %}<assistant>"
-SPECIAL = ["<pad>", "</s>", "<unk>", "<user>", "<system>", "<assistant>"]
-SIZE = len(SPECIAL) + len(WORDS)
 PROMPTS = [
     Prompt("river boat bridge", max_tokens=6),
     Prompt("stone", max_tokens=9),
@@ -26,52 +25,22 @@ PROMPTS = [
 ]
 
 
-def tokenizer(template=None):
-    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
-
-    made = Tokenizer(models.WordLevel(unk_token="<unk>"))
-    made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    made.train_from_iterator([" ".join(WORDS)], trainers.WordLevelTrainer(special_tokens=SPECIAL))
-    fast = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
-    )
-    fast.chat_template = template
-    return fast
-
-
 @pytest.fixture(scope="module")
 def llama(tmp_path_factory):
-    return saved(tmp_path_factory.mktemp("llama"), llama_model(), tokenizer())
+    words = tokenizer(WORDS)
+    return saved(tmp_path_factory.mktemp("llama"), tiny_models.llama(words), words)
 
 
 @pytest.fixture(scope="module")
 def chat(tmp_path_factory):
-    return saved(tmp_path_factory.mktemp("chat"), llama_model(), tokenizer(TEMPLATE))
+    words = tokenizer(WORDS, TEMPLATE)
+    return saved(tmp_path_factory.mktemp("chat"), tiny_models.llama(words), words)
 
 
 @pytest.fixture(scope="module")
 def t5(tmp_path_factory):
-    torch.manual_seed(5)
-    config = transformers.T5Config(
-        vocab_size=SIZE, d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2, decoder_start_token_id=0,
-        pad_token_id=0, eos_token_id=1, tie_word_embeddings=False, initializer_factor=4.0,
-    )  # fmt: skip
-    return saved(tmp_path_factory.mktemp("t5"), transformers.T5ForConditionalGeneration(config), tokenizer())
-
-
-def llama_model():
-    torch.manual_seed(3)
-    config = transformers.LlamaConfig(
-        vocab_size=SIZE, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2,
-        max_position_embeddings=64, pad_token_id=0, eos_token_id=1, bos_token_id=1,
-    )  # fmt: skip
-    return transformers.LlamaForCausalLM(config)
-
-
-def saved(folder, model, words):
-    model.save_pretrained(folder)
-    words.save_pretrained(folder)
-    return folder
+    words = tokenizer(WORDS)
+    return saved(tmp_path_factory.mktemp("t5"), tiny_models.t5(words), words)
 
 
 def greedy(folder, text, limit):

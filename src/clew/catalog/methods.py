@@ -8,7 +8,7 @@ from clew.catalog.graphs import GRAPHS
 from clew.catalog.parts import Bench, Options, Part, Shelf
 from clew.catalog.recipe import Recipe, make, parse
 from clew.catalog.retrievers import RETRIEVERS
-from clew.errors import UsageError
+from clew.errors import UsageError, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,10 +77,8 @@ def _guide(bench: Bench, options: Options, seeding: Retriever) -> Guide:
         return guides.Residual(
             seeding if isinstance(seeding, Evidence) else Evidence(bench.snapshot, bench.encoder)
         )
-    match = recipe.option("match", Recipe("tfidf"))
-    if not isinstance(match, Recipe) or match.name not in MATCHERS:
-        raise UsageError(f"a generated guide cannot match by '{match}'", f"Known: {', '.join(MATCHERS)}")
-    by_vector = name == "encoder" or (name == "generated" and match.name == "encoder")
+    generated = _generated(recipe) if name == "generated" else {}
+    by_vector = "encoder" in (name, generated.get("match"))
     matcher: Matcher
     if name == "none":
         matcher = guides.Unranked()
@@ -92,8 +90,24 @@ def _guide(bench: Bench, options: Options, seeding: Retriever) -> Guide:
     if name in {"none", "question"}:
         expectation = guides.QuestionOnly()
     if name == "generated":
-        expectation = guides.Generated(bench.need_model("guide=generated"), load("kgp-generate"))
+        template = load(guides.PROMPTS[generated["prompt"]])
+        expectation = guides.Generated(bench.need_model("guide=generated"), template)
     return guides.TextGuide(bench.snapshot, expectation, matcher)
+
+
+def _generated(guide: Recipe) -> dict[str, str]:
+    """Return what a generated guide matches by, and the prompt that it asks with; options fill in the defaults."""
+    from clew.methods.guides import PROMPTS
+
+    known = {"match": MATCHERS, "prompt": tuple(PROMPTS)}
+    words = {"match": "tfidf", "prompt": "untuned"}
+    for key, value in guide.options:
+        if key not in known:
+            raise unknown("option of 'generated'", key, known)
+        words[key] = value.name if isinstance(value, Recipe) else str(value)
+        if words[key] not in known[key]:
+            raise unknown(f"{key} of 'generated'", words[key], known[key])
+    return words
 
 
 def _structures(bench: Bench, options: Options) -> Structures | None:

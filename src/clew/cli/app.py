@@ -19,6 +19,7 @@ from clew.cli import (
     recipes,
     search,
     show,
+    train,
 )
 from clew.cli.group import Group
 
@@ -74,3 +75,4 @@ app.command("annotate")(annotate.annotate)
 app.command("doctor")(doctor.doctor)
 app.add_typer(encoder.app, name="encoder")
 app.add_typer(evaluate.app, name="eval")
+app.add_typer(train.app, name="train")

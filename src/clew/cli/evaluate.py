@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +10,7 @@ import typer
 
 from clew.cli.group import INTERRUPTED, Group
 from clew.cli.options import Json, Llm
+from clew.cli.progress import told
 
 if TYPE_CHECKING:
     from clew.catalog.runs import Folder
@@ -97,7 +96,7 @@ def run(
                 f"{questions.title}: {len(questions.examples):,} questions x {len(recipes)} recipes, {calls}"
             )
             folder = evaluate(
-                out, questions, recipes, bench, workers=workers, progress=_told, foreseen=_foreseen
+                out, questions, recipes, bench, workers=workers, progress=told, foreseen=_foreseen
             )
             print(folder.path)
     except KeyboardInterrupt:
@@ -131,7 +130,7 @@ def grade(
         raise UsageError("grading needs a language model and none is set", "Name one: --llm ollama:llama3.1")
     say_where_texts_go("questions and answers", model)
     for folder in _folders(folders):
-        spent = graded(folder, model, _told)
+        spent = graded(folder, model, told)
         note(f"{folder.path}: {cost(spent) or 'nothing left to grade'}")
 
 
@@ -227,7 +226,7 @@ def graphs(
     found = catalog.encoder(encoder) if encoder else None
     bench = Bench(None, found, _unit(passages), sentences, seed)
     names = graph or ["keywords", "mentions", *(["knn"] if encoder else [])]
-    series = graph_qualities(questions, names, bench, _told)
+    series = graph_qualities(questions, names, bench, told)
     target = out / f"graphs-{questions.name}-{Path(corpus).name}"
     out.mkdir(parents=True, exist_ok=True)
     facts = {"data": data, "questions": len(questions.examples), "seed": seed, "passages": passages}
@@ -336,20 +335,3 @@ def _foreseen(recipe: str, usage: Usage) -> None:
     from clew.cli.output import cost, note
 
     note(f"{recipe}: about {cost(usage) or 'no model calls'}, if every reply is as long as it may get")
-
-
-def _told(stage: str) -> Callable[[int, int], None]:
-    """Return what shows a stage's progress: a line that is written over, or one for each tenth."""
-    from clew.cli.output import note
-
-    said = 0
-
-    def tell(done: int, total: int) -> None:
-        nonlocal said
-        if sys.stderr.isatty():
-            sys.stderr.write(f"\r{stage[:60]}: {done:,} of {total:,}" + ("\n" if done == total else ""))
-        elif done * 10 // max(total, 1) > said:
-            said = done * 10 // max(total, 1)
-            note(f"{stage}: {done:,} of {total:,}")
-
-    return tell

@@ -1,9 +1,9 @@
-"""Shows an ``add`` while it happens: bars on a terminal, plain lines elsewhere."""
+"""Shows what takes long while it happens: bars on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,13 @@ from clew.cli.output import console, note
 if TYPE_CHECKING:
     from clew.ingest.report import Event, Progress
 
-_TITLES = {"files": "Reading", "index": "Indexing", "encode": "Encoding", "annotate": "Annotating"}
+_TITLES = {
+    "files": "Reading",
+    "index": "Indexing",
+    "encode": "Encoding",
+    "annotate": "Annotating",
+    "train": "Training",
+}
 #: In plain lines, a stage that has no files to name says so once for each tenth of its work.
 _PLAIN_PARTS = 10
 
@@ -67,3 +73,18 @@ class _Lines:
         if part and part > self._said.get(event.stage, 0):
             note(f"{_TITLES[event.stage]} {event.done:,} of {event.total:,}")
         self._said[event.stage] = part if event.done < event.total else 0
+
+
+def told(stage: str) -> Callable[[int, int], None]:
+    """Return what shows a stage's progress: a line that is written over, or one for each tenth."""
+    said = 0
+
+    def tell(done: int, total: int) -> None:
+        nonlocal said
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r{stage[:60]}: {done:,} of {total:,}" + ("\n" if done == total else ""))
+        elif done * 10 // max(total, 1) > said:
+            said = done * 10 // max(total, 1)
+            note(f"{stage}: {done:,} of {total:,}")
+
+    return tell

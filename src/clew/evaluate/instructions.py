@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from clew.errors import unknown
-from clew.evaluate.chains import Chain, chains
+from clew.evaluate.chains import chains
 from clew.evaluate.corpora import drawn
 
 if TYPE_CHECKING:
@@ -48,34 +49,45 @@ def ordered_records(example: Example, negatives: int = 2, seed: int = 0) -> Iter
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a guide learns: the question, the supporting facts so far (one space between), and the next ones."""
+
+    question: str
+    evidence: str
+    following: str
+
+
+def steps(example: Example) -> Iterator[Step]:
+    """Yield each step of the example's chains once. The first fact is given, not asked for: in the paper's
+    data, as in its walk, it comes from TF-IDF."""
+    found: dict[Step, None] = {}
+    for chain in chains(example):
+        facts = [one.facts for one in chain.passages]
+        for number in range(1, len(facts)):
+            found[Step(chain.question, " ".join(facts[:number]), facts[number])] = None
+    yield from found
+
+
 def instruction_records(example: Example, form: Form = "instruction") -> Iterator[dict[str, str]]:
     """Yield what a guide is tuned on: the question with the evidence so far, and the evidence that is next.
 
     ``instruction`` is Listing 1 (LLaMA): ``instruction``, ``input``, ``output``. ``prefix`` is the form for
-    T5: ``input`` starts with the instruction. The first step has no evidence yet, and is not in the paper's
-    data: its seeds come from TF-IDF.
+    T5: ``input`` starts with the instruction.
     """
-    seen = set()
-    for chain in chains(example):
-        for given, following in _steps(chain):
-            if (given, following) not in seen:
-                seen.add((given, following))
-                yield _FORMS[form](given, following)
+    yield from map(_FORMS[form], steps(example))
 
 
-def _steps(chain: Chain) -> Iterator[tuple[str, str]]:
-    for number in range(1, len(chain.passages)):
-        facts = [one.facts for one in chain.passages]
-        yield " ".join([chain.question, *facts[:number]]), facts[number]
-
-
-_FORMS: dict[str, Callable[[str, str], dict[str, str]]] = {
-    "instruction": lambda given, following: {
+_FORMS: dict[str, Callable[[Step], dict[str, str]]] = {
+    "instruction": lambda step: {
         "instruction": INSTRUCTION,
-        "input": given,
-        "output": following,
+        "input": f"{step.question} {step.evidence}",
+        "output": step.following,
     },
-    "prefix": lambda given, following: {"input": f"{INSTRUCTION} {given}", "output": following},
+    "prefix": lambda step: {
+        "input": f"{INSTRUCTION} {step.question} {step.evidence}",
+        "output": step.following,
+    },
 }
 
 

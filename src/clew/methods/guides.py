@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 
     Scored = tuple[Rows, Floats]
 
+#: Prompts of a generated guide: for a model that was not tuned for it, and the two forms in which a model is
+#: tuned (Supplementary 8.1: Listing 1 for LLaMA, the instruction as a prefix for T5).
+PROMPTS = {"untuned": "kgp-generate", "listing1": "kgp-listing1", "prefix": "kgp-prefix"}
+
 #: A path as the traverser knows it: the texts of its passages, seed first.
 Texts = Sequence[str]
 
@@ -123,7 +127,8 @@ class Generated:
 
     def expect(self, question: str, paths: Sequence[Texts]) -> tuple[list[str], Usage]:
         """Return the evidence that the model expects after each path, in one batched call."""
-        prompts = [self.template.render(question=question, evidence="\n".join(path)) for path in paths]
+        # One space between passages, as in Listing 1: a tuned model is asked what it was trained on.
+        prompts = [self.template.render(question=question, evidence=" ".join(path)) for path in paths]
         completions = self.model.complete(prompts)
         # A model that says nothing leaves the question and the path as the best guess of what is missing.
         fallback, _ = QuestionAndPath().expect(question, paths)

@@ -58,12 +58,8 @@ class LocalModel:
     def _generate(self, prompts: list[Prompt]) -> list[Completion]:
         """Complete prompts of one temperature and stop list, padded to one batch."""
         started = time.perf_counter()
-        encoded = self._tokenizer(
-            [self._text(prompt) for prompt in prompts],
-            return_tensors="pt",
-            padding=True,
-            add_special_tokens=not self._tokenizer.chat_template,
-        ).to(self._model.device)
+        encoded = tokenized(self._tokenizer, prompts, return_tensors="pt", padding=True)
+        encoded = encoded.to(self._model.device)
         lengths = encoded["attention_mask"].sum(dim=1).tolist()
         self._check(lengths, prompts)
         import torch  # here, where loading the model has said what is missing
@@ -106,69 +102,113 @@ class LocalModel:
 
         return stopped
 
-    def _text(self, prompt: Prompt) -> str:
-        system = prompt.system
-        if prompt.schema is not None:
-            system = f"{system}\n\n{schema_words(prompt.schema)}".strip()
-        if not self._tokenizer.chat_template:
-            return f"{system}\n\n{prompt.user}".strip()
-        messages = [{"role": "user", "content": prompt.user}]
-        if system:
-            messages.insert(0, {"role": "system", "content": system})
-        return str(self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
-
     def _check(self, lengths: Sequence[int], prompts: Sequence[Prompt]) -> None:
         config = self._model.config
-        window = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
-        if window is None:
+        room = window(config)
+        if room is None:
             return
         for length, prompt in zip(lengths, prompts, strict=True):
             needed = length + (0 if config.is_encoder_decoder else prompt.max_tokens)
-            if needed > window:
+            if needed > room:
                 raise ModelError(
-                    f"a '{prompt.role}' prompt needs {needed} tokens, {self.name} has a window of {window}",
+                    f"a '{prompt.role}' prompt needs {needed} tokens, {self.name} has a window of {room}",
                     "Give it fewer passages, or use another model",
                 )
 
     @cached_property
     def _model(self) -> Any:
-        try:
-            import torch
-            import transformers
-        except ImportError:
-            raise MissingExtra("transformers", "local") from None
+        model = load_model(self.source)
+        import torch
+
         device = (
             "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
         )
-        try:
-            config = transformers.AutoConfig.from_pretrained(self._place)
-            kind = (
-                transformers.AutoModelForSeq2SeqLM
-                if config.is_encoder_decoder
-                else transformers.AutoModelForCausalLM
-            )
-            return kind.from_pretrained(self._place, dtype="auto").to(device).eval()
-        except (OSError, ValueError) as error:
-            raise self._unloadable(error) from error
+        return model.to(device).eval()
 
     @cached_property
     def _tokenizer(self) -> Any:
-        causal = not self._model.config.is_encoder_decoder
-        from transformers import AutoTokenizer
+        # Padding goes before a causal model's input, so that all inputs end where generation begins.
+        side = "right" if self._model.config.is_encoder_decoder else "left"
+        return load_tokenizer(self.source, side)
 
-        try:
-            # Padding goes before a causal model's input, so that all inputs end where generation begins.
-            tokenizer = AutoTokenizer.from_pretrained(self._place, padding_side="left" if causal else "right")
-        except (OSError, ValueError) as error:
-            raise self._unloadable(error) from error
-        if tokenizer.pad_token_id is None:
-            tokenizer.pad_token = tokenizer.eos_token
-        return tokenizer
 
-    @property
-    def _place(self) -> str:
-        folder = Path(self.source).expanduser()
-        return str(folder) if folder.is_dir() else self.source
+def load_config(source: str) -> Any:
+    """Return the configuration of the model of a hub name or folder. Raises ModelError, MissingExtra."""
+    try:
+        import torch  # noqa: F401
+        import transformers
+    except ImportError:
+        raise MissingExtra("transformers", "local") from None
+    try:
+        return transformers.AutoConfig.from_pretrained(_place(source))
+    except (OSError, ValueError) as error:
+        raise _unloadable(source, error) from error
 
-    def _unloadable(self, error: Exception) -> ModelError:
-        return ModelError(f"cannot load '{self.source}': {error}", "Give a folder or a Hugging Face hub name")
+
+def load_model(source: str, dtype: Any = "auto") -> Any:
+    """Return the causal or sequence-to-sequence model of a hub name or folder, on the CPU.
+
+    ``dtype`` is a torch dtype, or ``auto`` for the one that it was saved in. Raises ModelError, MissingExtra.
+    """
+    encoder_decoder = load_config(source).is_encoder_decoder
+    import transformers
+
+    kind = transformers.AutoModelForSeq2SeqLM if encoder_decoder else transformers.AutoModelForCausalLM
+    try:
+        return kind.from_pretrained(_place(source), dtype=dtype)
+    except (OSError, ValueError) as error:
+        raise _unloadable(source, error) from error
+
+
+def load_tokenizer(source: str, padding_side: str) -> Any:
+    """Return the tokenizer of a hub name or folder; it pads with its end of text where it has no padding.
+
+    Raises ModelError.
+    """
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(_place(source), padding_side=padding_side)
+    except (OSError, ValueError) as error:
+        raise _unloadable(source, error) from error
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def model_input(tokenizer: Any, prompt: Prompt) -> str:
+    """Return the text that a model is given for a prompt: by its chat template, or the prompt's words alone."""
+    system = prompt.system
+    if prompt.schema is not None:
+        system = f"{system}\n\n{schema_words(prompt.schema)}".strip()
+    if not tokenizer.chat_template:
+        return f"{system}\n\n{prompt.user}".strip()
+    messages = [{"role": "user", "content": prompt.user}]
+    if system:
+        messages.insert(0, {"role": "system", "content": system})
+    return str(tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
+
+
+def tokenized(tokenizer: Any, prompts: Sequence[Prompt], **form: Any) -> Any:
+    """Return the token ids that a model is given for each prompt; ``form`` is the tokenizer's own options.
+
+    What is trained on is made here too (:mod:`clew.train.traverser`), so that it is what is asked.
+    """
+    # A chat template writes the special tokens itself.
+    special = not tokenizer.chat_template
+    return tokenizer([model_input(tokenizer, one) for one in prompts], add_special_tokens=special, **form)
+
+
+def window(config: Any) -> int | None:
+    """Return how many tokens a model takes: input and output of a causal one, input of another; None: any."""
+    room = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
+    return None if room is None else int(room)
+
+
+def _place(source: str) -> str:
+    folder = Path(source).expanduser()
+    return str(folder) if folder.is_dir() else source
+
+
+def _unloadable(source: str, error: Exception) -> ModelError:
+    return ModelError(f"cannot load '{source}': {error}", "Give a folder or a Hugging Face hub name")

@@ -1,0 +1,49 @@
+"""Tiny language models with random weights, and a tokenizer of whole words. Needs torch and transformers."""
+
+SPECIAL = ["<pad>", "</s>", "<unk>", "<user>", "<system>", "<assistant>"]
+TEMPLATE = "{% for m in messages %}<{{ m['role'] }}> {{ m['content'] }} {% endfor %}<assistant>"
+
+
+def tokenizer(words, template=None):
+    import transformers
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    made = Tokenizer(models.WordLevel(unk_token="<unk>"))
+    made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    made.train_from_iterator([" ".join(words)], trainers.WordLevelTrainer(special_tokens=SPECIAL))
+    fast = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
+    )
+    fast.chat_template = template
+    return fast
+
+
+def llama(words, window=64):
+    import torch
+    import transformers
+
+    torch.manual_seed(3)
+    config = transformers.LlamaConfig(
+        vocab_size=len(words), hidden_size=32, intermediate_size=64, num_hidden_layers=2,
+        num_attention_heads=2, max_position_embeddings=window, pad_token_id=0, eos_token_id=1, bos_token_id=1,
+    )  # fmt: skip
+    return transformers.LlamaForCausalLM(config)
+
+
+def t5(words, size=16, spread=4.0):
+    import torch
+    import transformers
+
+    torch.manual_seed(5)
+    config = transformers.T5Config(
+        vocab_size=len(words), d_model=size, d_kv=8, d_ff=2 * size, num_layers=2, num_heads=2,
+        decoder_start_token_id=0, pad_token_id=0, eos_token_id=1, tie_word_embeddings=False,
+        initializer_factor=spread,
+    )  # fmt: skip
+    return transformers.T5ForConditionalGeneration(config)
+
+
+def saved(folder, model, words):
+    model.save_pretrained(folder)
+    words.save_pretrained(folder)
+    return folder
