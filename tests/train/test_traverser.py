@@ -147,6 +147,45 @@ def test_a_decoder_has_a_loss_on_the_output_and_its_end_alone(folders, kind):
 
 
 @needs_torch
+@pytest.mark.parametrize("template", [None, tiny_models.TEMPLATE])
+@pytest.mark.parametrize("kind", ["byte-level", "metaspace"])
+def test_an_output_goes_on_where_the_prompt_ends(kind, template):
+    """Tokenizers as GPT-2 and LLaMA have them, which split a word in another way at the start of a text."""
+    import transformers
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+
+    made = Tokenizer(models.BPE())
+    split = (
+        pre_tokenizers.ByteLevel(add_prefix_space=False)
+        if kind == "byte-level"
+        else pre_tokenizers.Metaspace()
+    )
+    made.pre_tokenizer = split
+    made.decoder = decoders.ByteLevel() if kind == "byte-level" else decoders.Metaspace()
+    texts = [
+        f"Instruction Input Output: {load('kgp-listing1').user}",
+        *(fact for pair in FACTS for fact in pair),
+    ]
+    alphabet = sorted({*pre_tokenizers.ByteLevel.alphabet(), "\n", "▁"})
+    made.train_from_iterator(
+        texts * 3,
+        trainers.BpeTrainer(special_tokens=["<s>", "</s>", "<assistant>"], initial_alphabet=alphabet),
+    )
+    made.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, bos_token="<s>", eos_token="</s>", pad_token="</s>"
+    )
+    tokenizer.chat_template = template
+    prompt = load("kgp-listing1").render(question=STEP.question, evidence=STEP.evidence)
+    (row,) = Tokens(tokenizer, load("kgp-listing1"), True, (512, 96)).rows([STEP]).rows
+    (given,) = tokenized(tokenizer, [prompt])["input_ids"]
+    output = [label for label in row["labels"] if label != IGNORED]
+    assert row["input_ids"] == given + output and output[-1] == tokenizer.eos_token_id
+    assert (given[0] == tokenizer.bos_token_id) == (template is None)
+    assert tokenizer.decode(output[:-1]).strip() == STEP.following
+
+
+@needs_torch
 def test_a_t5_reads_the_instruction_as_a_prefix_and_writes_the_output(folders, data):
     tokenizer = load_tokenizer(str(folders["t5"]), "right")
     tokens = Tokens(tokenizer, load("kgp-prefix"), False, (64, 16))

@@ -39,7 +39,9 @@ def traverser(
     limit: Annotated[int | None, _number("Draw so many questions.", "all", 2)] = None,
     held_out: Annotated[
         float | None,
-        typer.Option(metavar="SHARE", min=0, max=0.9, help="Of the questions.", show_default="0.02"),
+        typer.Option(
+            metavar="SHARE", min=0, max=0.9, help="Of the questions; at least one.", show_default="0.02"
+        ),
     ] = None,
     epochs: Annotated[int | None, _number("Times that each example is seen.", "3")] = None,
     batch: Annotated[int | None, _number("Examples in a step.", "8; decoder-only 128")] = None,

@@ -26,7 +26,7 @@ from clew.errors import MissingExtra, UsageError
 from clew.methods.guides import PROMPTS
 from clew.models.local import load_config, load_tokenizer, window
 from clew.prompts import load
-from clew.train.traverser_data import Rows, Tokens, divided
+from clew.train.traverser_data import Questions, Rows, Tokens, divided
 from clew.train.traverser_folder import FINISHED, Output
 from clew.train.traverser_run import (
     Progress,
@@ -41,6 +41,7 @@ from clew.train.traverser_run import (
 
 if TYPE_CHECKING:
     from clew.evaluate.datasets import File
+    from clew.evaluate.instructions import Step
 
 #: https://shivanandroy.com/fine-tune-t5-transformer-with-pytorch/, which the paper names (footnote 7).
 T5 = Settings(batch=8, at_once=8, learning_rate=1e-4, warmup=0, lora_rank=0)
@@ -107,48 +108,26 @@ def train_traverser(
         "data": [{"form": one.name, "digest": one.digest()} for one in data],
         "settings": asdict(settings),
     }
-    if FINISHED in output.compared(what):
-        record = output.read()
+    if FINISHED in (record := output.compared(what)):
         return Trained(prompt, record["before"], record[FINISHED])
 
-    questions = divided(
-        (example for one in data for example in one.examples()),
-        settings.held_out,
-        settings.limit,
-        settings.seed,
-    )
+    examples = (example for one in data for example in one.examples())
+    questions = divided(examples, settings.held_out, settings.limit, settings.seed)
     tokenizer = load_tokenizer(source, "right")
     limits = (settings.max_input, settings.max_output)
     tokens = Tokens(tokenizer, template, not config.is_encoder_decoder, limits)
-    trained = _some(tokens.rows([step for steps in questions.trained for step in steps]), "", settings)
-    held_out = _some(
-        tokens.rows([step for steps in questions.held_out for step in steps]), "held-out ", settings
-    )
-
+    trained = _rows(tokens, questions.trained, "", settings)
+    held_out = _rows(tokens, questions.held_out, "held-out ", settings)
     model = trainable(source, settings)
-    last = output.last_checkpoint()
-    run = trainer(model, tokenizer, (trained.rows, held_out.rows), settings, output.checkpoints, progress)
-    weights = [(one.numel(), one.requires_grad) for one in model.parameters()]
-    tell(
-        Plan(
-            settings=settings,
-            prompt=prompt,
-            questions=len(questions.trained),
-            held_out_questions=len(questions.held_out),
-            examples=len(trained.rows),
-            held_out_examples=len(held_out.rows),
-            too_long=trained.too_long + held_out.too_long,
-            steps=-(-len(trained.rows) // settings.batch) * settings.epochs,
-            done=last[1] if last else 0,
-            trainable=sum(size for size, wanted in weights if wanted),
-            parameters=sum(size for size, _ in weights),
-        )
-    )
+
     record = output.begin(what)
+    checkpoint, done = output.last_checkpoint()
+    run = trainer(model, tokenizer, (trained.rows, held_out.rows), settings, output.checkpoints, progress)
+    tell(_plan(settings, prompt, questions, (trained, held_out), done, model))
     if "before" not in record:
         record["before"] = held_out_loss(run)
         output.write(record)
-    resume(run, last[0] if last else None, settings.seed)
+    resume(run, checkpoint, settings.seed)
     after = held_out_loss(run)
     save(run, tokenizer, out)
     output.finish(record | {FINISHED: after, "steps": run.state.global_step, "versions": versions()})
@@ -179,10 +158,31 @@ def _settings(config: Any, changes: Mapping[str, Any]) -> Settings:
     return settings
 
 
-def _some(rows: Rows, which: str, settings: Settings) -> Rows:
-    if not rows.rows:
+def _rows(tokens: Tokens, questions: Sequence[Sequence[Step]], which: str, settings: Settings) -> Rows:
+    made = tokens.rows([step for steps in questions for step in steps])
+    if not made.rows:
         raise UsageError(
             f"every {which}prompt is longer than {settings.max_input} tokens",
             "Raise --max-input, or give more data",
         )
-    return rows
+    return made
+
+
+def _plan(
+    settings: Settings, prompt: str, questions: Questions, sides: tuple[Rows, Rows], done: int, model: Any
+) -> Plan:
+    trained, held_out = sides
+    weights = [(one.numel(), one.requires_grad) for one in model.parameters()]
+    return Plan(
+        settings=settings,
+        prompt=prompt,
+        questions=len(questions.trained),
+        held_out_questions=len(questions.held_out),
+        examples=len(trained.rows),
+        held_out_examples=len(held_out.rows),
+        too_long=trained.too_long + held_out.too_long,
+        steps=-(-len(trained.rows) // settings.batch) * settings.epochs,
+        done=done,
+        trainable=sum(size for size, wanted in weights if wanted),
+        parameters=sum(size for size, _ in weights),
+    )

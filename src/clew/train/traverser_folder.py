@@ -80,9 +80,9 @@ class Output:
         made.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         made.replace(self.path / RECORD)
 
-    def last_checkpoint(self) -> tuple[Path, int] | None:
-        """Return the latest whole checkpoint with its step, or None. What a kill left unfinished is deleted."""
-        whole = {}
+    def last_checkpoint(self) -> tuple[Path | None, int]:
+        """Return the latest whole checkpoint and its step, or None and 0. What a kill left unfinished is deleted."""
+        whole: dict[int, Path] = {}
         for folder in self.checkpoints.glob("checkpoint-*"):
             try:
                 # The Trainer writes it last.
@@ -90,7 +90,8 @@ class Output:
                 whole[int(state["global_step"])] = folder
             except (OSError, ValueError):
                 shutil.rmtree(folder)
-        return (whole[max(whole)], max(whole)) if whole else None
+        last = max(whole, default=0)
+        return whole.get(last), last
 
     def finish(self, record: Mapping[str, Any]) -> None:
         """Write the last record, when the model is there, and delete the checkpoints."""
