@@ -26,8 +26,8 @@ from clew.errors import MissingExtra, UsageError
 from clew.methods.guides import PROMPTS
 from clew.models.local import load_config, load_tokenizer, window
 from clew.prompts import load
+from clew.train.folder import FINISHED, Output
 from clew.train.traverser_data import Questions, Rows, Tokens, divided
-from clew.train.traverser_folder import FINISHED, Output
 from clew.train.traverser_run import (
     Progress,
     Settings,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from clew.evaluate.datasets import File
     from clew.evaluate.instructions import Step
 
+RECORD = "clew-traverser.json"
 #: https://shivanandroy.com/fine-tune-t5-transformer-with-pytorch/, which the paper names (footnote 7).
 T5 = Settings(batch=8, at_once=8, learning_rate=1e-4, warmup=0, lora_rank=0)
 #: lit-llama's ``finetune/lora.py``, which the paper names (footnote 6): also alpha 16, queries and values.
@@ -96,7 +97,7 @@ def train_traverser(
     UsageError, ModelError, MissingExtra.
     """
     _need_extra()
-    output = Output(out)
+    output = Output(out, RECORD)
     output.check()
     config = load_config(source)
     settings = _settings(config, changes)

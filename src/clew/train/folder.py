@@ -1,7 +1,8 @@
-"""The folder that a guide is trained into: its record, its checkpoints, the finished model.
+"""The folder that a model is trained into: its record, its checkpoints, the finished model.
 
-``clew-traverser.json`` is there from the beginning: it says what the training is, so that one that was killed
-is continued by the same command and by no other, and at the end what came of it.
+The record (``clew-traverser.json``, ``clew-training.json``) is there from the beginning: it says what the
+training is, so that one that was killed is continued by the same command and by no other, and at the end what
+came of it.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ from typing import Any
 
 from clew.errors import UsageError
 
-RECORD = "clew-traverser.json"
-#: The key of a record that is there when the training is finished: the held-out loss after it.
+#: The key of a record that is there when the training is finished: the held-out loss or measures after it.
 FINISHED = "after"
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The folder of one training."""
+    """The folder of one training, and the name of its record."""
 
     path: Path
+    name: str
 
     @property
     def checkpoints(self) -> Path:
@@ -35,12 +36,12 @@ class Output:
         """Raise UsageError where the folder holds something else than a training."""
         if self.path.exists() and not self.path.is_dir():
             raise UsageError(f"{self.path} is a file", "Name a new folder: --out FOLDER")
-        if self.path.is_dir() and any(self.path.iterdir()) and not (self.path / RECORD).is_file():
+        if self.path.is_dir() and any(self.path.iterdir()) and not (self.path / self.name).is_file():
             raise UsageError(f"{self.path} holds something else", "Name a new folder: --out FOLDER")
 
     def read(self) -> dict[str, Any]:
         """Return the record, empty before the first one. Raises UsageError for a damaged one."""
-        path = self.path / RECORD
+        path = self.path / self.name
         if not path.is_file():
             return {}
         try:
@@ -76,9 +77,9 @@ class Output:
 
     def write(self, record: Mapping[str, Any]) -> None:
         """Write the record, whole or not at all."""
-        made = self.path / f"{RECORD}.new"
+        made = self.path / f"{self.name}.new"
         made.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        made.replace(self.path / RECORD)
+        made.replace(self.path / self.name)
 
     def last_checkpoint(self) -> tuple[Path | None, int]:
         """Return the latest whole checkpoint and its step, or None and 0. What a kill left unfinished is deleted."""

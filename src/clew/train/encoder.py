@@ -1,0 +1,216 @@
+"""Training an encoder to find the next passage: MDR and DPR objectives, by the trainer of sentence-transformers.
+
+Xiong et al., "Answering complex open-domain questions with multi-hop dense retrieval", ICLR 2021 (MDR) and
+Karpukhin et al., "Dense passage retrieval", EMNLP 2020 (DPR), as the KGP paper runs both (Supplementary 8.2,
+Table 5: :data:`PAPER`). Deviations: one encoder for queries and passages, mean pooling, unit vectors with a
+temperature in place of inner products, hops to any depth, and by default an encoder that is one already.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clew.errors import MissingExtra, UsageError
+from clew.train.folder import FINISHED, Output
+
+if TYPE_CHECKING:
+    from clew.train.heldout import HeldOut
+    from clew.train.pairs import Objective, Pair
+
+RECORD = "clew-training.json"
+#: The sentence-transformers folder in a training's folder.
+MODEL = "model"
+#: Receives how many of the steps are done.
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How an encoder is trained.
+
+    ``batch`` pairs make a step; each query is to be nearest to its own positive among all positives and
+    negatives of the batch. ``scale`` is 1 / temperature of that softmax over cosines. ``warmup`` and
+    ``save_every`` count steps, ``clip`` bounds the norm of the gradient, a text is cut at ``max_tokens`` in
+    training (an exported encoder may read on). ``dropout`` None is the model's own.
+    """
+
+    objective: Objective = "mdr"
+    epochs: int = 2
+    batch: int = 32
+    negatives: int = 2
+    learning_rate: float = 5e-5
+    warmup: int = 10
+    scale: float = 20.0
+    clip: float = 1.0
+    max_tokens: int = 160
+    dropout: float | None = 0.0
+    seed: int = 0
+    save_every: int = 50
+
+
+#: Table 5 of the KGP paper: the middle of what it searched in (batch 128 to 512, length 128 to 350).
+PAPER = Settings(
+    epochs=50, batch=256, negatives=1, learning_rate=2e-5, warmup=300, clip=2.0, max_tokens=256, dropout=None
+)
+CONFIGURATIONS = {"clew": Settings(), "paper": PAPER}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a training will do: pairs, steps, and how many of them were done before it was stopped."""
+
+    pairs: int
+    steps: int
+    done: int
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """What is trained: the encoder of a hub name or folder (``source``), on ``pairs``.
+
+    ``made_from`` says where the pairs are from and becomes part of the record. ``held_out`` is measured before,
+    at each checkpoint and after.
+    """
+
+    pairs: Sequence[Pair]
+    source: str
+    settings: Settings
+    made_from: Mapping[str, Any]
+    held_out: HeldOut | None = None
+
+
+def train_encoder(
+    training: Training, out: Path, tell: Callable[[Plan], None], progress: Progress
+) -> dict[str, Any]:
+    """Train into the folder ``out``; return the record, which is also there as ``clew-training.json``.
+
+    Killed, the same call continues from the last checkpoint; a finished training is not done again. ``tell``
+    hears the plan before anything is trained. The same pairs, model, settings, machine and versions make the
+    same weights. Raises UsageError, MissingExtra.
+    """
+    for package in ("torch", "sentence_transformers", "accelerate", "datasets"):
+        if find_spec(package) is None:
+            raise MissingExtra(package, "train")
+    pairs, settings, held_out = training.pairs, training.settings, training.held_out
+    if len(pairs) < settings.batch:
+        raise UsageError(
+            f"{len(pairs)} pairs do not fill a batch of {settings.batch}", "Give more data, or lower --batch"
+        )
+    output = Output(out, RECORD)
+    output.check()
+    what = {
+        "model": training.source,
+        **training.made_from,
+        "pairs": len(pairs),
+        "settings": asdict(settings),
+    }
+    if FINISHED in output.compared(what):
+        return output.read()
+    model = _loaded(training.source, settings)
+    run = _trainer(model, pairs, settings, output, progress)
+    last = output.last_checkpoint()
+    tell(Plan(len(pairs), settings.epochs * (len(pairs) // settings.batch), last[1] if last else 0))
+    record = output.begin(what)
+    if held_out is not None:
+        if "before" not in record:
+            output.write(record | {"before": held_out.measure(model)})
+        run.add_callback(_during(held_out, model, output))
+    run.train(resume_from_checkpoint=str(last[0]) if last else None)
+    model.save_pretrained(str(out / MODEL), create_model_card=False)
+    after = held_out.measure(model) if held_out is not None else {}
+    output.finish(output.read() | {FINISHED: after, "versions": _versions()})
+    return output.read()
+
+
+def _loaded(source: str, settings: Settings) -> Any:
+    from sentence_transformers import SentenceTransformer
+
+    rates = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+    chosen = {} if settings.dropout is None else dict.fromkeys(rates, settings.dropout)
+    model = SentenceTransformer(source, config_kwargs=chosen)
+    model.max_seq_length = settings.max_tokens
+    return model
+
+
+def _trainer(
+    model: Any, pairs: Sequence[Pair], settings: Settings, output: Output, progress: Progress
+) -> Any:
+    import torch
+    from datasets import Dataset
+    from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+    from transformers import PrinterCallback, TrainerCallback
+
+    from clew.train.loss import ranking_loss
+
+    class Steps(TrainerCallback):  # type: ignore[misc]
+        def on_step_end(self, _args: Any, state: Any, _control: Any, **_: Any) -> None:
+            progress(state.global_step, state.max_steps)
+
+    columns = {"anchor": [one.query for one in pairs], "positive": [one.positive for one in pairs]}
+    for number in range(min(len(one.negatives) for one in pairs)):
+        columns[f"negative_{number}"] = [one.negatives[number] for one in pairs]
+    arguments = SentenceTransformerTrainingArguments(
+        output_dir=str(output.checkpoints),
+        num_train_epochs=settings.epochs,
+        per_device_train_batch_size=settings.batch,
+        learning_rate=settings.learning_rate,
+        warmup_steps=settings.warmup,
+        max_grad_norm=settings.clip,
+        seed=settings.seed,
+        # Two rows of one batch must not share a text: the positive of one would be a negative of the other.
+        batch_sampler="no_duplicates",
+        dataloader_drop_last=True,
+        dataloader_pin_memory=torch.cuda.is_available(),
+        bf16=torch.cuda.is_available() and torch.cuda.is_bf16_supported(),
+        save_strategy="steps",
+        save_steps=settings.save_every,
+        save_total_limit=1,
+        logging_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+    )
+    made = SentenceTransformerTrainer(
+        model=model,
+        args=arguments,
+        train_dataset=Dataset.from_dict(columns),
+        loss=ranking_loss(model, settings.scale),
+        callbacks=[Steps()],
+    )
+    # It prints to stdout, which is for what programs read.
+    made.remove_callback(PrinterCallback)
+    return made
+
+
+def _during(held_out: HeldOut, model: Any, output: Output) -> Any:
+    """Return what measures at each checkpoint, and keeps the measures in the record."""
+    from transformers import TrainerCallback
+
+    class Measured(TrainerCallback):  # type: ignore[misc]
+        def on_save(self, _args: Any, state: Any, _control: Any, **_: Any) -> None:
+            record = output.read()
+            during = record.get("during", {}) | {str(state.global_step): held_out.measure(model)}
+            output.write(record | {"during": during})
+
+    return Measured()
+
+
+def _versions() -> dict[str, str]:
+    packages = ("clew", "torch", "transformers", "sentence-transformers", "accelerate")
+    return {name: version(name) for name in packages}
+
+
+def trained_for(folder: Path) -> str:
+    """Return the objective that the model in a training's folder was trained for, or "" if none is known."""
+    record = folder / RECORD
+    if not record.is_file():
+        return ""
+    try:
+        return str(json.loads(record.read_text(encoding="utf-8"))["settings"]["objective"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{record} is damaged: {error}", "Train again") from error
