@@ -363,7 +363,7 @@ def encoder_kinds() -> dict[str, str]:
     from clew.models.names import ENCODERS
 
     said = {
-        "onnx": "a folder that scripts/export_encoder.py made; runs here, without torch",
+        "onnx": "a folder that clew encoder export made; runs here, without torch",
         "st": "a sentence-transformers model (extra: local)",
         "openai": "OpenAI's embeddings",
         "ollama": "a model of Ollama on this machine",

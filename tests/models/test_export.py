@@ -1,11 +1,10 @@
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from clew.cli.app import app
 from clew.models.onnx import OnnxEncoder
 
 try:
@@ -20,7 +19,6 @@ pytestmark = [
     ),
     pytest.mark.filterwarnings("ignore"),
 ]
-SCRIPT = Path(__file__).parents[2] / "scripts" / "export_encoder.py"
 TEXTS = ["the river", "a", "one two three four five six seven", ""]
 
 
@@ -45,20 +43,15 @@ def source(tmp_path_factory):
 
 
 def export(source, folder, *options):
-    return subprocess.run(
-        [sys.executable, str(SCRIPT), str(source), str(folder), *options],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return CliRunner().invoke(app, ["encoder", "export", str(source), str(folder), *options])
 
 
-@pytest.mark.parametrize(("options", "tolerance"), [((), 1e-5), (("--int8",), 0.05)])
-def test_an_exported_folder_encodes_as_its_source(source, tmp_path, options, tolerance):
+@pytest.mark.parametrize(("weights", "tolerance"), [("fp32", 1e-5), ("half", 1e-5), ("int8", 0.05)])
+def test_an_exported_folder_encodes_as_its_source(source, tmp_path, weights, tolerance):
     folder = tmp_path / "made"
-    done = export(source, folder, *options, "--query-prefix", "the ")
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert "worst cosine difference" in done.stdout
+    done = export(source, folder, "--weights", weights, "--query-prefix", "the ")
+    assert done.exit_code == 0, done.output[-2000:]
+    assert "worst cosine distance" in done.stdout
     one = OnnxEncoder(folder)
     model = sentence_transformers.SentenceTransformer(str(source), device="cpu")
     wanted = np.vstack([model.encode([text], normalize_embeddings=True) for text in TEXTS])
@@ -74,7 +67,7 @@ def test_another_pooling_is_inside_the_graph_too(source, tmp_path):
     model[1].pooling_mode = "cls"
     model.save(str(tmp_path / "cls"))
     done = export(tmp_path / "cls", tmp_path / "made")
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.exit_code == 0, done.output[-2000:]
     wanted = np.vstack([model.encode([text], normalize_embeddings=True) for text in TEXTS])
     np.testing.assert_allclose(OnnxEncoder(tmp_path / "made").encode(TEXTS), wanted, atol=1e-5)
     assert json.loads((tmp_path / "made" / "clew-encoder.json").read_text())["pooling"] == "cls"
@@ -83,6 +76,6 @@ def test_another_pooling_is_inside_the_graph_too(source, tmp_path):
 def test_a_folder_that_is_there_is_not_touched(source, tmp_path):
     (tmp_path / "made").mkdir()
     done = export(source, tmp_path / "made")
-    assert done.returncode != 0
-    assert "exists already" in done.stderr
+    assert done.exit_code == 2
+    assert "exists already" in done.output
     assert list((tmp_path / "made").iterdir()) == []

@@ -1,6 +1,6 @@
 """An encoder that needs no torch and no download: onnxruntime over an exported folder.
 
-``scripts/export_encoder.py`` makes such a folder from any sentence-transformers model. It holds
+``clew encoder export`` makes such a folder from any sentence-transformers model. It holds
 ``model.onnx`` (pooling and normalisation inside the graph), ``tokenizer.json`` and ``clew-encoder.json``.
 """
 
@@ -46,7 +46,7 @@ class OnnxEncoder:
         if missing:
             raise NotFound(
                 f"no encoder in {self.folder}: {', '.join(missing)} missing",
-                "Make one with scripts/export_encoder.py",
+                "Make one: clew encoder export --help",
             )
         self._settings = _read_settings(self.folder / SETTINGS)
         self.dimension: int = self._settings["dimension"]
