@@ -8,7 +8,8 @@ alone): :data:`T5` and :data:`LLAMA`.
 
 Deviations. The loss is on the output alone, where lit-llama's default data has it on the prompt too. A prompt is
 Listing 1 as printed, without lit-llama's preamble, and goes through the chat template of a model that has one:
-it is the prompt that the guide sends, token by token. The limits of lengths are those of the guide.
+it is the prompt that the guide sends, token by token. An output may be as long as the guide lets it be (96
+tokens; the T5 tutorial cuts it at 50), and no prompt is cut (lit-llama cuts prompt and output at 256).
 
 The LoRA weights are saved merged into the model: it costs a copy of the model, and ``local:FOLDER`` loads it as
 it loads any other, without peft.

@@ -47,6 +47,8 @@ def trainable(source: str, settings: Settings) -> Any:
     import torch
     import transformers
 
+    # Ours says how far it is; theirs is one more for each file that is read or written.
+    transformers.utils.logging.disable_progress_bar()
     # Weights that are trained are float32: in bf16, small updates would round to nothing.
     frozen_in_half = settings.lora_rank and _saves_memory(settings)
     model = load_model(source, torch.bfloat16 if frozen_in_half else torch.float32)
@@ -87,6 +89,8 @@ def trainer(
             progress(state.global_step, state.max_steps)
 
     less_memory = _saves_memory(settings)
+    # Not reentrant: with LoRA the inputs of the first layer carry no gradient, which the other way needs.
+    recomputing = {"gradient_checkpointing": True, "gradient_checkpointing_kwargs": {"use_reentrant": False}}
     arguments = transformers.TrainingArguments(
         output_dir=str(checkpoints),
         num_train_epochs=settings.epochs,
@@ -99,8 +103,7 @@ def trainer(
         weight_decay=0.0,
         use_cpu=not (torch.cuda.is_available() or torch.backends.mps.is_available()),
         bf16=less_memory,
-        gradient_checkpointing=less_memory,
-        gradient_checkpointing_kwargs={"use_reentrant": False} if less_memory else None,
+        **(recomputing if less_memory else {}),
         seed=settings.seed,
         save_strategy="steps",
         save_steps=settings.save_every,
