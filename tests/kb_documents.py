@@ -32,6 +32,7 @@ class HashEncoder:
 
     name = "hash-encoder"
     dimension = 16
+    multihop = False
 
     def __init__(self) -> None:
         self.encoded: list[str] = []

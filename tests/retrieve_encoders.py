@@ -8,6 +8,8 @@ from clew.text import terms
 class WordEncoder:
     """Unit vectors that count ``words``; the last direction stands for everything else."""
 
+    multihop = False
+
     def __init__(self, *words):
         self.words = list(words)
         self.name = "test:" + "-".join(words)

@@ -256,6 +256,11 @@ class Encoder(Protocol):
         """Length of a vector."""
         ...
 
+    @property
+    def multihop(self) -> bool:
+        """Whether it was trained to find what comes next when asked with a question and the passages so far."""
+        ...
+
     def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:
         """Return unit vectors, (n, dimension), float32. ``query`` marks questions, for models that differ."""
         ...

@@ -151,7 +151,7 @@ def test_what_is_missing_after_a_path_by_hand():
         prior=np.array([0.4, 0.4, 0.2]),
         document=np.array([0, 0, 1]),
         meaning=Meaning(
-            np.array([[1, 0], [0, 1], [0.6, 0.8]], np.float32), np.array([0.6, 0.8], np.float32), share=0.5
+            np.array([[1, 0], [0, 1], [0.6, 0.8]], np.float32), np.array([0.6, 0.8], np.float32), weight=0.5
         ),
     )
     # Words: 2 * (1 - 0.5 * 1) = 1 and 1; the first document's worth 0.4 * 0.3; of the vector (0, 1) is left.

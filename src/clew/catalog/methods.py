@@ -222,7 +222,7 @@ _KGP: dict[str, Value] = {
     "budget": 30,
     "prior": 1.0,
     "beyond": 100,
-    "sharpness": 6,
+    "sharpness": 10,
     "context": Recipe("passages"),
 }
 _KGP_PAPER: dict[str, Value] = {

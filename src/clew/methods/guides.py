@@ -12,7 +12,7 @@ against that text. :class:`Residual` is ours.
 | `tfidf`     | question and path  | TF-IDF            |                                                 |
 | `encoder`   | question and path  | inner product     | KGP-MDR                                         |
 | `generated` | a model writes it  | TF-IDF or encoder | KGP-T5, KGP-LLaMA                               |
-| `residual`  | what the path leaves open of the question, by words and meaning |                   |
+| `residual`  | what the path leaves open of the question, by words and meaning | (KGP-MDR, in part) |
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from clew.protocols import Encoder, LanguageModel, Prompt, Snapshot
+from clew.text import hop_query, with_headings
 from clew.types import Usage
 
 if TYPE_CHECKING:
-    from clew.protocols import Floats, Mask, Rows
+    from clew.protocols import Floats, Mask, Rows, Vectors
     from clew.retrieve.evidence import Evidence
     from clew.types import Question
 
@@ -61,6 +62,10 @@ class Guide(Protocol):
     ) -> Judged:
         """Score for each path (rows, seed first) its neighbours ``near`` and what ``beyond`` adds; 1 is a
         perfect match."""
+        ...
+
+    def start(self, question: Question, rows: Rows) -> Floats | None:
+        """Score seeds on the scale of :meth:`judge`; None if the guide has no more to say than the seeding."""
         ...
 
 
@@ -213,21 +218,31 @@ class TextGuide:
         generated = isinstance(self.expectation, Generated)
         return Judged(self.matcher.match(wanted, near, beyond), wanted if generated else [], usage)
 
+    def start(self, question: Question, rows: Rows) -> Floats | None:
+        """Return None: before the first hop, the question is what the seeding was asked."""
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """Scores passages by what the path leaves open of the question; needs no model and no second encoding.
+    """Scores passages by what the path leaves open of the question; needs no language model.
 
     The scorer is that of the search (:class:`clew.retrieve.evidence.Evidence`), with what the passages of the
     path already say taken out: a word that one of them matches to the degree ``m`` counts ``1 - covered * m``
-    of its weight, a document's worth fades by ``fading`` with each of its passages on the path, and from the
-    question's vector its part along theirs is taken away. It is the lexical and geometric counterpart of
-    asking a model for the evidence that is still missing (Section 4 of the paper).
+    of its weight, and a document's worth fades by ``fading`` with each of its passages on the path. It is the
+    lexical counterpart of asking a model for the evidence that is still missing (Section 4 of the paper).
+
+    Meaning is compared with the question and the path together, where the search has a multi-hop encoder
+    (KGP-MDR), for the first ``encoded`` paths: those from the likeliest seeds, on which nearly all of what is
+    found depends. Any other encoder, and the other paths, take the question's vector without its part along
+    those of the path.
     """
 
     search: Evidence
     covered: float = 0.5
     fading: float = 0.7
+    encoded: int = 4
+    nearest: int = 30
 
     def judge(
         self, question: Question, paths: Sequence[Sequence[int]], near: Sequence[Rows], beyond: Beyond
@@ -235,11 +250,53 @@ class Residual:
         """Score the candidates of each path: all neighbours, and the best hits of the whole question."""
         asked = self.search.ask(question)
         found = self.search.best(asked, beyond.k, beyond.allowed)[0] if beyond.k else np.zeros(0, np.int64)
-        pools = [np.union1d(found, rows) for rows in near]
+        wanted = self._wanted(question, paths)
+        hits = self._nearest(wanted, beyond)
+        pools = [np.union1d(np.union1d(found, rows), more) for rows, more in zip(near, hits, strict=True)]
         everything = np.unique(np.concatenate([*pools, *(np.array(path, np.int64) for path in paths)]))
         candidates = self.search.candidates_of(asked, everything)
         scored = []
-        for path, pool in zip(paths, pools, strict=True):
-            adds = candidates.after(np.searchsorted(everything, path).tolist(), self.covered, self.fading)
+        for path, pool, vector in zip(paths, pools, wanted, strict=True):
+            places = np.searchsorted(everything, path).tolist()
+            adds = candidates.after(places, self.covered, self.fading, vector)
             scored.append((pool, adds[np.searchsorted(everything, pool)]))
         return Judged(scored)
+
+    def start(self, question: Question, rows: Rows) -> Floats | None:
+        """Score seeds by the whole question."""
+        order = np.argsort(rows)
+        adds = self.search.candidates_of(self.search.ask(question), rows[order])
+        scores = np.empty(len(rows))
+        scores[order] = adds.after([], self.covered, self.fading)
+        return scores
+
+    def _wanted(self, question: Question, paths: Sequence[Sequence[int]]) -> list[Vectors | None]:
+        """Return the vector of what each path leads to, or None where it is not encoded."""
+        encoder = self.search.encoder
+        if encoder is None or not encoder.multihop:
+            return [None] * len(paths)
+        chosen = [
+            hop_query(question.text, standing(self.search.snapshot, np.array(path)))
+            for path in paths[: self.encoded]
+        ]
+        vectors = encoder.encode(chosen, query=True)
+        return [*vectors, *[None] * (len(paths) - len(chosen))]
+
+    def _nearest(self, wanted: Sequence[Vectors | None], beyond: Beyond) -> list[Rows]:
+        encoder = self.search.encoder
+        vectors = [one for one in wanted if one is not None]
+        nothing = np.zeros(0, np.int64)
+        if encoder is None or not vectors or not beyond.k:
+            return [nothing] * len(wanted)
+        view = self.search.snapshot.vectors(encoder.name)
+        found = iter(view.search(np.array(vectors), self.nearest, beyond.allowed)[0])
+        return [nothing if one is None else (rows := next(found))[rows >= 0] for one in wanted]
+
+
+def standing(snapshot: Snapshot, rows: Rows) -> list[str]:
+    """Return passages as texts that stand for themselves: with the titles and headings above them."""
+    titles = snapshot.nodes(snapshot.column("document")[rows])
+    return [
+        with_headings(title.name, node.headings, node.text)
+        for title, node in zip(titles, snapshot.nodes(rows), strict=True)
+    ]

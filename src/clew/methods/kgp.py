@@ -186,7 +186,11 @@ class KGP:
         hits = self.seeding.retrieve(question, wanted if self.prior is None else max(wanted, k, self.beyond))
         rows = self.snapshot.rows([hit.node.id for hit in hits])
         scores = np.array([hit.score for hit in hits])
-        if len(hits) and scores[0] > 0:
+        own = self.guide.start(question, rows) if self.sharpness is not None and len(hits) else None
+        if own is not None:
+            order = np.argsort(-own, kind="stable")
+            hits, rows, scores = [hits[n] for n in order], rows[order], own[order]
+        elif len(hits) and scores[0] > 0:
             scores = scores / scores[0]
         if trail is not None:
             seeds = tuple(hits[:wanted])

@@ -50,6 +50,11 @@ class OpenAIEncoder:
         """Length of a vector."""
         return int(self.encode(["dimension"]).shape[1])
 
+    @property
+    def multihop(self) -> bool:
+        """False: nothing tells what it was trained for."""
+        return False
+
     def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:
         """Return unit vectors, (n, dimension), float32."""
         if not texts:
@@ -112,6 +117,11 @@ class SentenceTransformerEncoder:
     def dimension(self) -> int:
         """Length of a vector."""
         return int(self.encode(["dimension"]).shape[1])
+
+    @property
+    def multihop(self) -> bool:
+        """False: nothing tells what it was trained for."""
+        return False
 
     def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:
         """Return unit vectors, (n, dimension), float32."""

@@ -62,6 +62,11 @@ class OnnxEncoder:
                 digest.update(hashlib.file_digest(opened, "sha256").digest())
         return f"onnx:{self._settings['name']}@{digest.hexdigest()[:8]}"
 
+    @property
+    def multihop(self) -> bool:
+        """Whether the weights were trained as MDR's: what ``clew-encoder.json`` says of their objective."""
+        return bool(self._settings.get("objective") == "mdr")
+
     def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:
         """Return unit vectors, (n, dimension), float32. A text beyond ``max_tokens`` is cut there."""
         prefix = self._settings["query_prefix" if query else "passage_prefix"]

@@ -24,7 +24,7 @@ class Meaning:
 
     vectors: Vectors
     wanted: Vectors
-    share: float
+    weight: float
 
     def fits(self, without: Sequence[int] = ()) -> Floats:
         """Return what each candidate's vector adds, (n,).
@@ -38,7 +38,11 @@ class Meaning:
         length = float(np.sqrt(rest @ rest))
         if length < 1e-6:
             return np.zeros(len(self.vectors))
-        return self.share * cosines(self.vectors, (rest / length).astype(np.float32))
+        return self.toward((rest / length).astype(np.float32))
+
+    def toward(self, wanted: Vectors) -> Floats:
+        """Return what each candidate's vector adds by its nearness to ``wanted`` (dimension), (n,)."""
+        return self.weight * cosines(self.vectors, wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +82,18 @@ class Candidates:
             prior[self.document == self.document[best]] *= 1 - fading
         return np.array(order, dtype=np.int64), np.array(gains)
 
-    def after(self, path: Sequence[int], variety: float, fading: float) -> Floats:
-        """Return what each candidate adds to those of ``path``, (n,): words, documents as in :meth:`choose`,
-        meaning as in :meth:`Meaning.fits`."""
+    def after(
+        self, path: Sequence[int], variety: float, fading: float, wanted: Vectors | None = None
+    ) -> Floats:
+        """Return what each candidate adds to those of ``path``, (n,): words and documents as in :meth:`choose`,
+        meaning by its nearness to ``wanted`` or else as in :meth:`Meaning.fits`."""
         left, prior = self.weights.copy(), self.prior.copy()
         for known in path:
             left *= 1 - variety * self.matched[known]
             prior[self.document == self.document[known]] *= 1 - fading
-        return np.round(self.matched @ left + prior + self._meant(path), DECIMALS)
+        return np.round(self.matched @ left + prior + self._meant(path, wanted), DECIMALS)
 
-    def _meant(self, without: Sequence[int] = ()) -> Floats:
-        return np.zeros(len(self.prior)) if self.meaning is None else self.meaning.fits(without)
+    def _meant(self, without: Sequence[int] = (), wanted: Vectors | None = None) -> Floats:
+        if self.meaning is None:
+            return np.zeros(len(self.prior))
+        return self.meaning.fits(without) if wanted is None else self.meaning.toward(wanted)
