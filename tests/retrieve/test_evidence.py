@@ -135,7 +135,7 @@ def test_covering_by_hand():
         weights=np.array([2.0, 1.0]),
         prior=np.array([0.4, 0.4, 0.0]),
         document=np.array([0, 0, 1]),
-        meaning=Meaning(np.array([[0.0], [0.0], [0.5]], np.float32), np.ones(1, np.float32), share=0.2),
+        meaning=Meaning(np.array([[0.0], [0.0], [0.5]], np.float32), np.ones(1, np.float32), weight=0.2),
     )
     order, gains = candidates.choose(3, variety=1.0, fading=0.5)
     # First 2 + 0.4; then the word is covered: 0.5 + 0.1 against 0.4 / 2.

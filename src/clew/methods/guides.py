@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from clew.protocols import Encoder, LanguageModel, Prompt, Snapshot
+from clew.retrieve.covering import Ahead
 from clew.text import hop_query, with_headings
 from clew.types import Usage
 
@@ -233,14 +234,15 @@ class Residual:
     lexical counterpart of asking a model for the evidence that is still missing (Section 4 of the paper).
 
     Meaning is compared with the question and the path together, where the search has a multi-hop encoder
-    (KGP-MDR), for the first ``encoded`` paths: those from the likeliest seeds, on which nearly all of what is
-    found depends. Any other encoder, and the other paths, take the question's vector without its part along
-    those of the path.
+    (KGP-MDR), a cosine of 1 adding ``ahead``, for the first ``encoded`` paths: those from the likeliest seeds,
+    on which nearly all of what is found depends. Any other encoder, and the other paths, take the question's
+    vector without its part along those of the path.
     """
 
     search: Evidence
     covered: float = 0.5
     fading: float = 0.7
+    ahead: float = 1.2
     encoded: int = 4
     nearest: int = 30
 
@@ -258,7 +260,8 @@ class Residual:
         scored = []
         for path, pool, vector in zip(paths, pools, wanted, strict=True):
             places = np.searchsorted(everything, path).tolist()
-            adds = candidates.after(places, self.covered, self.fading, vector)
+            ahead = None if vector is None else Ahead(vector, self.ahead)
+            adds = candidates.after(places, self.covered, self.fading, ahead)
             scored.append((pool, adds[np.searchsorted(everything, pool)]))
         return Judged(scored)
 

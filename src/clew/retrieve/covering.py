@@ -38,11 +38,15 @@ class Meaning:
         length = float(np.sqrt(rest @ rest))
         if length < 1e-6:
             return np.zeros(len(self.vectors))
-        return self.toward((rest / length).astype(np.float32))
+        return self.weight * cosines(self.vectors, (rest / length).astype(np.float32))
 
-    def toward(self, wanted: Vectors) -> Floats:
-        """Return what each candidate's vector adds by its nearness to ``wanted`` (dimension), (n,)."""
-        return self.weight * cosines(self.vectors, wanted)
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """The vector (dimension) of what a path leads to, and what a cosine of 1 with it adds."""
+
+    wanted: Vectors
+    weight: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +86,18 @@ class Candidates:
             prior[self.document == self.document[best]] *= 1 - fading
         return np.array(order, dtype=np.int64), np.array(gains)
 
-    def after(
-        self, path: Sequence[int], variety: float, fading: float, wanted: Vectors | None = None
-    ) -> Floats:
+    def after(self, path: Sequence[int], variety: float, fading: float, ahead: Ahead | None = None) -> Floats:
         """Return what each candidate adds to those of ``path``, (n,): words and documents as in :meth:`choose`,
-        meaning by its nearness to ``wanted`` or else as in :meth:`Meaning.fits`."""
+        meaning by its nearness to what is ``ahead``, or else as in :meth:`Meaning.fits`."""
         left, prior = self.weights.copy(), self.prior.copy()
         for known in path:
             left *= 1 - variety * self.matched[known]
             prior[self.document == self.document[known]] *= 1 - fading
-        return np.round(self.matched @ left + prior + self._meant(path, wanted), DECIMALS)
+        return np.round(self.matched @ left + prior + self._meant(path, ahead), DECIMALS)
 
-    def _meant(self, without: Sequence[int] = (), wanted: Vectors | None = None) -> Floats:
+    def _meant(self, without: Sequence[int] = (), ahead: Ahead | None = None) -> Floats:
         if self.meaning is None:
             return np.zeros(len(self.prior))
-        return self.meaning.fits(without) if wanted is None else self.meaning.toward(wanted)
+        if ahead is None:
+            return self.meaning.fits(without)
+        return ahead.weight * cosines(self.meaning.vectors, ahead.wanted)

@@ -66,7 +66,7 @@ class Evidence:
     - *document*: ``prior`` times how well the names in the question fit its document
       (:class:`DocumentNames`).
     - *meaning*, where there is an encoder: the cosine of its vector with the question's, times ``meaning``, a
-      match of all words being 1; ``multihop`` in its place for an encoder that was trained for multi-hop search.
+      match of all words being 1.
 
     Words count by how surprising they are *in the documents that the question is about*: a company's name
     says much in a folder and nothing within the company's own report. With ``P(d)`` the probability that
@@ -93,7 +93,6 @@ class Evidence:
     prior: float = 4.0
     mu: float = 100.0
     meaning: float = 0.54
-    multihop: float = 2.0
     variety: float = 0.5
     fading: float = 0.7
     candidates: int = 200
@@ -199,17 +198,14 @@ class Evidence:
         wide = max(k, self.candidates)
         rows = np.union1d(best_rows(self.snapshot, rows, scores[rows], wide)[0], asked.near)
         vectors = self.snapshot.vectors(self.encoder.name).vectors(rows)
-        both = scores[rows] + self._weight(self.encoder) * cosines(vectors, asked.vector[0])
+        both = scores[rows] + self.meaning * cosines(vectors, asked.vector[0])
         return best_rows(self.snapshot, rows, both, k)
-
-    def _weight(self, encoder: Encoder) -> float:
-        return self.multihop if encoder.multihop else self.meaning
 
     def _meaning(self, asked: Asked, rows: Rows) -> Meaning | None:
         if self.encoder is None or asked.vector is None:
             return None
         vectors = self.snapshot.vectors(self.encoder.name).vectors(rows)
-        return Meaning(vectors, asked.vector[0], self._weight(self.encoder))
+        return Meaning(vectors, asked.vector[0], self.meaning)
 
     def candidates_of(self, asked: Asked, rows: Rows) -> Candidates:
         """Return what speaks for each of ``rows``: searched ones, in any order, each once."""
