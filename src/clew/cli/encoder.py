@@ -116,11 +116,16 @@ def export_encoder(
 
       clew encoder set onnx:models/minilm
     """
-    from typing import cast
+    from dataclasses import replace
 
-    from clew.train.export import Form, Weights, export
+    from clew.train.export import export, form_of
 
-    form = Form(cast("Weights", weights), name, max_tokens, query_prefix, passage_prefix)
+    form = replace(
+        form_of(weights, name),
+        max_tokens=max_tokens,
+        query_prefix=query_prefix,
+        passage_prefix=passage_prefix,
+    )
     made = export(source, folder, form)
     print(
         f"{folder}: {made.size / 2**20:.0f} MiB, {made.settings['dimension']} dimensions, {weights}; "

@@ -10,7 +10,7 @@ import typer
 from clew.cli.group import INTERRUPTED, Group
 
 if TYPE_CHECKING:
-    from clew.evaluate.datasets import File
+    from clew.train.encoder import Plan as EncoderPlan
     from clew.train.traverser import Plan
 
 app = typer.Typer(
@@ -73,6 +73,7 @@ def traverser(
       clew ask "YOUR QUESTION" --recipe "kgp(guide=generated(prompt=prefix))"
       --llm guide=local:t5-guide --llm read=ollama:llama3.1
     """
+    from clew.catalog.training import files
     from clew.cli.output import note
     from clew.cli.progress import told
     from clew.train.traverser import train_traverser
@@ -84,23 +85,13 @@ def traverser(
     }  # fmt: skip
     changes = {name: value for name, value in given.items() if value is not None}
     try:
-        made = train_traverser([_file(one) for one in data], model, out, changes, _say, told("training"))
+        made = train_traverser(files(data), model, out, changes, _say, told("training"))
     except KeyboardInterrupt:
         note("clew: stopped; the last checkpoint is kept. To continue, run the same command again.")
         raise typer.Exit(INTERRUPTED) from None
     print(f"{out}: held-out loss {made.before:.3f} before, {made.after:.3f} after (nats per token)")
     recipe = f"kgp(guide=generated(prompt={made.prompt}))"
     print(f'To walk with it: --recipe "{recipe}" --llm guide=local:{out} --llm read=MODEL')
-
-
-def _file(data: str) -> File:
-    from clew.errors import UsageError
-    from clew.evaluate.datasets import load
-
-    name, equals, path = data.partition("=")
-    if not equals:
-        raise UsageError(f"no data set in '{data}'", "Write NAME=PATH, such as hotpotqa=train.json")
-    return load(name, path)
 
 
 def _say(plan: Plan) -> None:
@@ -121,3 +112,137 @@ def _say(plan: Plan) -> None:
     )
     if plan.done:
         note(f"continued after step {plan.done:,}")
+
+
+@app.command("encoder")
+def encoder(
+    model: Annotated[
+        str, typer.Option(metavar="NAME|FOLDER", help="The sentence-transformers model to start from.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the model goes; continued if begun.")],
+    data: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=PATH", help="A data set; may be repeated.")
+    ] = None,
+    from_kb: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="A knowledge base to learn from instead; no questions are needed."),
+    ] = None,
+    objective: Annotated[str, typer.Option(metavar="NAME", help="mdr (every hop) or dpr (one).")] = "mdr",
+    configuration: Annotated[
+        str, typer.Option(metavar="NAME", help="clew, or paper: Table 5 of the KGP paper.")
+    ] = "clew",
+    held_out: Annotated[
+        float, typer.Option(metavar="SHARE", min=0, max=0.9, help="Of the questions, to measure on.")
+    ] = 0.1,
+    limit: Annotated[int | None, _number("Draw so many questions.", "all", 2)] = None,
+    pairs: Annotated[int | None, _number("Draw so many pairs of a base.", "4000", 32)] = None,
+    epochs: Annotated[int | None, _number("Times that each pair is seen.", "2")] = None,
+    batch: Annotated[int | None, _number("Pairs in a step.", "32", 2)] = None,
+    negatives: Annotated[int | None, _number("Distractors for a pair.", "2", 0)] = None,
+    learning_rate: Annotated[float | None, _number("Of AdamW.", "5e-5", 0)] = None,
+    scale: Annotated[float | None, _number("1 / temperature.", "20", 0)] = None,
+    max_tokens: Annotated[int | None, _number("A longer text is cut in training.", "160", 8)] = None,
+    blend: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, metavar="SHARE", help="Of the trained weights in the result.", show_default="0.5"
+        ),
+    ] = None,
+    seed: Annotated[int | None, _number("Of drawing and order.", "0", 0)] = None,
+    weights: Annotated[str, typer.Option(metavar="FORM", help="Of the export: fp32, half, int8.")] = "int8",
+) -> None:
+    """Train an encoder to find the next passage of a chain of evidence, and export it for use without torch.
+
+    MDR learns from a question to its first gold passage, and from the question with the passages so far to the
+    next one; the walk then asks it at every hop. DPR learns from a question to each gold passage. Without
+    questions, --from-kb learns how your own documents lead to each other. Prints recall@5 on questions held out,
+    before and after. Killed, it continues when run again. Needs the extra train.
+
+      clew train encoder --data hotpotqa=train.json --model all-MiniLM-L6-v2 --out models/hops
+
+      clew train encoder --from-kb .clew --model all-MiniLM-L6-v2 --out models/ours
+
+      clew encoder set onnx:models/ours/onnx
+    """
+    from contextlib import nullcontext
+
+    from clew.catalog import training
+    from clew.cli.output import note
+    from clew.cli.progress import told
+    from clew.errors import UsageError
+    from clew.train.encoder import MODEL, settings_of, train_encoder
+    from clew.train.export import export, form_of
+
+    if bool(data) == (from_kb is not None):
+        raise UsageError("what is there to learn from?", "Give either --data NAME=PATH or --from-kb DIR")
+    given = {
+        "objective": objective, "epochs": epochs, "batch": batch, "negatives": negatives, "blend": blend,
+        "learning_rate": learning_rate, "scale": scale, "max_tokens": max_tokens, "seed": seed,
+    }  # fmt: skip
+    settings = settings_of(configuration, {name: value for name, value in given.items() if value is not None})
+    form = form_of(weights, out.name)
+    from clew.kb import KnowledgeBase
+
+    with KnowledgeBase.open(from_kb) if from_kb else nullcontext() as base:
+        work = (
+            training.from_data(data or [], model, settings, held_out, limit)
+            if base is None
+            else training.from_knowledge_base(base, model, settings, pairs or training.PAIRS)
+        )
+    try:
+        record = train_encoder(work, out, _plan, told("training"))
+    except KeyboardInterrupt:
+        note("clew: stopped; the last checkpoint is kept. To continue, run the same command again.")
+        raise typer.Exit(INTERRUPTED) from None
+    for name, value in record["after"].items():
+        print(
+            f"{name}: {record['before'][name]:.3f} before, {value:.3f} after ({record['held_out']} held out)"
+        )
+    target = out / "onnx"
+    if not target.exists():
+        made = export(out / MODEL, target, form)
+        note(f"{made.size / 2**20:.0f} MiB, {weights}")
+    print(f"To use it: clew encoder set onnx:{target}")
+
+
+def _plan(plan: EncoderPlan) -> None:
+    from clew.cli.output import count, note
+
+    note(f"{count(plan.pairs, 'pair')}, {count(plan.steps, 'step')}")
+    if plan.done:
+        note(f"continued after step {plan.done:,}")
+
+
+@app.command("data")
+def training_data(
+    data: Data,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="JSON lines; must not be there yet.")],
+    form: Annotated[
+        str,
+        typer.Option(metavar="FORM", help="passages (for encoders), instruction or prefix (for guides)."),
+    ] = "passages",
+    negatives: Annotated[int, typer.Option(min=0, metavar="N", help="Distractors with each chain.")] = 2,
+    seed: Annotated[int, typer.Option(help="Of drawing them.")] = 0,
+) -> None:
+    """Write what trainers of other makes can learn from: chains of gold passages, or Listing 1's instructions.
+
+    The order is that in which the passages lead to the answer: from the triples of 2WikiMultihopQA, the
+    decomposition of MuSiQue, the place of the answer in HotpotQA; comparisons come in both orders.
+
+      clew train data --data musique=train.jsonl --out chains.jsonl
+
+      clew train data --data hotpotqa=train.json --form instruction --out listing1.jsonl
+    """
+    from clew.catalog.training import files
+    from clew.errors import UsageError
+    from clew.evaluate.instructions import write_instructions, write_ordered
+
+    if out.exists():
+        raise UsageError(f"{out} exists already", "Name a new file")
+    examples = (example for one in files(data) for example in one.examples())
+    count = (
+        write_ordered(out, examples, negatives, seed)
+        if form == "passages"
+        else write_instructions(out, examples, form)
+    )
+    print(f"{out}: {count:,} lines")

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.errors import MissingExtra, UsageError
+from clew.errors import MissingExtra, UsageError, unknown
 from clew.train.folder import FINISHED, Output
 
 if TYPE_CHECKING:
@@ -37,7 +37,9 @@ class Settings:
     ``batch`` pairs make a step; each query is to be nearest to its own positive among all positives and
     negatives of the batch. ``scale`` is 1 / temperature of that softmax over cosines. ``warmup`` and
     ``save_every`` count steps, ``clip`` bounds the norm of the gradient, a text is cut at ``max_tokens`` in
-    training (an exported encoder may read on). ``dropout`` None is the model's own.
+    training (an exported encoder may read on). ``dropout`` None is the model's own. The result is ``blend``
+    parts of the trained weights and 1 - ``blend`` of those it started from: an average keeps most of what was
+    learnt and most of what was known before (Wortsman et al., CVPR 2022, "Robust fine-tuning").
     """
 
     objective: Objective = "mdr"
@@ -50,6 +52,7 @@ class Settings:
     clip: float = 1.0
     max_tokens: int = 160
     dropout: float | None = 0.0
+    blend: float = 1.0
     seed: int = 0
     save_every: int = 50
 
@@ -59,6 +62,15 @@ PAPER = Settings(
     epochs=50, batch=256, negatives=1, learning_rate=2e-5, warmup=300, clip=2.0, max_tokens=256, dropout=None
 )
 CONFIGURATIONS = {"clew": Settings(), "paper": PAPER}
+
+
+def settings_of(configuration: str, changes: Mapping[str, Any]) -> Settings:
+    """Return a configuration with some changes. Raises UsageError for an unknown one or an unknown objective."""
+    if configuration not in CONFIGURATIONS:
+        raise unknown("configuration", configuration, CONFIGURATIONS)
+    if changes.get("objective", "mdr") not in {"mdr", "dpr"}:
+        raise unknown("objective", str(changes["objective"]), ("mdr", "dpr"))
+    return replace(CONFIGURATIONS[configuration], **changes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +125,7 @@ def train_encoder(
     if FINISHED in output.compared(what):
         return output.read()
     model = _loaded(training.source, settings)
+    window, model.max_seq_length = model.max_seq_length, settings.max_tokens
     run = _trainer(model, pairs, settings, output, progress)
     last = output.last_checkpoint()
     tell(Plan(len(pairs), settings.epochs * (len(pairs) // settings.batch), last[1] if last else 0))
@@ -122,6 +135,8 @@ def train_encoder(
             output.write(record | {"before": held_out.measure(model)})
         run.add_callback(_during(held_out, model, output))
     run.train(resume_from_checkpoint=str(last[0]) if last else None)
+    _blend(model, training.source, settings.blend)
+    model.max_seq_length = window
     model.save_pretrained(str(out / MODEL), create_model_card=False)
     after = held_out.measure(model) if held_out is not None else {}
     output.finish(output.read() | {FINISHED: after, "versions": _versions()})
@@ -133,9 +148,22 @@ def _loaded(source: str, settings: Settings) -> Any:
 
     rates = ("hidden_dropout_prob", "attention_probs_dropout_prob")
     chosen = {} if settings.dropout is None else dict.fromkeys(rates, settings.dropout)
-    model = SentenceTransformer(source, config_kwargs=chosen)
-    model.max_seq_length = settings.max_tokens
-    return model
+    return SentenceTransformer(source, config_kwargs=chosen)
+
+
+def _blend(model: Any, source: str, share: float) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    if share == 1:
+        return
+    before = SentenceTransformer(source).state_dict()
+    after = model.state_dict()
+    mixed = {
+        name: share * weight + (1 - share) * before[name].to(weight.device)
+        for name, weight in after.items()
+        if weight.is_floating_point()
+    }
+    model.load_state_dict(after | mixed)
 
 
 def _trainer(

@@ -51,6 +51,14 @@ class Form:
     passage_prefix: str | None = None
 
 
+def form_of(weights: str, name: str | None = None) -> Form:
+    """Return the form with weights of that name. Raises UsageError."""
+    for known in get_args(Weights):
+        if weights == known:
+            return Form(known, name)
+    raise unknown("form of weights", weights, get_args(Weights))
+
+
 @dataclass(frozen=True, slots=True)
 class Exported:
     """What came of it: the settings written, the size of the model in bytes, and the largest cosine distance to
@@ -69,8 +77,6 @@ def export(source: Path | str, folder: Path, form: Form) -> Exported:
     for package in ("torch", "sentence_transformers", "onnx"):
         if find_spec(package) is None:
             raise MissingExtra(package, "train")
-    if form.weights not in get_args(Weights):
-        raise unknown("form of weights", form.weights, get_args(Weights))
     if folder.exists():
         raise UsageError(f"{folder} exists already", "Name a new folder")
     from sentence_transformers import SentenceTransformer
