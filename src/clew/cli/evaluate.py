@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from clew.cli import analyse
 from clew.cli.group import INTERRUPTED, Group
 from clew.cli.options import Json, Llm
 
 if TYPE_CHECKING:
     from clew.catalog.runs import Folder
-    from clew.parse.build import Unit
-    from clew.types import Usage
 
 METRICS = ("EM", "F1", "accuracy", "recall@5", "all-gold@5", "SF-EM", "MRR", "seconds", "calls")
 
@@ -80,10 +76,11 @@ def run(
     from clew.catalog.runs import evaluate
     from clew.cli.output import note
     from clew.cli.remote import configured_model, model_name, say_where_texts_go
+    from clew.cli.stages import foreseen, told, unit
 
     model = configured_model(llm, cache=not no_cache)
     found = catalog.encoder(encoder) if encoder else None
-    bench = Bench(model, found, _unit(passages), sentences, seed, model_name(llm) or "")
+    bench = Bench(model, found, unit(passages), sentences, seed, model_name(llm) or "")
     recipes = recipe or ["default"]
     say_where_texts_go("questions and passages", model)
     say_where_texts_go("questions and passages", found)
@@ -96,7 +93,7 @@ def run(
                 f"{questions.title}: {len(questions.examples):,} questions x {len(recipes)} recipes, {calls}"
             )
             folder = evaluate(
-                out, questions, recipes, bench, workers=workers, progress=_told, foreseen=_foreseen
+                out, questions, recipes, bench, workers=workers, progress=told, foreseen=foreseen
             )
             print(folder.path)
     except KeyboardInterrupt:
@@ -123,6 +120,7 @@ def grade(
     from clew.catalog.runs import graded
     from clew.cli.output import cost, note
     from clew.cli.remote import configured_model, say_where_texts_go
+    from clew.cli.stages import told
     from clew.errors import UsageError
 
     model = configured_model(llm, cache=not no_cache)
@@ -130,7 +128,7 @@ def grade(
         raise UsageError("grading needs a language model and none is set", "Name one: --llm ollama:llama3.1")
     say_where_texts_go("questions and answers", model)
     for folder in _folders(folders):
-        spent = graded(folder, model, _told)
+        spent = graded(folder, model, told)
         note(f"{folder.path}: {cost(spent) or 'nothing left to grade'}")
 
 
@@ -159,57 +157,6 @@ def report(
             print(written(made, form))
         case _:
             raise unknown("format", form, ("markdown", "latex", "csv", "json"))
-
-
-@app.command("graphs")
-def graphs(
-    data: Annotated[str, typer.Option(metavar="NAME=PATH", help="A data set with gold evidence.")],
-    graph: Annotated[
-        list[str] | None, typer.Option("--graph", "-g", metavar="NAME", help="keywords, mentions, knn.")
-    ] = None,
-    corpus: Annotated[str, typer.Option(metavar="question|pooled|kb|FOLDER")] = "question",
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where table and figures go.")] = Path("runs"),
-    encoder: Annotated[str | None, typer.Option(metavar="NAME", help="For knn.", show_default=False)] = None,
-    passages: Annotated[str, typer.Option(metavar="UNIT", help="paragraph or sentence.")] = "sentence",
-    sentences: Annotated[int, typer.Option(min=1, metavar="N", help="Size of a question's corpus.")] = 700,
-    limit: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Draw so many questions.", show_default=False)
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of drawing questions and negatives.")] = 0,
-) -> None:
-    """Draw how good graphs are against how dense they are (KGP paper, Figures 5 and 9).
-
-    Each graph is built over each question's corpus at several values of its knob: number of keywords, commonness
-    of names, number of neighbours. Needs the extra plots.
-
-      clew eval graphs --data hotpotqa=dev.json --limit 100 --out figures
-    """
-    from clew import catalog
-    from clew.catalog.analysis import graph_qualities
-    from clew.catalog.evaluation import Bench, asked
-    from clew.evaluate.drawing import graph_quality
-
-    questions = asked(data, corpus, limit, seed)
-    found = catalog.encoder(encoder) if encoder else None
-    bench = Bench(None, found, _unit(passages), sentences, seed)
-    names = graph or ["keywords", "mentions", *(["knn"] if encoder else [])]
-    series = graph_qualities(questions, names, bench, _told)
-    target = out / f"graphs-{questions.name}-{Path(corpus).name}"
-    out.mkdir(parents=True, exist_ok=True)
-    facts = {"data": data, "questions": len(questions.examples), "seed": seed, "passages": passages}
-    text = json.dumps(facts | {"sentences": sentences, "graphs": series}, indent=2)
-    target.with_suffix(".json").write_text(text + "\n", encoding="utf-8")
-    for path in graph_quality(series, f"{questions.title}, {len(questions.examples)} questions", target):
-        print(path)
-    print(
-        "\n| graph | knob | neighbours | density | SF-EM | covered | precision |\n|---|---|---|---|---|---|---|"
-    )
-    for name, points in series.items():
-        for p in points:
-            print(
-                f"| {name} | {p['knob']:g} | {p['neighbours']:.1f} | {p['density']:.3f} "
-                f"| {p['sf_em']:.3f} | {p['coverage']:.3f} | {p['precision']:.3f} |"
-            )
 
 
 @app.command("compare")
@@ -285,34 +232,7 @@ def _folders(paths: list[Path], most: int | None = None) -> list[Folder]:
     return found
 
 
-def _unit(passages: str) -> Unit:
-    from clew.errors import UsageError
-
-    if passages == "sentence":
-        return "sentence"
-    if passages != "paragraph":
-        raise UsageError(f"no passages of '{passages}'", "Known: paragraph, sentence")
-    return "paragraph"
-
-
-def _foreseen(recipe: str, usage: Usage) -> None:
-    from clew.cli.output import cost, note
-
-    note(f"{recipe}: about {cost(usage) or 'no model calls'}, if every reply is as long as it may get")
-
-
-def _told(stage: str) -> Callable[[int, int], None]:
-    """Return what shows a stage's progress: a line that is written over, or one for each tenth."""
-    from clew.cli.output import note
-
-    said = 0
-
-    def tell(done: int, total: int) -> None:
-        nonlocal said
-        if sys.stderr.isatty():
-            sys.stderr.write(f"\r{stage[:60]}: {done:,} of {total:,}" + ("\n" if done == total else ""))
-        elif done * 10 // max(total, 1) > said:
-            said = done * 10 // max(total, 1)
-            note(f"{stage}: {done:,} of {total:,}")
-
-    return tell
+app.command("graphs")(analyse.graphs)
+app.command("density")(analyse.density)
+app.command("branching")(analyse.branching)
+app.command("paper")(analyse.paper)
