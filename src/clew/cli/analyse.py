@@ -186,7 +186,7 @@ def _works(
     from clew.cli.stages import foreseen, told, unit
 
     model = None if llm == () else configured_model(llm)
-    found = catalog.encoder(encoder) if encoder else None
+    found = catalog.encoder(encoder, remember=True) if encoder else None
     bench = Bench(
         model, found, unit(passages), sentences, seed, model_name(llm) or "" if model else "", encoder or ""
     )

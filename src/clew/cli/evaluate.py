@@ -79,7 +79,7 @@ def run(
     from clew.cli.stages import foreseen, told, unit
 
     model = configured_model(llm, cache=not no_cache)
-    found = catalog.encoder(encoder) if encoder else None
+    found = catalog.encoder(encoder, remember=True) if encoder else None
     bench = Bench(model, found, unit(passages), sentences, seed, model_name(llm) or "")
     recipes = recipe or ["default"]
     say_where_texts_go("questions and passages", model)
