@@ -48,6 +48,9 @@ Limit: TypeAlias = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Draw so many questions.", show_default=False)
 ]
 Seed: TypeAlias = Annotated[int, typer.Option(help="Of drawing questions and negatives.")]
+Workers: TypeAlias = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Questions asked at once; more than one spoils latencies.")
+]
 OUT = Path("analyses")
 
 
@@ -91,6 +94,7 @@ def density(
     sentences: Sentences = 700,
     limit: Limit = None,
     seed: Seed = 0,
+    workers: Workers = 1,
 ) -> None:
     """Draw what a walk finds, and how fast, against the density of its graph (KGP paper, Figures 6 and 10).
 
@@ -102,7 +106,7 @@ def density(
     """
     from clew.catalog.sections import density_section
 
-    with _works(data, corpus, out, llm, encoder, passages, sentences, limit, seed) as works:
+    with _works(data, corpus, out, llm, encoder, passages, sentences, limit, seed, workers) as works:
         for work in works:
             _show(density_section(work, _graphs(work, graph), recipe))
 
@@ -119,6 +123,7 @@ def branching(
     sentences: Sentences = 700,
     limit: Limit = None,
     seed: Seed = 0,
+    workers: Workers = 1,
 ) -> None:
     """Draw what a walk finds against its branching factor, 1 to 10, at a constant budget (KGP paper, Figure 7).
 
@@ -129,7 +134,7 @@ def branching(
     """
     from clew.catalog.sections import branching_section
 
-    with _works(data, corpus, out, llm, encoder, passages, sentences, limit, seed) as works:
+    with _works(data, corpus, out, llm, encoder, passages, sentences, limit, seed, workers) as works:
         for work in works:
             _show(branching_section(work, recipe, budget))
 
@@ -141,10 +146,10 @@ def paper(
     corpus: Corpus = "question",
     llm: Llm = None,
     encoder: Encoder = None,
-    passages: Passages = "sentence",
     sentences: Sentences = 700,
     limit: Limit = None,
     seed: Seed = 0,
+    workers: Workers = 1,
 ) -> None:
     """Run a paper's experiments over data sets and write one page of them: page.md, page.html and the figures.
 
@@ -159,7 +164,7 @@ def paper(
 
     if name != "kgp":
         raise unknown("paper", name, ("kgp",))
-    with _works(data, corpus, out, llm, encoder, passages, sentences, limit, seed) as works:
+    with _works(data, corpus, out, llm, encoder, "sentence", sentences, limit, seed, workers) as works:
         for path in kgp_page(works):
             print(path)
 
@@ -175,6 +180,7 @@ def _works(
     sentences: int,
     limit: int | None,
     seed: int,
+    workers: int = 1,
 ) -> Iterator[list[Work]]:
     """Give what is analysed; an interrupt says that it can be continued. ``llm`` is None for the usual one, ``()``
     for none."""
@@ -193,10 +199,7 @@ def _works(
     say_where_texts_go("questions and passages", model)
     say_where_texts_go("questions and passages", found)
     try:
-        yield [
-            Work(asked(one, corpus, limit, seed), bench, out, progress=told, foreseen=foreseen)
-            for one in data
-        ]
+        yield [Work(asked(one, corpus, limit, seed), bench, out, workers, told, foreseen) for one in data]
     except KeyboardInterrupt:
         note("clew: stopped; what was measured is kept. To continue, run the same command again.")
         raise typer.Exit(INTERRUPTED) from None
