@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import sys
 
 import numpy as np
 import pytest
@@ -296,6 +297,20 @@ def test_another_setting_and_other_files_are_not_mixed_in(data, tmp_path):
     target.write_text('{"id": "q0", "hits": []}\n')
     with pytest.raises(UsageError, match="no measures of graphs"):
         graph_qualities(made, ["mentions"])
+
+
+def test_what_figures_need_is_said_before_anything_is_measured(data, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    shown = run("eval", "graphs", "--data", data, "--out", tmp_path / "out", status=2)
+    assert "clew[plots]" in shown.output and not (tmp_path / "out").exists()
+
+
+def test_a_walk_that_always_fails_gives_no_figure(data, tmp_path):
+    with ScriptedServer([]) as server:
+        words = ["-r", "kgp-paper(guide=generated)", "--llm", server.llm, "--sentences", 12]
+        shown = run("eval", "branching", "--data", data, "--out", tmp_path, *words, status=2)
+    assert "answered no question: ModelError" in shown.output
+    assert not (tmp_path / "hotpotqa-question" / "branching.png").exists()
 
 
 def test_questions_without_evidence_measure_no_graph(tmp_path):

@@ -190,7 +190,10 @@ def _works(
     from clew.cli.output import note
     from clew.cli.remote import configured_model, model_name, say_where_texts_go
     from clew.cli.stages import foreseen, told, unit
+    from clew.evaluate.drawing import pyplot
 
+    # What a figure lacks is said before hours of measuring, not after them.
+    pyplot()
     model = None if llm == () else configured_model(llm)
     found = catalog.encoder(encoder, remember=True) if encoder else None
     bench = Bench(

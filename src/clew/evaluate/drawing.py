@@ -24,7 +24,7 @@ def graph_quality(
 
     ``series`` holds for each graph its points, each with ``neighbours``, ``sf_em`` and ``precision``.
     """
-    plt = _pyplot()
+    plt = pyplot()
     figure, left = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
     right = left.twinx()
     for number, (name, points) in enumerate(series.items()):
@@ -49,7 +49,7 @@ def density(
     ``series`` holds for each graph its points, each with ``neighbours``, ``measure``, ``walk-seconds`` and the
     ``intervals`` of both; a point that lacks the measure is left out.
     """
-    plt = _pyplot()
+    plt = pyplot()
     figure, (upper, lower) = plt.subplots(
         2, 1, figsize=(6.4, 6.4), sharex=True, layout="constrained", height_ratios=(3, 2)
     )
@@ -77,7 +77,7 @@ def branching(
     Each point has ``branch``, ``seeds``, the measures and their ``intervals``; one that lacks a measure is left
     out of its line.
     """
-    plt = _pyplot()
+    plt = pyplot()
     figure, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
     for number, measure in enumerate(measures):
         held = [point for point in points if measure in point]
@@ -137,7 +137,8 @@ def _saved(plt: Any, figure: Any, labelled: Any, target: Path) -> list[Path]:
     return written
 
 
-def _pyplot() -> Any:
+def pyplot() -> Any:
+    """Return matplotlib's interface, drawing to files only. Raises MissingExtra."""
     try:
         import matplotlib
     except ImportError as error:
