@@ -50,12 +50,13 @@ def kgp_page(works: Sequence[Work]) -> tuple[Path, Path]:
     parts: list[str] = []
     for work in works:
         graphs, missing = possible_graphs(work)
+        sections = [*graph_sections(work, graphs)]
         # All at once, so that the base of a question is made, and encoded, one time for all of them.
         work.runs([*dict.fromkeys([*recipes, *density_recipes(graphs), *branching_recipes()])])
         if bench.llm is not None:
             graded(work.folder, bench.llm, work.progress, recipes)
         runs += work.folder.runs(recipes)
-        sections = [*graph_sections(work, graphs), density_section(work, graphs), branching_section(work)]
+        sections += [density_section(work, graphs), branching_section(work)]
         parts += [f"## {work.data.title}", _facts(work, missing)]
         parts += [section.written(out) for section in sections]
     text = "\n\n".join([f"# {TITLE}", _made(works), _main(works, runs).written(out), *parts]) + "\n"

@@ -57,8 +57,7 @@ def density(
         held = [point for point in points if measure in point]
         x, ordered = _by_density(held)
         style = _style(number)
-        upper.plot(x, [point[measure] for point in ordered], label=name, **style)
-        upper.fill_between(x, *_ends(ordered, measure), color=style["color"], alpha=0.12, linewidth=0)
+        _with_intervals(upper, x, ordered, measure, label=name, **style)
         lower.plot(x, [1000 * point["walk-seconds"] for point in ordered], **style)
     upper.set(title=title, ylabel=f"{measure} (95 % interval)")
     lower.set_ylabel("latency, ms a question")
@@ -81,9 +80,10 @@ def branching(
     figure, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
     for number, measure in enumerate(measures):
         held = [point for point in points if measure in point]
-        x, style = [point["branch"] for point in held], _style(number)
-        axes.plot(x, [point[measure] for point in held], label=measure, **style)
-        axes.fill_between(x, *_ends(held, measure), color=style["color"], alpha=0.12, linewidth=0)
+        # Beside each other, so that intervals and lines of the same height are all seen.
+        aside = 0.09 * (number - (len(measures) - 1) / 2)
+        x = [point["branch"] + aside for point in held]
+        _with_intervals(axes, x, held, measure, label=measure, **_style(number))
     axes.set_xticks(
         [point["branch"] for point in points], [f"{point['branch']}\n{point['seeds']}" for point in points]
     )
@@ -99,10 +99,15 @@ def _by_density(
     return [point["neighbours"] for point in ordered], ordered
 
 
-def _ends(points: Sequence[Mapping[str, Any]], measure: str) -> tuple[list[float], list[float]]:
-    """Return the lower and the upper ends of intervals."""
+def _with_intervals(
+    axes: Any, x: Sequence[float], points: Sequence[Mapping[str, Any]], measure: str, **style: Any
+) -> None:
+    """Draw a line with a thin bar for the interval of each point."""
+    y = [point[measure] for point in points]
     ends = [point["intervals"][measure] for point in points]
-    return [low for low, _ in ends], [high for _, high in ends]
+    below = [mean - low for mean, (low, _) in zip(y, ends, strict=True)]
+    above = [high - mean for mean, (_, high) in zip(y, ends, strict=True)]
+    axes.errorbar(x, y, yerr=(below, above), elinewidth=0.6, **style)
 
 
 def _style(number: int) -> dict[str, Any]:
