@@ -74,10 +74,11 @@ def test_the_command_writes_table_and_figures(tmp_path):
     out = tmp_path / "out"
     shown = CliRunner().invoke(app, ["eval", "graphs", "--data", f"hotpotqa={path}", "--out", str(out)])
     assert shown.exit_code == 0, shown.output
-    made = json.loads((out / "graphs-hotpotqa-question.json").read_text())
+    folder = out / "hotpotqa-question-graphs"
+    made = json.loads((folder / "quality.json").read_text())
     assert made["questions"] == 1 and [point["knob"] for point in made["graphs"]["mentions"]][:2] == [0, 2]
-    assert (out / "graphs-hotpotqa-question.png").read_bytes().startswith(b"\x89PNG")
-    assert (out / "graphs-hotpotqa-question.svg").read_text().count("<path") > 20
+    assert (folder / "quality.png").read_bytes().startswith(b"\x89PNG")
+    assert (folder / "quality.svg").read_text().count("<path") > 20
     refused = CliRunner().invoke(app, ["eval", "graphs", "--data", f"hotpotqa={path}", "-g", "structure"])
     assert refused.exit_code == 2 and "no knob" in refused.output
     assert (

@@ -9,6 +9,7 @@ from clew.models import encoder
 from clew.models.encoders import OpenAIEncoder
 from clew.models.endpoint import Endpoint
 from clew.models.onnx import OnnxEncoder
+from clew.models.remembering import Remembering
 from clew.models.retrying import Patience
 from scripted import Reply, ScriptedServer, refusal, scripted_vector
 from tiny_encoder import make_encoder
@@ -175,3 +176,21 @@ def test_a_sentence_transformer_needs_its_extra():
 def test_settings_hold_what_a_caller_must_know(folder):
     settings = json.loads((folder.path / "clew-encoder.json").read_text())
     assert settings["format"] == 1
+
+
+def test_a_passage_is_read_once_and_a_question_every_time(folder):
+    class Counting(OnnxEncoder):
+        def encode(self, texts, query=False):
+            read.append((tuple(texts), query))
+            return super().encode(texts, query)
+
+    read = []
+    remembering = Remembering(Counting(folder.path))
+    plain = OnnxEncoder(folder.path)
+    assert (remembering.name, remembering.dimension) == (plain.name, plain.dimension)
+    for texts in (["a", "one", "a"], ["one", "two"], ["a"], []):
+        assert np.array_equal(remembering.encode(texts), plain.encode(texts))
+    assert [texts for texts, _ in read] == [("a", "one"), ("two",), ()]
+    for _ in range(2):
+        remembering.encode(["a"], query=True)
+    assert read[3:] == [(("a",), True)] * 2

@@ -92,11 +92,15 @@ def language_model(
     return make(name, cache=cache, budget=budget, record=record)
 
 
-def encoder(name: str) -> Encoder:
-    """Return the encoder that ``name`` names. Raises UsageError, MissingExtra."""
-    from clew.models import encoder as make
+def encoder(name: str, *, remember: bool = False) -> Encoder:
+    """Return the encoder that ``name`` names; one to ``remember`` reads each passage once in this process.
 
-    return make(name)
+    Raises UsageError, MissingExtra.
+    """
+    from clew.models import encoder as make
+    from clew.models.remembering import Remembering
+
+    return Remembering(make(name)) if remember else make(name)
 
 
 def _named(recipe: str) -> Recipe:

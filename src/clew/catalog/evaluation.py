@@ -91,7 +91,8 @@ def drawn(examples: Iterator[Example], limit: int | None, seed: int) -> Iterator
 class Bench:
     """What all recipes of a run share: models, the unit of passages, and the size of a question's corpus.
 
-    ``llm_name`` is what names the model, or one per role; a rehearsal needs no more.
+    ``llm_name`` is what names the model, or one per role; a rehearsal needs no more. ``encoder_name`` is what the
+    encoder was asked for by.
     """
 
     llm: LanguageModel | None = None
@@ -100,6 +101,7 @@ class Bench:
     sentences: int = SENTENCES
     seed: int = 0
     llm_name: str = ""
+    encoder_name: str = ""
 
 
 @contextmanager

@@ -40,7 +40,8 @@ class Bench:
         """Return the encoder. Raises UsageError where none is configured."""
         if self.encoder is None:
             raise UsageError(
-                f"'{who}' needs an encoder and this base has none", "Set one: clew encoder set onnx:FOLDER"
+                f"'{who}' needs an encoder and this base has none",
+                "Set one: clew encoder set onnx:FOLDER (for clew eval: --encoder onnx:FOLDER)",
             )
         return self.encoder
 

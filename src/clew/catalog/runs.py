@@ -6,7 +6,7 @@ import hashlib
 import json
 import platform
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -55,16 +55,18 @@ class Folder:
                 )
             facts = {**facts, "recipes": {**before["recipes"], **facts["recipes"]}}
         self.path.mkdir(parents=True, exist_ok=True)
-        (self.path / FACTS).write_text(
-            json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
+        # Replaced whole, so that a kill leaves the one or the other.
+        new = self.path / f"{FACTS}.new"
+        new.write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        new.replace(self.path / FACTS)
 
     def file(self, recipe: str) -> RunFile:
         """Return the file of a recipe's results."""
         return RunFile(self.path / file_name(recipe))
 
-    def runs(self) -> list[Run]:
-        """Return the runs of this folder, as far as they are. Raises UsageError where the data has changed."""
+    def runs(self, recipes: Sequence[str] | None = None) -> list[Run]:
+        """Return the runs of ``recipes`` (all, if None), as far as they are. Raises UsageError where the data has
+        changed."""
         facts = self.facts
         data = asked(facts["data"], facts["corpus"], facts["limit"], facts["seed"])
         if digest_of(facts["data"]) != facts["data_digest"]:
@@ -72,7 +74,7 @@ class Folder:
                 f"the data of {self.path} has changed: {facts['data']}", "Run it again elsewhere"
             )
         made = []
-        for recipe in facts["recipes"]:
+        for recipe in facts["recipes"] if recipes is None else recipes:
             found, errors, _ = results(data.examples, self.file(recipe))
             made.append(Run(data.title, recipe, found, errors, facts))
         return made
@@ -82,6 +84,11 @@ def file_name(recipe: str) -> str:
     """Return a readable file name for a recipe, and a hash that tells alike ones apart."""
     readable = re.sub(r"[^A-Za-z0-9]+", "-", recipe).strip("-")[:40]
     return f"{readable}-{hashlib.blake2b(recipe.encode(), digest_size=4).hexdigest()}.jsonl"
+
+
+def folder_of(out: Path, questions: Asked) -> Folder:
+    """Return the folder in ``out`` of a data set asked of a corpus."""
+    return Folder(out / f"{questions.name}-{Path(questions.corpus).name}")
 
 
 def digest_of(data: str) -> str:
@@ -103,16 +110,17 @@ def evaluate(
     """Run recipes over questions into a folder in ``out``, continuing what is there; return the folder.
 
     ``progress`` gives what is told of each stage (``corpus``, or a recipe). Where there is a language model,
-    ``foreseen`` is told what each recipe will cost before any is asked: the first few questions are rehearsed
-    with a model that only counts. Raises UsageError.
+    ``foreseen`` is told what each recipe that is not done will cost before any is asked: the first few questions
+    are rehearsed with a model that only counts. Raises UsageError.
     """
-    folder = Folder(out / f"{questions.name}-{Path(questions.corpus).name}")
+    folder = folder_of(out, questions)
     tell = progress or (lambda stage: lambda done, total: None)
     with methods(questions, bench, tell("corpus")) as (method_of, digest):
-        folder.claim(_facts(questions, bench, digest) | {"recipes": {one: file_name(one) for one in recipes}})
+        folder.claim(facts_of(questions, bench, digest, recipes))
         if bench.llm is not None and foreseen is not None:
-            for recipe in recipes:
-                foreseen(recipe, _rehearsed(questions, recipe, bench))
+            left = {recipe: _left(questions, folder.file(recipe)) for recipe in recipes}
+            for recipe, usage in _rehearsed(questions, left, bench):
+                foreseen(recipe, usage)
         for recipe in recipes:
             run(
                 questions.examples,
@@ -124,8 +132,14 @@ def evaluate(
     return folder
 
 
-def _rehearsed(questions: Asked, recipe: str, bench: Bench) -> Usage:
-    """Return about what a recipe costs over all questions, if every reply is as long as it may get."""
+def _left(questions: Asked, target: RunFile) -> int:
+    """Return how many questions have no answer yet."""
+    _, errors, missing = results(questions.examples, target)
+    return len(errors) + len(missing)
+
+
+def _rehearsed(questions: Asked, left: Mapping[str, int], bench: Bench) -> Iterator[tuple[str, Usage]]:
+    """Yield about what each recipe costs over the questions ``left``, if every reply is as long as it may get."""
     from clew.models.rehearsal import Rehearsal
     from clew.trail import Recorder
     from clew.types import Question
@@ -133,35 +147,51 @@ def _rehearsed(questions: Asked, recipe: str, bench: Bench) -> Usage:
     some = questions.examples[:REHEARSED]
     model = Rehearsal(bench.llm_name or (bench.llm.name if bench.llm else ""))
     few = replace(questions, examples=some) if questions.corpus != "kb" else questions
+    # The bases of the few questions serve all recipes: an encoder reads them once.
     with methods(few, replace(bench, llm=model)) as (method_of, _):
-        method_for = method_of(recipe)
-        for example in some:
-            method_for(example).answer(Question(example.question), Recorder())
-    total = sum(model.asked.values(), Usage())
-    share = len(questions.examples) / len(some)
-    return Usage(
-        calls=round(total.calls * share),
-        tokens_in=round(total.tokens_in * share),
-        tokens_out=round(total.tokens_out * share),
-        money=None if total.money is None else total.money * share,
-        estimated=True,
-    )
+        for recipe, count in left.items():
+            if not count:
+                continue
+            model.asked.clear()
+            method_for = method_of(recipe)
+            for example in some:
+                method_for(example).answer(Question(example.question), Recorder())
+            total = sum(model.asked.values(), Usage())
+            share = count / len(some)
+            yield (
+                recipe,
+                Usage(
+                    calls=round(total.calls * share),
+                    tokens_in=round(total.tokens_in * share),
+                    tokens_out=round(total.tokens_out * share),
+                    money=None if total.money is None else total.money * share,
+                    estimated=True,
+                ),
+            )
 
 
-def graded(folder: Folder, model: LanguageModel, progress: Callable[[str], Progress]) -> Usage:
-    """Grade what was answered in a folder with ``model`` (Listing 5 of the KGP paper); return what that cost."""
+def graded(
+    folder: Folder,
+    model: LanguageModel,
+    progress: Callable[[str], Progress],
+    recipes: Sequence[str] | None = None,
+) -> Usage:
+    """Grade what ``recipes`` (all, if None) answered in a folder with ``model`` (Listing 5 of the KGP paper);
+    return what that cost."""
     from clew.prompts import load
 
     facts = folder.facts
     data = asked(facts["data"], facts["corpus"], facts["limit"], facts["seed"])
     grader = Grader(model, load("grade"))
     costs = [
-        grade(data.examples, folder.file(recipe), grader, progress(recipe)) for recipe in facts["recipes"]
+        grade(data.examples, folder.file(recipe), grader, progress(recipe))
+        for recipe in recipes or facts["recipes"]
     ]
     return sum(costs, Usage())
 
 
-def _facts(questions: Asked, bench: Bench, digest: str) -> dict[str, Any]:
+def facts_of(questions: Asked, bench: Bench, digest: str, recipes: Sequence[str] = ()) -> dict[str, Any]:
+    """Return what ``run.json`` says of recipes over questions; ``digest`` is that of the base they share."""
     return {
         "data": questions.data,
         "data_digest": digest_of(questions.data),
@@ -176,4 +206,5 @@ def _facts(questions: Asked, bench: Bench, digest: str) -> dict[str, Any]:
         "encoder": bench.encoder.name if bench.encoder else None,
         "clew": version("clew"),
         "python": platform.python_version(),
+        "recipes": {one: file_name(one) for one in recipes},
     }

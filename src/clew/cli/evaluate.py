@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from clew.cli import analyse
 from clew.cli.group import INTERRUPTED, Group
 from clew.cli.options import Json, Llm
 from clew.cli.progress import told
@@ -16,8 +16,6 @@ from clew.cli.progress import told
 if TYPE_CHECKING:
     from clew.catalog.runs import Folder
     from clew.evaluate.reporting import Table
-    from clew.parse.build import Unit
-    from clew.types import Usage
 
 METRICS = ("EM", "F1", "accuracy", "recall@5", "all-gold@5", "SF-EM", "MRR", "seconds", "calls")
 
@@ -81,10 +79,11 @@ def run(
     from clew.catalog.runs import evaluate
     from clew.cli.output import note
     from clew.cli.remote import configured_model, model_name, say_where_texts_go
+    from clew.cli.stages import foreseen, unit
 
     model = configured_model(llm, cache=not no_cache)
-    found = catalog.encoder(encoder) if encoder else None
-    bench = Bench(model, found, _unit(passages), sentences, seed, model_name(llm) or "")
+    found = catalog.encoder(encoder, remember=True) if encoder else None
+    bench = Bench(model, found, unit(passages), sentences, seed, model_name(llm) or "")
     recipes = recipe or ["default"]
     say_where_texts_go("questions and passages", model)
     say_where_texts_go("questions and passages", found)
@@ -97,7 +96,7 @@ def run(
                 f"{questions.title}: {len(questions.examples):,} questions x {len(recipes)} recipes, {calls}"
             )
             folder = evaluate(
-                out, questions, recipes, bench, workers=workers, progress=told, foreseen=_foreseen
+                out, questions, recipes, bench, workers=workers, progress=told, foreseen=foreseen
             )
             print(folder.path)
     except KeyboardInterrupt:
@@ -195,57 +194,6 @@ def _show(made: Table) -> None:
         console().print(grid)
 
 
-@app.command("graphs")
-def graphs(
-    data: Annotated[str, typer.Option(metavar="NAME=PATH", help="A data set with gold evidence.")],
-    graph: Annotated[
-        list[str] | None, typer.Option("--graph", "-g", metavar="NAME", help="keywords, mentions, knn.")
-    ] = None,
-    corpus: Annotated[str, typer.Option(metavar="question|pooled|kb|FOLDER")] = "question",
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where table and figures go.")] = Path("runs"),
-    encoder: Annotated[str | None, typer.Option(metavar="NAME", help="For knn.", show_default=False)] = None,
-    passages: Annotated[str, typer.Option(metavar="UNIT", help="paragraph or sentence.")] = "sentence",
-    sentences: Annotated[int, typer.Option(min=1, metavar="N", help="Size of a question's corpus.")] = 700,
-    limit: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Draw so many questions.", show_default=False)
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of drawing questions and negatives.")] = 0,
-) -> None:
-    """Draw how good graphs are against how dense they are (KGP paper, Figures 5 and 9).
-
-    Each graph is built over each question's corpus at several values of its knob: number of keywords, commonness
-    of names, number of neighbours. Needs the extra plots.
-
-      clew eval graphs --data hotpotqa=dev.json --limit 100 --out figures
-    """
-    from clew import catalog
-    from clew.catalog.analysis import graph_qualities
-    from clew.catalog.evaluation import Bench, asked
-    from clew.evaluate.drawing import graph_quality
-
-    questions = asked(data, corpus, limit, seed)
-    found = catalog.encoder(encoder) if encoder else None
-    bench = Bench(None, found, _unit(passages), sentences, seed)
-    names = graph or ["keywords", "mentions", *(["knn"] if encoder else [])]
-    series = graph_qualities(questions, names, bench, told)
-    target = out / f"graphs-{questions.name}-{Path(corpus).name}"
-    out.mkdir(parents=True, exist_ok=True)
-    facts = {"data": data, "questions": len(questions.examples), "seed": seed, "passages": passages}
-    text = json.dumps(facts | {"sentences": sentences, "graphs": series}, indent=2)
-    target.with_suffix(".json").write_text(text + "\n", encoding="utf-8")
-    for path in graph_quality(series, f"{questions.title}, {len(questions.examples)} questions", target):
-        print(path)
-    print(
-        "\n| graph | knob | neighbours | density | SF-EM | covered | precision |\n|---|---|---|---|---|---|---|"
-    )
-    for name, points in series.items():
-        for p in points:
-            print(
-                f"| {name} | {p['knob']:g} | {p['neighbours']:.1f} | {p['density']:.3f} "
-                f"| {p['sf_em']:.3f} | {p['coverage']:.3f} | {p['precision']:.3f} |"
-            )
-
-
 @app.command("compare")
 def compare(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of one data set.")],
@@ -322,17 +270,7 @@ def _folders(paths: list[Path], most: int | None = None) -> list[Folder]:
     return found
 
 
-def _unit(passages: str) -> Unit:
-    from clew.errors import UsageError
-
-    if passages == "sentence":
-        return "sentence"
-    if passages != "paragraph":
-        raise UsageError(f"no passages of '{passages}'", "Known: paragraph, sentence")
-    return "paragraph"
-
-
-def _foreseen(recipe: str, usage: Usage) -> None:
-    from clew.cli.output import cost, note
-
-    note(f"{recipe}: about {cost(usage) or 'no model calls'}, if every reply is as long as it may get")
+app.command("graphs")(analyse.graphs)
+app.command("density")(analyse.density)
+app.command("branching")(analyse.branching)
+app.command("paper")(analyse.paper)

@@ -1,4 +1,8 @@
-"""Figures, as PNG and SVG; needs the extra ``plots``."""
+"""The figures of the KGP paper's analyses, as PNG and SVG; needs the extra ``plots``.
+
+Each function returns the files that it wrote: ``target`` with the endings ``.png`` and ``.svg``. All raise
+MissingExtra without matplotlib.
+"""
 
 from __future__ import annotations
 
@@ -18,26 +22,119 @@ def graph_quality(
 ) -> list[Path]:
     """Draw SF-EM (full lines) and precision (dashed) against the mean number of neighbours, as Figure 5 has them.
 
-    ``series`` holds for each graph its points, each with ``neighbours``, ``sf_em`` and ``precision``. Returns
-    the files written: ``target`` with the endings ``.png`` and ``.svg``. Raises MissingExtra.
+    ``series`` holds for each graph its points, each with ``neighbours``, ``sf_em`` and ``precision``.
     """
-    plt = _pyplot()
+    plt = pyplot()
     figure, left = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
     right = left.twinx()
     for number, (name, points) in enumerate(series.items()):
-        ordered = sorted(points, key=lambda point: point["neighbours"])
-        x = [point["neighbours"] for point in ordered]
-        style = {"color": _COLOURS[number % 6], "marker": _MARKERS[number % 6], "markersize": 4}
+        x, ordered = _by_density(points)
+        style = _style(number)
         left.plot(x, [point["sf_em"] for point in ordered], label=name, **style)
         right.plot(x, [point["precision"] for point in ordered], linestyle="--", alpha=0.7, **style)
-    left.set_xscale("symlog", linthresh=1)
-    left.set(xlabel="neighbours of a passage (mean)", ylabel="SF-EM (full lines)", title=title)
-    left.set_ylim(0, 1.02)
+    left.set(title=title, ylabel="SF-EM (full lines)")
     right.set_ylabel("precision (dashed)")
     right.set_ylim(bottom=0)
-    left.grid(alpha=0.3)
-    handles, labels = left.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(series) or 1, fontsize=8)
+    _neighbours(left)
+    _share(left)
+    return _saved(plt, figure, left, target)
+
+
+def density(
+    series: Mapping[str, Sequence[Mapping[str, Any]]], measure: str, title: str, target: Path
+) -> list[Path]:
+    """Draw a measure of performance and the latency against the mean number of neighbours, as Figures 6 and 10
+    have them, one panel above the other.
+
+    ``series`` holds for each graph its points, each with ``neighbours``, ``measure``, ``walk-seconds`` and the
+    ``intervals`` of both; a point that lacks the measure is left out.
+    """
+    plt = pyplot()
+    figure, (upper, lower) = plt.subplots(
+        2, 1, figsize=(6.4, 6.4), sharex=True, layout="constrained", height_ratios=(3, 2)
+    )
+    for number, (name, points) in enumerate(series.items()):
+        held = [point for point in points if measure in point]
+        x, ordered = _by_density(held)
+        style = _style(number)
+        _with_intervals(upper, x, ordered, measure, label=name, **style)
+        lower.plot(x, [1000 * point["walk-seconds"] for point in ordered], **style)
+    upper.set(title=title, ylabel=f"{measure} (95 % interval)")
+    lower.set_ylabel("latency, ms a question")
+    lower.set_ylim(bottom=0)
+    lower.grid(alpha=0.3)
+    _neighbours(lower)
+    _share(upper)
+    return _saved(plt, figure, upper, target)
+
+
+def branching(
+    points: Sequence[Mapping[str, Any]], measures: Sequence[str], title: str, target: Path
+) -> list[Path]:
+    """Draw measures of performance against the branching factor at a constant budget, as Figure 7 has it.
+
+    Each point has ``branch``, ``seeds``, the measures and their ``intervals``; one that lacks a measure is left
+    out of its line.
+    """
+    plt = pyplot()
+    figure, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
+    for number, measure in enumerate(measures):
+        held = [point for point in points if measure in point]
+        # Beside each other, so that intervals and lines of the same height are all seen.
+        aside = 0.09 * (number - (len(measures) - 1) / 2)
+        x = [point["branch"] + aside for point in held]
+        _with_intervals(axes, x, held, measure, label=measure, **_style(number))
+    axes.set_xticks(
+        [point["branch"] for point in points], [f"{point['branch']}\n{point['seeds']}" for point in points]
+    )
+    axes.set(title=title, xlabel="branching factor, and seeds below it", ylabel="mean (95 % interval)")
+    _share(axes)
+    return _saved(plt, figure, axes, target)
+
+
+def _by_density(
+    points: Sequence[Mapping[str, Any]],
+) -> tuple[list[float], list[Mapping[str, Any]]]:
+    ordered = sorted(points, key=lambda point: point["neighbours"])
+    return [point["neighbours"] for point in ordered], ordered
+
+
+def _with_intervals(
+    axes: Any, x: Sequence[float], points: Sequence[Mapping[str, Any]], measure: str, **style: Any
+) -> None:
+    """Draw a line with a thin bar for the interval of each point."""
+    y = [point[measure] for point in points]
+    ends = [point["intervals"][measure] for point in points]
+    below = [mean - low for mean, (low, _) in zip(y, ends, strict=True)]
+    above = [high - mean for mean, (_, high) in zip(y, ends, strict=True)]
+    axes.errorbar(x, y, yerr=(below, above), elinewidth=0.6, **style)
+
+
+def _style(number: int) -> dict[str, Any]:
+    return {"color": _COLOURS[number % 6], "marker": _MARKERS[number % 6], "markersize": 4}
+
+
+def _neighbours(axes: Any) -> None:
+    """Label what was drawn against the mean number of neighbours: logarithmic above 1, which many lie below."""
+    low, high = axes.dataLim.intervalx
+    axes.set_xscale("symlog", linthresh=1)
+    axes.set_xlim(0.85 * low - 0.05, 1.15 * high)
+    ticks = [step * 10**power for power in range(7) for step in (1, 2, 5)]
+    shown = [tick for tick in (0, 0.5, *ticks) if 0.85 * low - 0.05 <= tick <= 1.15 * high]
+    axes.set_xticks(shown, [f"{tick:,}" for tick in shown], minor=False)
+    axes.set_xticks([], minor=True)
+    axes.set_xlabel("neighbours of a passage (mean)")
+
+
+def _share(axes: Any) -> None:
+    axes.set_ylim(0, 1.02)
+    axes.grid(alpha=0.3)
+
+
+def _saved(plt: Any, figure: Any, labelled: Any, target: Path) -> list[Path]:
+    """Write a figure with the legend of one of its axes below it."""
+    handles, labels = labelled.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=max(len(labels), 1), fontsize=8)
     written = [target.with_suffix(ending) for ending in (".png", ".svg")]
     for path in written:
         figure.savefig(path, dpi=160)
@@ -45,7 +142,8 @@ def graph_quality(
     return written
 
 
-def _pyplot() -> Any:
+def pyplot() -> Any:
+    """Return matplotlib's interface, drawing to files only. Raises MissingExtra."""
     try:
         import matplotlib
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""How good a graph of passages is for a question (KGP paper, Section 3.3, Figure 5; Figure 9).
+"""How good a graph of passages is for a question (KGP paper, Section 3.3, Figure 5; Figure 9), and how large.
 
 The neighbours of a question's seed passages are what a walk can reach in one hop. SF-EM asks whether they and the
 seeds hold every piece of gold evidence, precision how many of them hold any: as a graph grows denser the first
@@ -8,12 +8,13 @@ rises and the second falls, and the better graph is the one whose curve lies hig
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.evaluate.corpora import Gold
+from clew.graph.passages import passage_rows
 from clew.graph.statistics import statistics
 
 if TYPE_CHECKING:
@@ -26,10 +27,13 @@ SEEDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """One graph over one question's corpus. ``neighbours`` counts those of a node on average, ``reached`` the
+    """One graph over one question's corpus of ``documents`` with ``passages`` of ``words`` words (means: Tables 2
+    and 4). ``neighbours`` counts those of a node on average, ``reached`` the
     seeds and their neighbours together; ``sf_em``, ``coverage`` and ``precision`` are of these."""
 
+    documents: int
     passages: int
+    words: float
     edges: int
     density: float
     neighbours: float
@@ -55,7 +59,9 @@ def quality(
     wanted = len(example.pieces)
     size = statistics(snapshot, graph)
     return Quality(
+        len(snapshot.documents()),
         size.nodes,
+        passage_words(snapshot),
         size.edges,
         size.density,
         size.mean_degree,
@@ -66,7 +72,12 @@ def quality(
     )
 
 
+def passage_words(snapshot: Snapshot) -> float:
+    """Return the mean number of indexed words of passages and table rows, 0 where there are none."""
+    rows = passage_rows(snapshot)
+    return float(snapshot.postings("text").lengths(rows).mean()) if len(rows) else 0.0
+
+
 def averaged(measured: Sequence[Quality]) -> dict[str, float]:
     """Return the means over questions, as the paper's tables and figures give them."""
-    names = ("passages", "edges", "density", "neighbours", "reached", "sf_em", "coverage", "precision")
-    return {name: float(np.mean([getattr(one, name) for one in measured])) for name in names}
+    return {one.name: float(np.mean([getattr(of, one.name) for of in measured])) for one in fields(Quality)}

@@ -55,8 +55,17 @@ class Table:
     baseline: str = ""
 
 
-def table(runs: Sequence[Run], metrics: Iterable[str], baseline: str = "", seed: int = 0) -> Table:
-    """Return the table of several runs. Raises UsageError for a baseline or metric that is not there."""
+def table(
+    runs: Sequence[Run],
+    metrics: Iterable[str],
+    baseline: str = "",
+    seed: int = 0,
+    ranked_by: Sequence[str] | None = None,
+) -> Table:
+    """Return the table of several runs; ranks are by the metrics ``ranked_by`` (all, if None).
+
+    Raises UsageError for a baseline or metric that is not there.
+    """
     measured = [metric(name) for name in metrics]
     recipes = {run.recipe for run in runs}
     if baseline and baseline not in recipes:
@@ -67,6 +76,8 @@ def table(runs: Sequence[Run], metrics: Iterable[str], baseline: str = "", seed:
     better: list[int] = []
     for dataset in dict.fromkeys(run.dataset for run in runs):
         for one in measured:
+            if ranked_by is not None and one.name not in ranked_by:
+                continue
             held = {
                 run.recipe: row[one.name].estimate.mean
                 for run, row in zip(runs, rows, strict=True)
@@ -107,9 +118,8 @@ def written(made: Table, form: Format) -> str:
         inner = "\n".join([lines[0], r"\midrule", *lines[1:]])
         notes = "".join(f"% {dataset}: {one}\n" for dataset, one in said.items())
         return f"{notes}\\begin{{tabular}}{{{columns}}}\n\\toprule\n{inner}\n\\bottomrule\n\\end{{tabular}}\n"
-    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in [header, *rows]]
-    notes = "".join(f"\n- {dataset}: {one}" for dataset, one in said.items())
-    return "\n".join([lines[0], "|" + "---|" * len(header), *lines[1:]]) + f"\n{notes}\n"
+    notes = "".join(f"- {dataset}: {one}\n" for dataset, one in said.items())
+    return f"{markdown(header, rows)}\n{notes}"
 
 
 def rows_of(made: Table, number: str = "") -> tuple[list[str], list[list[str]]]:
@@ -127,6 +137,12 @@ def rows_of(made: Table, number: str = "") -> tuple[list[str], list[list[str]]]:
         for run, cells in zip(made.runs, made.cells, strict=True)
     ]
     return header, rows
+
+
+def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table."""
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in [header, *rows]]
+    return "\n".join([lines[0], "|" + "---|" * len(header), *lines[1:]]) + "\n"
 
 
 def compared_on(made: Table) -> dict[str, str]:

@@ -159,7 +159,10 @@ def _grades(target: RunFile) -> dict[str, tuple[str, float]]:
 def _answered(example: Example, method_for: MethodFor) -> dict[str, Any]:
     started = time.perf_counter()
     try:
-        answer = method_for(example).answer(Question(example.question), Recorder())
+        method = method_for(example)
+        # Making the base of a question's own corpus, and a graph over it, is no part of answering.
+        started = time.perf_counter()
+        answer = method.answer(Question(example.question), Recorder())
     # The one place where any error is caught: a run of hours does not end because of one question.
     except Exception as error:  # noqa: BLE001
         said = f"{type(error).__name__}: {error}"
@@ -168,7 +171,11 @@ def _answered(example: Example, method_for: MethodFor) -> dict[str, Any]:
 
 
 def as_record(example: Example, answer: Answer, seconds: float) -> dict[str, Any]:
-    """Return what is kept of an answer: ``hits`` is what was given to read, ``evidence`` what it rests on."""
+    """Return what is kept of an answer: ``hits`` is what was given to read, ``evidence`` what it rests on.
+
+    ``walk`` is None where no graph was walked; else what the passages of each hit's path hold together, and the
+    seconds of choosing which neighbours to visit (the latency of the KGP paper's Figures 6 and 10).
+    """
     gold = Gold(example)
     return {
         "id": example.id,
@@ -191,15 +198,27 @@ def as_record(example: Example, answer: Answer, seconds: float) -> dict[str, Any
         "cited": [sorted(gold.held(hit.node)) for hit in answer.evidence],
         "usage": usage_shape(answer.usage),
         "steps": [step.name for step in answer.trail],
+        "walk": _walk(answer, gold),
         "seconds": round(seconds, 4),
     }
+
+
+def _walk(answer: Answer, gold: Gold) -> dict[str, Any] | None:
+    if not any(step.name == "seed" for step in answer.trail):
+        return None
+    # The context too: with a prior, passages beyond the seeds that no step shows may be given to read.
+    shown = [*answer.context, *(hit for step in answer.trail for hit in step.hits)]
+    held = {hit.node.id: gold.held(hit.node) for hit in shown}
+    paths = [frozenset[int]().union(*(held[id] for id in hit.path)) for hit in answer.context]
+    seconds = sum(step.seconds for step in answer.trail if step.name == "expand")
+    return {"gold": [sorted(one) for one in paths], "seconds": round(seconds, 6)}
 
 
 def result(example: Example, record: Mapping[str, Any]) -> Result:
     """Return a record as what the metrics measure. Raises UsageError for a record of an error."""
     if "error" in record:
         raise UsageError(f"question {example.id} failed: {record['error']}")
-    usage = Usage(**record["usage"])
+    usage, walk = Usage(**record["usage"]), record["walk"]
     return Result(
         example,
         record["answer"],
@@ -208,6 +227,8 @@ def result(example: Example, record: Mapping[str, Any]) -> Result:
         [frozenset(held) for held in record["cited"]],
         usage,
         record["seconds"],
+        walked=walk and [frozenset(held) for held in walk["gold"]],
+        walk_seconds=walk and walk["seconds"],
     )
 
 

@@ -136,7 +136,10 @@ class KGP:
         allowed = self.snapshot.mask(question.scope, RETRIEVED)
         queue = list(found[: min(self.seeds, self.budget)])
         ended: list[Path] = []
-        while queue and len(queue[0].rows) < self.hops and len(queue) + len(ended) < self.budget:
+        while queue and len(queue[0].rows) < self.hops:
+            # One continuation each makes paths longer, not more: seeds that fill the budget are extended too.
+            if self.branch > 1 and len(queue) + len(ended) >= self.budget:
+                break
             if trail is not None and trail.stopped():
                 break
             batch, queue = self._affordable(queue, len(ended))

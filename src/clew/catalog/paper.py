@@ -1,0 +1,116 @@
+"""The KGP paper's experiments over data sets of one's own, and the page of them."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from clew.catalog.analysis import Work, branching_recipes, density_recipes, possible_graphs
+from clew.catalog.evaluation import Bench
+from clew.catalog.runs import graded
+from clew.catalog.sections import branching_section, command_line, density_section, graph_sections
+from clew.evaluate.page import Section, html
+from clew.evaluate.reporting import Run, markdown, table, written
+
+#: Columns of the main table, and by which of them methods are ranked: with a language model as in Table 1.
+ANSWERS = ("Acc", "EM", "F1")
+EVIDENCE = ("SF-EM", "recall@5", "MRR")
+ALSO = ("walk-SF-EM", "seconds")
+TITLE = "Knowledge Graph Prompting: the paper's analyses"
+
+
+def table_1(bench: Bench) -> list[str]:
+    """Return the recipes of Table 1 that the models allow, 30 passages each (Supplementary 8.2), then ours.
+
+    With a language model all are read by the paper's prompt. ``dense`` and ``twohop`` stand for DPR and MDR:
+    the same search with whatever encoder is given.
+    """
+    retrievers = [*(["knn"] if bench.encoder else []), "tfidf", "bm25"]
+    retrievers += ["dense", "twohop"] if bench.encoder else []
+    reader = "paper" if bench.llm else "extractive"
+    read = [f"read(k=30, reader={reader}, retriever={name})" for name in retrievers]
+    walks = ["kgp-paper"]
+    walks += ["kgp-paper(graph=knn, guide=encoder)"] if bench.encoder else []
+    walks += ["kgp-paper(guide=generated)"] if bench.llm else []
+    asked = ["ircot(reader=paper)"] if bench.llm else []
+    first = ["none"] if bench.llm else []
+    return [*first, *read, *asked, *walks, f"kgp(reader={reader})", f"golden(reader={reader})"]
+
+
+def kgp_page(works: Sequence[Work]) -> tuple[Path, Path]:
+    """Run what the paper ran over each data set and write ``page.md`` and ``page.html``; return them.
+
+    What is there already is not run again. All works have the same models and the same ``out``. Raises UsageError.
+    """
+    bench, out = works[0].bench, works[0].out
+    recipes = table_1(bench)
+    runs: list[Run] = []
+    parts: list[str] = []
+    for work in works:
+        graphs, missing = possible_graphs(work)
+        sections = [*graph_sections(work, graphs)]
+        # All at once, so that the base of a question is made, and encoded, one time for all of them.
+        work.runs([*dict.fromkeys([*recipes, *density_recipes(graphs), *branching_recipes()])])
+        if bench.llm is not None:
+            graded(work.folder, bench.llm, work.progress, recipes)
+        runs += work.folder.runs(recipes)
+        sections += [density_section(work, graphs), branching_section(work)]
+        parts += [f"## {work.data.title}", _facts(work, missing)]
+        parts += [section.written(out) for section in sections]
+    text = "\n\n".join([f"# {TITLE}", _made(works), _main(works, runs).written(out), *parts]) + "\n"
+    target = out / "page.md"
+    target.write_text(text, encoding="utf-8")
+    target.with_suffix(".html").write_text(html(text, TITLE), encoding="utf-8")
+    return target, target.with_suffix(".html")
+
+
+def _main(works: Sequence[Work], runs: Sequence[Run]) -> Section:
+    bench = works[0].bench
+    ranked = ANSWERS if bench.llm else EVIDENCE
+    metrics = [*dict.fromkeys([*ranked, *EVIDENCE, *ALSO])]
+    left_out = [
+        *([] if bench.llm else ["None, IRCoT and a generated guide (they need --llm)"]),
+        *([] if bench.encoder else ["KNN, dense and two-hop search (they need --encoder)"]),
+    ]
+    return Section(
+        "Methods",
+        f"Means with 95 % bootstrap intervals; ranks by {', '.join(ranked)} over the data sets (paper: Table 1). "
+        "Each method gives 30 passages or paths to read. A context item of `kgp-paper` is a path, of which SF-EM, "
+        "recall@5 and MRR see the last passage alone; walk-SF-EM sees the whole path."
+        + (f" Left out: {'; '.join(left_out)}." if left_out else ""),
+        command_line("run", works, [word for recipe in table_1(bench) for word in ("--recipe", recipe)]),
+        written(table(runs, metrics, ranked_by=ranked), "markdown"),
+    )
+
+
+def _made(works: Sequence[Work]) -> str:
+    """Say what made the page: the command, the models, the versions."""
+    bench = works[0].bench
+    rows = [
+        ("language model", bench.llm.name if bench.llm else "none"),
+        ("encoder", bench.encoder.name if bench.encoder else "none"),
+        ("clew", version("clew")),
+        ("Python", platform.python_version()),
+        ("numpy", version("numpy")),
+        ("matplotlib", version("matplotlib")),
+        ("machine", f"{platform.system()} {platform.machine()}"),
+    ]
+    command = command_line("paper kgp", works)
+    return f"```console\n{command}\n```\n\n{markdown(['made with', ''], rows)}".rstrip()
+
+
+def _facts(work: Work, missing: dict[str, str]) -> str:
+    facts = work.folder.facts
+    limit = "all" if facts["limit"] is None else f"{facts['limit']} drawn"
+    rows = [
+        ("data", facts["data"]),
+        ("SHA-256 of the file", facts["data_digest"]),
+        ("questions", f"{facts['questions']} ({limit})"),
+        ("seed", str(facts["seed"])),
+        ("corpus", f"{facts['corpus']}, passages are {facts['passages']}s"),
+        *([("sentences of a corpus", f"{facts['sentences']}")] if facts["sentences"] else []),
+    ]
+    skipped = [f"Skipped: the graph `{name}`: {why}." for name, why in missing.items()]
+    return "\n\n".join([markdown(["", ""], rows).rstrip(), *skipped])

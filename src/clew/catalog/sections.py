@@ -1,0 +1,145 @@
+"""The analyses of :mod:`clew.catalog.analysis` as sections of a page: tables and figures in the run's folder."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from clew.catalog.analysis import (
+    ANSWERED,
+    BUDGET,
+    FOUND,
+    LATENCY,
+    WALK,
+    Work,
+    branching,
+    density,
+    graph_qualities,
+    statistics,
+)
+from clew.evaluate import drawing
+from clew.evaluate.page import Section, points
+
+if TYPE_CHECKING:
+    from clew.catalog.runs import Folder
+
+_STATISTICS = {
+    "graph": "graph",
+    "questions": "questions",
+    "documents": "documents",
+    "passages": "passages",
+    "words a passage": "words",
+    "edges": "edges",
+    "density": "density",
+    "neighbours": "neighbours",
+}
+_QUALITY = {
+    "graph": "graph",
+    "knob": "knob",
+    "neighbours": "neighbours",
+    "density": "density",
+    "SF-EM": "sf_em",
+    "covered": "coverage",
+    "precision": "precision",
+}
+
+
+def graph_sections(work: Work, graphs: Sequence[str]) -> tuple[Section, Section]:
+    """Return the statistics of graphs (Tables 2 and 4) and their quality (Figures 5 and 9). Raises UsageError."""
+    series = graph_qualities(work, graphs)
+    sizes = statistics(series)
+    table = points(_STATISTICS, sizes)
+    _write(work.graph_folder, "statistics", {"graphs": sizes})
+    (work.graph_folder.path / "statistics.md").write_text(table, encoding="utf-8")
+    _write(work.graph_folder, "quality", {"graphs": series})
+    alone = replace(work, bench=replace(work.bench, llm=None))
+    command = command_line("graphs", [alone], _named(graphs))
+    counted = Section(
+        f"Graph statistics of {work.data.title}",
+        "Means over questions (paper: Tables 2 and 4). Edges are distinct and undirected, density is their share "
+        "of all pairs of passages, words are those of the text index.",
+        command,
+        table,
+    )
+    drawn = Section(
+        f"Graph quality of {work.data.title}",
+        "What 10 TF-IDF seeds and their neighbours hold (paper: Figures 5 and 9): SF-EM is the share of questions "
+        "of which they hold all gold evidence, precision the share of them that hold any. The knob is the number "
+        "of keywords (keywords), the commonest name that joins (mentions), the number of neighbours (knn), the "
+        "prior threshold (entities).",
+        command,
+        points(_QUALITY, _flat(series)),
+        drawing.graph_quality(series, _title(work), work.graph_folder.path / "quality"),
+    )
+    return counted, drawn
+
+
+def density_section(work: Work, graphs: Sequence[str], walk: str = WALK) -> Section:
+    """Return performance and latency against density (Figures 6 and 10). Raises UsageError."""
+    series = density(work, graphs, walk)
+    measure = "F1" if work.bench.llm else "walk-SF-EM"
+    _write(work.folder, "density", {"walk": walk, "graphs": series})
+    shown = {"graph": "graph", "knob": "knob", "neighbours": "neighbours", "density": "density"}
+    return Section(
+        f"Performance and latency against density, {work.data.title}",
+        f"The walk `{walk}` over each graph at each value of its knob (paper: Figures 6 and 10). walk-SF-EM asks "
+        "for all gold evidence among the passages on the paths that are found; recall@5 is of the first five hits, "
+        "of which it sees the last passage of the path. walk-seconds is what a question spends on choosing which "
+        "neighbours to visit, on the machine that this ran on.",
+        command_line("density", [work], [*_named(graphs), "--recipe", walk]),
+        points(shown | _measures(work), _flat(series)),
+        drawing.density(series, measure, _title(work), work.folder.path / "density"),
+    )
+
+
+def branching_section(work: Work, walk: str = WALK, budget: int = BUDGET) -> Section:
+    """Return performance against the branching factor at a constant budget (Figure 7). Raises UsageError."""
+    found = branching(work, walk, budget)
+    measures = ["walk-SF-EM", "walk-SF-coverage", *(ANSWERED if work.bench.llm else ())]
+    _write(work.folder, "branching", {"walk": walk, "budget": budget, "points": found})
+    return Section(
+        f"Branching factor, {work.data.title}",
+        f"The walk `{walk}` with a budget of {budget} paths, from {budget} / branch seeds (paper: Figure 7).",
+        command_line("branching", [work], ["--budget", str(budget), "--recipe", walk]),
+        points({"branch": "branch", "seeds": "seeds"} | _measures(work), found),
+        drawing.branching(found, measures, _title(work), work.folder.path / "branching"),
+    )
+
+
+def _measures(work: Work) -> dict[str, str]:
+    names = (*FOUND, *(ANSWERED if work.bench.llm else ()), LATENCY, "questions", "errors")
+    return {name: name for name in names}
+
+
+def _named(graphs: Sequence[str]) -> list[str]:
+    return [word for name in graphs for word in ("--graph", name)]
+
+
+def _flat(series: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    return [{"graph": name, **point} for name, held in series.items() for point in held]
+
+
+def _write(folder: Folder, name: str, shape: Mapping[str, Any]) -> None:
+    facts = {key: value for key, value in folder.facts.items() if key != "recipes"}
+    text = json.dumps(facts | dict(shape), indent=2, ensure_ascii=False)
+    (folder.path / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _title(work: Work) -> str:
+    count = len(work.data.examples)
+    return f"{work.data.title}, {count} question{'s' * (count != 1)}"
+
+
+def command_line(name: str, works: Sequence[Work], more: Sequence[str] = ()) -> str:
+    """Return the command line that makes an analysis of data sets that share all else."""
+    data, bench = works[0].data, works[0].bench
+    words = [word for work in works for word in ("--data", work.data.data)]
+    words += ["--corpus", data.corpus, "--passages", bench.passages, "--sentences", str(bench.sentences)]
+    words += [] if data.limit is None else ["--limit", str(data.limit)]
+    words += ["--seed", str(data.seed)]
+    words += ["--llm", bench.llm_name] if bench.llm else []
+    words += ["--encoder", bench.encoder_name] if bench.encoder else []
+    return shlex.join(["clew", "eval", *name.split(), *words, *more, "--out", str(works[0].out)])

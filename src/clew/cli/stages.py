@@ -1,0 +1,26 @@
+"""What the commands of ``clew eval`` share: units of passages, and what a run will cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.cli.output import cost, note
+from clew.errors import UsageError
+
+if TYPE_CHECKING:
+    from clew.parse.build import Unit
+    from clew.types import Usage
+
+
+def unit(passages: str) -> Unit:
+    """Return the unit of passages that ``--passages`` names. Raises UsageError."""
+    if passages == "sentence":
+        return "sentence"
+    if passages != "paragraph":
+        raise UsageError(f"no passages of '{passages}'", "Known: paragraph, sentence")
+    return "paragraph"
+
+
+def foreseen(recipe: str, usage: Usage) -> None:
+    """Say what a recipe will cost."""
+    note(f"{recipe}: about {cost(usage) or 'no model calls'}, if every reply is as long as it may get")

@@ -1,0 +1,325 @@
+"""The KGP paper's analyses on a tiny data set: numbers against brute force, figures, going on after a kill."""
+
+import json
+import re
+import shlex
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from clew import catalog
+from clew.catalog.analysis import KNOBS, Work, branching, density, graph_qualities, possible_graphs, seeds
+from clew.catalog.evaluation import Bench, asked, bases
+from clew.catalog.graphs import GRAPHS
+from clew.catalog.paper import kgp_page, table_1
+from clew.cli.app import app
+from clew.errors import UsageError
+from clew.evaluate.corpora import Gold
+from clew.graph.annotation import Annotation, Annotations
+from clew.trail import Recorder
+from clew.types import RETRIEVED, Question, Scope
+from scripted import ScriptedServer
+from tiny_encoder import make_encoder
+
+PEOPLE = ["Hesper Marrable", "Wilmot Harker", "Ilse Tamsin"]
+PLACES = ["Dunmere", "Merrowgate", "Saltreach"]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Three two-hop questions in the form of HotpotQA: a bridge, its builder, the builder's birthplace."""
+    records = []
+    for number, (person, place) in enumerate(zip(PEOPLE, PLACES, strict=True)):
+        bridge = f"{place} Bridge"
+        context = [
+            [bridge, ["It spans the river.", f"It was built by {person}."]],
+            [person, [f"{person} was an engineer.", f"The birthplace was {place[::-1].title()}."]],
+            [f"Noise {number}", ["A town has a mayor.", "Bridges are born of need."]],
+        ]
+        question = f"In which town was the builder of {bridge} born?"
+        gold = [[bridge, 1], [person, 1]]
+        records.append({"_id": f"q{number}", "question": question, "answer": place[::-1].title(),
+                        "type": "bridge", "supporting_facts": gold, "context": context})  # fmt: skip
+    path = tmp_path_factory.mktemp("data") / "bridges.jsonl"
+    path.write_text("\n".join(map(json.dumps, records)) + "\n")
+    return f"hotpotqa={path}"
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("CLEW_LLM", raising=False)
+
+
+@pytest.fixture
+def few_knobs(monkeypatch):
+    """Two values of each knob, the usual one among them: what the page puts together, not how much of it."""
+    for name, (knob, values) in KNOBS.items():
+        usual = GRAPHS.parts[name].options[knob]
+        monkeypatch.setitem(KNOBS, name, (knob, (values[0], usual)))
+
+
+def work(data, out, **bench):
+    return Work(asked(data, "question", None, 0), Bench(passages="sentence", sentences=12, **bench), out)
+
+
+def run(*words, status=0):
+    result = CliRunner().invoke(app, list(map(str, words)))
+    assert result.exit_code == status, result.output
+    return result
+
+
+def test_the_walk_over_each_graph_is_what_it_finds_question_by_question(data, tmp_path):
+    made = work(data, tmp_path)
+    series = density(made, ["keywords", "mentions"])
+    assert {name: [point["knob"] for point in points] for name, points in series.items()} == {
+        name: list(KNOBS[name][1]) for name in ("keywords", "mentions")
+    }
+    with bases(made.data, made.bench) as base_of:
+        for name, knob, point in (("keywords", "n=1", series["keywords"][0]),
+                                  ("mentions", "common=5", series["mentions"][2])):  # fmt: skip
+            whole, share, degrees, densities = [], [], [], []
+            for example in made.data.examples:
+                base = base_of(example)
+                snapshot = base.snapshot()
+                walker = catalog.retriever(f"kgp-paper(graph={name}({knob}))", base)
+                paths = walker.walk(Question(example.question), Recorder())
+                rows = np.array(sorted({row for path in paths for row in path.rows}))
+                gold = Gold(example)
+                held = {piece for node in snapshot.nodes(rows) for piece in gold.held(node)}
+                whole.append(len(held) == 2)
+                share.append(len(held) / 2)
+                graph = catalog.graph(f"{name}({knob})", base)
+                passages = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED)).tolist()
+                near = {row: set(graph.neighbours(row).tolist()) for row in passages}
+                degrees.append(np.mean([len(others) for others in near.values()]))
+                pairs = {frozenset((one, other)) for one in near for other in near[one]}
+                densities.append(len(pairs) / (len(passages) * (len(passages) - 1) / 2))
+            assert point["walk-SF-EM"] == pytest.approx(np.mean(whole))
+            assert point["walk-SF-coverage"] == pytest.approx(np.mean(share))
+            assert point["neighbours"] == pytest.approx(np.mean(degrees))
+            assert point["density"] == pytest.approx(np.mean(densities))
+            assert point["questions"] == 3 and point["errors"] == 0 and point["walk-seconds"] > 0
+            assert "F1" not in point
+
+
+def test_branches_share_the_budget(data, tmp_path):
+    assert [seeds(30, branch) for branch in range(1, 11)] == [30, 15, 10, 8, 6, 5, 4, 4, 3, 3]
+    assert seeds(3, 10) == 1
+    made = work(data, tmp_path)
+    points = branching(made, "kgp-paper(graph=mentions)", budget=6, branches=(1, 2, 6))
+    assert [point["seeds"] for point in points] == [6, 3, 1]
+    records = {
+        point["branch"]: [
+            json.loads(line) for line in made.folder.file(point["recipe"]).path.read_text().splitlines()
+        ]
+        for point in points
+    }
+    for held in records.values():
+        assert all(0 < len(record["hits"]) <= 6 for record in held)
+    # Even where the seeds fill the budget, each is continued by one passage: six paths of two.
+    assert max(len(hit["path"]) for record in records[1] for hit in record["hits"]) == 2
+
+
+def test_statistics_are_those_of_the_usual_graphs(data, tmp_path):
+    run("eval", "graphs", "--data", data, "--sentences", 12, "--out", tmp_path)
+    folder = tmp_path / "hotpotqa-question-graphs"
+    held = json.loads((folder / "statistics.json").read_text())
+    keywords, mentions = held["graphs"]
+    assert keywords["graph"] == "keywords(n=10)" and mentions["graph"] == "mentions(common=5)"
+    assert held["questions"] == 3 and held["seed"] == 0 and held["sentences"] == 12
+    # Own three paragraphs of two sentences each, and as many of the others until there are twelve sentences.
+    assert (keywords["passages"], keywords["documents"]) == (12, 6)
+    assert keywords["words"] == pytest.approx(4.8, abs=0.8)
+    quality = json.loads((folder / "quality.json").read_text())["graphs"]["mentions"]
+    (same,) = [point for point in quality if point["knob"] == 5]
+    assert all(same[key] == mentions[key] for key in ("edges", "density", "neighbours"))
+    assert "| mentions(common=5) | 3 | 6" in (folder / "statistics.md").read_text()
+
+
+def test_entities_are_a_graph_where_passages_are_annotated(data, tmp_path):
+    made = work(data, tmp_path)
+    found, missing = possible_graphs(made)
+    assert found == ["keywords", "mentions"] and "clew annotate" in missing["entities"]
+    with pytest.raises(UsageError, match="no passage was annotated"):
+        graph_qualities(made, ["entities"])
+    kept = Annotations.usual()
+    with bases(made.data, made.bench) as base_of:
+        for example in made.data.examples:
+            snapshot = base_of(example).snapshot()
+            rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED))
+            for node in snapshot.nodes(rows):
+                sure = 0.9 if "engineer" in node.text else 0.5
+                kept.put("wat/en", node.text, [Annotation(1, "Bridge", "it", 0, 2, 0.5, sure)])
+    assert possible_graphs(made)[0] == ["keywords", "mentions", "entities"]
+    points = {point["knob"]: point for point in graph_qualities(made, ["entities"])["entities"]}
+    assert points[0.0]["density"] == 1 and points[0.95]["edges"] == 0
+    assert 0 < points[0.9]["edges"] < points[0.0]["edges"] == 66
+
+
+def test_figures_and_tables_of_the_commands(data, tmp_path):
+    shared = ["--data", data, "--sentences", 12, "--out", tmp_path]
+    said = run("eval", "density", *shared, "-g", "mentions", "-r", "kgp").stdout
+    assert "| mentions | 200 |" in said
+    assert "| 10 | 3 |" in run("eval", "branching", *shared, "-r", "kgp").stdout
+    folder = tmp_path / "hotpotqa-question"
+    for name in ("density", "branching"):
+        assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert (folder / f"{name}.svg").read_text().count("<path") > 20
+    facts = json.loads((folder / "density.json").read_text())
+    assert facts["walk"] == "kgp" and facts["passages"] == "sentence" and facts["clew"]
+    assert len(facts["graphs"]["mentions"][0]["intervals"]["walk-SF-EM"]) == 2
+
+
+def everything(folder):
+    """The files of a folder whose content is measured, not drawn."""
+    return {
+        path: path.read_bytes() for path in folder.rglob("*") if path.suffix in {".jsonl", ".md", ".html"}
+    }
+
+
+def test_the_page_says_what_was_run_and_is_not_run_twice(data, few_knobs, tmp_path):
+    out = tmp_path / "my page"
+    command = [
+        "eval",
+        "paper",
+        "kgp",
+        "--data",
+        data,
+        "--sentences",
+        12,
+        "--limit",
+        2,
+        "--seed",
+        3,
+        "--out",
+        out,
+    ]
+    shown = run(*command)
+    assert shown.stdout.split("\n")[:2] == [str(out / "page.md"), str(out / "page.html")]
+    page = (out / "page.md").read_text()
+    for recipe in table_1(Bench()):
+        assert f"| hotpotqa (question) | {recipe} | 2 | 0 |" in page
+    assert "they need --llm" in page and "they need --encoder" in page and "`entities`: no passage" in page
+    assert "clew eval paper kgp --data" in page and "--limit 2 --seed 3" in page and "2 (2 drawn)" in page
+    links = re.findall(r"\(<([^>]+)>\)", page)
+    assert len(links) == 9 and all((out / link).stat().st_size > 1000 for link in links)
+    html = (out / "page.html").read_text()
+    assert html.count("<img") == 3 and html.count("<table>") == page.count("\n|---") and "my page" in html
+
+    before = everything(out)
+    run(*command)
+    assert everything(out) == before
+    # What a kill would leave: lines cut short, and later ones not there.
+    for path in (out / "hotpotqa-question-graphs" / "measured.jsonl",
+                 *sorted((out / "hotpotqa-question").glob("kgp-paper-graph-men*.jsonl"))):  # fmt: skip
+        path.write_bytes(before[path][: len(before[path]) * 2 // 3])
+    (out / "page.md").unlink()
+    run(*command)
+    timeless = [
+        re.sub(r"\d\.\d+(e-\d+)? \| 2 \| 0 \|", "", text) for text in (page, (out / "page.md").read_text())
+    ]
+    assert timeless[0] == timeless[1]
+
+
+def test_every_command_of_the_page_can_be_run(data, few_knobs, tmp_path):
+    kgp_page([work(data, tmp_path)])
+    commands = re.findall(r"^clew (eval .*)$", (tmp_path / "page.md").read_text(), re.MULTILINE)
+    assert [command.split()[1] for command in commands] == [
+        "paper",
+        "run",
+        *["graphs"] * 2,
+        "density",
+        "branching",
+    ]
+    before = everything(tmp_path)
+    for command in commands[1:]:
+        run(*shlex.split(command))
+    assert everything(tmp_path) == before
+
+
+def test_models_add_their_methods_and_measures(data, few_knobs, tmp_path):
+    folder = make_encoder(tmp_path / "encoder").path
+
+    def script(request):
+        return "1" if "expert professor" in request.prompt else "Eremnud"
+
+    encoder = f"onnx:{folder}"
+    with ScriptedServer(script) as server:
+        words = ["--llm", server.llm, "--encoder", encoder, "--sentences", 12, "--limit", 1]
+        run("eval", "paper", "kgp", "--data", data, "--out", tmp_path / "out", *words)
+        page = (tmp_path / "out" / "page.md").read_text()
+        count = len(server.requests)
+        run("eval", "paper", "kgp", "--data", data, "--out", tmp_path / "out", *words)
+        assert len(server.requests) == count
+    for recipe in ("none", "ircot(reader=paper)", "kgp-paper(guide=generated)",
+                   "kgp-paper(graph=knn, guide=encoder)", "read(k=30, reader=paper, retriever=knn)",
+                   "read(k=30, reader=paper, retriever=twohop)"):  # fmt: skip
+        assert f"| {recipe} | 1 | 0 |" in page
+    assert "| Acc | EM | F1 | SF-EM |" in page and "| knn | 10 |" in page and "Left out" not in page
+    assert f"| language model | {server.llm}" in page
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["density", "-r", "read"], "walks no graph"),
+        (["density", "-r", "kgpp"], "Did you mean 'kgp'"),
+        (["density", "-r", "kgp(grph=mentions)"], "Did you mean 'graph'"),
+        (["density", "-g", "structure"], "no knob"),
+        (["density", "-g", "knn"], "encoder"),
+        (["density", "--passages", "word"], "paragraph, sentence"),
+        (["density", "--passages", "paragraph", "-g", "mentions"], "needs sentences"),
+        (["density", "-g", "entities"], "clew annotate"),
+        (["branching", "-r", "golden"], "walks no graph"),
+        (["branching", "--budget", "0"], "--budget"),
+        (["branching", "--corpus", "/no/such/base"], "no knowledge base"),
+        (["paper", "kpg"], "kgp"),
+        (["graphs", "-g", "structure"], "no knob"),
+    ],
+)
+def test_a_bad_request_is_refused(data, tmp_path, words, said):
+    name, *rest = words
+    given = ["--data", data, "--sentences", 12, "--out", tmp_path]
+    result = run("eval", name, *rest, *given, status=2)
+    assert said in result.output
+
+
+def test_another_setting_and_other_files_are_not_mixed_in(data, tmp_path):
+    made = work(data, tmp_path)
+    graph_qualities(made, ["mentions"])
+    other = Work(made.data, Bench(passages="sentence", sentences=11), tmp_path)
+    with pytest.raises(UsageError, match="sentences is 12, not 11"):
+        graph_qualities(other, ["mentions"])
+    target = tmp_path / "hotpotqa-question-graphs" / "measured.jsonl"
+    target.write_text('{"id": "q0", "hits": []}\n')
+    with pytest.raises(UsageError, match="no measures of graphs"):
+        graph_qualities(made, ["mentions"])
+
+
+def test_what_figures_need_is_said_before_anything_is_measured(data, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    shown = run("eval", "graphs", "--data", data, "--out", tmp_path / "out", status=2)
+    assert "clew[plots]" in shown.output and not (tmp_path / "out").exists()
+
+
+def test_a_walk_that_always_fails_gives_no_figure(data, tmp_path):
+    with ScriptedServer([]) as server:
+        words = ["-r", "kgp-paper(guide=generated)", "--llm", server.llm, "--sentences", 12]
+        shown = run("eval", "branching", "--data", data, "--out", tmp_path, *words, status=2)
+    assert "answered no question: ModelError" in shown.output
+    assert not (tmp_path / "hotpotqa-question" / "branching.png").exists()
+
+
+def test_questions_without_evidence_measure_no_graph(tmp_path):
+    path = tmp_path / "own.jsonl"
+    path.write_text(json.dumps({"question": "Who?", "answers": ["Nobody"]}) + "\n")
+    base = tmp_path / "base"
+    (tmp_path / "note.md").write_text("# Note\n\nNobody was there.\n")
+    run("add", tmp_path / "note.md", "--kb", base)
+    data = f"jsonl={path}"
+    shown = run("eval", "graphs", "--data", data, "--corpus", base, "--passages", "paragraph", "-g", "mentions",
+                "--out", tmp_path / "out", status=2)  # fmt: skip
+    assert "names its evidence" in shown.output
