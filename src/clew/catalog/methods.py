@@ -123,6 +123,7 @@ def _structures(bench: Bench, options: Options) -> Structures | None:
 
 def kgp(bench: Bench, options: Options) -> KGP:
     """Return Knowledge Graph Prompting with the graph, guide, seeds and bounds of the recipe."""
+    from clew.methods.guides import Residual
     from clew.methods.kgp import KGP
     from clew.read.contents import ContentsReader
 
@@ -130,12 +131,13 @@ def kgp(bench: Bench, options: Options) -> KGP:
     seeding = RETRIEVERS.build(options.part("seeding"), bench)
     prior, sharpness = options.recipe.option("prior"), options.recipe.option("sharpness")
     together = options.word("context", ("paths", "passages")) == "paths"
+    guide = _guide(bench, options, seeding)
     knows_paths = options.part("reader").name == "paper"
     return KGP(
         bench.snapshot,
         seeding,
         GRAPHS.build(options.part("graph"), bench),
-        _guide(bench, options, seeding),
+        guide,
         READERS.build(options.part("reader"), bench),
         structures=_structures(bench, options),
         contents=None if bench.model else ContentsReader(),
@@ -146,6 +148,7 @@ def kgp(bench: Bench, options: Options) -> KGP:
         prior=None if prior is None else options.number("prior"),
         beyond=options.count("beyond"),
         sharpness=None if sharpness is None else options.number("sharpness"),
+        relative=not (isinstance(guide, Residual) and guide.search is seeding),
         context=("paths" if knows_paths else "visited") if together else "passages",
         recipe=str(options.recipe),
     )
@@ -222,7 +225,7 @@ _KGP: dict[str, Value] = {
     "budget": 30,
     "prior": 1.0,
     "beyond": 100,
-    "sharpness": 10,
+    "sharpness": 8,
     "context": Recipe("passages"),
 }
 _KGP_PAPER: dict[str, Value] = {

@@ -65,10 +65,6 @@ class Guide(Protocol):
         perfect match."""
         ...
 
-    def start(self, question: Question, rows: Rows) -> Floats | None:
-        """Score seeds on the scale of :meth:`judge`; None if the guide has no more to say than the seeding."""
-        ...
-
 
 class Expectation(Protocol):
     """``f`` of Eq. (1): what evidence is still missing."""
@@ -219,10 +215,6 @@ class TextGuide:
         generated = isinstance(self.expectation, Generated)
         return Judged(self.matcher.match(wanted, near, beyond), wanted if generated else [], usage)
 
-    def start(self, question: Question, rows: Rows) -> Floats | None:
-        """Return None: before the first hop, the question is what the seeding was asked."""
-        return None
-
 
 @dataclass(frozen=True, slots=True)
 class Residual:
@@ -264,14 +256,6 @@ class Residual:
             adds = candidates.after(places, self.covered, self.fading, ahead)
             scored.append((pool, adds[np.searchsorted(everything, pool)]))
         return Judged(scored)
-
-    def start(self, question: Question, rows: Rows) -> Floats | None:
-        """Score seeds by the whole question."""
-        order = np.argsort(rows)
-        adds = self.search.candidates_of(self.search.ask(question), rows[order])
-        scores = np.empty(len(rows))
-        scores[order] = adds.after([], self.covered, self.fading)
-        return scores
 
     def _wanted(self, question: Question, paths: Sequence[Sequence[int]]) -> list[Vectors | None]:
         """Return the vector of what each path leads to, or None where it is not encoded."""

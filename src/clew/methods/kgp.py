@@ -53,7 +53,7 @@ class Path:
     """A reasoning path: rows of passages, seed first, and whether an edge led to each after the first.
 
     ``scores`` holds for every prefix how well it fits: the product of its steps' scores or probabilities.
-    The seed's score is relative to the best seed's.
+    The seed's score is the seeding's.
     """
 
     rows: tuple[int, ...]
@@ -79,8 +79,9 @@ class KGP:
 
     ``structures`` recognises questions about structure; ``contents``, where given, reads what they name in
     place of ``reader``. ``beyond`` is how many passages outside the neighbourhood a prior considers.
-    ``context`` says what the reader is given: ``paths``, of which each stands for its passages together
-    (Listing 4); the passages of these paths, each once (``visited``); or the best passages of all.
+    ``relative`` says that a seed's score counts by its share of the best seed's; False where the seeding scores
+    as the guide does. ``context`` says what the reader is given: ``paths``, of which each stands for its passages
+    together (Listing 4); the passages of these paths, each once (``visited``); or the best passages of all.
     """
 
     snapshot: Snapshot
@@ -97,6 +98,7 @@ class KGP:
     prior: float | None = None
     beyond: int = 100
     sharpness: float | None = None
+    relative: bool = True
     context: Literal["paths", "visited", "passages"] = "passages"
     recipe: str = "kgp"
 
@@ -189,11 +191,7 @@ class KGP:
         hits = self.seeding.retrieve(question, wanted if self.prior is None else max(wanted, k, self.beyond))
         rows = self.snapshot.rows([hit.node.id for hit in hits])
         scores = np.array([hit.score for hit in hits])
-        own = self.guide.start(question, rows) if self.sharpness is not None and len(hits) else None
-        if own is not None:
-            order = np.argsort(-own, kind="stable")
-            hits, rows, scores = [hits[n] for n in order], rows[order], own[order]
-        elif len(hits) and scores[0] > 0:
+        if self.relative and len(hits) and scores[0] > 0:
             scores = scores / scores[0]
         if trail is not None:
             seeds = tuple(hits[:wanted])
