@@ -1,4 +1,4 @@
-"""Tiny language models with random weights, and a tokenizer of whole words. Needs torch and transformers."""
+"""Tiny models with random weights, and a tokenizer of whole words. Needs torch and transformers."""
 
 SPECIAL = ["<pad>", "</s>", "<unk>", "<user>", "<system>", "<assistant>"]
 TEMPLATE = "{% for m in messages %}<{{ m['role'] }}> {{ m['content'] }} {% endfor %}<assistant>"
@@ -47,3 +47,24 @@ def saved(folder, model, words):
     model.save_pretrained(folder)
     words.save_pretrained(folder)
     return folder
+
+
+def encoder(folder, words, window=24):
+    """Save a sentence-transformers model with mean pooling; return its folder."""
+    import sentence_transformers
+    import transformers
+
+    known = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *dict.fromkeys(words)]
+    tokens = transformers.BertTokenizerFast(vocab={word: n for n, word in enumerate(known)})
+    config = transformers.BertConfig(
+        vocab_size=len(known), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
+        max_position_embeddings=max(40, window),
+    )  # fmt: skip
+    transformers.set_seed(1)
+    transformers.BertModel(config).save_pretrained(folder / "bert")
+    tokens.save_pretrained(folder / "bert")
+    # A folder without modules of its own gets mean pooling.
+    whole = sentence_transformers.SentenceTransformer(str(folder / "bert"), device="cpu")
+    whole.max_seq_length = window
+    whole.save(str(folder / "whole"))
+    return folder / "whole"

@@ -14,11 +14,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import perf_counter
 from typing import TYPE_CHECKING, Self
 
 from clew.config import base_path, cache_path
 from clew.errors import NotFound, UsageError
-from clew.types import Answer, Document, Hit, Node, Question, Scope, Step, Usage
+from clew.types import RETRIEVED, Answer, Document, Hit, Node, Question, Scope, Step, Usage
 
 if TYPE_CHECKING:
     from clew.ingest.estimate import Estimate
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 ALL_GRAPHS = ("keywords", "mentions", "structure")
 #: The setting of a base that names its encoder.
 ENCODER = "encoder"
+#: Passages that are encoded to foresee how long all will take.
+SAMPLED = 24
 
 
 def open(  # "clew.open" is what people look for
@@ -37,12 +40,16 @@ def open(  # "clew.open" is what people look for
 ) -> Base:
     """Open the knowledge base in the folder ``path`` (default: ``CLEW_HOME``, else ``./.clew``).
 
-    ``create`` makes one where there is none, with ``passages`` (``paragraph`` or ``sentence``) as its unit.
-    Raises NotFound where there is none, UsageError where the base has another unit.
+    ``create`` makes one where there is none, with ``passages`` (``paragraph`` or ``sentence``) as its unit and the
+    encoder that comes with clew. Raises NotFound where there is none, UsageError where the base has another unit.
     """
     from clew.kb import KnowledgeBase
+    from clew.models.embedded import DEFAULT
 
+    fresh = not KnowledgeBase.exists(base_path(path))
     store = KnowledgeBase.open(base_path(path), create=create, passages=passages or "paragraph")
+    if fresh:
+        store.set_setting(ENCODER, DEFAULT)
     unit = store.passages
     if passages not in {None, unit}:
         store.close()
@@ -253,8 +260,6 @@ class Base:
 
     def graphs(self, names: Sequence[str]) -> list[GraphSize]:
         """Build graphs and return their sizes; ``all`` stands for those that need no model or service."""
-        from time import perf_counter
-
         from clew import catalog
         from clew.graph.statistics import statistics
 
@@ -320,6 +325,29 @@ class Base:
             raise UsageError("this knowledge base has no encoder", "Set one: clew encoder set onnx:FOLDER")
         return self.store.encode(encoder, progress)
 
+    def encoding_ahead(self) -> tuple[int, float | None]:
+        """Return how many vectors of the base's encoder are missing, and about how many seconds they take.
+
+        The time is that of some passages, encoded now; None for an encoder that sends texts elsewhere.
+        """
+        import numpy as np
+
+        from clew.models import leaves_machine
+
+        encoder, name = self.encoder(), self.encoder_name()
+        if encoder is None or name is None:
+            return 0, 0.0
+        snapshot = self.store.snapshot()
+        missing = snapshot.vectors(encoder.name).missing() + snapshot.pending
+        if not missing or leaves_machine(name):
+            return missing, None if missing else 0.0
+        rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED))
+        some = snapshot.nodes(rows[np.linspace(0, len(rows) - 1, min(len(rows), SAMPLED)).astype(np.int64)])
+        encoder.encode(["the first text also loads the model"])
+        started = perf_counter()
+        encoder.encode([node.text for node in some])
+        return missing, missing * (perf_counter() - started) / max(len(some), 1)
+
     def not_annotated(self, service: str = "wat", language: str = "en", url: str = "") -> tuple[int, str]:
         """Return how many passages :meth:`annotate` would send, and where to."""
         from clew.graph.annotation import Annotations, Service, waiting
@@ -363,6 +391,7 @@ def encoder_kinds() -> dict[str, str]:
     from clew.models.names import ENCODERS
 
     said = {
+        "clew": "the multi-hop encoder that comes with clew; runs here, without torch or download",
         "onnx": "a folder that clew encoder export made; runs here, without torch",
         "st": "a sentence-transformers model (extra: local)",
         "openai": "OpenAI's embeddings",

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import tiny_models
 from clew.cli.app import app
 from clew.models.onnx import OnnxEncoder
 
 try:
     import sentence_transformers
-    import transformers
 except ImportError:
     sentence_transformers = None
 
@@ -25,21 +25,8 @@ TEXTS = ["the river", "a", "one two three four five six seven", ""]
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
     """A tiny, randomly initialised sentence-transformers model in a folder."""
-    folder = tmp_path_factory.mktemp("source")
-    words = "[PAD] [UNK] [CLS] [SEP] [MASK] the river a one two three four five six seven".split()
-    tokenizer = transformers.BertTokenizerFast(vocab={word: n for n, word in enumerate(words)})
-    config = transformers.BertConfig(
-        vocab_size=len(words), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
-        max_position_embeddings=40,
-    )  # fmt: skip
-    transformers.set_seed(1)
-    transformers.BertModel(config).save_pretrained(folder / "bert")
-    tokenizer.save_pretrained(folder / "bert")
-    # A folder without modules of its own gets mean pooling.
-    whole = sentence_transformers.SentenceTransformer(str(folder / "bert"), device="cpu")
-    whole.max_seq_length = 24
-    whole.save(str(folder / "whole"))
-    return folder / "whole"
+    words = "the river a one two three four five six seven".split()
+    return tiny_models.encoder(tmp_path_factory.mktemp("source"), words)
 
 
 def export(source, folder, *options):

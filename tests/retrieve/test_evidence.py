@@ -5,7 +5,7 @@ import pytest
 
 from clew.kb import KnowledgeBase
 from clew.parse.tables import Table
-from clew.retrieve.covering import Candidates, Meaning
+from clew.retrieve.covering import Ahead, Candidates, Meaning
 from clew.retrieve.evidence import Evidence, repeats
 from clew.retrieve.units import below, subtree_ends, units
 from clew.types import RETRIEVED, Question, Scope
@@ -161,6 +161,10 @@ def test_what_is_missing_after_a_path_by_hand():
     words = np.array([2 * 0.5 * 0.75, 1 * 0.75])
     prior = np.array([0.4 * 0.3**2] * 2 + [0.2])
     assert np.allclose(candidates.after([0, 1], 0.5, 0.7), candidates.matched @ words + prior)
+    # What is ahead of the path takes the place of what is left of the question.
+    ahead = Ahead(np.array([0.0, 1.0], np.float32), 3.0)
+    expected = [1 + 0.12, 0.5 + 0.5 + 0.12 + 3, 1 + 0.2 + 3 * 0.8]
+    assert np.allclose(candidates.after([0], 0.5, 0.7, ahead), expected)
     # An empty path leaves the whole question.
     assert np.allclose(candidates.after([], 0.5, 0.7)[2], 1 + 0.2 + 0.5)
 

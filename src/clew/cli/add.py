@@ -24,7 +24,10 @@ def add(
     encoder: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Set the base's encoder and encode with it; see: clew encoder list."
+            metavar="NAME",
+            help="Set the base's encoder and encode with it (none: search by words and graph alone); see: "
+            "clew encoder list (default: clew:hops, which comes with clew).",
+            show_default=False,
         ),
     ] = None,
     passages: Annotated[
@@ -59,7 +62,7 @@ def add(
 
     with clew.open(kb, create=True, passages=passages) as base:
         if encoder is not None:
-            base.set_encoder(encoder)
+            base.set_encoder(None if encoder == "none" else encoder)
         say_where_texts_go("the passages", base.encoder())
         with showing(quiet=as_json) as progress:
             report = base.add(paths, sync=sync, checksum=checksum, workers=workers, progress=progress)

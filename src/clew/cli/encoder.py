@@ -58,10 +58,12 @@ def set_encoder(
 ) -> None:
     """Make NAME the encoder of this base and encode what has no vector yet.
 
-    Stopped, it continues where it was when run again. The vectors of other encoders stay, so going back costs
-    nothing.
+    It says how long that will take. Stopped, it continues where it was when run again. The vectors of other
+    encoders stay, so going back costs nothing.
 
       clew encoder set onnx:models/minilm
+
+      clew encoder set clew:hops      back to the one that comes with clew
 
       clew encoder set none
     """
@@ -134,12 +136,15 @@ def export_encoder(
 
 
 def _encode(base: Base, quiet: bool) -> int:
-    from clew.cli.output import note
+    from clew.cli.output import count, duration, note
     from clew.cli.progress import showing
     from clew.cli.remote import say_where_texts_go
     from clew.ingest import Event
 
     say_where_texts_go("passages", base.encoder())
+    missing, seconds = base.encoding_ahead()
+    if missing:
+        note(f"{count(missing, 'vector')} to make" + (f", about {duration(seconds)}" if seconds else ""))
     with showing(quiet=quiet) as show:
         try:
             return base.encode(lambda done, total: show(Event("encode", done, total)))

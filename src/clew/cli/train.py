@@ -136,12 +136,12 @@ def encoder(
     ] = 0.1,
     limit: Annotated[int | None, _number("Draw so many questions.", "all", 2)] = None,
     pairs: Annotated[int | None, _number("Draw so many pairs of a base.", "4000", 32)] = None,
-    epochs: Annotated[int | None, _number("Times that each pair is seen.", "2")] = None,
+    epochs: Annotated[int | None, _number("Times that each pair is seen.", "1")] = None,
     batch: Annotated[int | None, _number("Pairs in a step.", "32", 2)] = None,
-    negatives: Annotated[int | None, _number("Distractors for a pair.", "2", 0)] = None,
-    learning_rate: Annotated[float | None, _number("Of AdamW.", "5e-5", 0)] = None,
+    negatives: Annotated[int | None, _number("Distractors for a pair.", "1", 0)] = None,
+    learning_rate: Annotated[float | None, _number("Of AdamW.", "1e-4", 0)] = None,
     scale: Annotated[float | None, _number("1 / temperature.", "20", 0)] = None,
-    max_tokens: Annotated[int | None, _number("A longer text is cut in training.", "160", 8)] = None,
+    max_tokens: Annotated[int | None, _number("A longer text is cut in training.", "128", 8)] = None,
     blend: Annotated[
         float | None,
         typer.Option(

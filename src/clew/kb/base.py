@@ -71,7 +71,7 @@ class KnowledgeBase:
         path = Path(path)
         if passages not in UNITS:
             raise UsageError(f"passages cannot be '{passages}'", f"Known: {', '.join(UNITS)}")
-        fresh = not (path / FILE).exists()
+        fresh = not cls.exists(path)
         if fresh and not create:
             raise NotFound(f"no knowledge base at {path}", "Make one: clew add FOLDER")
         if fresh:
@@ -85,6 +85,11 @@ class KnowledgeBase:
                 "Make another: --kb OTHER",
             )
         return base
+
+    @staticmethod
+    def exists(path: str | Path) -> bool:
+        """Return whether there is a knowledge base in ``path``."""
+        return (Path(path) / FILE).exists()
 
     def __enter__(self) -> Self:
         return self

@@ -235,7 +235,7 @@ class Residual:
     covered: float = 0.5
     fading: float = 0.7
     ahead: float = 1.2
-    encoded: int = 4
+    encoded: int = 3
     nearest: int = 30
 
     def judge(

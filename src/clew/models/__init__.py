@@ -64,6 +64,11 @@ def language_model(
 def encoder(name: str) -> Encoder:
     """Return the encoder of a name. Raises UsageError, NotFound; the weights are loaded at the first use."""
     parsed = parse_name(name, ENCODERS)
+    if parsed.scheme == "clew":
+        from clew.models.embedded import folder
+        from clew.models.onnx import OnnxEncoder
+
+        return OnnxEncoder(folder(parsed.rest))
     if parsed.scheme == "onnx":
         from clew.models.onnx import OnnxEncoder
 

@@ -7,6 +7,7 @@
 | ``http://localhost:8000/v1#name`` | any OpenAI-compatible endpoint  | its embeddings                  |
 | ``local:Qwen/Qwen3-0.6B``         | Hugging Face, in this process   |                                 |
 | ``st:all-MiniLM-L6-v2``           |                                 | sentence-transformers           |
+| ``clew:hops``                     |                                 | the one that comes with clew    |
 | ``onnx:FOLDER``                   |                                 | onnxruntime                     |
 | ``replay:file.jsonl``             | what was recorded               |                                 |
 
@@ -36,6 +37,7 @@ LANGUAGE_MODELS = {
     "replay": "replay:file.jsonl",
 }
 ENCODERS = {
+    "clew": "clew:hops",
     "onnx": "onnx:FOLDER",
     "st": "st:all-MiniLM-L6-v2",
     "openai": "openai:text-embedding-3-small",

@@ -43,23 +43,31 @@ class Settings:
     """
 
     objective: Objective = "mdr"
-    epochs: int = 2
+    epochs: int = 1
     batch: int = 32
-    negatives: int = 2
-    learning_rate: float = 5e-5
+    negatives: int = 1
+    learning_rate: float = 1e-4
     warmup: int = 10
     scale: float = 20.0
     clip: float = 1.0
-    max_tokens: int = 160
+    max_tokens: int = 128
     dropout: float | None = 0.0
-    blend: float = 1.0
+    blend: float = 0.5
     seed: int = 0
     save_every: int = 50
 
 
 #: Table 5 of the KGP paper: the middle of what it searched in (batch 128 to 512, length 128 to 350).
 PAPER = Settings(
-    epochs=50, batch=256, negatives=1, learning_rate=2e-5, warmup=300, clip=2.0, max_tokens=256, dropout=None
+    epochs=50,
+    batch=256,
+    negatives=1,
+    learning_rate=2e-5,
+    warmup=300,
+    clip=2.0,
+    max_tokens=256,
+    dropout=None,
+    blend=1.0,
 )
 CONFIGURATIONS = {"clew": Settings(), "paper": PAPER}
 

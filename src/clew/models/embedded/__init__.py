@@ -1,0 +1,19 @@
+"""The encoders that come with clew: folders as ``clew encoder export`` makes them, each with its model card."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from clew.errors import unknown
+
+#: What a new knowledge base is given.
+DEFAULT = "clew:hops"
+_HERE = Path(__file__).parent
+
+
+def folder(name: str) -> Path:
+    """Return the folder of an encoder that comes with clew. Raises UsageError for an unknown name."""
+    known = sorted(path.parent.name for path in _HERE.glob("*/model.onnx"))
+    if name not in known:
+        raise unknown("encoder that comes with clew", name, known)
+    return _HERE / name

@@ -1,0 +1,85 @@
+"""The guide that asks a multi-hop encoder at every hop."""
+
+import numpy as np
+import pytest
+
+from clew.kb import KnowledgeBase
+from clew.methods.guides import Beyond, Residual, standing
+from clew.retrieve.evidence import Evidence
+from clew.types import RETRIEVED, Question, Scope
+from retrieve_documents import add
+from retrieve_encoders import WordEncoder
+
+
+class Hops(WordEncoder):
+    """Knows that a lock leads to its keeper, and keeps what it was asked."""
+
+    multihop = True
+
+    def __init__(self):
+        super().__init__("lock", "keeper", "mill")
+        self.asked = []
+
+    def encode(self, texts, query=False):
+        if query:
+            self.asked += texts
+            texts = [text.split("Lock: ")[-1].replace("its", "keeper") for text in texts]
+        return super().encode(texts)
+
+
+QUESTION = Question("where is the lock")
+
+
+def judged(base, encoder, most=3):
+    snapshot = base.snapshot()
+    rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED))
+    guide = Residual(Evidence(snapshot, encoder), encoded=most)
+    nothing = np.zeros(0, np.int64)
+    allowed = snapshot.mask(Scope(), RETRIEVED)
+    found = guide.judge(
+        QUESTION, [(row,) for row in rows.tolist()], [nothing] * len(rows), Beyond(9, allowed)
+    )
+    return snapshot, rows, found.scored
+
+
+@pytest.fixture
+def base(tmp_path):
+    with KnowledgeBase.open(tmp_path / "base", create=True) as made:
+        for name, title, text in (
+            ("lock.txt", "Lock", "its water"), ("ann.txt", "Ann", "the keeper"), ("mill.txt", "Mill", "a mill")
+        ):  # fmt: skip
+            add(made, name, title, text)
+        made.catch_up()
+        yield made
+
+
+def test_it_asks_with_title_and_text_of_the_path_for_the_first_paths(base) -> None:
+    encoder = Hops()
+    base.encode(encoder)
+    snapshot, rows, scored = judged(base, encoder, most=2)
+    texts = standing(snapshot, rows)
+    assert sorted(texts) == ["Ann: the keeper", "Lock: its water", "Mill: a mill"]
+    assert encoder.asked == [QUESTION.text, *(f"{QUESTION.text} {text}" for text in texts[:2])]
+    assert len(scored) == 3
+
+
+def test_what_follows_by_vector_alone_is_found_and_weighs_as_it_should(base) -> None:
+    encoder = Hops()
+    base.encode(encoder)
+    snapshot, rows, scored = judged(base, encoder)
+    names = [node.document_name for node in snapshot.nodes(rows)]
+    pool, scores = scored[names.index("lock.txt")]
+    by_name = {node.document_name: score for node, score in zip(snapshot.nodes(pool), scores, strict=True)}
+    # No word of the question is in ann.txt: its score is the cosine with what the path leads to.
+    vector = encoder.encode([f"{QUESTION.text} Lock: its water"], query=True)[0]
+    cosine = float(encoder.encode(["Ann: the keeper"])[0] @ vector)
+    assert cosine > 0.5 and np.isclose(by_name["ann.txt"], 1.2 * cosine, atol=1e-6)
+    assert by_name["ann.txt"] > by_name["mill.txt"]
+
+
+def test_an_encoder_of_another_kind_is_asked_once(base) -> None:
+    encoder = Hops()
+    encoder.multihop = False
+    base.encode(encoder)
+    judged(base, encoder)
+    assert encoder.asked == [QUESTION.text]

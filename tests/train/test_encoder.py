@@ -1,0 +1,292 @@
+"""Encoders trained on invented questions, from a tiny random model: the loss, kills, blends, a walk."""
+
+import json
+import shutil
+from dataclasses import replace
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import tiny_models
+from clew import catalog
+from clew.cli.app import app
+from clew.errors import UsageError
+from clew.kb import KnowledgeBase
+from clew.models.onnx import OnnxEncoder
+from clew.parse.build import DocumentBuilder
+from clew.train.encoder import MODEL, RECORD, Settings, train_encoder
+from clew.train.heldout import HeldOut
+from clew.train.loss import ranking_loss
+from clew.types import Location, Question
+
+MISSING = [
+    one for one in ("torch", "sentence_transformers", "accelerate", "datasets") if find_spec(one) is None
+]
+if not MISSING:
+    import torch
+    from sentence_transformers import SentenceTransformer
+
+# Third-party warnings of the training code are not what is tested here.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.skipif(
+        bool(MISSING), reason="needs the extra 'train' (torch, sentence-transformers, datasets)"
+    ),
+]
+
+PLACES = [
+    f"{first}{last}"
+    for first in ("elm", "fern", "gorse", "heath", "ivy")
+    for last in ("ham", "ton", "by", "ley")
+]
+KEEPERS = [f"{place}er" for place in PLACES]
+RECORDS = [
+    {
+        "_id": str(n), "question": f"where was the keeper of {place} lock born", "answer": f"{place}side",
+        "type": "bridge", "supporting_facts": [[f"{place} lock", 0], [keeper, 0]],
+        "context": [
+            [f"{place} lock", [f"the keeper is {keeper} ."]], [keeper, [f"born in {place}side ."]],
+            [f"{place} mill", ["a mill ."]], [f"{place} hill", ["a hill ."]],
+        ],
+    }
+    for n, (place, keeper) in enumerate(zip(PLACES, KEEPERS, strict=True))
+]  # fmt: skip
+WORDS = " ".join(json.dumps(RECORDS)).split() + [
+    word for word in json.dumps(RECORDS).replace('"', " ").replace(",", " ").split() if word.islower()
+]
+FAST = {"batch": 4, "negatives": 2, "epochs": 6, "learning_rate": 3e-3, "warmup": 0, "max_tokens": 24,
+        "save_every": 10}  # fmt: skip
+OPTIONS = [
+    f"--{key.replace('_', '-')}={value}" for key, value in FAST.items() if key not in {"save_every", "warmup"}
+]
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    return tiny_models.encoder(tmp_path_factory.mktemp("source"), [*WORDS, ":", "lock", "mill", "hill"])
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "train.json"
+    path.write_text(json.dumps(RECORDS), encoding="utf-8")
+    return f"hotpotqa={path}"
+
+
+def training(source, data, **changes):
+    from clew.catalog.training import from_data
+
+    return from_data([data], str(source), Settings(**(FAST | changes)), 0.2)
+
+
+def trained(work, out, progress=lambda done, total: None):
+    return train_encoder(work, out, lambda plan: None, progress)
+
+
+def weights(folder):
+    return SentenceTransformer(str(folder), device="cpu").state_dict()
+
+
+def test_sorted_by_length_the_loss_is_the_same(source):
+    from sentence_transformers.losses import MultipleNegativesRankingLoss
+
+    model = SentenceTransformer(str(source), device="cpu").eval()
+    columns = [["where", "where was the keeper of elmham lock born"], ["a mill .", "the keeper is elmhamer ."],
+               ["a hill .", "elmham"]]  # fmt: skip
+    features = [dict(model.tokenizer(some, padding=True, return_tensors="pt")) for some in columns]
+    features = [{key: one[key] for key in ("input_ids", "attention_mask")} for one in features]
+    losses = [
+        make(model)([dict(one) for one in features], None)
+        for make in (lambda m: ranking_loss(m, 20.0), lambda m: MultipleNegativesRankingLoss(m, scale=20.0))
+    ]
+    assert torch.allclose(*losses, atol=1e-5) and float(losses[0]) > 0
+
+
+def test_it_learns_what_follows_and_can_be_killed(source, data, tmp_path):
+    work = training(source, data)
+    whole = trained(work, tmp_path / "whole")
+    assert whole["questions"] == 16 and whole["held_out"] == 4 and whole["pairs"] == 32
+    assert whole["after"]["recall@5"] >= whole["before"]["recall@5"] and whole["during"]
+    assert not (tmp_path / "whole" / "checkpoints").exists()
+
+    class Killed(BaseException):
+        pass
+
+    def until(step):
+        def progress(done, total):
+            if done == step:
+                raise Killed
+
+        return progress
+
+    plans = []
+    for step in (13, 25):
+        with pytest.raises(Killed):
+            train_encoder(work, tmp_path / "killed", plans.append, until(step))
+    again = train_encoder(work, tmp_path / "killed", plans.append, lambda done, total: None)
+    assert [plan.done for plan in plans] == [0, 10, 20] and plans[0].steps == 48
+    assert again == whole
+    one, other = (weights(tmp_path / name / MODEL) for name in ("whole", "killed"))
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    assert trained(work, tmp_path / "whole", until(0)) == whole  # finished: nothing is trained
+    with pytest.raises(UsageError, match="begun with another epochs"):
+        trained(training(source, data, epochs=7), tmp_path / "whole")
+
+
+def test_a_blend_lies_between_what_was_and_what_was_learnt(source, data, tmp_path):
+    work = training(source, data, blend=1.0, epochs=1)
+    trained(work, tmp_path / "all")
+    trained(replace(work, settings=replace(work.settings, blend=0.25)), tmp_path / "quarter")
+    before, after, mixed = (
+        weights(f) for f in (source, tmp_path / "all" / MODEL, tmp_path / "quarter" / MODEL)
+    )
+    moved = 0
+    for name, weight in after.items():
+        if weight.is_floating_point():
+            assert torch.allclose(mixed[name], 0.25 * weight + 0.75 * before[name], atol=1e-6)
+            moved += int(not torch.equal(weight, before[name]))
+    assert moved
+
+
+def test_what_is_held_out_is_measured_by_both_hops(source, data):
+    work = training(source, data)
+    model = SentenceTransformer(str(source), device="cpu")
+    found = work.held_out.measure(model)
+    # By hand, one question at a time.
+    pool = {(title, " ".join(text)) for one in RECORDS for title, text in one["context"]}
+    keys = sorted(pool)
+    vectors = model.encode([f"{title}: {text}" for title, text in keys], normalize_embeddings=True)
+    asked = {one.question for one in work.held_out.questions}
+    one_hop, two_hops = [], []
+    for record in (one for one in RECORDS if one["question"] in asked):
+        gold = {title for title, _ in record["supporting_facts"]}
+        near = 20 * vectors @ model.encode([record["question"]], normalize_embeddings=True)[0]
+        first = np.exp(near - near.max()) / np.exp(near - near.max()).sum()
+        best = first.copy()
+        for u in np.argsort(-first)[:10]:
+            query = f"{record['question']} {keys[u][0]}: {keys[u][1]}"
+            then = 20 * vectors @ model.encode([query], normalize_embeddings=True)[0]
+            then[u] = -np.inf
+            best = np.maximum(best, first[u] * np.exp(then - then.max()) / np.exp(then - then.max()).sum())
+        for scores, into in ((first, one_hop), (best, two_hops)):
+            titles = {keys[row][0] for row in np.argsort(-scores)[:5]}
+            into.append(len(titles & gold) / 2)
+    assert found["recall@5, one hop"] == pytest.approx(np.mean(one_hop), abs=0.13)
+    assert found["recall@5"] == pytest.approx(np.mean(two_hops), abs=0.13)
+    assert HeldOut(work.held_out.questions, hops=1).measure(model).keys() == {"recall@5, one hop"}
+
+
+def test_the_command_trains_exports_and_the_walk_asks_at_every_hop(source, data, tmp_path, monkeypatch):
+    out = tmp_path / "made"
+    words = [
+        "train",
+        "encoder",
+        "--data",
+        data,
+        "--model",
+        str(source),
+        "--out",
+        str(out),
+        "--held-out",
+        "0.2",
+    ]
+    done = CliRunner().invoke(app, [*words, *OPTIONS, "--blend", "1", "--weights", "fp32"])
+    assert done.exit_code == 0, done.output
+    assert (
+        "recall@5:" in done.stdout and "4 held out" in done.stdout and f"onnx:{out / 'onnx'}" in done.stdout
+    )
+    encoder = OnnxEncoder(out / "onnx")
+    assert encoder.multihop and (out / "onnx" / RECORD).is_file()
+
+    with KnowledgeBase.open(tmp_path / "base", create=True) as base:
+        for record in RECORDS:
+            for title, text in record["context"]:
+                builder = DocumentBuilder()
+                builder.paragraph(" ".join(text))
+                document = builder.finish(
+                    data=title.encode(), title=title, media_type="text/plain", parser="test/1"
+                )
+                base.commit(document, Location(f"/test/{title}.txt", "/test", 1, 1, 1))
+        base.catch_up()
+        base.encode(encoder)
+        asked = []
+        encode = OnnxEncoder.encode
+        monkeypatch.setattr(
+            OnnxEncoder,
+            "encode",
+            lambda self, texts, query=False: asked.extend(texts) or encode(self, texts, query),
+        )
+        hits = catalog.retriever("kgp", base, encoder=encoder).retrieve(Question(RECORDS[3]["question"]), 5)
+    hops = [text for text in asked if text.startswith(RECORDS[3]["question"] + " ")]
+    assert len(hops) == 3 and all(": " in text for text in hops)
+    names = [hit.node.document_name for hit in hits]
+    assert (
+        "fernham lock.txt" not in names and f"{PLACES[3]} lock.txt" in names and f"{KEEPERS[3]}.txt" in names
+    )
+
+
+def test_a_base_teaches_its_own_links(source, tmp_path):
+    base = tmp_path / "base"
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for n, place in enumerate(PLACES):
+        following = PLACES[(n + 1) % len(PLACES)]
+        (folder / f"{place}.md").write_text(
+            f"# {place.title()}\n\n## Way\n\nThe way to {following.title()} .\n\nIt ends .\n"
+        )
+    assert (
+        CliRunner().invoke(app, ["add", str(folder), "--kb", str(base), "--encoder", "none"]).exit_code == 0
+    )
+    words = [
+        "train",
+        "encoder",
+        "--from-kb",
+        str(base),
+        "--model",
+        str(source),
+        "--out",
+        str(tmp_path / "made"),
+    ]
+    done = CliRunner().invoke(app, [*words, *OPTIONS, "--pairs", "40", "--weights", "fp32"])
+    assert done.exit_code == 0, done.output
+    record = json.loads((tmp_path / "made" / RECORD).read_text())
+    assert record["pairs"] == 40 and record["base"] and record["after"] == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "what is there to learn from"),
+        (["--data", "hotpotqa"], "no data set in 'hotpotqa'"),
+        (["--data", "{data}", "--batch", "500"], "do not fill a batch of 500"),
+        (["--data", "{data}", "--configuration", "papre"], "Did you mean 'paper'"),
+        (["--data", "{data}", "--weights", "int4"], "no form of weights named 'int4'"),
+        (["--data", "{data}", "--objective", "qpr"], "no objective named 'qpr'"),
+    ],
+)
+def test_what_makes_no_sense_is_said_before_anything_is_done(source, data, tmp_path, words, said):
+    given = [word.format(data=data) for word in words]
+    done = CliRunner().invoke(
+        app, ["train", "encoder", "--model", str(source), "--out", str(tmp_path / "made"), *given]
+    )
+    assert done.exit_code == 2 and said in done.output, done.output
+    assert not (tmp_path / "made").exists()
+
+
+def test_another_folder_is_not_touched(source, data, tmp_path):
+    (tmp_path / "made").mkdir()
+    (tmp_path / "made" / "thesis.txt").write_text("x")
+    with pytest.raises(UsageError, match="holds something else"):
+        trained(training(source, data), tmp_path / "made")
+    shutil.rmtree(tmp_path / "made")
+
+
+def test_training_data_for_other_trainers(data, tmp_path):
+    for form, key in (("passages", "passages"), ("instruction", "output")):
+        out = tmp_path / f"{form}.jsonl"
+        done = CliRunner().invoke(app, ["train", "data", "--data", data, "--out", str(out), "--form", form])
+        assert done.exit_code == 0 and "20 lines" in done.stdout, done.output
+        assert key in json.loads(out.read_text().splitlines()[0])
+        assert CliRunner().invoke(app, ["train", "data", "--data", data, "--out", str(out)]).exit_code == 2

@@ -1,0 +1,97 @@
+"""What an encoder learns from, by hand."""
+
+import pytest
+
+from clew.errors import UsageError
+from clew.evaluate.examples import Example, Paragraph, Support
+from clew.train.encoder import PAPER, settings_of
+from clew.train.pairs import Pair, Passage, from_base, of_examples
+
+LOCK = Paragraph("Elm lock", ("Its keeper is Ann.",))
+ANN = Paragraph("Ann", ("Ann was born in Elmton.",))
+NOISE = [Paragraph(f"Noise {n}", (f"Nothing {n}.",)) for n in range(3)]
+BRIDGE = Example(
+    "1", "Where was the keeper of Elm lock born?", ("Elmton",), question_type="bridge",
+    support=(Support("Elm lock", 0), Support("Ann", 0)), corpus=(NOISE[0], ANN, NOISE[1], LOCK, NOISE[2]),
+)  # fmt: skip
+
+
+def test_every_hop_asks_with_what_came_before() -> None:
+    first, second = of_examples([BRIDGE], "mdr", 2, 0)
+    assert (first.query, first.positive) == (BRIDGE.question, "Elm lock: Its keeper is Ann.")
+    assert second.query == f"{BRIDGE.question} Elm lock: Its keeper is Ann."
+    assert second.positive == "Ann: Ann was born in Elmton."
+    far = {f"Noise {n}: Nothing {n}." for n in range(3)}
+    assert all(len(one.negatives) == 2 and set(one.negatives) <= far for one in (first, second))
+    # Three distractors serve two pairs of two: the second pair starts where the first one stopped.
+    assert set(first.negatives) | set(second.negatives) == far
+
+
+def test_dpr_asks_with_the_question_alone_and_needs_no_order() -> None:
+    unordered = Example(
+        "2",
+        BRIDGE.question,
+        ("nowhere",),
+        support=BRIDGE.support,
+        corpus=BRIDGE.corpus,
+        question_type="bridge",
+    )
+    found = of_examples([unordered], "dpr", 1, 0)
+    assert [(one.query, one.positive) for one in found] == [
+        (BRIDGE.question, "Elm lock: Its keeper is Ann."),
+        (BRIDGE.question, "Ann: Ann was born in Elmton."),
+    ]
+
+
+def test_a_comparison_starts_at_either_passage() -> None:
+    both = Example(
+        "3",
+        "Who is older?",
+        ("Ann",),
+        question_type="comparison",
+        support=BRIDGE.support,
+        corpus=BRIDGE.corpus,
+    )
+    pairs = of_examples([both, both], "mdr", 0, 0)
+    assert {(one.query.count(":"), one.positive[:3]) for one in pairs} == {
+        (0, "Elm"), (0, "Ann"), (1, "Ann"), (1, "Elm")
+    }  # fmt: skip
+    assert len(pairs) == 4 and all(one.negatives == () for one in pairs)
+
+
+def passage(document: str, text: str, headings: tuple[str, ...] = (), names: str = "") -> Passage:
+    return Passage(document, document.title(), headings, text, frozenset(names.split()))
+
+
+def test_a_base_makes_pairs_of_links_neighbours_and_headings() -> None:
+    passages = [
+        passage("a", "A names b and c.", ("Top",), "b c"),
+        passage("a", "A goes on.", ("Top",)),
+        passage("b", "B begins.", names="a x"),
+        passage("b", "B ends.", ("End",), "b"),
+        passage("c", "C begins."),
+    ]
+    # x is the name of two documents: it leads to neither; b's own name leads nowhere.
+    titles = {"a": frozenset("a"), "b": frozenset("b"), "c": frozenset({"c", "x"}), "d": frozenset("x")}
+    found = {(one.query, one.positive) for one in from_base(passages, titles, 100, 0)}
+    assert found == {
+        ("A names b and c.", "B: B begins."),
+        ("A names b and c.", "C: C begins."),
+        ("B begins.", "A. Top: A names b and c."),
+        ("A names b and c.", "A. Top: A goes on."),
+        ("A. Top", "A names b and c."),
+        ("A. Top", "A goes on."),
+        ("B. End", "B ends."),
+    }
+    few = from_base(passages, titles, 3, 0)
+    assert len(few) == 3 and few == from_base(passages, titles, 3, 0)
+    assert isinstance(few[0], Pair) and from_base([], {}, 3, 0) == []
+
+
+def test_the_paper_s_configuration_is_its_table_5() -> None:
+    assert (PAPER.epochs, PAPER.warmup, PAPER.learning_rate, PAPER.clip) == (50, 300, 2e-5, 2)
+    assert 128 <= PAPER.batch <= 512 and 128 <= PAPER.max_tokens <= 350 and PAPER.blend == 1
+    assert settings_of("paper", {"epochs": 1}).epochs == 1
+    for words in (("papre", {}), ("clew", {"objective": "mrd"})):
+        with pytest.raises(UsageError, match="Did you mean"):
+            settings_of(*words)
