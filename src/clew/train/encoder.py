@@ -135,14 +135,14 @@ def train_encoder(
     model = _loaded(training.source, settings)
     window, model.max_seq_length = model.max_seq_length, settings.max_tokens
     run = _trainer(model, pairs, settings, output, progress)
-    last = output.last_checkpoint()
-    tell(Plan(len(pairs), settings.epochs * (len(pairs) // settings.batch), last[1] if last else 0))
+    checkpoint, done = output.last_checkpoint()
+    tell(Plan(len(pairs), settings.epochs * (len(pairs) // settings.batch), done))
     record = output.begin(what)
     if held_out is not None:
         if "before" not in record:
             output.write(record | {"before": held_out.measure(model)})
         run.add_callback(_during(held_out, model, output))
-    run.train(resume_from_checkpoint=str(last[0]) if last else None)
+    run.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     _blend(model, training.source, settings.blend)
     model.max_seq_length = window
     model.save_pretrained(str(out / MODEL), create_model_card=False)
