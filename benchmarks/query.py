@@ -104,7 +104,7 @@ class Clustered:
     def __init__(self, real: Encoder | None, dimension: int = 384) -> None:
         self.real, self.dimension = real, real.dimension if real else dimension
         self.name = f"benchmark-clustered-{self.dimension}"
-        self.multihop = real is not None and real.multihop
+        self.objective = real.objective if real else ""
 
     def encode(self, texts: Sequence[str], query: bool = False) -> np.ndarray:
         """Return unit vectors; for questions the real encoder's, moved to where the passages are."""

@@ -32,7 +32,7 @@ class HashEncoder:
 
     name = "hash-encoder"
     dimension = 16
-    multihop = False
+    objective = ""
 
     def __init__(self) -> None:
         self.encoded: list[str] = []

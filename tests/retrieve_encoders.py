@@ -8,7 +8,7 @@ from clew.text import terms
 class WordEncoder:
     """Unit vectors that count ``words``; the last direction stands for everything else."""
 
-    multihop = False
+    objective = ""
 
     def __init__(self, *words):
         self.words = list(words)

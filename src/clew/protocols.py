@@ -257,8 +257,9 @@ class Encoder(Protocol):
         ...
 
     @property
-    def multihop(self) -> bool:
-        """Whether it was trained to find what comes next when asked with a question and the passages so far."""
+    def objective(self) -> str:
+        """What it was trained for: ``mdr``, to find what comes next when asked with a question and the passages so
+        far; ``dpr``, to find what answers a question; "" where that is not known."""
         ...
 
     def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:

@@ -209,6 +209,16 @@ def test_failures_are_sorted():
     }
 
 
+def test_a_method_named_after_training_says_when_its_encoder_lacks_it():
+    trained, other = ({"objective": one} for one in ("mdr", "dpr"))
+    said = [
+        Run("d", recipe, {}, {}, facts).method
+        for recipe in ("mdr", "dpr(k=10)", "kgp")
+        for facts in (trained, other)
+    ]
+    assert said == ["mdr", "mdr (untrained)", "dpr(k=10) (untrained)", "dpr(k=10)", "kgp", "kgp"]
+
+
 def test_runs_are_compared_question_by_question():
     one = Run("d", "a", {"1": of("Dunmere"), "2": of("x"), "3": of("Dunmere town")})
     other = Run("d", "b", {"1": of("x"), "2": of("x"), "3": of("Dunmere")})

@@ -13,7 +13,7 @@ class Hashed:
 
     name = "hashed"
     dimension = 16
-    multihop = False
+    objective = ""
 
     def encode(self, texts, query=False):
         seeds = (int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) for text in texts)

@@ -14,7 +14,7 @@ from retrieve_encoders import WordEncoder
 class Hops(WordEncoder):
     """Knows that a lock leads to its keeper, and keeps what it was asked."""
 
-    multihop = True
+    objective = "mdr"
 
     def __init__(self):
         super().__init__("lock", "keeper", "mill")
@@ -79,7 +79,7 @@ def test_what_follows_by_vector_alone_is_found_and_weighs_as_it_should(base) -> 
 
 def test_an_encoder_of_another_kind_is_asked_once(base) -> None:
     encoder = Hops()
-    encoder.multihop = False
+    encoder.objective = "dpr"
     base.encode(encoder)
     judged(base, encoder)
     assert encoder.asked == [QUESTION.text]

@@ -204,6 +204,7 @@ def facts_of(questions: Asked, bench: Bench, digest: str, recipes: Sequence[str]
         "sentences": bench.sentences if questions.corpus == "question" else None,
         "llm": bench.llm.name if bench.llm else None,
         "encoder": bench.encoder.name if bench.encoder else None,
+        "objective": bench.encoder.objective if bench.encoder else "",
         "clew": version("clew"),
         "python": platform.python_version(),
         "recipes": {one: file_name(one) for one in recipes},

@@ -14,6 +14,8 @@ from clew.evaluate.metrics import Metric, Result, metric
 from clew.evaluate.statistics import Difference, Estimate, difference, interval, mean_ranks
 
 Format = Literal["markdown", "latex", "csv", "json"]
+#: Methods that are named after what their encoder was trained for.
+TRAINED = ("dpr", "mdr")
 #: How a failed question failed, worst first.
 Failure = Literal["error", "not retrieved", "chain wrong", "abstained", "alias", "misread"]
 #: Accuracy and F1 from which on an answer that is no exact match is taken for an alias of the gold answer.
@@ -29,6 +31,14 @@ class Run:
     results: Mapping[str, Result]
     errors: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def method(self) -> str:
+        """The recipe, and whether it lacks the encoder that it is about: MDR with another one is no MDR."""
+        name = self.recipe.partition("(")[0]
+        if name in TRAINED and self.facts.get("objective") != name:
+            return f"{self.recipe} (untrained)"
+        return self.recipe
 
     def values(self, measured: Metric) -> dict[str, float]:
         """Return the measure of each question that has one."""
@@ -128,7 +138,7 @@ def rows_of(made: Table, number: str = "") -> tuple[list[str], list[list[str]]]:
     rows = [
         [
             run.dataset,
-            run.recipe,
+            run.method,
             str(len(run.results)),
             str(len(run.errors)),
             *(_figure(cells[one.name], number) for one in made.metrics),

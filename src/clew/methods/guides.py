@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 #: tuned (Supplementary 8.1: Listing 1 for LLaMA, the instruction as a prefix for T5).
 PROMPTS = {"untuned": "kgp-generate", "listing1": "kgp-listing1", "prefix": "kgp-prefix"}
 
+#: The objective of encoders that are asked with the passages so far.
+MDR = "mdr"
 #: A path as the traverser knows it: the texts of its passages, seed first.
 Texts = Sequence[str]
 
@@ -260,7 +262,7 @@ class Residual:
     def _wanted(self, question: Question, paths: Sequence[Sequence[int]]) -> list[Vectors | None]:
         """Return the vector of what each path leads to, or None where it is not encoded."""
         encoder = self.search.encoder
-        if encoder is None or not encoder.multihop:
+        if encoder is None or encoder.objective != MDR:
             return [None] * len(paths)
         chosen = [
             hop_query(question.text, standing(self.search.snapshot, np.array(path)))

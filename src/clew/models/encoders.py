@@ -51,9 +51,9 @@ class OpenAIEncoder:
         return int(self.encode(["dimension"]).shape[1])
 
     @property
-    def multihop(self) -> bool:
-        """False: nothing tells what it was trained for."""
-        return False
+    def objective(self) -> str:
+        """Not known."""
+        return ""
 
     def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:
         """Return unit vectors, (n, dimension), float32."""
@@ -119,9 +119,9 @@ class SentenceTransformerEncoder:
         return int(self.encode(["dimension"]).shape[1])
 
     @property
-    def multihop(self) -> bool:
-        """False: nothing tells what it was trained for."""
-        return False
+    def objective(self) -> str:
+        """Not known."""
+        return ""
 
     def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:
         """Return unit vectors, (n, dimension), float32."""

@@ -63,9 +63,9 @@ class OnnxEncoder:
         return f"onnx:{self._settings['name']}@{digest.hexdigest()[:8]}"
 
     @property
-    def multihop(self) -> bool:
-        """Whether the weights were trained as MDR's: what ``clew-encoder.json`` says of their objective."""
-        return bool(self._settings.get("objective") == "mdr")
+    def objective(self) -> str:
+        """What ``clew-encoder.json`` says that the weights were trained for."""
+        return str(self._settings.get("objective", ""))
 
     def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:
         """Return unit vectors, (n, dimension), float32. A text beyond ``max_tokens`` is cut there."""

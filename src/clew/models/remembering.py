@@ -34,9 +34,9 @@ class Remembering:
         return self.encoder.dimension
 
     @property
-    def multihop(self) -> bool:
+    def objective(self) -> str:
         """As the encoder's own."""
-        return self.encoder.multihop
+        return self.encoder.objective
 
     def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:
         """Return unit vectors, (n, dimension), float32. Raises ModelError."""
