@@ -67,7 +67,7 @@ class OpenAIEncoder:
 
     @cached_property
     def _client(self) -> openai.OpenAI:
-        return self.endpoint.connect(_TIMEOUT)
+        return self.endpoint.connect(_TIMEOUT, self)
 
     def _embed(self, texts: list[str]) -> Any:
         import openai

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -36,8 +37,9 @@ class Endpoint:
         """Whether the address is a loopback one."""
         return is_loopback(self.url)
 
-    def connect(self, timeout: float) -> openai.OpenAI:
-        """Return a client that never retries by itself, so that every call is seen and counted."""
+    def connect(self, timeout: float, owner: object) -> openai.OpenAI:
+        """Return a client that never retries by itself, so that every call is seen and counted; its connections
+        are closed when ``owner`` is gone."""
         import openai
 
         client = openai.OpenAI(
@@ -49,6 +51,7 @@ class Endpoint:
         if self.url != OPENAI:
             # The SDK reads these from the environment; they are nobody else's business.
             client.organization = client.project = None
+        weakref.finalize(owner, client.close)
         return client
 
     def explained(self, error: openai.OpenAIError, timeout: float) -> ModelError:

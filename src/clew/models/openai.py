@@ -54,7 +54,7 @@ class OpenAIModel:
 
     @cached_property
     def _client(self) -> openai.OpenAI:
-        return self.endpoint.connect(self.timeout)
+        return self.endpoint.connect(self.timeout, self)
 
     def _complete(self, prompt: Prompt) -> Completion:
         started = time.perf_counter()
