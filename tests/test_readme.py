@@ -42,6 +42,7 @@ def test_every_console_line_is_one_that_is_run_here_or_sets_up() -> None:
     assert COMMANDS[0].startswith("clew add")
 
 
+@pytest.mark.usefixtures("embedded")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_commands_do_what_they_say(
     command: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -63,6 +64,7 @@ def test_the_commands_do_what_they_say(
     assert result.stdout.strip()
 
 
+@pytest.mark.usefixtures("embedded")
 def test_the_python_example_runs(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [example] = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     monkeypatch.chdir(tmp_path)

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import TYPE_CHECKING, Self
 
-from clew.config import base_path, cache_path
+from clew.config import base_path, cache_path, default_encoder
 from clew.errors import NotFound, UsageError
 from clew.types import RETRIEVED, Answer, Document, Hit, Node, Question, Scope, Step, Usage
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 ALL_GRAPHS = ("keywords", "mentions", "structure")
 #: The setting of a base that names its encoder.
 ENCODER = "encoder"
+#: What it says in a base that has none.
+NONE = "none"
 #: Passages that are encoded to foresee how long all will take.
 SAMPLED = 24
 
@@ -41,15 +43,15 @@ def open(  # "clew.open" is what people look for
     """Open the knowledge base in the folder ``path`` (default: ``CLEW_HOME``, else ``./.clew``).
 
     ``create`` makes one where there is none, with ``passages`` (``paragraph`` or ``sentence``) as its unit and the
-    encoder that comes with clew. Raises NotFound where there is none, UsageError where the base has another unit.
+    encoder of ``CLEW_ENCODER``, else the one that comes with clew. Raises NotFound where there is none, UsageError
+    where the base has another unit.
     """
     from clew.kb import KnowledgeBase
-    from clew.models.embedded import DEFAULT
 
     fresh = not KnowledgeBase.exists(base_path(path))
     store = KnowledgeBase.open(base_path(path), create=create, passages=passages or "paragraph")
     if fresh:
-        store.set_setting(ENCODER, DEFAULT)
+        store.set_setting(ENCODER, default_encoder())
     unit = store.passages
     if passages not in {None, unit}:
         store.close()
@@ -300,11 +302,12 @@ class Base:
 
         self._encoder = catalog.encoder(name) if name else None
         # A folder's path is kept absolute: the base may be opened from anywhere.
-        self.store.set_setting(ENCODER, anchored(name) if name else "")
+        self.store.set_setting(ENCODER, anchored(name) if name else NONE)
 
     def encoder_name(self) -> str | None:
         """Return the name of the base's encoder as it was set, or None."""
-        return self.store.setting(ENCODER) or None
+        name = self.store.setting(ENCODER)
+        return None if name in {None, NONE} else name
 
     def encoder(self) -> Encoder | None:
         """Return the base's encoder, loaded, or None."""

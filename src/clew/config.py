@@ -24,6 +24,12 @@ def cache_path() -> Path:
     return Path(environment("XDG_CACHE_HOME") or Path.home() / ".cache") / "clew"
 
 
+def default_encoder() -> str:
+    """Return the encoder of new knowledge bases and of evaluations: ``CLEW_ENCODER``, else the one that comes with
+    clew; ``none`` stands for none."""
+    return environment("CLEW_ENCODER") or "clew:hops"
+
+
 def prompts_path() -> Path | None:
     """Return the folder of the user's own prompt files, ``CLEW_PROMPTS``, if there is one."""
     given = environment("CLEW_PROMPTS")

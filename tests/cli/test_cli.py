@@ -40,6 +40,17 @@ def own_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
 
 
+def test_with_its_encoder_a_question_is_answered_from_both_documents(embedded, tmp_path) -> None:
+    run("add", SAMPLES, "--kb", tmp_path / "kb")
+    listed = json.loads(run("encoder", "list", "--kb", tmp_path / "kb", "--json").stdout)
+    assert listed["encoder"] == "clew:hops" and listed["vectors"][0]["missing"] == 0
+    answer = json.loads(run("ask", QUESTION, "--kb", tmp_path / "kb", "--json").stdout)
+    assert "$9" in answer["answer"] and "1919" in answer["answer"]
+    # Going without it and back costs nothing: its vectors stay.
+    assert "none" in run("encoder", "set", "none", "--kb", tmp_path / "kb").stdout
+    assert "0 vectors made" in run("encoder", "set", "clew:hops", "--kb", tmp_path / "kb").stdout
+
+
 def test_a_question_is_answered_with_evidence_from_both_documents(kb) -> None:
     answer = json.loads(run("ask", QUESTION, "--kb", kb, "--json").stdout)
     assert {"lighter-hire-contract.pdf", "oskell-passage-annual-report-1931.pdf"} <= {

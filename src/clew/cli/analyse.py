@@ -38,7 +38,10 @@ Out: TypeAlias = Annotated[
     Path, typer.Option(metavar="DIR", help="Where results, tables and figures go, and are continued.")
 ]
 Encoder: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Such as onnx:FOLDER; knn needs one.", show_default=False)
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Such as onnx:FOLDER, or none (default: clew:hops).", show_default=False
+    ),
 ]
 Passages: TypeAlias = Annotated[str, typer.Option(metavar="UNIT", help="sentence or paragraph.")]
 Sentences: TypeAlias = Annotated[
@@ -190,15 +193,16 @@ def _works(
     from clew.cli.output import note
     from clew.cli.progress import told
     from clew.cli.remote import configured_model, model_name, say_where_texts_go
-    from clew.cli.stages import foreseen, unit
+    from clew.cli.stages import chosen_encoder, foreseen, unit
     from clew.evaluate.drawing import pyplot
 
     # What a figure lacks is said before hours of measuring, not after them.
     pyplot()
     model = None if llm == () else configured_model(llm)
-    found = catalog.encoder(encoder, remember=True) if encoder else None
+    name = chosen_encoder(encoder)
+    found = catalog.encoder(name, remember=True) if name else None
     bench = Bench(
-        model, found, unit(passages), sentences, seed, model_name(llm) or "" if model else "", encoder or ""
+        model, found, unit(passages), sentences, seed, model_name(llm) or "" if model else "", name or ""
     )
     say_where_texts_go("questions and passages", model)
     say_where_texts_go("questions and passages", found)

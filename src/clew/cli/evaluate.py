@@ -51,7 +51,10 @@ def run(
     ),
     llm: Llm = None,
     encoder: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Such as onnx:FOLDER.", show_default=False)
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Such as onnx:FOLDER, or none (default: clew:hops).", show_default=False
+        ),
     ] = None,
     passages: Annotated[str, typer.Option(metavar="UNIT", help="paragraph or sentence.")] = "paragraph",
     sentences: Annotated[
@@ -79,10 +82,11 @@ def run(
     from clew.catalog.runs import evaluate
     from clew.cli.output import note
     from clew.cli.remote import configured_model, model_name, say_where_texts_go
-    from clew.cli.stages import foreseen, unit
+    from clew.cli.stages import chosen_encoder, foreseen, unit
 
     model = configured_model(llm, cache=not no_cache)
-    found = catalog.encoder(encoder, remember=True) if encoder else None
+    name = chosen_encoder(encoder)
+    found = catalog.encoder(name, remember=True) if name else None
     bench = Bench(model, found, unit(passages), sentences, seed, model_name(llm) or "")
     recipes = recipe or ["default"]
     say_where_texts_go("questions and passages", model)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.cli.output import cost, note
+from clew.config import default_encoder
 from clew.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,6 +20,12 @@ def unit(passages: str) -> Unit:
     if passages != "paragraph":
         raise UsageError(f"no passages of '{passages}'", "Known: paragraph, sentence")
     return "paragraph"
+
+
+def chosen_encoder(given: str | None) -> str | None:
+    """Return the name that ``--encoder`` gives, or that new bases get; None for none."""
+    name = given or default_encoder()
+    return None if name == "none" else name
 
 
 def foreseen(recipe: str, usage: Usage) -> None:

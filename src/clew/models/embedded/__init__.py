@@ -6,8 +6,6 @@ from pathlib import Path
 
 from clew.errors import unknown
 
-#: What a new knowledge base is given.
-DEFAULT = "clew:hops"
 _HERE = Path(__file__).parent
 
 
