@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := build/demo
 
-.PHONY: demo test lint check clean
+.PHONY: demo test lint check clean benchmarks encoder
 
 demo: .venv/ready ## Add the sample documents and ask a question that needs two of them
 	$(BIN)/clew add samples/documents --kb $(DEMO)
@@ -20,6 +20,16 @@ lint: .venv/ready-dev ## Style, types, layers
 
 check: lint test ## Everything that has to pass before a change lands
 
+benchmarks: .venv/ready-dev ## Make the figures of docs/benchmarks.md again; ONLY=word for some of them
+	$(BIN)/python benchmarks/regenerate.py --only "$(ONLY)"
+
+encoder: .venv/ready-dev ## Train the encoder that comes with clew again; install torch for your device first
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[train]"
+	$(BIN)/clew train encoder --model $(MODEL) --held-out 0 --out build/hops \
+	  --data hotpotqa=$(DATA)/hotpotqa/train100.jsonl --data musique=$(DATA)/musique/train100.jsonl \
+	  --data 2wikimultihopqa=$(DATA)/2wikimultihopqa/train500.jsonl
+	cp build/hops/onnx/* src/clew/models/embedded/hops/
+
 clean:
 	rm -rf .venv build
 
@@ -34,3 +44,6 @@ clean:
 	touch $@
 
 QUESTION ?= What does the hirer pay a day if the lighter Bittern is returned late, and in what year was the Bittern built?
+MODEL ?= sentence-transformers/all-MiniLM-L6-v2
+DATA ?= ../shared/data
+ONLY ?=

@@ -147,7 +147,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--kb", type=Path, help="a base to use or make (default: a temporary one)")
-    parser.add_argument("--encoder", help="also search with this encoder, such as onnx:FOLDER")
+    parser.add_argument(
+        "--encoder", action="append", help="such as onnx:FOLDER (default: none and clew:hops)"
+    )
     parser.add_argument(
         "--retriever", action="append", help="retrievers to compare (default: search, default, bm25)"
     )
@@ -167,16 +169,14 @@ def main() -> None:
         for line in report(f"BM25 of page texts, {kind}", PageBM25(texts, word), questions, options.seed):
             print(line, flush=True)
     with tempfile.TemporaryDirectory() as temporary, clew.open(options.kb or temporary, create=True) as base:
-        base.add([pdfs])
         base.set_encoder(None)
-        for retriever in retrievers:
-            for line in report(f"clew {retriever}", ClewSearch(base, retriever), questions, options.seed):
-                print(line, flush=True)
-        if options.encoder:
-            base.set_encoder(options.encoder)
-            base.encode()
+        base.add([pdfs])
+        for encoder in options.encoder or ["none", "clew:hops"]:
+            base.set_encoder(None if encoder == "none" else encoder)
+            if encoder != "none":
+                base.encode()
             for retriever in retrievers:
-                name = f"clew {retriever}, {options.encoder}"
+                name = f"clew {retriever}, encoder {encoder.rpartition('/')[2]}"
                 for line in report(name, ClewSearch(base, retriever), questions, options.seed):
                     print(line, flush=True)
 

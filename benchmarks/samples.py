@@ -48,7 +48,7 @@ def main() -> None:
     parser.add_argument(
         "--recipe", action="append", default=[], help="methods, by the evidence of their answer"
     )
-    parser.add_argument("--encoder", help="search with this encoder, such as onnx:FOLDER")
+    parser.add_argument("--encoder", default="clew:hops", help="such as onnx:FOLDER, or none")
     options = parser.parse_args()
     lines = (SAMPLES / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     # Questions that the samples do not answer have no gold documents.
@@ -59,10 +59,8 @@ def main() -> None:
     print("|---|---|---|")
     misses = []
     with tempfile.TemporaryDirectory() as temporary, clew.open(temporary, create=True) as base:
+        base.set_encoder(None if options.encoder == "none" else options.encoder)
         base.add([SAMPLES / "documents"])
-        if options.encoder:
-            base.set_encoder(options.encoder)
-            base.encode()
         for retriever in options.retriever or ["search", "default", "bm25"]:
             misses += measure(
                 retriever, lambda text, by=retriever: base.search(text, k=FIRST, retriever=by), questions
