@@ -14,6 +14,7 @@ Killed, it continues where it was. Needs the extra train and ../shared/data.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import random
 import time
@@ -161,6 +162,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--report", action="store_true", help="only print the tables of what is there")
     parser.add_argument("--only", action="append", help="a fold or data set: fold0, without-musique")
+    parser.add_argument("--recipe", action="append", help="other recipes, kept apart and reported alone")
     options = parser.parse_args()
     if not DATA.is_dir():
         raise SystemExit(f"no data at {DATA}; it is not part of this repository")
@@ -178,6 +180,10 @@ def main() -> None:
     pools = None if options.report else Pools(options.out / "bases", examples)
 
     def measured(kind: str, file: str, asked: Examples, recipes: Sequence[str], encoder: str | None) -> None:
+        if options.recipe:
+            recipes = options.recipe
+            digest = hashlib.blake2b("\n".join(recipes).encode(), digest_size=4).hexdigest()
+            file = f"{file}-{digest}"
         path = options.out / f"{file}.jsonl"
         if pools is None:
             results[kind] += kept(path, iter(())) if path.exists() else []
@@ -185,7 +191,7 @@ def main() -> None:
         made = (record for pool in ("own", "all") for record in pools.measure(asked, pool, recipes, encoder))
         results[kind] += kept(path, made)
 
-    if not options.only:
+    if not options.only and not options.recipe:
         measured("none", "none", examples, LEXICAL, None)
         if options.untrained:
             measured("untrained", "untrained", examples, DENSE, options.untrained)

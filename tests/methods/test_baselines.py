@@ -9,6 +9,7 @@ from clew.kb import KnowledgeBase
 from clew.models import language_model
 from clew.models.budgeted import Budget
 from clew.parse.build import DocumentBuilder
+from clew.retrieve.dense import standing
 from clew.trail import Recorder
 from clew.types import RETRIEVED, Location, Question, Scope
 from kb_documents import HashEncoder
@@ -125,7 +126,9 @@ def test_two_hops_are_those_of_brute_force(base) -> None:
     first = vectors @ asked
     pairs = []
     for a in np.argsort(-first)[:3]:
-        second = vectors @ encoder.encode([f"{QUESTION.text} {nodes[a].text}"], query=True)[0]
+        second = (
+            vectors @ encoder.encode([f"{QUESTION.text} {standing(snapshot, rows[[a]])[0]}"], query=True)[0]
+        )
         second[a] = -np.inf
         pairs += [(first[a] * second[b], nodes[a].id, nodes[b].id) for b in np.argsort(-second)[:2]]
     expected: dict[str, tuple[tuple[str, ...], float]] = {}

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from clew.kb import KnowledgeBase
-from clew.methods.guides import Beyond, Residual, standing
+from clew.methods.guides import Beyond, Residual
+from clew.retrieve.dense import standing
 from clew.retrieve.evidence import Evidence
 from clew.types import RETRIEVED, Question, Scope
 from retrieve_documents import add

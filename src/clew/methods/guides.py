@@ -25,7 +25,8 @@ import numpy as np
 
 from clew.protocols import Encoder, LanguageModel, Prompt, Snapshot
 from clew.retrieve.covering import Ahead
-from clew.text import hop_query, with_headings
+from clew.retrieve.dense import standing
+from clew.text import hop_query
 from clew.types import Usage
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ class QuestionAndPath:
 
     def expect(self, question: str, paths: Sequence[Texts]) -> tuple[list[str], Usage]:
         """Return the question followed by each path's passages."""
-        return [" ".join((question, *path)) for path in paths], Usage()
+        return [hop_query(question, path) for path in paths], Usage()
 
 
 class PromptTemplate(Protocol):
@@ -212,9 +213,16 @@ class TextGuide:
         self, question: Question, paths: Sequence[Sequence[int]], near: Sequence[Rows], beyond: Beyond
     ) -> Judged:
         """Score the candidates of each path against the text that is expected after it."""
-        texts = [[node.text for node in self.snapshot.nodes(np.array(path))] for path in paths]
-        wanted, usage = self.expectation.expect(question.text, texts)
         generated = isinstance(self.expectation, Generated)
+        # An encoder knows passages by what is encoded of them, a language model reads what they say.
+        encoded = isinstance(self.matcher, Encoded) and not generated
+        texts = [
+            standing(self.snapshot, np.array(path))
+            if encoded
+            else [node.text for node in self.snapshot.nodes(np.array(path))]
+            for path in paths
+        ]
+        wanted, usage = self.expectation.expect(question.text, texts)
         return Judged(self.matcher.match(wanted, near, beyond), wanted if generated else [], usage)
 
 
@@ -280,12 +288,3 @@ class Residual:
         view = self.search.snapshot.vectors(encoder.name)
         found = iter(view.search(np.array(vectors), self.nearest, beyond.allowed)[0])
         return [nothing if one is None else (rows := next(found))[rows >= 0] for one in wanted]
-
-
-def standing(snapshot: Snapshot, rows: Rows) -> list[str]:
-    """Return passages as texts that stand for themselves: with the titles and headings above them."""
-    titles = snapshot.nodes(snapshot.column("document")[rows])
-    return [
-        with_headings(title.name, node.headings, node.text)
-        for title, node in zip(titles, snapshot.nodes(rows), strict=True)
-    ]

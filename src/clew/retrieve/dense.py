@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.retrieve.ranking import as_hits, best_rows
+from clew.text import with_headings
 from clew.types import RETRIEVED
 
 if TYPE_CHECKING:
@@ -50,3 +51,12 @@ def cosines(vectors: Vectors, query: Vectors) -> Floats:
     """
     found: Floats = np.einsum("ij,j->i", vectors.astype(np.float64), query.astype(np.float64))
     return found
+
+
+def standing(snapshot: Snapshot, rows: Rows) -> list[str]:
+    """Return passages as texts that stand for themselves: with the titles and headings above them."""
+    titles = snapshot.nodes(snapshot.column("document")[rows])
+    return [
+        with_headings(title.name, node.headings, node.text)
+        for title, node in zip(titles, snapshot.nodes(rows), strict=True)
+    ]

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.retrieve.dense import standing
+from clew.text import hop_query
 from clew.types import RETRIEVED, Hit
 
 if TYPE_CHECKING:
@@ -39,7 +41,8 @@ class TwoHop:
         if not len(rows):
             return []
         firsts = self.snapshot.nodes(rows)
-        asked = self.encoder.encode([f"{question.text} {node.text}" for node in firsts], query=True)
+        queries = [hop_query(question.text, [text]) for text in standing(self.snapshot, rows)]
+        asked = self.encoder.encode(queries, query=True)
         # One more, since a passage is nearest to a question that ends with itself.
         nexts, nearness = view.search(asked, self.then + 1, allowed)
         pairs: list[tuple[float, str, str, int]] = []
