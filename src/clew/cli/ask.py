@@ -80,7 +80,7 @@ def ask(
         cache=not no_cache,
     )
     with clew.open(kb) as base:
-        pending = base.info().pending
+        pending, unencoded = base.info().pending, base.missing_vectors()
         say_where_texts_go("the question and passages", model)
         say_where_texts_go("the question", base.encoder())
         with _watching(quiet=as_json) as watch:
@@ -97,6 +97,10 @@ def ask(
             )
         if pending:
             note(f"{pending} documents were added but are not searchable yet.")
+        if unencoded:
+            note(
+                f"{unencoded:,} passages are found by words alone; to make their vectors: clew encoder encode"
+            )
     if answer.stopped:
         note(f"clew: stopped before the answer was complete: {answer.stopped}")
         raise typer.Exit(SPENT)

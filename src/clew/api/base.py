@@ -1,25 +1,18 @@
-"""The public Python API: one knowledge base, and what a person does with it.
-
->>> import clew
->>> with clew.open("notes.clew", create=True) as base:        # doctest: +SKIP
-...     base.add(["notes/"])
-...     answer = base.ask("Who leads the laboratory that built the probe?")
-...     print(answer.text, [hit.node.document_name for hit in answer.evidence])
-"""
+"""One knowledge base, and what a person does with it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import TYPE_CHECKING, Self
 
-from clew.config import base_path, cache_path, default_encoder
+from clew.api.shapes import GraphSize, Held, Matches
+from clew.config import base_path, default_encoder
 from clew.errors import NotFound, UsageError
-from clew.types import RETRIEVED, Answer, Document, Hit, Node, Question, Scope, Step, Usage
+from clew.types import RETRIEVED, Answer, Document, Hit, Node, Question, Scope, Step
 
 if TYPE_CHECKING:
     from clew.ingest.estimate import Estimate
@@ -60,59 +53,6 @@ def open(  # "clew.open" is what people look for
             "Make another: --kb OTHER",
         )
     return Base(store)
-
-
-@dataclass(frozen=True, slots=True)
-class GraphSize:
-    """How large a graph over the passages is (:class:`clew.graph.statistics.Statistics`), and how long that took."""
-
-    name: str
-    nodes: int
-    edges: int
-    density: float
-    mean_degree: float
-    isolated: int
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """The vectors of one encoder in a base."""
-
-    name: str
-    vectors: int
-    missing: int
-
-
-@dataclass(frozen=True, slots=True)
-class Cache:
-    """The cache of model replies: where it is, and how large."""
-
-    path: Path
-    bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What a language model is asked in one role costs, its replies as long as they may get."""
-
-    role: str
-    usage: Usage
-
-
-@dataclass(frozen=True, slots=True)
-class Matches:
-    """Documents that a word of a person names, each with the paths meant: all of a document's for a key or
-    a file name, those there for a path or folder. ``ambiguous``: several documents have that file name."""
-
-    what: str
-    found: tuple[tuple[Document, tuple[str, ...]], ...]
-    ambiguous: bool = False
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """All the paths meant."""
-        return tuple(path for _, paths in self.found for path in paths)
 
 
 class Base:
@@ -328,6 +268,11 @@ class Base:
             raise UsageError("this knowledge base has no encoder", "Set one: clew encoder set onnx:FOLDER")
         return self.store.encode(encoder, progress)
 
+    def missing_vectors(self) -> int:
+        """Return how many searchable passages have no vector of the base's encoder: they are found by words alone."""
+        encoder = self.encoder()
+        return self.store.snapshot().vectors(encoder.name).missing() if encoder is not None else 0
+
     def encoding_ahead(self) -> tuple[int, float | None]:
         """Return how many vectors of the base's encoder are missing, and about how many seconds they take.
 
@@ -341,7 +286,7 @@ class Base:
         if encoder is None or name is None:
             return 0, 0.0
         snapshot = self.store.snapshot()
-        missing = snapshot.vectors(encoder.name).missing() + snapshot.pending
+        missing = snapshot.vectors(encoder.name).missing()
         if not missing or leaves_machine(name):
             return missing, None if missing else 0.0
         rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED))
@@ -387,59 +332,6 @@ class Base:
         found = self.matching(one).found
         # document() knows what else may name a document, and what to say about a name that is not there.
         return [document.key for document, _ in found] or [self.store.document(one).key]
-
-
-def encoder_kinds() -> dict[str, str]:
-    """Return the forms of encoders' names, with what they stand for."""
-    from clew.models.names import ENCODERS
-
-    said = {
-        "clew": "the multi-hop encoder that comes with clew; runs here, without torch or download",
-        "onnx": "a folder that clew encoder export made; runs here, without torch",
-        "st": "a sentence-transformers model (extra: local)",
-        "openai": "OpenAI's embeddings",
-        "ollama": "a model of Ollama on this machine",
-        "http": "any OpenAI-compatible endpoint",
-    }
-    return {ENCODERS[kind]: summary for kind, summary in said.items()}
-
-
-def model_cache() -> Cache:
-    """Return where the replies of language models are kept, and how many bytes that is."""
-    from clew.models.cached import FILE
-
-    path = cache_path() / FILE
-    files = [one for one in path.parent.glob(f"{path.name}*") if one.is_file()]
-    return Cache(path, sum(one.stat().st_size for one in files))
-
-
-def clear_model_cache() -> None:
-    """Delete the cache of model replies."""
-    path = model_cache().path
-    for one in path.parent.glob(f"{path.name}*"):
-        one.unlink(missing_ok=True)
-
-
-def estimate_question(
-    base: Base,
-    question: str,
-    llm: str | None,
-    recipe: str = "default",
-    documents: Iterable[str] | None = None,
-) -> list[Cost]:
-    """Return what asking ``question`` costs for each role that the model of ``llm`` plays; nothing without one.
-
-    The recipe is run over the base with a model that only counts (:mod:`clew.models.rehearsal`): prompts are
-    the real ones, replies count as long as they may get. A reply that has to be asked for again is not
-    foreseen.
-    """
-    if llm is None:
-        return []
-    from clew.models.rehearsal import Rehearsal
-
-    rehearsal = Rehearsal(llm)
-    base.ask(question, llm=rehearsal, recipe=recipe, documents=documents)
-    return [Cost(role, usage) for role, usage in rehearsal.asked.items()]
 
 
 @contextmanager

@@ -1,0 +1,31 @@
+"""The public Python API: one knowledge base, and what a person does with it.
+
+>>> import clew
+>>> with clew.open("notes.clew", create=True) as base:        # doctest: +SKIP
+...     base.add(["notes/"])
+...     answer = base.ask("Who leads the laboratory that built the probe?")
+...     print(answer.text, [hit.node.document_name for hit in answer.evidence])
+"""
+
+from __future__ import annotations
+
+from clew.api.base import ALL_GRAPHS, ENCODER, Base, open, open_or_empty
+from clew.api.models import clear_model_cache, encoder_kinds, estimate_question, model_cache
+from clew.api.shapes import Cache, Cost, GraphSize, Held, Matches
+
+__all__ = [
+    "ALL_GRAPHS",
+    "ENCODER",
+    "Base",
+    "Cache",
+    "Cost",
+    "GraphSize",
+    "Held",
+    "Matches",
+    "clear_model_cache",
+    "encoder_kinds",
+    "estimate_question",
+    "model_cache",
+    "open",
+    "open_or_empty",
+]
