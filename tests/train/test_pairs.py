@@ -1,11 +1,12 @@
 """What an encoder learns from, by hand."""
 
+import numpy as np
 import pytest
 
 from clew.errors import UsageError
 from clew.evaluate.examples import Example, Paragraph, Support
 from clew.train.encoder import PAPER, settings_of
-from clew.train.pairs import Pair, Passage, from_base, of_examples
+from clew.train.pairs import Pair, Passage, from_base, of_examples, with_mined
 
 LOCK = Paragraph("Elm lock", ("Its keeper is Ann.",))
 ANN = Paragraph("Ann", ("Ann was born in Elmton.",))
@@ -57,6 +58,24 @@ def test_a_comparison_starts_at_either_passage() -> None:
         (0, "Elm"), (0, "Ann"), (1, "Ann"), (1, "Elm")
     }  # fmt: skip
     assert len(pairs) == 4 and all(one.negatives == () for one in pairs)
+
+
+def test_hard_negatives_are_the_nearest_that_are_wrong() -> None:
+    pairs = [
+        Pair("q ab", "a", ("far",), "q"), Pair("q a ab", "b", (), "q"), Pair("r b", "bb", ("abc",), "r"),
+    ]  # fmt: skip
+    words = "abcr"
+
+    def encode(texts):
+        counts = np.array([[text.count(word) for word in words] for text in texts], float) + 1e-9
+        return counts / np.linalg.norm(counts, axis=1, keepdims=True)
+
+    first, second, third = with_mined(pairs, encode, 1)
+    # "abc" is nearest to "ab" of what is not right for q; "a" and "b" are right for it, "far" is known.
+    assert (first.negatives, second.negatives) == (("far", "abc"), ("abc",))
+    # "b" is in the query; of the others "a" and "far" have nothing of it, "bb" is right.
+    assert third.negatives[0] == "abc" and third.negatives[1] in {"a", "far"}
+    assert [one.positive for one in (first, second, third)] == ["a", "b", "bb"]
 
 
 def passage(document: str, text: str, headings: tuple[str, ...] = (), names: str = "") -> Passage:

@@ -139,6 +139,7 @@ def encoder(
     epochs: Annotated[int | None, _number("Times that each pair is seen.", "1")] = None,
     batch: Annotated[int | None, _number("Pairs in a step.", "32", 2)] = None,
     negatives: Annotated[int | None, _number("Distractors for a pair.", "1", 0)] = None,
+    mined: Annotated[int | None, _number("Hard negatives for a pair.", "0", 0)] = None,
     learning_rate: Annotated[float | None, _number("Of AdamW.", "1e-4", 0)] = None,
     scale: Annotated[float | None, _number("1 / temperature.", "20", 0)] = None,
     max_tokens: Annotated[int | None, _number("A longer text is cut in training.", "128", 8)] = None,
@@ -177,7 +178,7 @@ def encoder(
         raise UsageError("what is there to learn from?", "Give either --data NAME=PATH or --from-kb DIR")
     given = {
         "objective": objective, "epochs": epochs, "batch": batch, "negatives": negatives, "blend": blend,
-        "learning_rate": learning_rate, "scale": scale, "max_tokens": max_tokens, "seed": seed,
+        "learning_rate": learning_rate, "scale": scale, "mined": mined, "max_tokens": max_tokens, "seed": seed,
     }  # fmt: skip
     settings = settings_of(configuration, {name: value for name, value in given.items() if value is not None})
     form = form_of(weights, out.name)
@@ -194,6 +195,8 @@ def encoder(
     except KeyboardInterrupt:
         note("clew: stopped; the last checkpoint is kept. To continue, run the same command again.")
         raise typer.Exit(INTERRUPTED) from None
+    for step, found in record.get("during", {}).items():
+        print(f"step {step}: " + ", ".join(f"{name} {value:.3f}" for name, value in found.items()))
     for name, value in record["after"].items():
         print(
             f"{name}: {record['before'][name]:.3f} before, {value:.3f} after ({record['held_out']} held out)"

@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import MissingExtra, UsageError, unknown
 from clew.train.folder import FINISHED, Output
+from clew.train.pairs import with_mined
 
 if TYPE_CHECKING:
+    from clew.protocols import Vectors
     from clew.train.heldout import HeldOut
     from clew.train.pairs import Objective, Pair
 
@@ -35,17 +37,21 @@ class Settings:
     """How an encoder is trained.
 
     ``batch`` pairs make a step; each query is to be nearest to its own positive among all positives and
-    negatives of the batch. ``scale`` is 1 / temperature of that softmax over cosines. ``warmup`` and
-    ``save_every`` count steps, ``clip`` bounds the norm of the gradient, a text is cut at ``max_tokens`` in
-    training (an exported encoder may read on). ``dropout`` None is the model's own. The result is ``blend``
-    parts of the trained weights and 1 - ``blend`` of those it started from: an average keeps most of what was
-    learnt and most of what was known before (Wortsman et al., CVPR 2022, "Robust fine-tuning").
+    negatives of the batch. ``negatives`` are of the question's own distractors, ``mined`` of the texts that the
+    encoder confuses most before the training. ``scale`` is 1 / temperature of that softmax over cosines.
+    ``warmup`` and ``save_every`` count steps, ``clip`` bounds the norm of the gradient, a text is cut at
+    ``max_tokens`` in training (an exported encoder may read on). ``dropout`` None is the model's own.
+
+    The result is ``blend`` parts of the trained weights and 1 - ``blend`` of those it started from: an average
+    keeps most of what was learnt and most of what was known before (Wortsman et al., CVPR 2022, "Robust
+    fine-tuning").
     """
 
     objective: Objective = "mdr"
     epochs: int = 1
     batch: int = 32
     negatives: int = 1
+    mined: int = 0
     learning_rate: float = 1e-4
     warmup: int = 10
     scale: float = 20.0
@@ -134,6 +140,8 @@ def train_encoder(
         return output.read()
     model = _loaded(training.source, settings)
     window, model.max_seq_length = model.max_seq_length, settings.max_tokens
+    if settings.mined:
+        pairs = with_mined(pairs, lambda texts: _encoded(model, texts), settings.mined)
     run = _trainer(model, pairs, settings, output, progress)
     checkpoint, done = output.last_checkpoint()
     tell(Plan(len(pairs), settings.epochs * (len(pairs) // settings.batch), done))
@@ -149,6 +157,11 @@ def train_encoder(
     after = held_out.measure(model) if held_out is not None else {}
     output.finish(output.read() | {FINISHED: after, "versions": _versions()})
     return output.read()
+
+
+def _encoded(model: Any, texts: Sequence[str]) -> Vectors:
+    made: Vectors = model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False)
+    return made
 
 
 def _loaded(source: str, settings: Settings) -> Any:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Literal
+
+import numpy as np
 
 from clew.evaluate.chains import chains, gold_passages
 from clew.evaluate.corpora import drawn
@@ -20,18 +22,25 @@ from clew.text import hop_query, with_headings
 if TYPE_CHECKING:
     from clew.evaluate.chains import GoldPassage
     from clew.evaluate.examples import Example, Paragraph
+    from clew.protocols import Vectors
 
+#: Queries that are compared with all texts at a time.
+_BLOCK = 256
 #: MDR: every hop, the passages so far in the query. DPR: the question and any gold passage.
 Objective = Literal["mdr", "dpr"]
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A query, the text that it should be near, and texts that it should be far from."""
+    """A query, the text that it should be near, and texts that it should be far from.
+
+    ``question`` is what the query began with: pairs of one question are no negatives of each other.
+    """
 
     query: str
     positive: str
     negatives: tuple[str, ...] = ()
+    question: str = ""
 
 
 def of_examples(examples: Iterable[Example], objective: Objective, negatives: int, seed: int) -> list[Pair]:
@@ -59,7 +68,7 @@ def _pairs(example: Example, objective: Objective, negatives: int, seed: int) ->
             steps += [(hop_query(example.question, texts[:n]), text) for n, text in enumerate(texts)]
     for number, (query, positive) in enumerate(steps):
         some = [far[(number * negatives + n) % len(far)] for n in range(negatives)] if far else []
-        yield Pair(query, positive, tuple(some))
+        yield Pair(query, positive, tuple(some), example.question)
 
 
 def passage_text(passage: Paragraph | GoldPassage) -> str:
@@ -129,3 +138,28 @@ def _headings(passages: Sequence[Passage]) -> Iterator[Pair]:
     for passage in passages:
         if passage.headings:
             yield Pair(with_headings(passage.title, passage.headings, "").rstrip(": "), passage.text)
+
+
+def with_mined(pairs: Sequence[Pair], encode: Callable[[Sequence[str]], Vectors], count: int) -> list[Pair]:
+    """Return pairs with ``count`` more negatives each: the texts of all pairs that are nearest to its query and
+    are no positive of its question (hard negatives, as of DPR and MDR; here by the encoder that is to be trained).
+
+    ``encode`` returns unit vectors. A block of queries is compared at a time: memory grows with texts, not with
+    their square.
+    """
+    texts = list(dict.fromkeys(text for pair in pairs for text in (pair.positive, *pair.negatives)))
+    right: dict[str, set[str]] = defaultdict(set)
+    for pair in pairs:
+        right[pair.question or pair.query].add(pair.positive)
+    vectors = encode(texts)
+    made = []
+    for start in range(0, len(pairs), _BLOCK):
+        block = pairs[start : start + _BLOCK]
+        near = encode([pair.query for pair in block]) @ vectors.T
+        for pair, scores in zip(block, near, strict=True):
+            known = right[pair.question or pair.query].union(pair.negatives)
+            best = (texts[row] for row in np.argsort(-scores, kind="stable"))
+            # What the query holds is nearest to it and was found already.
+            hard = islice((text for text in best if text not in known and text not in pair.query), count)
+            made.append(replace(pair, negatives=(*pair.negatives, *hard)))
+    return made
