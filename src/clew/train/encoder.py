@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import MissingExtra, UsageError, unknown
 from clew.train.folder import FINISHED, Output
+from clew.train.heldout import HeldOut, encoded
 from clew.train.pairs import with_mined
 
 if TYPE_CHECKING:
-    from clew.protocols import Vectors
-    from clew.train.heldout import HeldOut
     from clew.train.pairs import Objective, Pair
 
 RECORD = "clew-training.json"
@@ -141,7 +140,7 @@ def train_encoder(
     model = _loaded(training.source, settings)
     window, model.max_seq_length = model.max_seq_length, settings.max_tokens
     if settings.mined:
-        pairs = with_mined(pairs, lambda texts: _encoded(model, texts), settings.mined)
+        pairs = with_mined(pairs, lambda texts: encoded(model, texts), settings.mined)
     run = _trainer(model, pairs, settings, output, progress)
     checkpoint, done = output.last_checkpoint()
     tell(Plan(len(pairs), settings.epochs * (len(pairs) // settings.batch), done))
@@ -157,11 +156,6 @@ def train_encoder(
     after = held_out.measure(model) if held_out is not None else {}
     output.finish(output.read() | {FINISHED: after, "versions": _versions()})
     return output.read()
-
-
-def _encoded(model: Any, texts: Sequence[str]) -> Vectors:
-    made: Vectors = model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False)
-    return made
 
 
 def _loaded(source: str, settings: Settings) -> Any:

@@ -44,8 +44,8 @@ class HeldOut:
         pool = pooled([*self.questions, *self.others])
         keys = [(one.title, one.text) for one in pool]
         texts = [passage_text(one) for one in pool]
-        passages = _encoded(model, texts)
-        near = (_encoded(model, [one.question for one, _ in asked]) @ passages.T).astype(np.float64)
+        passages = encoded(model, texts)
+        near = (encoded(model, [one.question for one, _ in asked]) @ passages.T).astype(np.float64)
         ranked = {"recall@5, one hop": near}
         if self.hops > 1:
             ranked["recall@5"] = self._two_hops(
@@ -62,7 +62,7 @@ class HeldOut:
             for question, rows in zip(questions, first.tolist(), strict=True)
             for row in rows
         ]
-        then = _encoded(model, asked).reshape(len(questions), -1, passages.shape[1])
+        then = encoded(model, asked).reshape(len(questions), -1, passages.shape[1])
         found = np.empty_like(near)
         for n, rows in enumerate(first):
             alone = _softmax(self.scale * near[n])
@@ -72,8 +72,9 @@ class HeldOut:
         return found
 
 
-def _encoded(model: Any, texts: list[str]) -> Vectors:
-    made: Vectors = model.encode(texts, normalize_embeddings=True, show_progress_bar=False)
+def encoded(model: Any, texts: Sequence[str]) -> Vectors:
+    """Return the unit vectors of a sentence-transformers model, (n, dimension)."""
+    made: Vectors = model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False)
     return made
 
 
