@@ -47,6 +47,7 @@ METRICS = ("recall@2", "recall@5", "recall@10", "all-gold@5", "MRR")
 LEXICAL = ("bm25", "search", "kgp")
 DENSE = ("dense", "hybrid", "twohop", "search", "kgp")
 ASKED_FOR = 10
+POOLS = ("own", "all")
 
 Examples = dict[str, list[Example]]
 
@@ -73,7 +74,7 @@ def trained(learnt: Sequence[Example], options: argparse.Namespace, name: str) -
     out = options.out / name
     settings = Settings(seed=options.seed)
     pairs = of_examples(learnt, settings.objective, settings.negatives, settings.seed)
-    work = Training(pairs, str(options.model), settings, {"questions": len(learnt)})
+    work = Training(pairs, options.model, settings, {"questions": len(learnt)})
     started = time.perf_counter()
     train_encoder(work, out, lambda plan: print(f"{name}: {plan}", flush=True), told(name))
     if not (out / "onnx").exists():
@@ -127,7 +128,10 @@ def kept(path: Path, made: Iterator[dict[str, object]]) -> list[dict[str, object
 
 def report(records: dict[str, list[dict[str, object]]]) -> None:
     """Print the tables: by data set with intervals, and by type of question."""
-    for pool in ("own", "all"):
+    for pool in POOLS:
+        if not any(one["pool"] == pool for some in records.values() for one in some):
+            continue
+        print(f"\nPool of {'the data set' if pool == 'own' else 'all three sets'}:")
         print(f"\n| encoder | search | data | questions | {' | '.join(METRICS)} | ms |")
         print("|" + "---|" * (len(METRICS) + 5))
         for encoder, some in records.items():
@@ -155,7 +159,9 @@ def report(records: dict[str, list[dict[str, object]]]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--model", type=Path, required=True, help="sentence-transformers model to start from")
+    parser.add_argument(
+        "--model", default="sentence-transformers/all-MiniLM-L6-v2", help="to start from: folder or hub name"
+    )
     parser.add_argument("--untrained", help="the same model exported, such as onnx:FOLDER")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--weights", default="int8")
@@ -163,6 +169,7 @@ def main() -> None:
     parser.add_argument("--report", action="store_true", help="only print the tables of what is there")
     parser.add_argument("--only", action="append", help="a fold or data set: fold0, without-musique")
     parser.add_argument("--recipe", action="append", help="other recipes, kept apart and reported alone")
+    parser.add_argument("--pool", action="append", choices=("own", "all"), help="default: both")
     options = parser.parse_args()
     if not DATA.is_dir():
         raise SystemExit(f"no data at {DATA}; it is not part of this repository")
@@ -188,7 +195,11 @@ def main() -> None:
         if pools is None:
             results[kind] += kept(path, iter(())) if path.exists() else []
             return
-        made = (record for pool in ("own", "all") for record in pools.measure(asked, pool, recipes, encoder))
+        made = (
+            record
+            for pool in options.pool or POOLS
+            for record in pools.measure(asked, pool, recipes, encoder)
+        )
         results[kind] += kept(path, made)
 
     if not options.only and not options.recipe:

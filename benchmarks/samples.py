@@ -48,6 +48,7 @@ def main() -> None:
     parser.add_argument(
         "--recipe", action="append", default=[], help="methods, by the evidence of their answer"
     )
+    parser.add_argument("--summary", action="store_true", help="without the questions that failed")
     parser.add_argument("--encoder", default="clew:hops", help="such as onnx:FOLDER, or none")
     options = parser.parse_args()
     lines = (SAMPLES / "questions.jsonl").read_text(encoding="utf-8").splitlines()
@@ -67,8 +68,9 @@ def main() -> None:
             )
         for recipe in options.recipe:
             misses += measure(recipe, lambda text, by=recipe: base.ask(text, recipe=by).evidence, questions)
-    print("\n| search | question | not found | text |\n|---|---|---|---|")
-    print("\n".join(misses))
+    if not options.summary:
+        print("\n| search | question | not found | text |\n|---|---|---|---|")
+        print("\n".join(misses))
 
 
 if __name__ == "__main__":
