@@ -7,8 +7,10 @@ are asked for (:meth:`Snapshot.remember`). Opening, listing and showing import n
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -207,7 +209,7 @@ class KnowledgeBase:
             documents=len(truth),
             pages=sum(one.document.pages for one in truth),
             nodes=kinds,
-            bytes=sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file()),
+            bytes=_size(self.path),
             generation=generation,
             pending=sum((one.first, one.stamp) not in indexed for one in truth),
             encoders=self._encoders(),
@@ -396,3 +398,13 @@ def _silent(done: int, total: int) -> None:
 
 if TYPE_CHECKING:
     from clew.kb.index import Index
+
+
+def _size(folder: Path) -> int:
+    """Return the bytes of the files in a folder. What another process deletes meanwhile does not count."""
+    total = 0
+    for file in folder.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):
+            status = file.stat()
+            total += status.st_size if stat.S_ISREG(status.st_mode) else 0
+    return total
