@@ -204,7 +204,7 @@ def main() -> None:
 
     if not options.only and not options.recipe:
         measured("none", "none", examples, LEXICAL, None)
-        if options.untrained:
+        if options.untrained or options.report:
             measured("untrained", "untrained", examples, DENSE, options.untrained)
     jobs: list[tuple[str, str, Examples]] = []
     for number in range(FOLDS):
