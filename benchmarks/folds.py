@@ -19,7 +19,7 @@ import json
 import random
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +34,7 @@ from clew.evaluate.metrics import Result, metric
 from clew.evaluate.statistics import interval
 from clew.kb import KnowledgeBase
 from clew.models.remembering import Remembering
-from clew.train.encoder import MODEL, Settings, Training, train_encoder
+from clew.train.encoder import MODEL, Settings, Training, settings_of, train_encoder
 from clew.train.export import export, form_of
 from clew.train.pairs import of_examples
 from clew.types import Question
@@ -72,15 +72,16 @@ def folds(examples: Examples, seed: int = 0) -> dict[tuple[str, str], int]:
 def trained(learnt: Sequence[Example], options: argparse.Namespace, name: str) -> str:
     """Return the encoder trained on some questions, as ``onnx:FOLDER``."""
     out = options.out / name
-    settings = Settings(seed=options.seed)
+    settings = settings_of("clew", options.setting)
     pairs = of_examples(learnt, settings.objective, settings.negatives, settings.seed)
     work = Training(pairs, options.model, settings, {"questions": len(learnt)})
     started = time.perf_counter()
     train_encoder(work, out, lambda plan: print(f"{name}: {plan}", flush=True), told(name))
-    if not (out / "onnx").exists():
-        made = export(out / MODEL, out / "onnx", form_of(options.weights, name))
+    exported = out / ("onnx" if options.weights == "int8" else f"onnx-{options.weights}")
+    if not exported.exists():
+        made = export(out / MODEL, exported, form_of(options.weights, name))
         print(f"{name}: {time.perf_counter() - started:.0f} s, {made.size / 2**20:.0f} MiB", flush=True)
-    return f"onnx:{out / 'onnx'}"
+    return f"onnx:{exported}"
 
 
 class Pools:
@@ -157,71 +158,112 @@ def report(records: dict[str, list[dict[str, object]]]) -> None:
         print(f"| {kind[0]} {kind[1]} | {count} | {' | '.join(cells)} |")
 
 
-def main() -> None:
+class Study:
+    """The measurements of one folder: kept where they are there already, made where not."""
+
+    def __init__(self, options: argparse.Namespace, examples: Examples) -> None:
+        self.results: dict[str, list[dict[str, object]]] = {}
+        self._options = options
+        self._pools = None if options.report else Pools(options.out / "bases", examples)
+
+    def measure(
+        self, kind: str, file: str, asked: Examples, recipes: Sequence[str], encoder: str | None
+    ) -> None:
+        """Add the records of some questions to what is known of a kind of encoder."""
+        recipes = self._options.recipe or recipes
+        path = self._options.out / f"{file}{self._variant()}.jsonl"
+        if self._pools is None:
+            made: Iterator[dict[str, object]] = iter(())
+            if not path.exists():
+                return
+        else:
+            pools = self._pools
+            made = (
+                record
+                for pool in self._options.pool or POOLS
+                for record in pools.measure(asked, pool, recipes, encoder)
+            )
+        self.results[kind] = self.results.get(kind, []) + kept(path, made)
+
+    def _variant(self) -> str:
+        """Return what tells the files of other recipes, pools or weights apart."""
+        asked = list(self._options.recipe or ())
+        if asked and self._options.weights != "int8":
+            asked.append(self._options.weights)
+        return f"-{hashlib.blake2b(chr(10).join(asked).encode(), digest_size=4).hexdigest()}" if asked else ""
+
+
+def jobs(examples: Examples) -> Iterator[tuple[str, str, Examples, list[Example]]]:
+    """Yield each encoder to train: its kind, its name, the questions it is asked, those it learns from."""
+    fold_of = folds(examples)
+    for number in range(FOLDS):
+        asked = {n: [e for e in some if fold_of[n, e.id] == number] for n, some in examples.items()}
+        learnt = [e for n, some in examples.items() for e in some if fold_of[n, e.id] != number]
+        yield "in domain", f"fold{number}", asked, learnt
+    for name, some in examples.items():
+        yield (
+            "left out",
+            f"without-{name}",
+            {name: some},
+            [e for n in examples if n != name for e in examples[n]],
+        )
+
+
+def setting(text: str) -> tuple[str, object]:
+    """Return what ``KEY=VALUE`` sets."""
+    key, _, value = text.partition("=")
+    if key not in {field.name for field in fields(Settings)}:
+        raise argparse.ArgumentTypeError(f"no setting '{key}': {', '.join(f.name for f in fields(Settings))}")
+    try:
+        return key, json.loads(value)
+    except json.JSONDecodeError:
+        return key, value
+
+
+def parsed() -> argparse.Namespace:
+    """Return what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument(
         "--model", default="sentence-transformers/all-MiniLM-L6-v2", help="to start from: folder or hub name"
     )
     parser.add_argument("--untrained", help="the same model exported, such as onnx:FOLDER")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--weights", default="int8")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--weights", default="int8", choices=("int8", "half", "fp32"))
+    parser.add_argument(
+        "--setting",
+        action="append",
+        type=setting,
+        default=[],
+        help="another training: objective=dpr, mined=2 (an --out of its own)",
+    )
     parser.add_argument("--report", action="store_true", help="only print the tables of what is there")
     parser.add_argument("--only", action="append", help="a fold or data set: fold0, without-musique")
     parser.add_argument("--recipe", action="append", help="other recipes, kept apart and reported alone")
-    parser.add_argument("--pool", action="append", choices=("own", "all"), help="default: both")
+    parser.add_argument("--pool", action="append", choices=POOLS, help="default: both")
     options = parser.parse_args()
+    options.setting = dict(options.setting)
+    return options
+
+
+def main() -> None:
+    options = parsed()
     if not DATA.is_dir():
         raise SystemExit(f"no data at {DATA}; it is not part of this repository")
     examples = {
         name: list(load(name, DATA / name / f"{file}.jsonl").examples()) for name, file in SETS.items()
     }
     options.out.mkdir(parents=True, exist_ok=True)
-    fold_of = folds(examples)
-    results: dict[str, list[dict[str, object]]] = {
-        "none": [],
-        "untrained": [],
-        "in domain": [],
-        "left out": [],
-    }
-    pools = None if options.report else Pools(options.out / "bases", examples)
-
-    def measured(kind: str, file: str, asked: Examples, recipes: Sequence[str], encoder: str | None) -> None:
-        if options.recipe:
-            recipes = options.recipe
-            digest = hashlib.blake2b("\n".join(recipes).encode(), digest_size=4).hexdigest()
-            file = f"{file}-{digest}"
-        path = options.out / f"{file}.jsonl"
-        if pools is None:
-            results[kind] += kept(path, iter(())) if path.exists() else []
-            return
-        made = (
-            record
-            for pool in options.pool or POOLS
-            for record in pools.measure(asked, pool, recipes, encoder)
-        )
-        results[kind] += kept(path, made)
-
+    study = Study(options, examples)
     if not options.only and not options.recipe:
-        measured("none", "none", examples, LEXICAL, None)
+        study.measure("none", "none", examples, LEXICAL, None)
         if options.untrained or options.report:
-            measured("untrained", "untrained", examples, DENSE, options.untrained)
-    jobs: list[tuple[str, str, Examples]] = []
-    for number in range(FOLDS):
-        asked = {n: [e for e in some if fold_of[n, e.id] == number] for n, some in examples.items()}
-        jobs.append(("in domain", f"fold{number}", asked))
-    jobs += [("left out", f"without-{name}", {name: some}) for name, some in examples.items()]
-    for kind, name, asked in jobs:
-        if options.only and name not in options.only:
-            continue
-        away = {(n, e.id) for n, some in asked.items() for e in some}
-        learnt = [e for n, some in examples.items() for e in some if (n, e.id) not in away]
-        if kind == "left out":
-            learnt = [e for n, some in examples.items() if n not in asked for e in some]
-        encoder = "" if options.report else trained(learnt, options, name)
-        measured(kind, name, asked, DENSE, encoder)
-    print(f"\nsettings: {asdict(Settings(seed=options.seed))}, weights {options.weights}")
-    report({kind: some for kind, some in results.items() if some})
+            study.measure("untrained", "untrained", examples, DENSE, options.untrained)
+    for kind, name, asked, learnt in jobs(examples):
+        if not options.only or name in options.only:
+            encoder = "" if options.report else trained(learnt, options, name)
+            study.measure(kind, name, asked, DENSE, encoder)
+    print(f"\nsettings: {asdict(settings_of('clew', options.setting))}, weights {options.weights}")
+    report(study.results)
 
 
 if __name__ == "__main__":
