@@ -28,6 +28,7 @@ import numpy as np
 import pypdfium2
 
 import clew
+from clew.evaluate.statistics import interval
 
 HERE = Path(__file__).parent
 DATA = HERE.parent.parent / "shared" / "data" / "financebench"
@@ -124,22 +125,13 @@ def found_at(search: Search, questions: Sequence[Asked], pooled: bool) -> np.nda
     return np.array(rows, dtype=float)
 
 
-def interval(values: np.ndarray, seed: int, rounds: int = 10_000) -> tuple[float, float]:
-    rng = np.random.default_rng(seed)
-    means = values[rng.integers(0, len(values), (rounds, len(values)))].mean(axis=1)
-    low, high = np.percentile(means, [2.5, 97.5])
-    return float(low), float(high)
-
-
 def report(name: str, search: Search, questions: Sequence[Asked], seed: int) -> Iterator[str]:
     for pooled in (False, True):
         started = time.perf_counter()
         found = found_at(search, questions, pooled)
         each = (time.perf_counter() - started) / len(questions)
-        cells = []
-        for column in found.T:
-            low, high = interval(column, seed)
-            cells.append(f"{column.mean():.2f} [{low:.2f}, {high:.2f}]")
+        made = [interval(column.tolist(), seed) for column in found.T]
+        cells = [f"{one.mean:.2f} [{one.low:.2f}, {one.high:.2f}]" for one in made]
         yield f"| {name} | {'pooled' if pooled else 'within'} | {' | '.join(cells)} | {each * 1000:.0f} |"
 
 

@@ -44,7 +44,7 @@ BRANCHES = tuple(range(1, 11))
 #: Passages, or paths, that every method of the paper retrieves (Supplementary 8.2).
 BUDGET = 30
 #: What a walk finds. The others need a model's answer to mean something.
-FOUND = ("walk-SF-EM", "walk-SF-coverage", "recall@5")
+FOUND = ("SF-EM", "SF-coverage", "recall@5")
 ANSWERED = ("F1", "EM", "accuracy")
 LATENCY = "walk-seconds"
 

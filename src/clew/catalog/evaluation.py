@@ -16,7 +16,7 @@ from clew.catalog.recipe import parse
 from clew.config import base_path
 from clew.errors import UsageError
 from clew.evaluate.corpora import Gold, documents, grouped, located, pooled, with_negatives
-from clew.evaluate.datasets import load
+from clew.evaluate.datasets import named
 from clew.types import RETRIEVED, Hit
 
 if TYPE_CHECKING:
@@ -55,20 +55,15 @@ class Asked:
 
 def asked(data: str, corpus: str, limit: int | None, seed: int) -> Asked:
     """Return the questions of ``NAME=PATH``: all, or ``limit`` drawn with the seed. Raises UsageError."""
-    name, equals, path = data.partition("=")
-    if not equals:
-        raise UsageError(f"no data set in '{data}'", "Write NAME=PATH, such as hotpotqa=dev.json")
-    examples = list(drawn(load(name, path).examples(), limit, seed))
+    file = named(data)
+    examples = list(drawn(file.examples(), limit, seed))
     if not examples:
-        raise UsageError(f"no questions in {path}")
-    repeated = len(examples) - len({example.id for example in examples})
-    if repeated:
-        raise UsageError(f"{repeated} questions of {path} have the id of another")
+        raise UsageError(f"no questions in {file.path}")
     if corpus in {"question", "pooled"} and not any(example.corpus for example in examples):
         raise UsageError(
-            f"the questions of {name} bring no paragraphs", "Name a knowledge base: --corpus FOLDER"
+            f"the questions of {file.name} bring no paragraphs", "Name a knowledge base: --corpus FOLDER"
         )
-    return Asked(name, examples, corpus, data, limit, seed)
+    return Asked(file.name, examples, corpus, data, limit, seed)
 
 
 def drawn(examples: Iterator[Example], limit: int | None, seed: int) -> Iterator[Example]:

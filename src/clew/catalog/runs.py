@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.catalog.evaluation import Asked, Bench, asked, methods
 from clew.errors import UsageError
+from clew.evaluate.datasets import named
 from clew.evaluate.metrics.grade import Grader
 from clew.evaluate.reporting import Run
 from clew.evaluate.running import RunFile, grade, results, run
@@ -69,7 +70,7 @@ class Folder:
         changed."""
         facts = self.facts
         data = asked(facts["data"], facts["corpus"], facts["limit"], facts["seed"])
-        if digest_of(facts["data"]) != facts["data_digest"]:
+        if named(facts["data"]).digest() != facts["data_digest"]:
             raise UsageError(
                 f"the data of {self.path} has changed: {facts['data']}", "Run it again elsewhere"
             )
@@ -89,12 +90,6 @@ def file_name(recipe: str) -> str:
 def folder_of(out: Path, questions: Asked) -> Folder:
     """Return the folder in ``out`` of a data set asked of a corpus."""
     return Folder(out / f"{questions.name}-{Path(questions.corpus).name}")
-
-
-def digest_of(data: str) -> str:
-    """Return the digest of the file that ``NAME=PATH`` names."""
-    with Path(data.partition("=")[2]).expanduser().open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def evaluate(
@@ -194,7 +189,7 @@ def facts_of(questions: Asked, bench: Bench, digest: str, recipes: Sequence[str]
     """Return what ``run.json`` says of recipes over questions; ``digest`` is that of the base they share."""
     return {
         "data": questions.data,
-        "data_digest": digest_of(questions.data),
+        "data_digest": named(questions.data).digest(),
         "questions": len(questions.examples),
         "limit": questions.limit,
         "seed": questions.seed,

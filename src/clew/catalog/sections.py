@@ -80,15 +80,14 @@ def graph_sections(work: Work, graphs: Sequence[str]) -> tuple[Section, Section]
 def density_section(work: Work, graphs: Sequence[str], walk: str = WALK) -> Section:
     """Return performance and latency against density (Figures 6 and 10). Raises UsageError."""
     series = density(work, graphs, walk)
-    measure = "F1" if work.bench.llm else "walk-SF-EM"
+    measure = "F1" if work.bench.llm else "SF-EM"
     _write(work.folder, "density", {"walk": walk, "graphs": series})
     shown = {"graph": "graph", "knob": "knob", "neighbours": "neighbours", "density": "density"}
     return Section(
         f"Performance and latency against density, {work.data.title}",
-        f"The walk `{walk}` over each graph at each value of its knob (paper: Figures 6 and 10). walk-SF-EM asks "
-        "for all gold evidence among the passages on the paths that are found; recall@5 is of the first five hits, "
-        "of which it sees the last passage of the path. walk-seconds is what a question spends on choosing which "
-        "neighbours to visit, on the machine that this ran on.",
+        f"The walk `{walk}` over each graph at each value of its knob (paper: Figures 6 and 10). SF-EM asks for "
+        "all gold evidence among the passages on the paths that are found. walk-seconds is what a question spends "
+        "on choosing which neighbours to visit, on the machine that this ran on.",
         command_line("density", [work], [*_named(graphs), "--recipe", walk]),
         points(shown | _measures(work), _flat(series)),
         drawing.density(series, measure, _title(work), work.folder.path / "density"),
@@ -98,7 +97,7 @@ def density_section(work: Work, graphs: Sequence[str], walk: str = WALK) -> Sect
 def branching_section(work: Work, walk: str = WALK, budget: int = BUDGET) -> Section:
     """Return performance against the branching factor at a constant budget (Figure 7). Raises UsageError."""
     found = branching(work, walk, budget)
-    measures = ["walk-SF-EM", "walk-SF-coverage", *(ANSWERED if work.bench.llm else ())]
+    measures = ["SF-EM", "SF-coverage", *(ANSWERED if work.bench.llm else ())]
     _write(work.folder, "branching", {"walk": walk, "budget": budget, "points": found})
     return Section(
         f"Branching factor, {work.data.title}",
@@ -141,5 +140,6 @@ def command_line(name: str, works: Sequence[Work], more: Sequence[str] = ()) -> 
     words += [] if data.limit is None else ["--limit", str(data.limit)]
     words += ["--seed", str(data.seed)]
     words += ["--llm", bench.llm_name] if bench.llm else []
-    words += ["--encoder", bench.encoder_name] if bench.encoder else []
+    # Said even where there is none: without it, the command would take the one that comes with clew.
+    words += ["--encoder", bench.encoder_name if bench.encoder else "none"]
     return shlex.join(["clew", "eval", *name.split(), *words, *more, "--out", str(works[0].out)])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from clew.errors import UsageError
-from clew.evaluate.datasets import load
+from clew.evaluate.datasets import named
+from clew.evaluate.examples import shuffled
 from clew.text import names, title_names
 from clew.train.encoder import Settings, Training
 from clew.train.heldout import HeldOut
@@ -17,23 +17,10 @@ from clew.train.pairs import Passage, from_base, of_examples
 from clew.types import PASSAGE, Scope
 
 if TYPE_CHECKING:
-    from clew.evaluate.datasets import File
-    from clew.evaluate.examples import Example
     from clew.kb import KnowledgeBase
 
 #: Pairs that are drawn from a knowledge base: more than this takes hours on two cores and brings little.
 PAIRS = 4000
-
-
-def files(data: Sequence[str]) -> list[File]:
-    """Return the data sets of ``NAME=PATH``. Raises UsageError."""
-    found = []
-    for one in data:
-        name, equals, path = one.partition("=")
-        if not equals:
-            raise UsageError(f"no data set in '{one}'", "Write NAME=PATH, such as hotpotqa=train.json")
-        found.append(load(name, path))
-    return found
 
 
 def from_data(
@@ -41,19 +28,11 @@ def from_data(
 ) -> Training:
     """Return the training on the questions of data sets, a share of which is held out.
 
-    A question is known by its words: it is on one side only, whatever its data sets call it. ``limit``
-    questions are drawn by the seed (None: all). Raises UsageError.
+    ``limit`` questions are drawn by the seed (None: all). Raises UsageError.
     """
-    sets = files(data)
-    asked: dict[str, Example] = {}
-    for one in sets:
-        for example in one.examples():
-            asked.setdefault(" ".join(example.question.split()), example)
-
-    def number(question: str) -> bytes:
-        return blake2b(f"{settings.seed} {question}".encode(), digest_size=16).digest()
-
-    drawn = [asked[question] for question in sorted(asked, key=number)][:limit]
+    sets = [named(one) for one in data]
+    examples = (example for one in sets for example in one.examples())
+    drawn = [same[0] for same in shuffled(examples, settings.seed)][:limit]
     held = drawn[: round(held_out * len(drawn))]
     learnt = drawn[len(held) :]
     pairs = of_examples(learnt, settings.objective, settings.negatives, settings.seed)

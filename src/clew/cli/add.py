@@ -26,14 +26,14 @@ def add(
         typer.Option(
             metavar="NAME",
             help="Set the base's encoder and encode with it (none: search by words and graph alone); see: "
-            "clew encoder list (default: clew:hops, which comes with clew).",
-            show_default=False,
+            "clew encoder list.",
+            show_default="clew:hops, which comes with clew",
         ),
     ] = None,
     passages: Annotated[
         Literal["paragraph", "sentence"] | None,
         typer.Option(
-            help="The unit of a new base: what is searched and given as evidence [default: paragraph]."
+            help="The unit of a new base: what is searched and given as evidence.", show_default="paragraph"
         ),
     ] = None,
     workers: Workers = None,

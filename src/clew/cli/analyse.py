@@ -26,8 +26,8 @@ Graphs: TypeAlias = Annotated[
         "--graph",
         "-g",
         metavar="NAME",
-        help="keywords, mentions, knn, entities; may be repeated [default: all that can be built].",
-        show_default=False,
+        help="keywords, mentions, knn, entities; may be repeated.",
+        show_default="all that can be built",
     ),
 ]
 Walk: TypeAlias = Annotated[

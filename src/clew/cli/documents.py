@@ -49,9 +49,8 @@ def remove(
         bool | None,
         typer.Option(
             "--clear-cache/--keep-cache",
-            help="Whether to empty the cache of model replies, which may hold passages of what is removed "
-            "[default: ask on a terminal, else keep].",
-            show_default=False,
+            help="Whether to empty the cache of model replies, which may hold passages of what is removed.",
+            show_default="ask on a terminal, else keep",
         ),
     ] = None,
     kb: Kb = None,

@@ -12,8 +12,8 @@ Kb: TypeAlias = Annotated[
     typer.Option(
         "--kb",
         metavar="FOLDER",
-        help="The knowledge base [default: $CLEW_HOME, else ./.clew].",
-        show_default=False,
+        help="The knowledge base.",
+        show_default="$CLEW_HOME, else ./.clew",
     ),
 ]
 Json: TypeAlias = Annotated[
@@ -35,8 +35,8 @@ Llm: TypeAlias = Annotated[
         "--llm",
         metavar="MODEL",
         help="The language model: openai:gpt-4o-mini, ollama:llama3.1, http://localhost:8000/v1#name, "
-        "replay:file.jsonl; or one per role, repeated: guide=ollama:llama3.1 [default: $CLEW_LLM, else none].",
-        show_default=False,
+        "replay:file.jsonl; or one per role, repeated: guide=ollama:llama3.1.",
+        show_default="$CLEW_LLM, else none",
     ),
 ]
 Recipe: TypeAlias = Annotated[
@@ -49,5 +49,5 @@ Recipe: TypeAlias = Annotated[
 ]
 Workers: TypeAlias = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="Reading processes [default: one per core].", show_default=False),
+    typer.Option(min=1, metavar="N", help="Reading processes.", show_default="one per core"),
 ]

@@ -73,9 +73,9 @@ def traverser(
       clew ask "YOUR QUESTION" --recipe "kgp(guide=generated(prompt=prefix))"
       --llm guide=local:t5-guide --llm read=ollama:llama3.1
     """
-    from clew.catalog.training import files
     from clew.cli.output import note
     from clew.cli.progress import told
+    from clew.evaluate.datasets import named
     from clew.train.traverser import train_traverser
 
     given = {
@@ -85,7 +85,7 @@ def traverser(
     }  # fmt: skip
     changes = {name: value for name, value in given.items() if value is not None}
     try:
-        made = train_traverser(files(data), model, out, changes, _say, told("training"))
+        made = train_traverser([named(one) for one in data], model, out, changes, _say, told("training"))
     except KeyboardInterrupt:
         note("clew: stopped; the last checkpoint is kept. To continue, run the same command again.")
         raise typer.Exit(INTERRUPTED) from None
@@ -236,13 +236,13 @@ def training_data(
 
       clew train data --data hotpotqa=train.json --form instruction --out listing1.jsonl
     """
-    from clew.catalog.training import files
     from clew.errors import UsageError
+    from clew.evaluate.datasets import named
     from clew.evaluate.instructions import write_instructions, write_ordered
 
     if out.exists():
         raise UsageError(f"{out} exists already", "Name a new file")
-    examples = (example for one in files(data) for example in one.examples())
+    examples = (example for one in data for example in named(one).examples())
     count = (
         write_ordered(out, examples, negatives, seed)
         if form == "passages"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, Literal, Protocol
 
 #: What kind of answer is expected; metrics can be taken over one kind (``F1(type=yes/no)``).
@@ -111,3 +112,18 @@ class Dataset(Protocol):
     def examples(self) -> Iterator[Example]:
         """Yield the questions. Raises UsageError for a record in another form, naming its line."""
         ...
+
+
+def shuffled(examples: Iterable[Example], seed: int) -> list[list[Example]]:
+    """Return examples in an order that the seed and the words of each question make, those of one question together.
+
+    A question is known by its words, whatever its data sets call it: divided, no question is on both sides.
+    """
+    found: dict[str, list[Example]] = {}
+    for example in examples:
+        found.setdefault(" ".join(example.question.split()), []).append(example)
+
+    def number(question: str) -> bytes:
+        return blake2b(f"{seed} {question}".encode(), digest_size=16).digest()
+
+    return [found[question] for question in sorted(found, key=number)]

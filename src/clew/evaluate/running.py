@@ -173,8 +173,8 @@ def _answered(example: Example, method_for: MethodFor) -> dict[str, Any]:
 def as_record(example: Example, answer: Answer, seconds: float) -> dict[str, Any]:
     """Return what is kept of an answer: ``hits`` is what was given to read, ``evidence`` what it rests on.
 
-    ``walk`` is None where no graph was walked; else what the passages of each hit's path hold together, and the
-    seconds of choosing which neighbours to visit (the latency of the KGP paper's Figures 6 and 10).
+    ``walk_seconds`` is the time of choosing which neighbours to visit (the latency of the KGP paper's Figures 6
+    and 10), None where no graph was walked.
     """
     gold = Gold(example)
     return {
@@ -198,37 +198,30 @@ def as_record(example: Example, answer: Answer, seconds: float) -> dict[str, Any
         "cited": [sorted(gold.held(hit.node)) for hit in answer.evidence],
         "usage": usage_shape(answer.usage),
         "steps": [step.name for step in answer.trail],
-        "walk": _walk(answer, gold),
+        "walk_seconds": _walk_seconds(answer),
         "seconds": round(seconds, 4),
     }
 
 
-def _walk(answer: Answer, gold: Gold) -> dict[str, Any] | None:
+def _walk_seconds(answer: Answer) -> float | None:
     if not any(step.name == "seed" for step in answer.trail):
         return None
-    # The context too: with a prior, passages beyond the seeds that no step shows may be given to read.
-    shown = [*answer.context, *(hit for step in answer.trail for hit in step.hits)]
-    held = {hit.node.id: gold.held(hit.node) for hit in shown}
-    paths = [frozenset[int]().union(*(held[id] for id in hit.path)) for hit in answer.context]
-    seconds = sum(step.seconds for step in answer.trail if step.name == "expand")
-    return {"gold": [sorted(one) for one in paths], "seconds": round(seconds, 6)}
+    return round(sum(step.seconds for step in answer.trail if step.name == "expand"), 6)
 
 
 def result(example: Example, record: Mapping[str, Any]) -> Result:
     """Return a record as what the metrics measure. Raises UsageError for a record of an error."""
     if "error" in record:
         raise UsageError(f"question {example.id} failed: {record['error']}")
-    usage, walk = Usage(**record["usage"]), record["walk"]
     return Result(
         example,
         record["answer"],
         record["abstained"],
         [frozenset(hit["gold"]) for hit in record["hits"]],
         [frozenset(held) for held in record["cited"]],
-        usage,
+        Usage(**record["usage"]),
         record["seconds"],
-        walked=walk and [frozenset(held) for held in walk["gold"]],
-        walk_seconds=walk and walk["seconds"],
+        walk_seconds=record["walk_seconds"],
     )
 
 

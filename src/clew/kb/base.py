@@ -7,18 +7,16 @@ are asked for (:meth:`Snapshot.remember`). Opening, listing and showing import n
 
 from __future__ import annotations
 
-import contextlib
-import json
 import shutil
-import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Self
 
 from clew.errors import Locked, NotFound, UsageError
-from clew.kb import canonical, reading, writing
+from clew.kb import canonical, info, reading, writing
 from clew.kb.database import FILE, Database, held
+from clew.kb.info import Info
 from clew.types import Document, Edge, Location, Node, ParsedDocument
 
 if TYPE_CHECKING:
@@ -27,22 +25,6 @@ if TYPE_CHECKING:
 
 UNITS = ("paragraph", "sentence")
 PASSAGES = "passages"
-
-
-@dataclass(frozen=True, slots=True)
-class Info:
-    """Sizes of a base. ``encoders`` maps an encoder's name to its number of vectors; ``pending`` counts
-    documents that are not yet searchable."""
-
-    documents: int
-    pages: int
-    nodes: dict[str, int]
-    bytes: int
-    generation: int
-    pending: int
-    encoders: dict[str, int]
-    relations: dict[str, int]
-    digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,36 +186,18 @@ class KnowledgeBase:
                 connection.execute("SELECT relation, count(*) FROM edge GROUP BY relation").fetchall()
             )
             generation = reading.state(connection, "generation")
-        indexed = self._indexed()
+        indexed = info.indexed(self.derived)
         return Info(
             documents=len(truth),
             pages=sum(one.document.pages for one in truth),
             nodes=kinds,
-            bytes=_size(self.path),
+            bytes=info.size(self.path),
             generation=generation,
             pending=sum((one.first, one.stamp) not in indexed for one in truth),
-            encoders=self._encoders(),
+            encoders=info.encoders(self.derived),
             relations=relations,
             digest=self.digest(),
         )
-
-    def _indexed(self) -> set[tuple[int, int]]:
-        """Return which documents the manifest of the segments lists; read without numpy."""
-        try:
-            content = json.loads((self.derived / "segments" / "segments.json").read_text(encoding="utf-8"))
-            return {(first, stamp) for first, stamp in content["documents"]}
-        except (OSError, ValueError, KeyError, TypeError):
-            return set()
-
-    def _encoders(self) -> dict[str, int]:
-        found = {}
-        for path in sorted(self.derived.glob("vectors/*/vectors.json")):
-            try:
-                content = json.loads(path.read_text(encoding="utf-8"))
-                found[str(content["name"])] = int(content["count"])
-            except (OSError, ValueError, KeyError):
-                continue
-        return found
 
     # Writing the truth
 
@@ -264,7 +228,7 @@ class KnowledgeBase:
         with self.database.writing() as connection:
             gone = writing.remove(connection, paths)
         self.database.scrub()
-        if gone and self._encoders():
+        if gone and info.encoders(self.derived):
             self._forget_vectors()
         return gone
 
@@ -376,13 +340,7 @@ class KnowledgeBase:
         return self.path / "index.lock"
 
     def _state(self) -> object:
-        manifests = [
-            self.derived / "segments" / "segments.json",
-            *self.derived.glob("vectors/*/vectors.json"),
-        ]
-        return self.database.version(), tuple(
-            (str(path), path.stat().st_mtime_ns) for path in sorted(manifests) if path.exists()
-        )
+        return self.database.version(), info.manifests(self.derived)
 
     def _forget_vectors(self) -> None:
         from clew.kb import encoding
@@ -398,13 +356,3 @@ def _silent(done: int, total: int) -> None:
 
 if TYPE_CHECKING:
     from clew.kb.index import Index
-
-
-def _size(folder: Path) -> int:
-    """Return the bytes of the files in a folder. What another process deletes meanwhile does not count."""
-    total = 0
-    for file in folder.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):
-            status = file.stat()
-            total += status.st_size if stat.S_ISREG(status.st_mode) else 0
-    return total

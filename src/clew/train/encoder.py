@@ -20,6 +20,7 @@ from clew.errors import MissingExtra, UsageError, unknown
 from clew.train.folder import FINISHED, Output
 from clew.train.heldout import HeldOut, encoded
 from clew.train.pairs import with_mined
+from clew.train.steps import counted
 
 if TYPE_CHECKING:
     from clew.train.pairs import Objective, Pair
@@ -187,13 +188,9 @@ def _trainer(
     import torch
     from datasets import Dataset
     from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
-    from transformers import PrinterCallback, TrainerCallback
+    from transformers import PrinterCallback
 
     from clew.train.loss import ranking_loss
-
-    class Steps(TrainerCallback):  # type: ignore[misc]
-        def on_step_end(self, _args: Any, state: Any, _control: Any, **_: Any) -> None:
-            progress(state.global_step, state.max_steps)
 
     columns = {"anchor": [one.query for one in pairs], "positive": [one.positive for one in pairs]}
     for number in range(min(len(one.negatives) for one in pairs)):
@@ -223,7 +220,7 @@ def _trainer(
         args=arguments,
         train_dataset=Dataset.from_dict(columns),
         loss=ranking_loss(model, settings.scale),
-        callbacks=[Steps()],
+        callbacks=[counted(progress)],
     )
     # It prints to stdout, which is for what programs read.
     made.remove_callback(PrinterCallback)

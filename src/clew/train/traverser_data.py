@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import ModelError, UsageError
+from clew.evaluate.examples import shuffled
 from clew.evaluate.instructions import Step, steps
 from clew.models.local import model_input, tokenized
 
@@ -30,22 +30,20 @@ class Questions:
 def divided(examples: Iterable[Example], share: float, limit: int | None, seed: int) -> Questions:
     """Draw ``limit`` questions (None: all) that have a chain, and hold out a share of them, at least one.
 
-    A question is known by its words, so that no question is on both sides, whatever its data sets call it.
     Which ones are drawn depends on the seed and on their words alone. Raises UsageError for less than two.
     """
-    found: dict[str, dict[Step, None]] = {}
-    for example in examples:
-        if made := dict.fromkeys(steps(example)):
-            found.setdefault(" ".join(example.question.split()), {}).update(made)
-    order = sorted(found, key=lambda question: blake2b(f"{seed} {question}".encode()).digest())[:limit]
-    if len(order) < 2:
+    asked = (
+        list(dict.fromkeys(step for example in same for step in steps(example)))
+        for same in shuffled(examples, seed)
+    )
+    every = [one for one in asked if one][:limit]
+    if len(every) < 2:
         raise UsageError(
-            f"the data has {len(order) or 'no'} question{'s' * (len(order) != 1)} with ordered evidence",
+            f"the data has {len(every) or 'no'} question{'s' * (len(every) != 1)} with ordered evidence",
             "At least two are needed: one to train on, one to hold out. "
             "hotpotqa, 2wikimultihopqa and musique have the order of their evidence",
         )
-    held = min(max(1, round(share * len(order))), len(order) - 1)
-    every = [list(found[question]) for question in order]
+    held = min(max(1, round(share * len(every))), len(every) - 1)
     return Questions(every[held:], every[:held])
 
 

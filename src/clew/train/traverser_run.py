@@ -10,6 +10,7 @@ from typing import Any
 
 from clew.errors import ModelError
 from clew.models.local import load_model
+from clew.train.steps import counted
 
 #: Receives how many of the steps are done.
 Progress = Callable[[int, int], None]
@@ -84,10 +85,6 @@ def trainer(
     import torch
     import transformers
 
-    class Steps(transformers.TrainerCallback):  # type: ignore[misc]
-        def on_step_end(self, _args: Any, state: Any, _control: Any, **_: Any) -> None:
-            progress(state.global_step, state.max_steps)
-
     less_memory = _saves_memory(settings)
     # Not reentrant: with LoRA the inputs of the first layer carry no gradient, which the other way needs.
     recomputing = {"gradient_checkpointing": True, "gradient_checkpointing_kwargs": {"use_reentrant": False}}
@@ -119,7 +116,7 @@ def trainer(
         train_dataset=rows[0],
         eval_dataset=rows[1],
         data_collator=transformers.DataCollatorForSeq2Seq(tokenizer, model=model),
-        callbacks=[Steps()],
+        callbacks=[counted(progress)],
     )
     # It prints to stdout, which is for what programs read.
     made.remove_callback(transformers.PrinterCallback)

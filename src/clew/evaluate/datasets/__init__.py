@@ -44,9 +44,9 @@ class File:
             raise UsageError(error.problem, hint) from error
 
     def digest(self) -> str:
-        """Return a hash of the file's bytes."""
+        """Return the SHA-256 of the file's bytes, in hexadecimal digits."""
         with self.path.open("rb") as stream:
-            return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+            return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _fitting(path: Path) -> list[str]:
@@ -94,6 +94,14 @@ def load(name: str, path: str | Path) -> File:
     if not found.is_file():
         raise UsageError(f"no file at {found}", f"Name the file of {name}: --data {name}=PATH")
     return File(name, found, readers[name])
+
+
+def named(data: str) -> File:
+    """Return the data set of ``NAME=PATH``. Raises UsageError."""
+    name, equals, path = data.partition("=")
+    if not equals:
+        raise UsageError(f"no data set in '{data}'", "Write NAME=PATH, such as hotpotqa=train.json")
+    return load(name, path)
 
 
 def field(place: str, record: Any, key: str, kind: type | tuple[type, ...] = str) -> Any:

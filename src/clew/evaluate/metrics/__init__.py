@@ -2,10 +2,9 @@
 
 ``EM``, ``F1``, ``token-F1``, ``accuracy``, ``Acc`` (graded by a model: :mod:`~clew.evaluate.metrics.grade`),
 ``SF-EM``, ``SF-coverage``, ``SF-precision``, ``support-recall@5``, ``support-precision@5``, ``recall@5``,
-``all-gold@5``, ``MRR``, ``Hit@1``, ``evidence-P``, ``evidence-R``, ``evidence-F1``, ``walk-SF-EM``,
-``walk-SF-coverage``, ``tokens``, ``calls``, ``seconds``, ``walk-seconds``, ``money``. The measures of a walk are of
-all passages on the paths that were found, which is what the KGP paper gives to read (Listing 4), and of choosing
-which neighbours to visit; a method that walks no graph has none.
+``all-gold@5``, ``MRR``, ``Hit@1``, ``evidence-P``, ``evidence-R``, ``evidence-F1``, ``tokens``, ``calls``,
+``seconds``, ``walk-seconds``, ``money``. ``walk-seconds`` is the time of choosing which neighbours to visit; a method
+that walks no graph has none.
 ``(type=yes/no)`` after a name takes it over the questions with that kind of answer.
 
 All are our own few lines rather than a library's, which would bring 150 MB (``ir-measures`` needs scipy through
@@ -16,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import get_args
 
 from clew.errors import UsageError, unknown
@@ -35,8 +34,7 @@ class Result:
     ``found`` are the pieces of gold evidence, by their number in ``example.pieces``, that each hit holds, in the
     order of the hits; a hit that holds none is an empty set. ``cited`` says the same of each passage that the
     answer rests on. ``abstained`` says that no answer was given, ``grade`` what a grading model said, if asked.
-    ``walked`` says what the passages of each hit's path hold together, ``walk_seconds`` how long choosing
-    neighbours took; both are None where no graph was walked.
+    ``walk_seconds`` says how long choosing neighbours took, None where no graph was walked.
     """
 
     example: Example
@@ -47,7 +45,6 @@ class Result:
     usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
     grade: float | None = None
-    walked: Sequence[frozenset[int]] | None = None
     walk_seconds: float | None = None
 
 
@@ -72,8 +69,6 @@ PLAIN: Mapping[str, Measure] = {
     "SF-coverage": ranking.coverage,
     "SF-precision": ranking.share_of_hits,
     "MRR": ranking.reciprocal_rank,
-    "walk-SF-EM": lambda result: _walked(ranking.all_found, result),
-    "walk-SF-coverage": lambda result: _walked(ranking.coverage, result),
     "evidence-P": lambda result: _one(evidence.scores(result), 0),
     "evidence-R": lambda result: _one(evidence.scores(result), 1),
     "evidence-F1": lambda result: _one(evidence.scores(result), 2),
@@ -124,7 +119,3 @@ def metric(name: str) -> Metric:
 
 def _one(three: Sequence[float] | None, which: int) -> float | None:
     return None if three is None else three[which]
-
-
-def _walked(measure: Measure, result: Result) -> float | None:
-    return None if result.walked is None else measure(replace(result, found=result.walked))
