@@ -150,8 +150,9 @@ class Snapshot(Protocol):
         and tables) or ``mention`` (the names that passages and table rows contain)."""
         ...
 
-    def vectors(self, encoder: str) -> VectorView:
-        """Return the vectors that the encoder named ``encoder`` made. Raises NotFound."""
+    def vectors(self, encoder: str, dimension: int = 0) -> VectorView:
+        """Return the vectors that the encoder named ``encoder`` made; where there are none yet, a view of none with
+        that ``dimension``. Raises NotFound without it: for a search that can do nothing without vectors."""
         ...
 
     def remember(self, key: str, make: Callable[[], Any]) -> Any:

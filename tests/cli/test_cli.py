@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import clew
 from annotation_server import AnnotationServer, wat
 from bad_files import BAD_FILES
 from clew.cli.app import app
@@ -49,6 +50,27 @@ def test_with_its_encoder_a_question_is_answered_from_both_documents(embedded, t
     # Going without it and back costs nothing: its vectors stay.
     assert "none" in run("encoder", "set", "none", "--kb", tmp_path / "kb").stdout
     assert "0 vectors made" in run("encoder", "set", "clew:hops", "--kb", tmp_path / "kb").stdout
+
+
+def test_what_has_no_vector_yet_is_said_and_its_time_foretold(embedded, tmp_path) -> None:
+    (tmp_path / "a.md").write_text("The Oskell bridge was built by Alf Clausen.\n", encoding="utf-8")
+    run("add", tmp_path / "a.md", "--kb", tmp_path / "kb", "--encoder", "none")
+    with clew.open(tmp_path / "kb") as base:
+        assert base.encoding_ahead() == (0, 0.0)
+        base.set_encoder("clew:hops")
+        missing, seconds = base.encoding_ahead()
+        assert missing == 1 and seconds is not None and seconds > 0
+    for words in (("search", "bridge"), ("ask", "Who built the Oskell bridge?")):
+        assert "1 passage can be found by words alone" in run(*words, "--kb", tmp_path / "kb").stderr
+    assert "1 vector made" in run("encoder", "encode", "--kb", tmp_path / "kb").stdout
+    assert "words alone" not in run("search", "bridge", "--kb", tmp_path / "kb").stderr
+
+
+def test_an_empty_base_finds_nothing(embedded, tmp_path) -> None:
+    (tmp_path / "empty").mkdir()
+    run("add", tmp_path / "empty", "--kb", tmp_path / "kb")
+    assert "nothing found" in run("search", "bridge", "--kb", tmp_path / "kb").stdout
+    assert "Not found" in run("ask", "Who built the bridge?", "--kb", tmp_path / "kb").stdout
 
 
 def test_a_question_is_answered_with_evidence_from_both_documents(kb) -> None:

@@ -14,6 +14,7 @@ from clew.catalog.analysis import KNOBS, Work, branching, density, graph_qualiti
 from clew.catalog.evaluation import Bench, asked, bases
 from clew.catalog.graphs import GRAPHS
 from clew.catalog.paper import kgp_page, table_1
+from clew.catalog.sections import command_line
 from clew.cli.app import app
 from clew.errors import UsageError
 from clew.evaluate.corpora import Gold
@@ -171,6 +172,11 @@ def test_figures_and_tables_of_the_commands(data, tmp_path):
     facts = json.loads((folder / "density.json").read_text())
     assert facts["walk"] == "kgp" and facts["passages"] == "sentence" and facts["clew"]
     assert len(facts["graphs"]["mentions"][0]["intervals"]["SF-EM"]) == 2
+
+
+def test_the_printed_command_says_that_there_was_no_encoder(data, tmp_path):
+    printed = command_line("density", [work(data, tmp_path)])
+    assert "--encoder none" in printed and "--llm" not in printed
 
 
 def everything(folder):

@@ -282,3 +282,18 @@ def test_passages_that_only_the_seeding_found_follow_the_visited_ones(tmp_path) 
         question = Question("Which mill stands on the river?")
         assert len(catalog.method("kgp(seeds=3, budget=5)", base).retrieve(question, 35)) == 35
         assert len(catalog.method("kgp(seeds=3, budget=5, prior=off)", base).retrieve(question, 35)) <= 10
+
+
+def test_paths_may_be_read_passage_by_passage(base) -> None:
+    found = {}
+    for context in ("paths", "passages"):
+        recipe = f"kgp-paper(graph=mentions, reader=extractive, seeds=2, branch=2, context={context})"
+        found[context] = catalog.method(recipe, base).answer(Question(QUESTION.text), Recorder()).context
+    walker = catalog.retriever("kgp-paper(graph=mentions, reader=extractive, seeds=2, branch=2)", base)
+    paths = walker.walk(Question(QUESTION.text), Recorder())
+    rows = list(dict.fromkeys(row for path in paths for row in path.rows))
+    visited = [hit.node.id for hit in found["paths"]]
+    # Each passage of a path once, in the order of the paths.
+    assert visited == base.snapshot().ids(np.array(rows)) and len(visited) > len(paths) / 2
+    assert len(visited) == len(set(visited))
+    assert [hit.node.id for hit in found["passages"]] != visited

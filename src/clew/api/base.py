@@ -271,7 +271,9 @@ class Base:
     def missing_vectors(self) -> int:
         """Return how many searchable passages have no vector of the base's encoder: they are found by words alone."""
         encoder = self.encoder()
-        return self.store.snapshot().vectors(encoder.name).missing() if encoder is not None else 0
+        if encoder is None:
+            return 0
+        return self.store.snapshot().vectors(encoder.name, encoder.dimension).missing()
 
     def encoding_ahead(self) -> tuple[int, float | None]:
         """Return how many vectors of the base's encoder are missing, and about how many seconds they take.
@@ -286,7 +288,7 @@ class Base:
         if encoder is None or name is None:
             return 0, 0.0
         snapshot = self.store.snapshot()
-        missing = snapshot.vectors(encoder.name).missing()
+        missing = snapshot.vectors(encoder.name, encoder.dimension).missing()
         if not missing or leaves_machine(name):
             return missing, None if missing else 0.0
         rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED))

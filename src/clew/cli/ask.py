@@ -67,7 +67,7 @@ def ask(
     """
     import clew
     from clew.cli.group import SPENT
-    from clew.cli.output import note, print_json
+    from clew.cli.output import not_found, note, print_json
     from clew.cli.remote import configured_model, say_where_texts_go
     from clew.shapes import answer_shape
 
@@ -80,7 +80,7 @@ def ask(
         cache=not no_cache,
     )
     with clew.open(kb) as base:
-        pending, unencoded = base.info().pending, base.missing_vectors()
+        behind = not_found(base)
         say_where_texts_go("the question and passages", model)
         say_where_texts_go("the question", base.encoder())
         with _watching(quiet=as_json) as watch:
@@ -95,12 +95,8 @@ def ask(
             note(
                 "No language model is set; to have answers written: --llm ollama:llama3.1 (or set CLEW_LLM)."
             )
-        if pending:
-            note(f"{pending} documents were added but are not searchable yet.")
-        if unencoded:
-            note(
-                f"{unencoded:,} passages are found by words alone; to make their vectors: clew encoder encode"
-            )
+        for remark in behind:
+            note(remark)
     if answer.stopped:
         note(f"clew: stopped before the answer was complete: {answer.stopped}")
         raise typer.Exit(SPENT)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from clew.api import Base
     from clew.types import Usage
 
 
@@ -59,3 +60,13 @@ def cost(usage: Usage) -> str:
         return ""
     money = "price unknown" if usage.money is None else f"${usage.money:.4f}"
     return f"{count(usage.calls, 'call')}, {usage.tokens_in:,} tokens in, {usage.tokens_out:,} out, {money}"
+
+
+def not_found(base: Base) -> list[str]:
+    """Say what a search of a base cannot find yet: documents without an index, passages without vectors."""
+    pending, unencoded = base.info().pending, base.missing_vectors()
+    found = [f"{count(pending, 'document')} added but not searchable yet."] if pending else []
+    if unencoded:
+        said = count(unencoded, "passage")
+        found.append(f"{said} can be found by words alone; to make the vectors: clew encoder encode")
+    return found

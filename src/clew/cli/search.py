@@ -37,22 +37,20 @@ def search(
     clew search "bridge" --json | jq '.hits[].page'
     """
     import clew
-    from clew.cli.output import note, print_json
+    from clew.cli.output import not_found, note, print_json
     from clew.cli.remote import say_where_texts_go
     from clew.shapes import hit_shape
 
     with clew.open(kb) as base:
         say_where_texts_go("the question", base.encoder())
         hits = base.search(query, k=k, retriever=retriever, documents=documents)
-        unencoded = base.missing_vectors()
+        behind = not_found(base)
     if as_json:
         print_json({"hits": [hit_shape(hit) for hit in hits]})
     else:
         _print(hits)
-        if unencoded:
-            note(
-                f"{unencoded:,} passages are found by words alone; to make their vectors: clew encoder encode"
-            )
+        for remark in behind:
+            note(remark)
 
 
 def _print(hits: list[Hit]) -> None:

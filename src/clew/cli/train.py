@@ -11,6 +11,8 @@ from clew.cli.group import INTERRUPTED, Group
 
 if TYPE_CHECKING:
     from clew.train.encoder import Plan as EncoderPlan
+    from clew.train.encoder import Training
+    from clew.train.export import Form
     from clew.train.traverser import Plan
 
 app = typer.Typer(
@@ -165,14 +167,9 @@ def encoder(
 
       clew encoder set onnx:models/ours/onnx
     """
-    from contextlib import nullcontext
-
-    from clew.catalog import training
-    from clew.cli.output import note
-    from clew.cli.progress import told
     from clew.errors import UsageError
-    from clew.train.encoder import MODEL, settings_of, train_encoder
-    from clew.train.export import export, form_of
+    from clew.train.encoder import settings_of
+    from clew.train.export import form_of
 
     if bool(data) == (from_kb is not None):
         raise UsageError("what is there to learn from?", "Give either --data NAME=PATH or --from-kb DIR")
@@ -182,14 +179,24 @@ def encoder(
     }  # fmt: skip
     settings = settings_of(configuration, {name: value for name, value in given.items() if value is not None})
     form = form_of(weights, out.name)
+    from clew.catalog import training
     from clew.kb import KnowledgeBase
 
-    with KnowledgeBase.open(from_kb) if from_kb else nullcontext() as base:
-        work = (
-            training.from_data(data or [], model, settings, held_out, limit)
-            if base is None
-            else training.from_knowledge_base(base, model, settings, pairs or training.PAIRS)
-        )
+    if from_kb is None:
+        work = training.from_data(data or [], model, settings, held_out, limit)
+    else:
+        with KnowledgeBase.open(from_kb) as base:
+            work = training.from_knowledge_base(base, model, settings, pairs or training.PAIRS)
+    _train(work, out, form)
+
+
+def _train(work: Training, out: Path, form: Form) -> None:
+    """Train, say how the held-out recall changed, and export."""
+    from clew.cli.output import note
+    from clew.cli.progress import told
+    from clew.train.encoder import MODEL, train_encoder
+    from clew.train.export import export
+
     try:
         record = train_encoder(work, out, _plan, told("training"))
     except KeyboardInterrupt:
@@ -204,7 +211,7 @@ def encoder(
     target = out / "onnx"
     if not target.exists():
         made = export(out / MODEL, target, form)
-        note(f"{made.size / 2**20:.0f} MiB, {weights}")
+        note(f"{made.size / 2**20:.0f} MiB, {form.weights}")
     print(f"To use it: clew encoder set onnx:{target}")
 
 

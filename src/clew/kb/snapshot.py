@@ -186,17 +186,25 @@ class BaseSnapshot:
         found: Postings = self.remember(f"postings/{field}", make)
         return found
 
-    def vectors(self, encoder: str) -> VectorView:
-        """Return the vectors that the encoder named ``encoder`` made. Raises NotFound."""
+    def vectors(self, encoder: str, dimension: int = 0) -> VectorView:
+        """Return the vectors that the encoder named ``encoder`` made; where there are none yet, a view of none with
+        that ``dimension``. Raises NotFound without it."""
+        wanted = self._kinds(frozenset(RETRIEVED))
 
         def make() -> NearestView:
             store = Store(folder_of(self._derived, encoder))
             if not store.manifest():
                 raise NotFound(f"no vectors of '{encoder}' in this base", "Make them: clew encoder encode")
             slots, rows, signs = store.searchable()
-            return NearestView(slots, rows, self._live, self._kinds(frozenset(RETRIEVED)), signs)
+            return NearestView(slots, rows, self._live, wanted, signs)
 
-        found: VectorView = self.remember(f"vectors/{encoder}", make)
+        try:
+            found: VectorView = self.remember(f"vectors/{encoder}", make)
+        except NotFound:
+            if not dimension:
+                raise
+            none = np.empty((0, dimension), dtype=np.float32)
+            return NearestView(none, np.empty(0, dtype=np.int64), self._live, wanted)
         return found
 
     def remember(self, key: str, make: Callable[[], Any]) -> Any:

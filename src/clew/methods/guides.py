@@ -285,6 +285,6 @@ class Residual:
         nothing = np.zeros(0, np.int64)
         if encoder is None or not vectors or not beyond.k:
             return [nothing] * len(wanted)
-        view = self.search.snapshot.vectors(encoder.name)
+        view = self.search.snapshot.vectors(encoder.name, encoder.dimension)
         found = iter(view.search(np.array(vectors), self.nearest, beyond.allowed)[0])
         return [nothing if one is None else (rows := next(found))[rows >= 0] for one in wanted]

@@ -129,7 +129,9 @@ class Evidence:
         vector, near = None, np.empty(0, dtype=np.int64)
         if self.encoder is not None:
             vector = self.encoder.encode([query], query=True)
-            near = self.snapshot.vectors(self.encoder.name).search(vector, self.candidates, allowed)[0][0]
+            near = self.snapshot.vectors(self.encoder.name, self.encoder.dimension).search(
+                vector, self.candidates, allowed
+            )[0][0]
         return Asked(
             words,
             total,
@@ -197,14 +199,14 @@ class Evidence:
             return best_rows(self.snapshot, rows, scores[rows], k)
         wide = max(k, self.candidates)
         rows = np.union1d(best_rows(self.snapshot, rows, scores[rows], wide)[0], asked.near)
-        vectors = self.snapshot.vectors(self.encoder.name).vectors(rows)
+        vectors = self.snapshot.vectors(self.encoder.name, self.encoder.dimension).vectors(rows)
         both = scores[rows] + self.meaning * cosines(vectors, asked.vector[0])
         return best_rows(self.snapshot, rows, both, k)
 
     def _meaning(self, asked: Asked, rows: Rows) -> Meaning | None:
         if self.encoder is None or asked.vector is None:
             return None
-        vectors = self.snapshot.vectors(self.encoder.name).vectors(rows)
+        vectors = self.snapshot.vectors(self.encoder.name, self.encoder.dimension).vectors(rows)
         return Meaning(vectors, asked.vector[0], self.meaning)
 
     def candidates_of(self, asked: Asked, rows: Rows) -> Candidates:
