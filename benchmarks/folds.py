@@ -145,17 +145,28 @@ def report(records: dict[str, list[dict[str, object]]]) -> None:
                 )
                 ms = 1000 * np.mean([float(str(r["seconds"])) for r in rows])
                 print(f"| {encoder} | {recipe} | {name} | {len(rows)} | {said} | {ms:.0f} |")
+    by_type(
+        {
+            kind: [r for r in some if (r["pool"], r["recipe"]) == ("own", "kgp")]
+            for kind, some in records.items()
+        }
+    )
+
+
+def by_type(records: dict[str, list[dict[str, object]]]) -> None:
+    """Print recall@5 by type of question, where anything was measured that way."""
+    kinds = sorted({(str(r["set"]), str(r["type"])) for some in records.values() for r in some})
+    if not kinds:
+        return
     print("\n| type | questions | " + " | ".join(f"{e} kgp" for e in records) + " |")
     print("|" + "---|" * (2 + len(records)))
-    kinds = sorted({(str(r["set"]), str(r["type"])) for some in records.values() for r in some})
     for kind in kinds:
-        cells, count = [], 0
-        for some in records.values():
-            rows = [float(str(r["recall@5"])) for r in some
-                    if (r["set"], r["type"], r["pool"], r["recipe"]) == (*kind, "own", "kgp")]  # fmt: skip
-            count = max(count, len(rows))
-            cells.append(f"{100 * np.mean(rows):.1f}" if rows else "")
-        print(f"| {kind[0]} {kind[1]} | {count} | {' | '.join(cells)} |")
+        values = [
+            [float(str(r["recall@5"])) for r in some if (r["set"], r["type"]) == kind]
+            for some in records.values()
+        ]
+        cells = [f"{100 * np.mean(some):.1f}" if some else "" for some in values]
+        print(f"| {kind[0]} {kind[1]} | {max(map(len, values))} | {' | '.join(cells)} |")
 
 
 class Study:

@@ -131,7 +131,8 @@ def train_encoder(
     output = Output(out, RECORD)
     output.check()
     what = {
-        "model": training.source,
+        # A folder by its name: the record goes with the model to other machines.
+        "model": Path(training.source).name if Path(training.source).is_dir() else training.source,
         **training.made_from,
         "pairs": len(pairs),
         "settings": asdict(settings),
