@@ -153,6 +153,22 @@ def report(records: dict[str, list[dict[str, object]]]) -> None:
     )
 
 
+def brief(records: dict[str, list[dict[str, object]]]) -> None:
+    """Print recall@5 with its interval, a line for each encoder and search of each pool."""
+    print(f"\n| encoder | search | {' | '.join(SETS)} | ms |")
+    print("|" + "---|" * (len(SETS) + 3))
+    for encoder, some in records.items():
+        for pool, recipe in sorted({(str(one["pool"]), str(one["recipe"])) for one in some}, reverse=True):
+            rows = [one for one in some if (one["pool"], one["recipe"]) == (pool, recipe)]
+            cells = []
+            for name in SETS:
+                c = interval([float(str(one["recall@5"])) for one in rows if one["set"] == name])
+                cells.append(f"{100 * c.mean:.1f} [{100 * c.low:.1f}, {100 * c.high:.1f}]" if c.count else "")
+            ms = 1000 * np.mean([float(str(one["seconds"])) for one in rows])
+            name = recipe if pool == "own" else f"{recipe}, pool of all"
+            print(f"| {encoder} | {name} | {' | '.join(cells)} | {ms:.0f} |")
+
+
 def by_type(records: dict[str, list[dict[str, object]]]) -> None:
     """Print recall@5 by type of question, where anything was measured that way."""
     kinds = sorted({(str(r["set"]), str(r["type"])) for some in records.values() for r in some})
@@ -248,6 +264,7 @@ def parsed() -> argparse.Namespace:
         help="another training: objective=dpr, mined=2 (an --out of its own)",
     )
     parser.add_argument("--report", action="store_true", help="only print the tables of what is there")
+    parser.add_argument("--brief", action="store_true", help="print recall@5 alone, a line for each search")
     parser.add_argument("--only", action="append", help="a fold or data set: fold0, without-musique")
     parser.add_argument("--recipe", action="append", help="other recipes, kept apart and reported alone")
     parser.add_argument("--pool", action="append", choices=POOLS, help="default: both")
@@ -274,7 +291,7 @@ def main() -> None:
             encoder = "" if options.report else trained(learnt, options, name)
             study.measure(kind, name, asked, DENSE, encoder)
     print(f"\nsettings: {asdict(settings_of('clew', options.setting))}, weights {options.weights}")
-    report(study.results)
+    (brief if options.brief else report)(study.results)
 
 
 if __name__ == "__main__":

@@ -237,15 +237,17 @@ class Residual:
 
     Meaning is compared with the question and the path together, where the search has a multi-hop encoder
     (KGP-MDR), a cosine of 1 adding ``ahead``, for the first ``encoded`` paths: those from the likeliest seeds,
-    on which nearly all of what is found depends. Any other encoder, and the other paths, take the question's
-    vector without its part along those of the path.
+    on which nearly all of what is found depends. Of a passage its first ``words`` are asked with: about what such
+    an encoder read in its training, and all of what a question waits for. Any other encoder, and the other paths,
+    take the question's vector without its part along those of the path.
     """
 
     search: Evidence
     covered: float = 0.5
     fading: float = 0.7
     ahead: float = 1.2
-    encoded: int = 3
+    encoded: int = 2
+    words: int = 64
     nearest: int = 30
 
     def judge(
@@ -272,9 +274,10 @@ class Residual:
         encoder = self.search.encoder
         if encoder is None or encoder.objective != MDR:
             return [None] * len(paths)
+        read = [standing(self.search.snapshot, np.array(path)) for path in paths[: self.encoded]]
         chosen = [
-            hop_query(question.text, standing(self.search.snapshot, np.array(path)))
-            for path in paths[: self.encoded]
+            hop_query(question.text, [" ".join(text.split()[: self.words]) for text in texts])
+            for texts in read
         ]
         vectors = encoder.encode(chosen, query=True)
         return [*vectors, *[None] * (len(paths) - len(chosen))]
