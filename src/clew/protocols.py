@@ -188,6 +188,14 @@ class Retriever(Protocol):
         ...
 
 
+class Explorer(Retriever, Protocol):
+    """A retriever whose search has steps and costs of its own; its ``retrieve`` is the same with no one watching."""
+
+    def explore(self, question: Question, k: int, trail: Trail) -> Sequence[Hit]:
+        """Return at most ``k`` hits, best first; each step of the search goes to the trail."""
+        ...
+
+
 class Reader(Protocol):
     """Makes an answer of a question and hits; it does not retrieve."""
 
@@ -219,6 +227,19 @@ class Prompt:
     max_tokens: int = 512
     temperature: float = 0.0
     stop: tuple[str, ...] = ()
+
+
+class PromptTemplate(Protocol):
+    """A prompt with declared variables (:mod:`clew.prompts`)."""
+
+    @property
+    def name(self) -> str:
+        """Name with version, such as ``read-cited.v1``."""
+        ...
+
+    def render(self, **variables: str) -> Prompt:
+        """Return the prompt with its variables filled in. Raises UsageError unless they are its own."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
