@@ -289,6 +289,19 @@ class Encoder(Protocol):
         ...
 
 
+class Reranker(Protocol):
+    """Scores texts against a question, each by reading both together."""
+
+    @property
+    def name(self) -> str:
+        """Canonical name, such as ``monot5:castorini/monot5-base-msmarco``."""
+        ...
+
+    def score(self, question: str, texts: Sequence[str]) -> Floats:
+        """Return one score per text, (n,), float64; higher is better, comparable for one question only."""
+        ...
+
+
 class Graph(Protocol):
     """Neighbours of passages."""
 
