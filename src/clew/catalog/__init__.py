@@ -55,6 +55,14 @@ def retriever(
     return found
 
 
+def with_retriever(recipe: str, retriever: str) -> str:
+    """Return the recipe that does what ``recipe`` does over ``retriever``. Raises UsageError where it has none."""
+    from clew.catalog.methods import with_retriever as replaced
+    from clew.catalog.recipe import parse
+
+    return str(replaced(_named(recipe), parse(retriever)))
+
+
 def graph(recipe: str, base: Snapshots, *, encoder: Encoder | None = None) -> Graph:
     """Return the graph that ``recipe`` names. Raises UsageError."""
     from clew.catalog.graphs import GRAPHS

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: Answers that are graded with one batch of calls: what a kill loses at the most.
 _GRADED_AT_ONCE = 16
+#: The steps of a trail that answer; all others retrieve.
+ANSWERING = "read"
 #: Gives the method that answers a question, over the corpus that it is asked of.
 MethodFor = Callable[["Example"], "Method"]
 #: Told of each question that ended: how many have, of how many.
@@ -197,10 +199,20 @@ def as_record(example: Example, answer: Answer, seconds: float) -> dict[str, Any
         "evidence": [hit.node.id for hit in answer.evidence],
         "cited": [sorted(gold.held(hit.node)) for hit in answer.evidence],
         "usage": usage_shape(answer.usage),
+        "retrieval": usage_shape(retrieval_usage(answer)),
         "steps": [step.name for step in answer.trail],
         "walk_seconds": _walk_seconds(answer),
         "seconds": round(seconds, 4),
     }
+
+
+def retrieval_usage(answer: Answer) -> Usage:
+    """Return what finding the evidence cost: of all steps but those that read it.
+
+    As in the D3 paper (Section 5) retrieval and answering are counted apart; what Self-Ask asks itself belongs to
+    retrieval, as in its Table 2, where MonoT5, which calls no model, has the calls of Self-Ask alone.
+    """
+    return sum((step.usage for step in answer.trail if step.name != ANSWERING), Usage())
 
 
 def _walk_seconds(answer: Answer) -> float | None:
@@ -213,6 +225,8 @@ def result(example: Example, record: Mapping[str, Any]) -> Result:
     """Return a record as what the metrics measure. Raises UsageError for a record of an error."""
     if "error" in record:
         raise UsageError(f"question {example.id} failed: {record['error']}")
+    # Older runs did not tell retrieval apart.
+    retrieval = Usage(**record["retrieval"]) if "retrieval" in record else None
     return Result(
         example,
         record["answer"],
@@ -222,6 +236,7 @@ def result(example: Example, record: Mapping[str, Any]) -> Result:
         Usage(**record["usage"]),
         record["seconds"],
         walk_seconds=record["walk_seconds"],
+        retrieval=retrieval,
     )
 
 
