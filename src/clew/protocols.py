@@ -155,6 +155,17 @@ class Snapshot(Protocol):
         that ``dimension``. Raises NotFound without it: for a search that can do nothing without vectors."""
         ...
 
+    def kept(self, maker: str, document: str) -> Mapping[str, bytes]:
+        """Return what ``maker`` made of parts of a document and was told to keep, by part. Raises NotFound."""
+        ...
+
+    def keep(self, maker: str, document: str, made: Mapping[str, bytes]) -> bool:
+        """Keep what ``maker`` made of parts of a document: a pure function of the document and the maker's name.
+
+        It goes with the document; False, and nothing is kept, where that is gone. Raises StoreError.
+        """
+        ...
+
     def remember(self, key: str, make: Callable[[], Any]) -> Any:
         """Return ``make()``, computed once for this generation: for global views such as a graph."""
         ...

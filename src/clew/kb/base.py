@@ -186,6 +186,7 @@ class KnowledgeBase:
                 connection.execute("SELECT relation, count(*) FROM edge GROUP BY relation").fetchall()
             )
             generation = reading.state(connection, "generation")
+            kept = reading.makers(connection)
         indexed = info.indexed(self.derived)
         return Info(
             documents=len(truth),
@@ -197,6 +198,7 @@ class KnowledgeBase:
             encoders=info.encoders(self.derived),
             relations=relations,
             digest=self.digest(),
+            kept=kept,
         )
 
     # Writing the truth
@@ -243,6 +245,14 @@ class KnowledgeBase:
             return connection.execute("DELETE FROM edge WHERE owner = ?", (owner,)).rowcount
 
     # Derived data
+
+    def forget_kept(self, maker: str) -> int:
+        """Forget what ``maker`` made; return of how many parts."""
+        with self.database.writing(truth=False) as connection:
+            gone = connection.execute("DELETE FROM kept WHERE maker = ?", (maker,)).rowcount
+            connection.execute("UPDATE state SET value = 1 WHERE name = 'scrub'")
+        self.database.scrub()
+        return gone
 
     def catch_up(self, progress: Callable[[int, int], None] | None = None) -> int:
         """Index every document that is not yet; return how many. Waits for another process that is at it."""
@@ -340,7 +350,9 @@ class KnowledgeBase:
         return self.path / "index.lock"
 
     def _state(self) -> object:
-        return self.database.version(), info.manifests(self.derived)
+        with self.database.reading() as connection:
+            generation = reading.state(connection, "generation")
+        return generation, info.manifests(self.derived)
 
     def _forget_vectors(self) -> None:
         from clew.kb import encoding
