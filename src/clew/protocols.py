@@ -248,6 +248,11 @@ class PromptTemplate(Protocol):
         """Name with version, such as ``read-cited.v1``."""
         ...
 
+    @property
+    def variables(self) -> frozenset[str]:
+        """The variables that it declares."""
+        ...
+
     def render(self, **variables: str) -> Prompt:
         """Return the prompt with its variables filled in. Raises UsageError unless they are its own."""
         ...

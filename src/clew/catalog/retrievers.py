@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.catalog.baselines import BASELINES
+from clew.catalog.drill import shelved
 from clew.catalog.parts import Bench, Options, Part, Shelf
 from clew.catalog.recipe import Recipe
 
@@ -81,5 +82,6 @@ RETRIEVERS: Shelf[Retriever] = Shelf(
             {"a": Recipe("bm25"), "b": Recipe("dense"), "c": 60},
         ),
         **BASELINES,
+        **shelved(lambda: RETRIEVERS),
     },
 )

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from clew.drill.naming import Names
+from clew.drill.packing import Window
 from clew.types import Usage
 
 if TYPE_CHECKING:
     from clew.protocols import LanguageModel, PromptTemplate
-
-#: What endpoints put around a message, in tokens.
-AROUND = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,7 @@ class Choice:
 class Chooser:
     """Asks a model which entries may hold the answer.
 
-    ``context`` is the model's window in tokens, ``count`` what counts them. ``form`` ``paper`` is the
+    ``window`` is the model's context. ``form`` ``paper`` is the
     representation of Section 3.3.1, ``* Section: name`` with the names along the path concatenated, and the
     reply a list of names. ``numbered`` is ours: entries are numbered, so that equal names are told apart and a
     reply is short; names that lead to several entries are written once, above them; hints and pages are shown.
@@ -65,8 +63,7 @@ class Chooser:
 
     model: LanguageModel
     template: PromptTemplate
-    count: Callable[[str], int]
-    context: int = 16_384
+    window: Window
     form: Literal["paper", "numbered"] = "numbered"
     condense: bool = True
     share: float = 0.2
@@ -77,7 +74,8 @@ class Chooser:
         if not entries:
             return Choice(())
         shown = [self._renamed(one) for one in entries]
-        room = self._room(question)
+        # A question that alone fills the context is the model's to refuse.
+        room = max(self.window.room(self.template.render(outline="", question=question)), 1)
         kept = self._condensed(shown, room, whole) if self.condense else list(shown)
         pieces = list(self._pieces(kept, room))
         outlines = ["\n".join(self._lines(kept, piece)) for piece in pieces]
@@ -86,7 +84,9 @@ class Chooser:
         found: dict[int, None] = {}
         unknown: list[str] = []
         for piece, one in zip(pieces, made, strict=True):
-            names = Names([kept[index].path for index in piece], numbers=[index + 1 for index in piece])
+            # In the paper's form there are no numbers, and a "3." belongs to a heading.
+            numbers = [index + 1 for index in piece] if self.form == "numbered" else []
+            names = Names([kept[index].path for index in piece], numbers)
             meant, strange = names.meant(one.text)
             found.update(dict.fromkeys(piece[index] for index in meant))
             unknown += strange
@@ -100,12 +100,6 @@ class Chooser:
         name = str(uuid.uuid5(uuid.NAMESPACE_URL, entry.id))
         return Entry(entry.id, (name,), entry.summary, entry.about, entry.hint, entry.worth)
 
-    def _room(self, question: str) -> int:
-        """Return how many tokens an outline may have."""
-        empty = self.template.render(outline="", question=question)
-        taken = self.count(empty.system) + self.count(empty.user) + empty.max_tokens + AROUND
-        return max(self.context - taken, 1)
-
     def _condensed(self, entries: Sequence[Entry], room: int, whole: int | None) -> list[Entry]:
         """Return the entries with the summaries that fit."""
         bare = [Entry(one.id, one.path, "", one.about, one.hint, one.worth) for one in entries]
@@ -116,7 +110,7 @@ class Chooser:
             allowed = min(allowed, max(names, int(self.share * whole)))
         left = allowed - names
         for index in sorted(range(len(entries)), key=lambda n: (-entries[n].worth, n)):
-            cost = self.count(entries[index].summary) + 1
+            cost = self.window.tokens(entries[index].summary) + 1
             if cost <= left:
                 bare[index] = entries[index]
                 left -= cost
@@ -140,7 +134,7 @@ class Chooser:
         return (self._size(entries, n, n - 1 if n else None) for n in indexes)
 
     def _size(self, entries: Sequence[Entry], index: int, before: int | None) -> int:
-        return sum(self.count(line) + 1 for line in self._entry_lines(entries, index, before))
+        return sum(self.window.tokens(line) + 1 for line in self._entry_lines(entries, index, before))
 
     def _lines(self, entries: Sequence[Entry], piece: Sequence[int]) -> Iterator[str]:
         for place, index in enumerate(piece):

@@ -17,7 +17,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from clew.trail import Recorder, explored
 from clew.types import RETRIEVED, TABLE, Hit, Step
 
 if TYPE_CHECKING:
+    from clew.drill.paragraphs import ParagraphSelector
     from clew.drill.representation import Outlines, Section
     from clew.drill.summaries import Summaries
     from clew.protocols import Retriever, Snapshot, Trail
@@ -40,14 +41,6 @@ WIDE = 200
 HINT_WORDS = 20
 #: How much a section's own words raise a hit, in shares of the best hit's score (docs/decisions/0009).
 LIFT = 0.1
-
-
-class ParagraphSelector(Protocol):
-    """Chooses paragraphs among some (D3, Section 3.3.2)."""
-
-    def select(self, question: str, paragraphs: Sequence[Node], trail: Trail) -> list[tuple[Node, float]]:
-        """Return the chosen paragraphs with their scores, best first."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +58,15 @@ class Drill:
     ``chooser`` asks a model for sections, ``librarian`` for documents; without them, sections and documents are
     taken by score. ``selector`` chooses among the paragraphs of the sections; without one they are ranked by the
     search's score, then by their section's. At most ``documents`` documents of ``shown`` and, without a model,
-    ``sections`` sections are taken. ``hints`` is how many hits are hinted at and kept; 0 is the paper's form.
+    ``sections`` sections are taken. ``hints`` is how many hits are hinted at and kept, ``tables``
+    whether tables are entries; 0 and False are the paper's form.
     """
 
     snapshot: Snapshot
     search: Retriever
     outlines: Outlines
     summaries: Summaries
+    titles: DocumentSummaries
     scorer: Scorer
     chooser: Chooser | None = None
     librarian: Chooser | None = None
@@ -80,6 +75,7 @@ class Drill:
     shown: int = 20
     sections: int = 5
     hints: int = 5
+    tables: bool = True
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return the ``k`` best passages and table rows, best first."""
@@ -148,7 +144,7 @@ class Drill:
 
     def _document_entries(self, keys: Sequence[str], found: Sequence[Hit], trail: Trail) -> list[Entry]:
         known = {document.key: document for document in self.snapshot.documents()}
-        texts = DocumentSummaries(self.snapshot, self.outlines, self.summaries).of(keys, trail)
+        texts = self.titles.of(keys, trail)
         entries = []
         for place, (key, text) in enumerate(zip(keys, texts, strict=True)):
             document = known[key]
@@ -173,7 +169,7 @@ class Drill:
         started = time.perf_counter()
         known = [section for key in keys for section in self.outlines.of(key).sections]
         allowed = self.snapshot.mask(question.scope, RETRIEVED)
-        known = [one for one in known if allowed[list(one.rows)].any()]
+        known = [one for one in known if (self.tables or one.kind != TABLE) and allowed[list(one.rows)].any()]
         rows = self.snapshot.rows([hit.node.id for hit in hits])
         by_row = dict(zip(rows.tolist(), hits, strict=True))
         support = self.scorer.support(question.text, known, by_row, trail)
@@ -183,7 +179,7 @@ class Drill:
             trail.add(self._step("sections", None, _told(taken, len(known)), None, started))
             return taken
         entries = self._section_entries(known, support, rows[: self.hints].tolist(), by_row, len(keys) > 1)
-        whole = sum(self.chooser.count(self.snapshot.text_of(key)) for key in keys)
+        whole = sum(self.chooser.window.tokens(self.snapshot.text_of(key)) for key in keys)
         choice = self.chooser.choose(question.text, entries, whole)
         taken = [
             Taken(known[n], ("named by the model", *(["hint"] if entries[n].hint else []), *support[n].why()))

@@ -119,24 +119,21 @@ class Summaries:
             found[one.id] = Summary(" ".join(text.text.split()))
         return found
 
-    def make(
-        self, sections: Sequence[Section], progress: Callable[[int, int], None] | None = None
-    ) -> tuple[int, list[tuple[Section, Summary]]]:
-        """Make and keep the summaries that are missing; return how many, and which were not faithful.
+    def make(self, sections: Sequence[Section], progress: Callable[[int, int], None] | None = None) -> int:
+        """Make and keep the summaries that are missing; return how many.
 
         Kept after each batch: stopped, it continues. Raises ModelError, StoreError.
         """
         found = self.known(sections)
         missing = [one for one in sections if one.id not in found]
-        refused, done = [], 0
+        done = 0
         for some, made in self._batches(missing):
             values = {one.id: summary.packed() for one, summary in zip(some, made, strict=True)}
             keep(self.snapshot, self.name, values)
-            refused += [pair for pair in zip(some, made, strict=True) if pair[1].invented]
             done += len(some)
             if progress is not None:
                 progress(done, len(missing))
-        return done, refused
+        return done
 
     def _batches(self, sections: Sequence[Section]) -> Iterator[tuple[Sequence[Section], list[Summary]]]:
         for start in range(0, len(sections), self.batch):
