@@ -89,12 +89,13 @@ def _chooser(bench: Bench, options: Options, prompt: str) -> Chooser | None:
     from clew.drill.choosing import Chooser
     from clew.prompts import load
 
+    chosen = options.word("names", ("headings", "uuid"))
     if bench.model is None:
         return None
     form: Literal["paper", "numbered"] = "paper" if prompt == "drill-paper" else "numbered"
-    names: Literal["headings", "uuid"] = "headings"
-    if options.word("names", ("headings", "uuid")) == "uuid" and prompt != "drill-documents":
-        names = "uuid"
+    # The ablation of Table 4 is about sections: a document keeps its name.
+    hidden = chosen == "uuid" and prompt != "drill-documents"
+    names: Literal["headings", "uuid"] = "uuid" if hidden else "headings"
     return Chooser(
         bench.model,
         load(prompt),

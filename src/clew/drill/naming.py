@@ -23,6 +23,8 @@ from clew.text import normalise
 ALIKE = 88.0
 #: A name of fewer letters is never guessed from a part of it, nor found in a sentence.
 TELLING = 5
+#: A piece of this many words is a sentence that may mention names.
+SENTENCE = 6
 #: More pieces than this are never joined to one name: names have few commas.
 PIECES = 8
 
@@ -164,11 +166,16 @@ class Names:
 
     def _within(self, piece: str) -> list[int]:
         """Return the names that a sentence mentions, the longest first where one is part of another."""
-        rest, found = f" {_key(piece)} ", []
+        key = _key(piece)
+        rest, found = f" {key} ", []
         for name in sorted(self._exact, key=lambda name: (-len(name), name)):
             if len(name) >= TELLING and f" {name} " in rest:
                 found.append((rest.index(f" {name} "), self._exact[name]))
                 rest = rest.replace(f" {name} ", " " + "\0" * len(name) + " ")
+        left = len(rest.replace("\0", "").replace(" ", ""))
+        # A few words around a name make it another name; a sentence does not.
+        if len(key.split()) < SENTENCE and left > len(key.replace(" ", "")) / 2:
+            return []
         return [index for _, indexes in sorted(found) for index in indexes]
 
 

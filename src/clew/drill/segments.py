@@ -5,9 +5,11 @@ lengths :math:`w_i` in words, the scatter of a segment with length :math:`W` is
 
 .. math:: W - \Big\| \sum_i w_i x_i \Big\|^2 / W,
 
-and a segment that is half or twice as long as wanted costs something as well, so that their number needs no
-choosing; the best segmentation is exact, by dynamic programming (kernel change-point detection: Harchaoui and
-Cappé, 2007; here with bounded lengths). A pure function of one document's paragraphs and their vectors.
+plus a penalty for each segment, and something for one that is much shorter or longer than wanted, so that their
+number needs no choosing (kernel change-point detection: Arlot, Celisse and Harchaoui, JMLR 2019; here with bounded
+lengths). Dividing paragraphs that have nothing to do with each other saves what one of them scatters, at any place:
+the penalty is a little more than that. The best segmentation is exact, by dynamic programming, and a pure function
+of one document's paragraphs and their vectors.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 WANTED = 0.6
 #: What a segment twice as long as wanted costs, in shares of the mean scatter of a wanted one.
 EVENNESS = 0.25
+#: What each segment costs, in shares of what a paragraph scatters on average.
+PENALTY = 1.5
 #: Dimensions of vectors made of words.
 HASHED = 256
 #: Words of a key phrase, phrases of a name.
@@ -48,6 +52,7 @@ def boundaries(vectors: Vectors, lengths: NDArray[np.int64], longest: int) -> li
     sums = np.concatenate([np.zeros((1, vectors.shape[1])), np.cumsum(weights[:, None] * vectors, axis=0)])
     wanted = WANTED * longest
     whole = total[-1] - sums[-1] @ sums[-1] / total[-1]
+    penalty = PENALTY * whole / max(len(weights) - 1, 1)
     evenness = EVENNESS * whole * wanted / total[-1]
     n = len(weights)
     best, back = np.full(n + 1, np.inf), np.zeros(n + 1, dtype=np.int64)
@@ -57,7 +62,7 @@ def boundaries(vectors: Vectors, lengths: NDArray[np.int64], longest: int) -> li
         held = total[end] - total[start:end]
         pull = sums[end] - sums[start:end]
         scatter = held - np.einsum("ij,ij->i", pull, pull) / held
-        cost = best[start:end] + scatter + evenness * (held / wanted - 1) ** 2
+        cost = best[start:end] + scatter + penalty + evenness * (held / wanted - 1) ** 2
         # Rounded, so that equal choices are equal on every machine; the first of them is taken.
         chosen = int(np.argmin(np.round(cost, 9)))
         best[end], back[end] = cost[chosen], start + chosen

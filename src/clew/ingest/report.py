@@ -13,9 +13,9 @@ Stage = Literal["files", "index", "encode", "annotate", "summarise"]
 class Event:
     """Progress: ``done`` of ``total`` units of ``stage`` are finished, the last of them ``path``.
 
-    Units are files to read (``files``), documents to make searchable (``index``), or passages to encode
-    (``encode``), to annotate (``annotate``), or sections to summarise (``summarise``). ``outcome`` is what :class:`Report` calls the list that the
-    file went to, or "".
+    Units are files to read (``files``), documents to make searchable (``index``), passages to encode (``encode``)
+    or to annotate (``annotate``), or sections to summarise (``summarise``). ``outcome`` is what :class:`Report`
+    calls the list that the file went to, or "".
     """
 
     stage: Stage
