@@ -121,3 +121,15 @@ def test_names_that_say_nothing():
         shown = server.requests[0].user
     assert choice.indexes == (1,)
     assert "Owners" not in shown and "History" not in shown and "Tolland Coal" in shown
+
+
+def test_with_so_many_calls_the_worthiest_entries_are_shown_and_the_rest_is_told():
+    worth = [Entry(one.id, one.path, one.summary, worth=float(n)) for n, one in enumerate(MANY)]
+    with ScriptedServer(lambda request: "60, 1") as server:
+        choice = chooser(server, context=700, most=1).choose(QUESTION, worth)
+        (request,) = server.requests
+    shown = [int(n) for n in re.findall(r"Section on matter (\d+)$", request.user, re.MULTILINE)]
+    assert shown == list(range(60 - len(shown), 60)) and 0 < len(shown) < 60
+    assert choice.left_out == 60 - len(shown) and choice.calls == 1
+    assert choice.indexes == (59,) and choice.unknown == ("1",)
+    assert count(request.user) + count(request.system) + 256 <= 700

@@ -245,5 +245,5 @@ def test_a_summariser_that_is_not_known_is_named():
     from clew.catalog.drill import summaries
     from clew.catalog.parts import Bench
 
-    with pytest.raises(UsageError, match="no summariser named 'extractiv'.*extractive"):
+    with pytest.raises(UsageError, match=r"no summariser named 'extractiv'.*extractive"):
         summaries(Bench(None), "extractiv", 64)

@@ -103,6 +103,7 @@ def _chooser(bench: Bench, options: Options, prompt: str) -> Chooser | None:
         form=form,
         condense=form == "numbered",
         names=names,
+        most=None if options.recipe.option("calls") is None else options.count("calls"),
     )
 
 
@@ -204,6 +205,7 @@ _DRILL: dict[str, Value] = {
     "summariser": Recipe(EXTRACTIVE),
     "words": 64,
     "context": 16_384,
+    "calls": None,
     "hints": 5,
     "names": Recipe("headings"),
 }

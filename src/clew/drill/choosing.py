@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -35,13 +35,14 @@ class Entry:
 @dataclass(frozen=True, slots=True)
 class Choice:
     """What was chosen, by index; what the reply named that is not there; how it was asked: calls, how many
-    summaries were shown, what it cost."""
+    summaries were shown, what it cost, how many entries were not shown at all."""
 
     indexes: tuple[int, ...]
     unknown: tuple[str, ...] = ()
     calls: int = 0
     summaries: int = 0
     usage: Usage = field(default_factory=Usage)
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,9 @@ class Chooser:
     least worth, so that the entries with all their names take as few calls as they can, and no more than
     ``share`` of the tokens of what they stand for, which the caller gives as ``whole``.
 
+    ``most`` bounds the calls of an outline: entries least worth are then left out, and their number is told. None
+    leaves nothing out.
+
     ``names`` ``uuid`` shows in place of names what says nothing: the ablation of Table 4.
     """
 
@@ -67,6 +71,7 @@ class Chooser:
     form: Literal["paper", "numbered"] = "numbered"
     condense: bool = True
     share: float = 0.2
+    most: int | None = None
     names: Literal["headings", "uuid"] = "headings"
 
     def choose(self, question: str, entries: Sequence[Entry], whole: int | None = None) -> Choice:
@@ -77,7 +82,9 @@ class Chooser:
         # A question that alone fills the context is the model's to refuse.
         room = max(self.window.room(self.template.render(outline="", question=question)), 1)
         kept = self._condensed(shown, room, whole) if self.condense else list(shown)
-        pieces = list(self._pieces(kept, room))
+        pieces = list(self._pieces(kept, range(len(kept)), room))
+        if self.most is not None and len(pieces) > self.most:
+            pieces = self._narrowed(kept, room, self.most)
         outlines = ["\n".join(self._lines(kept, piece)) for piece in pieces]
         prompts = [self.template.render(outline=outline, question=question) for outline in outlines]
         made = self.model.complete(prompts)
@@ -91,8 +98,10 @@ class Chooser:
             found.update(dict.fromkeys(piece[index] for index in meant))
             unknown += strange
         usage = sum((one.usage for one in made), Usage())
-        summaries = sum(bool(one.summary) for one in kept)
-        return Choice(tuple(sorted(found)), tuple(unknown), len(made), summaries, usage)
+        shown_now = [kept[index] for piece in pieces for index in piece]
+        summaries = sum(bool(one.summary) for one in shown_now)
+        left_out = len(kept) - len(shown_now)
+        return Choice(tuple(sorted(found)), tuple(unknown), len(made), summaries, usage, left_out)
 
     def _renamed(self, entry: Entry) -> Entry:
         if self.names == "headings":
@@ -104,8 +113,9 @@ class Chooser:
         """Return the entries with the summaries that fit."""
         bare = [Entry(one.id, one.path, "", one.about, one.hint, one.worth) for one in entries]
         names = sum(self._sizes(bare, range(len(bare))))
-        # As many calls as the names need, each less what a new call repeats of the path.
-        allowed = room * -(-names // room)
+        # As many calls as the names need, and no more than there may be.
+        calls = -(-names // room)
+        allowed = room * (calls if self.most is None else min(calls, self.most))
         if whole is not None:
             allowed = min(allowed, max(names, int(self.share * whole)))
         left = allowed - names
@@ -116,11 +126,25 @@ class Chooser:
                 left -= cost
         return bare
 
-    def _pieces(self, entries: Sequence[Entry], room: int) -> Iterator[list[int]]:
+    def _narrowed(self, entries: Sequence[Entry], room: int, most: int) -> list[list[int]]:
+        """Return the calls for as many of the worthiest entries as ``most`` of them hold, in the outline's order."""
+        order = sorted(range(len(entries)), key=lambda n: (-entries[n].worth, n))
+        fits, over = 0, len(entries)
+        pieces: list[list[int]] = []
+        while over - fits > 1:
+            middle = (fits + over) // 2
+            tried = list(self._pieces(entries, sorted(order[:middle]), room))
+            if len(tried) <= most:
+                fits, pieces = middle, tried
+            else:
+                over = middle
+        return pieces or [[order[0]]]
+
+    def _pieces(self, entries: Sequence[Entry], indexes: Iterable[int], room: int) -> Iterator[list[int]]:
         """Yield the indexes of each call: as many whole entries as fit."""
         piece: list[int] = []
         used = 0
-        for index in range(len(entries)):
+        for index in indexes:
             size = self._size(entries, index, piece[-1] if piece else None)
             if piece and used + size > room:
                 yield piece

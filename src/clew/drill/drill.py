@@ -40,7 +40,7 @@ WIDE = 200
 #: Words of a passage that a hint shows.
 HINT_WORDS = 20
 #: How much a section's own words raise a hit, in shares of the best hit's score (docs/decisions/0009).
-LIFT = 0.1
+LIFT = 0.03
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +237,8 @@ class Drill:
             "summaries": choice.summaries,
             "not known": list(choice.unknown),
         }
+        if choice.left_out:
+            said["left out"] = choice.left_out
         return Step(name, said, (), choice.usage, seconds)
 
     # Paragraphs
