@@ -24,7 +24,7 @@ LONG = SectionText("Report > History", SUBJECTS)
 
 
 def sections_of(snapshot, encoder=None):
-    outlines = Outlines(snapshot, encoder.name if encoder else None)
+    outlines = Outlines(snapshot, encoder)
     return [one for known in snapshot.documents() for one in outlines.of(known.key).sections]
 
 
@@ -247,3 +247,21 @@ def test_a_summariser_that_is_not_known_is_named():
 
     with pytest.raises(UsageError, match=r"no summariser named 'extractiv'.*extractive"):
         summaries(Bench(None), "extractiv", 64)
+
+
+@pytest.mark.parametrize("encoded", [False, True])
+def test_a_base_can_be_drilled_before_and_after_its_passages_are_encoded(base, encoded):
+    from clew import catalog
+    from clew.types import Question
+
+    encoder = HashEncoder()
+    for number in range(3):
+        base.commit(document(number), location(f"/d/{number}.txt"))
+    if encoded:
+        base.encode(encoder)
+    drill = catalog.retriever("drill(words=8)", base, encoder=encoder)
+    hits = drill.retrieve(Question("Oskell ferry 1929"), 5)
+    assert len(hits) == 5
+    # The second time, with everything kept, it is the same.
+    again = catalog.retriever("drill(words=8)", base, encoder=encoder)
+    assert again.retrieve(Question("Oskell ferry 1929"), 5) == hits

@@ -119,7 +119,7 @@ class Summarising:
             raise UsageError("a summary of no words cannot be made", "For example: --words 64")
         encoder = self.base.encoder()
         bench = Bench(self.base.store.snapshot(), self.llm, encoder)
-        outlines = Outlines(bench.snapshot, encoder.name if encoder is not None else None)
+        outlines = Outlines(bench.snapshot, encoder)
         keys = [document.key for document in self.base.documents()]
         if self.documents is not None:
             wanted = {key for one in self.documents for key in self.base.keys(one)}

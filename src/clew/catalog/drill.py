@@ -160,8 +160,7 @@ def shelved(retrievers: Callable[[], Shelf[Retriever]]) -> dict[str, Part[Retrie
         search = options.part("search")
         if search.name in PARTS:
             raise UsageError(f"'{options.recipe.name}' cannot search with '{search.name}'", "search=search")
-        encoder = bench.encoder.name if bench.encoder is not None else None
-        outlines = Outlines(bench.snapshot, encoder)
+        outlines = Outlines(bench.snapshot, bench.encoder)
         made = summaries(bench, options.text("summariser"), options.count("words", 0))
         return Drill(
             bench.snapshot,

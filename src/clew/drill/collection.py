@@ -5,7 +5,7 @@ The paper has one document (Limitations: "scenarios involving retrieval from mul
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,9 +27,9 @@ SECTIONS = 8
 
 def shortlist(hits: Sequence[Hit], allowed: Sequence[str], size: int) -> list[str]:
     """Return the keys of at most ``size`` documents, by their best hit; then, in order of keys, those without."""
-    found = dict.fromkeys(hit.node.document for hit in hits)
-    every = [*found, *sorted(set(allowed) - set(found))]
-    return [key for key in every if key in set(allowed)][:size]
+    inside = frozenset(allowed)
+    found = dict.fromkeys(hit.node.document for hit in hits if hit.node.document in inside)
+    return [*found, *sorted(inside - found.keys())][:size]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +50,9 @@ class DocumentSummaries:
         if self.summaries.fallback.words == 0:
             return [""] * len(keys)
         maker = f"documents({self.summaries.fallback.name})"
-        kept: Mapping[str, str] = {
-            key: value.decode("utf-8", "surrogatepass")
-            for key in keys
-            for place, value in self.snapshot.kept(maker, key).items()
-            if place == "0"
-        }
-        missing = [key for key in dict.fromkeys(keys) if key not in kept]
+        stored = {key: self.snapshot.kept(maker, key) for key in dict.fromkeys(keys)}
+        kept = {key: value["0"].decode("utf-8", "surrogatepass") for key, value in stored.items() if value}
+        missing = [key for key in stored if key not in kept]
         made = dict(zip(missing, self._made([self.outlines.of(key) for key in missing], trail), strict=True))
         for key, text in made.items():
             kept_if_possible(self.snapshot, maker, {f"{key}:0": text.encode("utf-8", "surrogatepass")})

@@ -23,6 +23,7 @@ import numpy as np
 
 from clew.drill.choosing import Choice, Chooser, Entry
 from clew.drill.collection import DocumentSummaries, shortlist
+from clew.drill.representation import documents
 from clew.drill.scoring import Scorer, Support
 from clew.errors import BudgetExceeded
 from clew.trail import Recorder, explored
@@ -41,6 +42,8 @@ WIDE = 200
 HINT_WORDS = 20
 #: How much a section's own words raise a hit, in shares of the best hit's score (docs/decisions/0009).
 LIFT = 0.03
+#: Hits whose sections are looked at without a model, if no more are asked for.
+LIFTED = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,8 @@ class Drill:
         found = explored(self.search, question, max(k, WIDE), trail)
         trail.add(Step("search", {"hits": len(found)}, seconds=time.perf_counter() - started))
         if self.chooser is None and self.selector is None:
-            return self._lifted(question, found, trail)[:k]
+            ahead = max(k, LIFTED)
+            return [*self._lifted(question, found[:ahead], trail), *found[ahead:]][:k]
         taken, hits = self._drilled(question, found, trail)
         nodes = self._paragraphs(question, taken, hits)
         why = {row: one for one in reversed(taken) for row in one.section.rows}
@@ -109,16 +113,16 @@ class Drill:
         keys = self._keys(question)
         try:
             keys = self._documents(question, keys, found, trail)
-            hits = [hit for hit in found if hit.node.document in set(keys)]
+            inside = frozenset(keys)
+            hits = [hit for hit in found if hit.node.document in inside]
             return self._sections(question, keys, hits, trail), hits[: self.hints]
         except BudgetExceeded as error:
             trail.add(Step("stopped", {"budget": error.problem}))
             return [], list(found[: max(self.hints, WIDE // 10)])
 
     def _keys(self, question: Question) -> list[str]:
-        known = [document.key for document in self.snapshot.documents()]
         inside = question.scope.documents
-        return [key for key in known if inside is None or key in inside]
+        return [key for key in documents(self.snapshot) if inside is None or key in inside]
 
     # Documents
 
@@ -143,7 +147,7 @@ class Drill:
         return chosen
 
     def _document_entries(self, keys: Sequence[str], found: Sequence[Hit], trail: Trail) -> list[Entry]:
-        known = {document.key: document for document in self.snapshot.documents()}
+        known = documents(self.snapshot)
         texts = self.titles.of(keys, trail)
         entries = []
         for place, (key, text) in enumerate(zip(keys, texts, strict=True)):
@@ -157,8 +161,8 @@ class Drill:
         return entries
 
     def _names(self, keys: Sequence[str]) -> list[str]:
-        known = {document.key: document.name for document in self.snapshot.documents()}
-        return [known[key] for key in keys]
+        known = documents(self.snapshot)
+        return [known[key].name for key in keys]
 
     # Sections
 

@@ -22,7 +22,7 @@ from clew.types import KINDS, RETRIEVED, ROW, SECTION, TABLE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from clew.protocols import Rows, Snapshot, Vectors
+    from clew.protocols import Encoder, Rows, Snapshot, Vectors
     from clew.types import Document, Node
 
 #: A section of more index terms than this is shown in parts.
@@ -77,16 +77,17 @@ class Outline:
 class Outlines:
     """The outlines of a snapshot's documents, each made when it is first asked for.
 
-    ``encoder`` names the vectors that long sections are divided by; without one it is their words.
+    Long sections are divided by the vectors that ``encoder`` made; where there are none, by words.
     """
 
     snapshot: Snapshot
-    encoder: str | None = None
+    encoder: Encoder | None = None
     longest: int = LONGEST
 
     def of(self, key: str) -> Outline:
         """Return the outline of a document. Raises NotFound."""
-        known = f"drill/outline/{self.encoder}/{self.longest}/{key}"
+        by = self.encoder.name if self.encoder is not None else "words"
+        known = f"drill/outline/{by}/{self.longest}/{key}"
         made: Outline = self.snapshot.remember(known, lambda: self._outline(key))
         return made
 
@@ -102,7 +103,7 @@ class Outlines:
         }
 
     def _outline(self, key: str) -> Outline:
-        document = next(one for one in self.snapshot.documents() if one.key == key)
+        document = documents(self.snapshot)[key]
         first, end = self.snapshot.document_rows(key)
         tree = _Tree.of(self.snapshot, first, end)
         nodes = dict(zip(tree.inner.tolist(), self.snapshot.nodes(tree.inner), strict=True))
@@ -143,8 +144,7 @@ class Outlines:
 
     def _vectors(self, rows: Rows) -> Vectors:
         if self.encoder is not None:
-            view = self.snapshot.vectors(self.encoder)
-            found = view.vectors(rows)
+            found = self.snapshot.vectors(self.encoder.name, self.encoder.dimension).vectors(rows)
             if np.any(found, axis=1).all():
                 return found
         return word_vectors(self.snapshot.postings("text"), rows)
@@ -153,6 +153,14 @@ class Outlines:
         pages = self.snapshot.column("page")[rows]
         pages = pages[pages > 0]
         return (int(pages.min()), int(pages.max())) if len(pages) else None
+
+
+def documents(snapshot: Snapshot) -> dict[str, Document]:
+    """Return the documents by their keys, in their order; made once per generation."""
+    made: dict[str, Document] = snapshot.remember(
+        "drill/documents", lambda: {one.key: one for one in snapshot.documents()}
+    )
+    return made
 
 
 def _path(node: Node, document: Document) -> tuple[str, ...]:

@@ -184,7 +184,7 @@ def section_texts(
     parents = snapshot.column("parent")
     tables = np.unique(parents[rows[snapshot.column("kind")[rows] == KINDS.index(ROW)]])
     captions = {row: node.name for row, node in zip(tables.tolist(), snapshot.nodes(tables), strict=True)}
-    vectors = snapshot.vectors(encoder.name).vectors(rows) if encoder is not None else None
+    vectors = snapshot.vectors(encoder.name, encoder.dimension).vectors(rows) if encoder is not None else None
     place = {row: n for n, row in enumerate(rows.tolist())}
     made = []
     for one in sections:

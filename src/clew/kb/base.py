@@ -246,14 +246,6 @@ class KnowledgeBase:
 
     # Derived data
 
-    def forget_kept(self, maker: str) -> int:
-        """Forget what ``maker`` made; return of how many parts."""
-        with self.database.writing(truth=False) as connection:
-            gone = connection.execute("DELETE FROM kept WHERE maker = ?", (maker,)).rowcount
-            connection.execute("UPDATE state SET value = 1 WHERE name = 'scrub'")
-        self.database.scrub()
-        return gone
-
     def catch_up(self, progress: Callable[[int, int], None] | None = None) -> int:
         """Index every document that is not yet; return how many. Waits for another process that is at it."""
         with held(self._index_lock):
