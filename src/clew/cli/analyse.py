@@ -33,7 +33,9 @@ Graphs: TypeAlias = Annotated[
 Walk: TypeAlias = Annotated[
     str, typer.Option("--recipe", "-r", metavar="RECIPE", help="The walk: kgp-paper or kgp, with options.")
 ]
-Corpus: TypeAlias = Annotated[str, typer.Option(metavar="question|pooled|kb|FOLDER", help="What is asked.")]
+Corpus: TypeAlias = Annotated[
+    str, typer.Option(metavar="question|pooled|own|kb|FOLDER", help="What is asked.")
+]
 Out: TypeAlias = Annotated[
     Path, typer.Option(metavar="DIR", help="Where results, tables and figures go, and are continued.")
 ]

@@ -17,7 +17,7 @@ from clew.evaluate.metrics import Result
 from clew.evaluate.metrics.grade import Answered
 from clew.shapes import usage_shape
 from clew.trail import Recorder
-from clew.types import Question, Usage
+from clew.types import Question, Scope, Usage
 
 if TYPE_CHECKING:
     from clew.evaluate.examples import Example
@@ -31,6 +31,8 @@ _GRADED_AT_ONCE = 16
 ANSWERING = "read"
 #: Gives the method that answers a question, over the corpus that it is asked of.
 MethodFor = Callable[["Example"], "Method"]
+#: Gives the part of the corpus that a question is asked of.
+ScopeOf = Callable[["Example"], Scope]
 #: Told of each question that ended: how many have, of how many.
 Progress = Callable[[int, int], None]
 
@@ -89,8 +91,9 @@ def run(
     *,
     workers: int = 1,
     progress: Progress | None = None,
+    scope_of: ScopeOf = lambda example: Scope(),
 ) -> int:
-    """Answer the questions that ``target`` does not have yet; return how many were asked.
+    """Answer the questions that ``target`` does not have yet, each within its scope; return how many were asked.
 
     A question whose answering fails is recorded as an error, with what was said, and asked again by the next
     run; it never counts as a wrong answer. ``workers`` questions are asked at once.
@@ -99,9 +102,9 @@ def run(
     waiting = [example for example in examples if example.id not in done]
     with ThreadPoolExecutor(max_workers=workers) as pool:
         records = (
-            pool.map(lambda one: _answered(one, method_for), waiting)
+            pool.map(lambda one: _answered(one, method_for, scope_of), waiting)
             if workers > 1
-            else (_answered(one, method_for) for one in waiting)
+            else (_answered(one, method_for, scope_of) for one in waiting)
         )
         target.append(_counted(records, len(examples) - len(waiting), len(examples), progress))
     return len(waiting)
@@ -158,13 +161,14 @@ def _grades(target: RunFile) -> dict[str, tuple[str, float]]:
     }
 
 
-def _answered(example: Example, method_for: MethodFor) -> dict[str, Any]:
+def _answered(example: Example, method_for: MethodFor, scope_of: ScopeOf) -> dict[str, Any]:
     started = time.perf_counter()
     try:
         method = method_for(example)
+        question = Question(example.question, scope_of(example))
         # Making the base of a question's own corpus, and a graph over it, is no part of answering.
         started = time.perf_counter()
-        answer = method.answer(Question(example.question), Recorder())
+        answer = method.answer(question, Recorder())
     # The one place where any error is caught: a run of hours does not end because of one question.
     except Exception as error:  # noqa: BLE001
         said = f"{type(error).__name__}: {error}"

@@ -84,10 +84,10 @@ PLAIN: Mapping[str, Measure] = {
 COSTS: Mapping[str, Measure] = {
     "tokens": lambda result: _tokens(result.usage),
     "calls": lambda result: result.usage.calls,
-    "retrieval-tokens": lambda result: result.retrieval and _tokens(result.retrieval),
-    "retrieval-calls": lambda result: result.retrieval and result.retrieval.calls,
-    "answering-tokens": lambda result: result.retrieval and _tokens(result.usage) - _tokens(result.retrieval),
-    "answering-calls": lambda result: result.retrieval and result.usage.calls - result.retrieval.calls,
+    "retrieval-tokens": lambda result: _apart(result, _tokens)[0],
+    "retrieval-calls": lambda result: _apart(result, lambda usage: usage.calls)[0],
+    "answering-tokens": lambda result: _apart(result, _tokens)[1],
+    "answering-calls": lambda result: _apart(result, lambda usage: usage.calls)[1],
     "seconds": lambda result: result.seconds,
     "walk-seconds": lambda result: result.walk_seconds,
     "money": lambda result: result.usage.money,
@@ -135,3 +135,15 @@ def _one(three: Sequence[float] | None, which: int) -> float | None:
 
 def _tokens(usage: Usage) -> int:
     return usage.tokens_in + usage.tokens_out
+
+
+def _apart(result: Result, cost: Callable[[Usage], int]) -> tuple[int, int] | tuple[None, None]:
+    """Return a cost of retrieval and of answering, None where they were not told apart."""
+    if result.retrieval is None:
+        return None, None
+    found = cost(result.retrieval)
+    return found, cost(result.usage) - found
+
+
+def _walked(measure: Measure, result: Result) -> float | None:
+    return None if result.walked is None else measure(replace(result, found=result.walked))

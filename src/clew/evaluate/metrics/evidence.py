@@ -20,7 +20,8 @@ def scores(
 ) -> tuple[float, float, float] | None:
     """Return precision, recall and F1 of evidence, for the annotator with the best F1.
 
-    The evidence is what was cited, or the passages ``given`` by the gold pieces that each holds. None where the data set says nothing about evidence.
+    The evidence is what was cited, or the passages ``given`` by the gold pieces that each holds. None where the
+    data set says nothing about evidence.
     """
     example = result.example
     if not example.alternatives and not example.support:
