@@ -71,7 +71,8 @@ def run(
 
     The corpus is that of each question with others drawn at random (question), of all questions together
     (pooled), the same with each question asked of its own documents alone (own), your knowledge base (kb) or
-    another one. Killed, it continues where it was when run again; a question that failed is recorded as an error, never as a wrong answer, and asked again.
+    another one. Killed, it continues where it was when run again; a question that failed is recorded as an
+    error, never as a wrong answer, and asked again.
 
       clew eval run --data hotpotqa=dev.json -r kgp -r "read(retriever=bm25)" --limit 200 --out runs
 

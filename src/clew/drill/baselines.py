@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.drill.paragraphs import ParagraphSelector
+from clew.errors import BudgetExceeded
 from clew.protocols import Snapshot
 from clew.trail import Recorder
-from clew.types import RETRIEVED, Hit, Node, Question, Scope
+from clew.types import RETRIEVED, Hit, Node, Question, Scope, Step
 
 if TYPE_CHECKING:
     from clew.protocols import Trail
@@ -40,8 +41,13 @@ class Exhaustive:
         return self.explore(question, k, Recorder())
 
     def explore(self, question: Question, k: int, trail: Trail) -> list[Hit]:
-        """Return the same; the selector's steps go to the trail."""
-        chosen = self.selector.select(question.text, passages(self.snapshot, question.scope), trail)
+        """Return the same; the selector's steps go to the trail. A budget that is spent ends the search, with nothing
+        chosen where it ended it before the first choice."""
+        try:
+            chosen = self.selector.select(question.text, passages(self.snapshot, question.scope), trail)
+        except BudgetExceeded as error:
+            trail.add(Step("stopped", {"budget": error.problem}))
+            return []
         return [Hit(node, score, (node.id,)) for node, score in chosen[:k]]
 
 

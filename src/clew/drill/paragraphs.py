@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from clew.drill.packing import Window, fitted, one_line, packed
 from clew.drill.replies import numbers, verdict
-from clew.errors import UsageError
+from clew.errors import BudgetExceeded, UsageError
 from clew.protocols import LanguageModel, PromptTemplate, Reranker, Trail
 from clew.types import Hit, Node, Step, Usage
 
@@ -179,15 +179,24 @@ class Reranked:
 
 @dataclass(frozen=True, slots=True)
 class Chained:
-    """One strategy after another: the second chooses among what the first chose."""
+    """One strategy after another: the second chooses among what the first chose.
+
+    Where the budget does not allow the second, what the first chose is the choice, and the trail says so.
+    """
 
     first: ParagraphSelector
     second: ParagraphSelector
 
     def select(self, question: str, paragraphs: Sequence[Node], trail: Trail) -> Selected:
         """Return what both choose; the second is not asked where the first chose nothing."""
-        likely = [node for node, _ in self.first.select(question, paragraphs, trail)]
-        return self.second.select(question, likely, trail) if likely else []
+        likely = self.first.select(question, paragraphs, trail)
+        if not likely:
+            return []
+        try:
+            return self.second.select(question, [node for node, _ in likely], trail)
+        except BudgetExceeded as error:
+            trail.add(Step("stopped", {"budget": error.problem}))
+            return likely
 
 
 def _step(detail: dict[str, Any], selected: Selected, made: Sequence[Completion], started: float) -> Step:

@@ -143,7 +143,3 @@ def _apart(result: Result, cost: Callable[[Usage], int]) -> tuple[int, int] | tu
         return None, None
     found = cost(result.retrieval)
     return found, cost(result.usage) - found
-
-
-def _walked(measure: Measure, result: Result) -> float | None:
-    return None if result.walked is None else measure(replace(result, found=result.walked))
