@@ -3,6 +3,7 @@
 How the parser does on the filings is measured by benchmarks/outlines.py.
 """
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ def test_the_lists_are_whole(path):
     assert all(any(first <= page <= last for first, last in ranges) for page in pages)
     # An inner heading stands directly inside an outer one.
     levels = [level for _, level, _ in headings]
-    assert all(after <= before + 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert all(after <= before + 1 for before, after in pairwise(levels))
     assert all(text == " ".join(text.split()) and text for _, _, text in headings)
 
 

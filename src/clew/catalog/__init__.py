@@ -92,12 +92,17 @@ def recipes() -> dict[str, dict[str, tuple[str, str]]]:
 
 
 def language_model(
-    name: str, *, cache: bool = False, budget: Budget | None = None, record: str | Path | None = None
+    name: str,
+    *,
+    cache: bool = False,
+    charged: bool = False,
+    budget: Budget | None = None,
+    record: str | Path | None = None,
 ) -> LanguageModel:
     """Return the language model that ``name`` names, or one per role (:func:`clew.models.language_model`)."""
     from clew.models import language_model as make
 
-    return make(name, cache=cache, budget=budget, record=record)
+    return make(name, cache=cache, charged=charged, budget=budget, record=record)
 
 
 def encoder(name: str, *, remember: bool = False) -> Encoder:

@@ -37,7 +37,8 @@ CLASSES = 4
 #: Passages that are read at most. What ranks without choosing gives the first of :data:`RANKED`; the paper does not
 #: say how many it takes.
 CHOSEN, RANKED = 30, 5
-DRILL, BEST = Recipe("drill-paper"), Recipe("map-reduce-optimised")
+DRILL = Recipe("drill-paper").with_options(summariser=Recipe("extractive"))
+BEST = Recipe("map-reduce-optimised")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,8 @@ def plan(bench: Bench, variants: Variants) -> Plan:
         return Plan(
             [*methods, read(Recipe("drill"), RANKED), f"golden(reader={reader})"], [], [], [], [], {}, []
         )
-    chosen = [Recipe(name) for name in ("paragraph", "chunk", "map-reduce", BEST.name, DRILL.name, "drill")]
+    baselines = [Recipe(name) for name in ("paragraph", "chunk", "map-reduce")]
+    chosen = [*baselines, BEST, DRILL, Recipe("drill")]
     methods += [*map(read, chosen), f"golden(reader={reader})"]
     asked = [*rerankers, Recipe("chunk"), BEST, DRILL]
     strategies = [
@@ -175,7 +177,8 @@ def _sections(work: Work, planned: Plan, runs: Mapping[str, Run]) -> list[Sectio
             "Methods",
             f"Answer F1 by type, precision, recall and F1 of the passages that are read, and what finding them cost "
             f"(paper: Tables {'1 and 2' if multi else '1'}). Rankers give {RANKED} passages, what chooses gives what "
-            f"it chose, {CHOSEN} at most. Small local rerankers count no calls.",
+            f"it chose, {CHOSEN} at most. Local rerankers count no calls. `{DRILL}` is the paper's D3-BASE with "
+            "extractive summaries.",
             planned.methods,
             every,
         ),
@@ -237,7 +240,7 @@ def _with_model(work: Work, role: str, name: str) -> Work:
             "Give one model for all roles with --llm",
         )
     both = f"{work.bench.llm_name},{role}={name}"
-    bench = replace(work.bench, llm=catalog.language_model(both, cache=True), llm_name=both)
+    bench = replace(work.bench, llm=catalog.language_model(both, cache=True, charged=True), llm_name=both)
     slug = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")
     return replace(work, bench=bench, out=work.out / f"{role}-{slug}")
 

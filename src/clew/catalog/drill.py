@@ -84,6 +84,23 @@ def summaries(
     raise unknown("summariser", summariser, SUMMARISERS)
 
 
+def make_summaries(recipe: Recipe, bench: Bench) -> None:
+    """Make the summaries that a recipe shows and that are not made when they are asked for. Raises ModelError."""
+    from clew.drill.representation import Outlines
+
+    for part in (value for _, value in recipe.options if isinstance(value, Recipe)):
+        make_summaries(part, bench)
+    if recipe.name not in PARTS:
+        return
+    options = {**(_PAPER if recipe.name == "drill-paper" else _DRILL), **dict(recipe.options)}
+    name, words = str(options["summariser"]), options["words"]
+    if name == EXTRACTIVE or not isinstance(words, int) or not words:
+        return
+    outlines = Outlines(bench.snapshot, bench.encoder.name if bench.encoder is not None else None)
+    sections = [one for document in bench.snapshot.documents() for one in outlines.of(document.key).sections]
+    summaries(bench, name, words).make(sections)
+
+
 def _chooser(bench: Bench, options: Options, prompt: str) -> Chooser | None:
     """Return what asks the model, or None where there is none."""
     from clew.drill.choosing import Chooser
@@ -117,7 +134,7 @@ def _selector(bench: Bench, options: Options) -> ParagraphSelector | None:
     who, context = options.recipe.name, options.count("context")
 
     def monot5() -> ParagraphSelector:
-        return reranked(f"monot5:{MONOT5}", KEPT)
+        return reranked(f"monot5:{options.text('monot5')}", KEPT)
 
     if name == "encoder":
         return None
@@ -131,7 +148,7 @@ def _selector(bench: Bench, options: Options) -> ParagraphSelector | None:
         return Chained(base(bench, context, who), monot5())
     if name == "monot5+base":
         return Chained(monot5(), base(bench, context, who))
-    return reranked(f"cross-encoder:{CROSS_ENCODER}", KEPT)
+    return reranked(f"cross-encoder:{options.text('cross-encoder')}", KEPT)
 
 
 def _hierbase(bench: Bench, context: int, who: str) -> HierBase:
@@ -207,6 +224,8 @@ _DRILL: dict[str, Value] = {
     "calls": None,
     "hints": 5,
     "names": Recipe("headings"),
+    "monot5": MONOT5,
+    "cross-encoder": CROSS_ENCODER,
 }
 _PAPER: dict[str, Value] = {
     **_DRILL,

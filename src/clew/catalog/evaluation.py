@@ -109,14 +109,20 @@ def methods(
     """Give what makes of a recipe the method for each question, and the digest of the base (or ``""``).
 
     A question's own corpus is made into a base when the question comes up and is gone after it; the pooled
-    one is made once.
+    one is made once, and the summaries that a recipe shows of its sections are made with it.
     """
+    from clew.catalog.drill import make_summaries
+    from clew.catalog.parts import Bench as Parts
+
     with bases(data, bench, progress) as base_of_example:
         shared = None if data.corpus == "question" else base_of_example(data.examples[0])
 
         def of(recipe: str) -> MethodFor:
             if shared is None or parse(recipe).name == GOLDEN:
                 return lambda example: _method(recipe, base_of_example(example), bench, example)
+            if data.corpus in BROUGHT:
+                # A base of the evaluation's own has no summaries yet; of another, making them is its owner's to ask.
+                make_summaries(parse(recipe), Parts(shared.snapshot(), bench.llm, bench.encoder))
             made = _method(recipe, shared, bench)
             return lambda example: made
 

@@ -239,7 +239,7 @@ def _works(
 
     # What a figure lacks is said before hours of measuring, not after them.
     pyplot()
-    model = None if llm == () else configured_model(llm)
+    model = None if llm == () else configured_model(llm, charged=True)
     name = chosen_encoder(encoder)
     found = catalog.encoder(name, remember=True) if name else None
     bench = Bench(

@@ -85,7 +85,7 @@ def run(
     from clew.cli.remote import configured_model, model_name, say_where_texts_go
     from clew.cli.stages import chosen_encoder, foreseen, unit
 
-    model = configured_model(llm, cache=not no_cache)
+    model = configured_model(llm, cache=not no_cache, charged=True)
     name = chosen_encoder(encoder)
     found = catalog.encoder(name, remember=True) if name else None
     bench = Bench(model, found, unit(passages), sentences, seed, model_name(llm) or "")
