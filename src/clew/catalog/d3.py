@@ -107,7 +107,10 @@ def plan(bench: Bench, variants: Variants) -> Plan:
         [read(DRILL), *(read(one) for one in varied[1:])],
         [read(DRILL), *(read(DRILL.with_options(summariser=_part(name))) for name in variants.summarisers)],
         [read(DRILL), read(DRILL.with_options(names=Recipe("uuid")))],
-        {size: read(Recipe("chunk").with_options(size=size)) for size in SIZES},
+        {
+            **{size: read(Recipe("chunk").with_options(size=size)) for size in SIZES[:-1]},
+            SIZES[-1]: read(Recipe("chunk")),
+        },
         [read(DRILL), read(BEST)],
     )
 
