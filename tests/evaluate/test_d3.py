@@ -10,6 +10,7 @@ from clew.catalog.d3 import Variants, length_classes, plan
 from clew.catalog.evaluation import Bench, asked
 from clew.catalog.runs import Folder
 from clew.cli.app import app
+from clew.errors import UsageError
 from clew.evaluate.metrics import metric
 from scripted import ScriptedServer
 
@@ -214,3 +215,36 @@ def test_length_classes_share_the_questions(data):
     assert sorted(id for ids in classes.values() for id in ids) == sorted(one.id for one in examples)
     # Four questions are of one paper, and its length is one class.
     assert sorted(map(len, classes.values())) == [1, 4] or list(map(len, classes.values())) == [5]
+
+
+def test_rerankers_bring_their_strategies():
+    named = Variants(rerankers=["monot5:./mono", "cross-encoder:./cross"])
+    planned = plan(Bench(llm=object()), named)
+    assert planned.methods[0] == "read(k=5, reader=cited, retriever=monot5(model='./mono'))"
+    assert planned.methods[1] == "read(k=5, reader=cited, retriever=cross-encoder(model='./cross'))"
+    assert [one.partition("paragraphs=")[2].partition(",")[0] for one in planned.strategies[1:]] == [
+        "hierbase", "monot5", "monot5+base", "base+monot5",
+    ]  # fmt: skip
+    assert all("monot5='./mono'" in one for one in planned.strategies[2:])
+    assert "selfask(reader=cited, retriever=monot5(model='./mono'))" in planned.selfask
+    with pytest.raises(UsageError, match="monot5"):
+        plan(Bench(), Variants(rerankers=["mono:x"]))
+
+
+def test_hotpotqa_doc_is_asked_of_its_two_documents(tmp_path):
+    long = [f"Sentence {n} of the history of ferries and their keepers." for n in range(30)]
+    record = {
+        "_id": "h0",
+        "question": "Who built the lighter that Dunmere bought?",
+        "answer": "Tolland Yard",
+        "context": [
+            ["Dunmere", ["Dunmere bought the Bittern.", *long]],
+            ["Bittern", ["Tolland Yard built her.", *long]],
+        ],
+        "supporting_facts": [["Dunmere", 0], ["Bittern", 0]],
+    }
+    path = tmp_path / "docs.jsonl"
+    path.write_text(json.dumps(record) + "\n")
+    run("eval", "paper", "d3", "--data", f"hotpotqa-doc={path}", "--out", tmp_path / "out")
+    text = (tmp_path / "out" / "page.md").read_text()
+    assert "Tables 1 and 2" in text and "retriever=drill) | 1 | 0 |" in text

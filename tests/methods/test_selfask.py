@@ -168,16 +168,17 @@ def test_a_retriever_is_put_into_any_recipe_that_has_one():
         catalog.with_retriever("selfhelp", "bm25")
 
 
-def test_ask_takes_method_and_retriever(tmp_path, monkeypatch):
+@pytest.mark.parametrize("retriever", ["chunk", "drill"])
+def test_ask_takes_method_and_retriever(tmp_path, monkeypatch, retriever):
     monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
     for title, text in TEXTS.items():
         (tmp_path / f"{title}.txt").write_text(text)
     with clew.open(tmp_path / "kb", create=True) as made:
         made.add([tmp_path])
     with ScriptedServer(agent) as server:
-        words = ["ask", QUESTION, "--method", "selfask", "--retriever", "chunk", "--llm", server.llm,
+        words = ["ask", QUESTION, "--method", "selfask", "--retriever", retriever, "--llm", server.llm,
                  "--kb", str(tmp_path / "kb"), "--json"]  # fmt: skip
         done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
     recipe = json.loads(done.stdout)["recipe"]
-    assert recipe.startswith("selfask(") and "retriever=chunk" in recipe
+    assert recipe.startswith("selfask(") and f"retriever={retriever}" in recipe
