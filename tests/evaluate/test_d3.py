@@ -6,7 +6,8 @@ import re
 import pytest
 from typer.testing import CliRunner
 
-from clew.catalog.d3 import Variants, length_classes, plan
+from clew.catalog.d3 import length_classes
+from clew.catalog.d3_plan import Variants, plan
 from clew.catalog.evaluation import Bench, asked
 from clew.catalog.runs import Folder
 from clew.cli.app import app

@@ -151,6 +151,7 @@ def test_what_makes_no_sense_is_shown_and_the_question_itself_is_searched(base):
         ("The answer is: Ada", Said(final="Ada")),
         ("- Who is it?", Said("Who is it?")),
         ("<think>Follow up: No!</think>Follow up: Who is it?", Said("Who is it?")),
+        ("Intermediate answer: Ada", Said()),
         ("No.", Said()),
         ("", Said()),
     ],

@@ -56,11 +56,25 @@ def retriever(
 
 
 def with_retriever(recipe: str, retriever: str) -> str:
-    """Return the recipe that does what ``recipe`` does over ``retriever``. Raises UsageError where it has none."""
-    from clew.catalog.methods import with_retriever as replaced
-    from clew.catalog.recipe import parse
+    """Return a recipe with its retriever replaced; for the default, which has none, what reads the retriever's hits.
 
-    return str(replaced(_named(recipe), parse(retriever)))
+    Raises UsageError for a recipe that has no retriever.
+    """
+    from clew.catalog.methods import DEFAULT, METHODS
+    from clew.catalog.recipe import Recipe, parse
+    from clew.errors import UsageError, unknown
+
+    named = _named(recipe)
+    if named == DEFAULT:
+        named = Recipe("read")
+    if named.name not in METHODS.parts:
+        raise unknown("recipe", named.name, METHODS.parts)
+    if "retriever" not in METHODS.parts[named.name].options:
+        takers = [name for name, part in METHODS.parts.items() if "retriever" in part.options]
+        raise UsageError(
+            f"'{named.name}' has no retriever to replace", f"These have one: {', '.join(takers)}"
+        )
+    return str(named.with_options(retriever=parse(retriever)))
 
 
 def graph(recipe: str, base: Snapshots, *, encoder: Encoder | None = None) -> Graph:

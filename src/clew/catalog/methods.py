@@ -216,23 +216,6 @@ def _selfask(bench: Bench, options: Options) -> Method:
     )
 
 
-def with_retriever(recipe: Recipe, retriever: Recipe) -> Recipe:
-    """Return a recipe with its retriever replaced; of the default, which has none, what reads the retriever's hits.
-
-    Raises UsageError for a recipe that has no retriever.
-    """
-    if recipe == DEFAULT:
-        return Recipe("read").with_options(retriever=retriever)
-    if recipe.name not in METHODS.parts:
-        raise unknown("recipe", recipe.name, METHODS.parts)
-    if "retriever" not in METHODS.parts[recipe.name].options:
-        takers = [name for name, part in METHODS.parts.items() if "retriever" in part.options]
-        raise UsageError(
-            f"'{recipe.name}' has no retriever to replace", f"These have one: {', '.join(takers)}"
-        )
-    return recipe.with_options(retriever=retriever)
-
-
 def golden(bench: Bench, recipe: Recipe, hits: Sequence[Hit]) -> Method:
     """Return the method that reads ``hits``, which an evaluation knows to be the gold evidence."""
     from clew.methods.direct import Golden

@@ -205,7 +205,8 @@ def paper(
 
             written = kgp_page(works)
         else:
-            from clew.catalog.d3 import Variants, d3_page
+            from clew.catalog.d3 import d3_page
+            from clew.catalog.d3_plan import Variants
 
             varied = Variants(reranker or (), summariser or (), choose_with or (), answer_with or ())
             written = d3_page(works, varied)

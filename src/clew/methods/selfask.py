@@ -22,7 +22,7 @@ from clew.trail import Recorder, retrieved
 from clew.types import Answer, Hit, Question, Step
 
 _FOLLOW_UP = re.compile(r"follow[\s-]*up(?:\s+question)?(?:\s+\d+)?\W*:\s*(?P<asked>[^\n]+)", re.IGNORECASE)
-_FINAL = re.compile(r"(?:final\s+answer|answer)(?:\s+is)?\W*:\s*(?P<answer>[^\n]+)", re.IGNORECASE)
+_FINAL = re.compile(r"(?<!intermediate )answer(?:\s+is)?\W*:\s*(?P<answer>[^\n]+)", re.IGNORECASE)
 _NEEDED = re.compile(r"^\W*(?:are follow[\s-]*up questions needed here\W*)?(?P<said>yes|no)\b", re.IGNORECASE)
 _THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL)
 # Small models number questions, mark them with stars, or put them in quotes.
