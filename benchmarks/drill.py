@@ -77,8 +77,7 @@ class Bench:
         """Return the selector that knows the gold pages of a question."""
         pages = sorted(page for _, page in asked.gold)
         texts = [self.texts[asked.file, page] for page in pages]
-        name = self.encoder.name if self.encoder is not None else None
-        return Oracle.of(self.base.store.snapshot(), name, self.key(asked), pages, texts)
+        return Oracle.of(self.base.store.snapshot(), self.encoder, self.key(asked), pages, texts)
 
     def measured(
         self, recipe: str, asked: Asked, model: LanguageModel | None, k: int, within: bool
@@ -148,18 +147,15 @@ def blind(bench: Bench) -> Iterator[str]:
         raise SystemExit("the blind selector needs an encoder")
     yield "| names | words of a summary | context | gold section named | tokens | calls |"
     yield "|---|---|---|---|---|---|"
-    encoder, known = bench.encoder, {}
-    for context in reversed(CONTEXTS):
-        for names in ("headings", "uuid"):
-            for words in WORDS:
-                recipe = (
-                    f"drill(context={context}, words={words}, names={names}, hints=0, paragraphs=encoder)"
-                )
-                found = bench.all(recipe, lambda asked: Blind(encoder, asked.text, known), ALL)
-                yield (
-                    f"| {names} | {words} | {context:,} | {mean(one.reached for one in found):.2f} | "
-                    f"{mean(one.tokens for one in found):,.0f} | {mean(one.calls for one in found):.1f} |"
-                )
+    encoder, known, context = bench.encoder, {}, max(CONTEXTS)
+    for names in ("headings", "uuid"):
+        for words in WORDS:
+            recipe = f"drill(context={context}, words={words}, names={names}, hints=0, paragraphs=encoder)"
+            found = bench.all(recipe, lambda asked: Blind(encoder, asked.text, known), ALL)
+            yield (
+                f"| {names} | {words} | {context:,} | {mean(one.reached for one in found):.2f} | "
+                f"{mean(one.tokens for one in found):,.0f} | {mean(one.calls for one in found):.1f} |"
+            )
 
 
 def growth(bench: Bench, data: Path) -> Iterator[str]:

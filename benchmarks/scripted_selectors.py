@@ -90,7 +90,7 @@ class Oracle:
 
     @classmethod
     def of(
-        cls, snapshot: Snapshot, encoder: str | None, key: str, pages: Sequence[int], texts: Sequence[str]
+        cls, snapshot: Snapshot, encoder: Encoder | None, key: str, pages: Sequence[int], texts: Sequence[str]
     ) -> Oracle:
         """Return the oracle of a question about some pages of a document."""
         page_of = snapshot.column("page")

@@ -96,7 +96,7 @@ def make_summaries(recipe: Recipe, bench: Bench) -> None:
     name, words = str(options["summariser"]), options["words"]
     if name == EXTRACTIVE or not isinstance(words, int) or not words:
         return
-    outlines = Outlines(bench.snapshot, bench.encoder.name if bench.encoder is not None else None)
+    outlines = Outlines(bench.snapshot, bench.encoder)
     sections = [one for document in bench.snapshot.documents() for one in outlines.of(document.key).sections]
     summaries(bench, name, words).make(sections)
 
