@@ -43,6 +43,19 @@ def t5(words, size=16, spread=4.0):
     return transformers.T5ForConditionalGeneration(config)
 
 
+def bart(words, window=128):
+    import torch
+    import transformers
+
+    torch.manual_seed(7)
+    config = transformers.BartConfig(
+        vocab_size=len(words), d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
+        decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32, max_position_embeddings=window,
+        pad_token_id=0, eos_token_id=1, bos_token_id=1, decoder_start_token_id=1, forced_eos_token_id=1,
+    )  # fmt: skip
+    return transformers.BartForConditionalGeneration(config)
+
+
 def saved(folder, model, words):
     model.save_pretrained(folder)
     words.save_pretrained(folder)

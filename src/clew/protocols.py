@@ -155,6 +155,17 @@ class Snapshot(Protocol):
         that ``dimension``. Raises NotFound without it: for a search that can do nothing without vectors."""
         ...
 
+    def kept(self, maker: str, document: str) -> Mapping[str, bytes]:
+        """Return what ``maker`` made of parts of a document and was told to keep, by part. Raises NotFound."""
+        ...
+
+    def keep(self, maker: str, document: str, made: Mapping[str, bytes]) -> bool:
+        """Keep what ``maker`` made of parts of a document: a pure function of the document and the maker's name.
+
+        It goes with the document; False, and nothing is kept, where that is gone. Raises StoreError.
+        """
+        ...
+
     def remember(self, key: str, make: Callable[[], Any]) -> Any:
         """Return ``make()``, computed once for this generation: for global views such as a graph."""
         ...
@@ -185,6 +196,14 @@ class Retriever(Protocol):
 
     def retrieve(self, question: Question, k: int) -> Sequence[Hit]:
         """Return at most ``k`` hits, best first."""
+        ...
+
+
+class Explorer(Retriever, Protocol):
+    """A retriever whose search has steps and costs of its own; its ``retrieve`` is the same with no one watching."""
+
+    def explore(self, question: Question, k: int, trail: Trail) -> Sequence[Hit]:
+        """Return at most ``k`` hits, best first; each step of the search goes to the trail."""
         ...
 
 
@@ -219,6 +238,24 @@ class Prompt:
     max_tokens: int = 512
     temperature: float = 0.0
     stop: tuple[str, ...] = ()
+
+
+class PromptTemplate(Protocol):
+    """A prompt with declared variables (:mod:`clew.prompts`)."""
+
+    @property
+    def name(self) -> str:
+        """Name with version, such as ``read-cited.v1``."""
+        ...
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """The variables that it declares."""
+        ...
+
+    def render(self, **variables: str) -> Prompt:
+        """Return the prompt with its variables filled in. Raises UsageError unless they are its own."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +302,19 @@ class Encoder(Protocol):
 
     def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:
         """Return unit vectors, (n, dimension), float32. ``query`` marks questions, for models that differ."""
+        ...
+
+
+class Reranker(Protocol):
+    """Scores texts against a question, each by reading both together."""
+
+    @property
+    def name(self) -> str:
+        """Canonical name, such as ``monot5:castorini/monot5-base-msmarco``."""
+        ...
+
+    def score(self, question: str, texts: Sequence[str]) -> Floats:
+        """Return one score per text, (n,), float64; higher is better, comparable for one question only."""
         ...
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
-from clew.types import Step, Usage
+from clew.protocols import Retriever, Trail
+from clew.types import Hit, Question, Step, Usage
 
 
 @dataclass(slots=True)
@@ -33,3 +36,22 @@ class Recorder:
     def usage(self) -> Usage:
         """Return the usage of all steps together."""
         return sum((step.usage for step in self.steps), Usage())
+
+
+def explored(retriever: Retriever, question: Question, k: int, trail: Trail) -> list[Hit]:
+    """Return at most ``k`` hits, best first; the steps of an :class:`~clew.protocols.Explorer` go to the trail."""
+    explore = getattr(retriever, "explore", None)
+    return list(explore(question, k, trail) if explore is not None else retriever.retrieve(question, k))
+
+
+def retrieved(retriever: Retriever, question: Question, k: int, trail: Trail, **detail: Any) -> list[Hit]:
+    """Return at most ``k`` hits, best first, and enter the retrieval into the trail.
+
+    The steps of an explorer come first, with what each cost; the step "retrieve" that follows has ``detail``,
+    the number of hits and the seconds of everything, and no usage of its own.
+    """
+    started = time.perf_counter()
+    hits = explored(retriever, question, k, trail)
+    seconds = time.perf_counter() - started
+    trail.add(Step("retrieve", {**detail, "hits": len(hits)}, tuple(hits), seconds=seconds))
+    return hits

@@ -370,3 +370,13 @@ def test_money_and_estimates_stay_unknown_when_added():
     assert (known + unknown).money is None
     assert (known + unknown).estimated
     assert not (known + known).estimated
+
+
+def test_what_is_cached_is_charged_where_methods_are_compared(tmp_path, monkeypatch):
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path))
+    with ScriptedServer(["one"]) as server:
+        first = language_model(server.llm, cache=True, charged=True).complete([Prompt("a")])[0]
+        again = language_model(server.llm, cache=True, charged=True).complete([Prompt("a")])[0]
+        free = language_model(server.llm, cache=True).complete([Prompt("a")])[0]
+    assert again.cached and again.usage.tokens_in == first.usage.tokens_in == 11 and again.usage.calls == 1
+    assert free.usage.calls == 0 and len(server.requests) == 1

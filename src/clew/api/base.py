@@ -327,10 +327,11 @@ class Base:
             raise UsageError("the question is empty", 'For example: clew ask "What was revenue in 2023?"')
         if documents is None:
             return Question(text)
-        keys = frozenset(key for one in documents for key in self._keys(one))
+        keys = frozenset(key for one in documents for key in self.keys(one))
         return Question(text, Scope(documents=keys))
 
-    def _keys(self, one: str) -> list[str]:
+    def keys(self, one: str) -> list[str]:
+        """Return the keys of the documents that ``one`` names: a path, folder, key or file name. Raises NotFound."""
         found = self.matching(one).found
         # document() knows what else may name a document, and what to say about a name that is not there.
         return [document.key for document, _ in found] or [self.store.document(one).key]

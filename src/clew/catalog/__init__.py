@@ -55,6 +55,28 @@ def retriever(
     return found
 
 
+def with_retriever(recipe: str, retriever: str) -> str:
+    """Return a recipe with its retriever replaced; for the default, which has none, what reads the retriever's hits.
+
+    Raises UsageError for a recipe that has no retriever.
+    """
+    from clew.catalog.methods import DEFAULT, METHODS
+    from clew.catalog.recipe import Recipe, parse
+    from clew.errors import UsageError, unknown
+
+    named = _named(recipe)
+    if named == DEFAULT:
+        named = Recipe("read")
+    if named.name not in METHODS.parts:
+        raise unknown("recipe", named.name, METHODS.parts)
+    if "retriever" not in METHODS.parts[named.name].options:
+        takers = [name for name, part in METHODS.parts.items() if "retriever" in part.options]
+        raise UsageError(
+            f"'{named.name}' has no retriever to replace", f"These have one: {', '.join(takers)}"
+        )
+    return str(named.with_options(retriever=parse(retriever)))
+
+
 def graph(recipe: str, base: Snapshots, *, encoder: Encoder | None = None) -> Graph:
     """Return the graph that ``recipe`` names. Raises UsageError."""
     from clew.catalog.graphs import GRAPHS
@@ -84,12 +106,17 @@ def recipes() -> dict[str, dict[str, tuple[str, str]]]:
 
 
 def language_model(
-    name: str, *, cache: bool = False, budget: Budget | None = None, record: str | Path | None = None
+    name: str,
+    *,
+    cache: bool = False,
+    charged: bool = False,
+    budget: Budget | None = None,
+    record: str | Path | None = None,
 ) -> LanguageModel:
     """Return the language model that ``name`` names, or one per role (:func:`clew.models.language_model`)."""
     from clew.models import language_model as make
 
-    return make(name, cache=cache, budget=budget, record=record)
+    return make(name, cache=cache, charged=charged, budget=budget, record=record)
 
 
 def encoder(name: str, *, remember: bool = False) -> Encoder:

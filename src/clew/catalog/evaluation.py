@@ -17,11 +17,11 @@ from clew.config import base_path
 from clew.errors import UsageError
 from clew.evaluate.corpora import Gold, documents, grouped, located, pooled, with_negatives
 from clew.evaluate.datasets import named
-from clew.types import RETRIEVED, Hit
+from clew.types import RETRIEVED, Hit, Scope
 
 if TYPE_CHECKING:
     from clew.evaluate.examples import Example, Paragraph
-    from clew.evaluate.running import MethodFor
+    from clew.evaluate.running import MethodFor, ScopeOf
     from clew.kb import KnowledgeBase
     from clew.parse.build import Unit
     from clew.protocols import Encoder, LanguageModel, Method
@@ -30,14 +30,17 @@ if TYPE_CHECKING:
 GOLDEN = "golden"
 #: Sentences of a question's own corpus, negatives included: about what the paper's collections have (Table 2).
 SENTENCES = 700
+#: Corpora of what the questions bring; all others are knowledge bases. ``own`` is pooled, and each question is asked
+#: of its own documents.
+BROUGHT = ("question", "pooled", "own")
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A data set as it is asked: its name, the questions, and where their corpus comes from.
 
-    ``corpus`` is ``question``, ``pooled``, ``kb`` or the folder of a knowledge base. ``data`` is ``NAME=PATH`` and
-    ``limit`` how many questions were drawn from it with ``seed`` (None: all).
+    ``corpus`` is ``question``, ``pooled``, ``own``, ``kb`` or the folder of a knowledge base. ``data`` is
+    ``NAME=PATH`` and ``limit`` how many questions were drawn from it with ``seed`` (None: all).
     """
 
     name: str
@@ -59,7 +62,7 @@ def asked(data: str, corpus: str, limit: int | None, seed: int) -> Asked:
     examples = list(drawn(file.examples(), limit, seed))
     if not examples:
         raise UsageError(f"no questions in {file.path}")
-    if corpus in {"question", "pooled"} and not any(example.corpus for example in examples):
+    if corpus in BROUGHT and not any(example.corpus for example in examples):
         raise UsageError(
             f"the questions of {file.name} bring no paragraphs", "Name a knowledge base: --corpus FOLDER"
         )
@@ -106,14 +109,20 @@ def methods(
     """Give what makes of a recipe the method for each question, and the digest of the base (or ``""``).
 
     A question's own corpus is made into a base when the question comes up and is gone after it; the pooled
-    one is made once.
+    one is made once, and the summaries that a recipe shows of its sections are made with it.
     """
+    from clew.catalog.drill import make_summaries
+    from clew.catalog.parts import Bench as Parts
+
     with bases(data, bench, progress) as base_of_example:
         shared = None if data.corpus == "question" else base_of_example(data.examples[0])
 
         def of(recipe: str) -> MethodFor:
             if shared is None or parse(recipe).name == GOLDEN:
                 return lambda example: _method(recipe, base_of_example(example), bench, example)
+            if data.corpus in BROUGHT:
+                # A base of the evaluation's own has no summaries yet; of another, making them is its owner's to ask.
+                make_summaries(parse(recipe), Parts(shared.snapshot(), bench.llm, bench.encoder))
             made = _method(recipe, shared, bench)
             return lambda example: made
 
@@ -132,13 +141,33 @@ def bases(
             yield own.base
         return
     with TemporaryDirectory(prefix="clew-eval-") as folder:
-        path = Path(folder) / "base" if data.corpus == "pooled" else base_of(data.corpus)
-        with KnowledgeBase.open(path, create=data.corpus == "pooled", passages=bench.passages) as base:
-            if data.corpus == "pooled":
+        brought = data.corpus in BROUGHT
+        path = Path(folder) / "base" if brought else base_of(data.corpus)
+        with KnowledgeBase.open(path, create=brought, passages=bench.passages) as base:
+            if brought:
                 fill(base, pooled(data.examples), bench, progress)
             elif bench.encoder is not None:
                 base.encode(bench.encoder, progress)
             yield lambda example: base
+
+
+def scopes(data: Asked, bench: Bench) -> ScopeOf:
+    """Return what gives the scope of each question: its own documents where the corpus is ``own``, else all."""
+    if data.corpus != "own":
+        return lambda example: Scope()
+
+    groups = grouped(pooled(data.examples))
+    made = documents((one for group in groups for one in group), bench.passages)
+    key_of = {
+        (one.title, one.text, one.section): document.key
+        for group, document in zip(groups, made, strict=True)
+        for one in group
+    }
+
+    def own(example: Example) -> Scope:
+        return Scope(documents=frozenset(key_of[one.title, one.text, one.section] for one in example.corpus))
+
+    return own
 
 
 def _method(recipe: str, base: KnowledgeBase, bench: Bench, example: Example | None = None) -> Method:

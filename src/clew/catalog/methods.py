@@ -199,6 +199,23 @@ def _ircot(bench: Bench, options: Options) -> Method:
     )
 
 
+def _selfask(bench: Bench, options: Options) -> Method:
+    from clew.methods.selfask import SelfAsk
+    from clew.prompts import load
+
+    options = _with_reader(bench, options)
+    return SelfAsk(
+        RETRIEVERS.build(options.part("retriever"), bench),
+        bench.need_model("selfask"),
+        load("selfask"),
+        READERS.build(options.part("reader"), bench),
+        options.count("k"),
+        options.count("rounds"),
+        options.count("budget"),
+        str(options.recipe),
+    )
+
+
 def golden(bench: Bench, recipe: Recipe, hits: Sequence[Hit]) -> Method:
     """Return the method that reads ``hits``, which an evaluation knows to be the gold evidence."""
     from clew.methods.direct import Golden
@@ -277,6 +294,11 @@ METHODS: Shelf[Method] = Shelf(
                 "rounds": 8,
                 "budget": 30,
             },
+        ),
+        "selfask": Part(
+            "Self-Ask: follow-up questions, each answered from what a retriever finds, until the final answer",
+            _selfask,
+            {"retriever": Recipe("search"), "reader": Recipe("auto"), "k": 10, "rounds": 5, "budget": 30},
         ),
     },
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -56,12 +56,30 @@ def kgp_page(works: Sequence[Work]) -> tuple[Path, Path]:
             graded(work.folder, bench.llm, work.progress, recipes)
         runs += work.folder.runs(recipes)
         sections += [density_section(work, graphs), branching_section(work)]
-        parts += [f"## {work.data.title}", _facts(work, missing)]
+        parts += [
+            f"## {work.data.title}",
+            facts_of_data(work, {f"the graph `{name}`": why for name, why in missing.items()}),
+        ]
         parts += [section.written(out) for section in sections]
-    text = "\n\n".join([f"# {TITLE}", _made(works), _main(works, runs).written(out), *parts]) + "\n"
+    text = (
+        "\n\n".join(
+            [
+                f"# {TITLE}",
+                made_with(works, command_line("paper kgp", works)),
+                _main(works, runs).written(out),
+                *parts,
+            ]
+        )
+        + "\n"
+    )
+    return write_page(out, text, TITLE)
+
+
+def write_page(out: Path, text: str, title: str) -> tuple[Path, Path]:
+    """Write a page as ``page.md`` and ``page.html`` into ``out``; return them."""
     target = out / "page.md"
     target.write_text(text, encoding="utf-8")
-    target.with_suffix(".html").write_text(html(text, TITLE), encoding="utf-8")
+    target.with_suffix(".html").write_text(html(text, title), encoding="utf-8")
     return target, target.with_suffix(".html")
 
 
@@ -83,8 +101,8 @@ def _main(works: Sequence[Work], runs: Sequence[Run]) -> Section:
     )
 
 
-def _made(works: Sequence[Work]) -> str:
-    """Say what made the page: the command, the models, the versions."""
+def made_with(works: Sequence[Work], command: str) -> str:
+    """Say what made a page: the command, the models, the versions."""
     bench = works[0].bench
     rows = [
         ("language model", bench.llm.name if bench.llm else "none"),
@@ -95,11 +113,11 @@ def _made(works: Sequence[Work]) -> str:
         ("matplotlib", version("matplotlib")),
         ("machine", f"{platform.system()} {platform.machine()}"),
     ]
-    command = command_line("paper kgp", works)
     return f"```console\n{command}\n```\n\n{markdown(['made with', ''], rows)}".rstrip()
 
 
-def _facts(work: Work, missing: dict[str, str]) -> str:
+def facts_of_data(work: Work, missing: Mapping[str, str]) -> str:
+    """Say what was asked of what, and what was left out and why."""
     facts = work.folder.facts
     limit = "all" if facts["limit"] is None else f"{facts['limit']} drawn"
     rows = [
@@ -110,5 +128,5 @@ def _facts(work: Work, missing: dict[str, str]) -> str:
         ("corpus", f"{facts['corpus']}, passages are {facts['passages']}s"),
         *([("sentences of a corpus", f"{facts['sentences']}")] if facts["sentences"] else []),
     ]
-    skipped = [f"Skipped: the graph `{name}`: {why}." for name, why in missing.items()]
+    skipped = [f"Skipped: {what}: {why}." for what, why in missing.items()]
     return "\n\n".join([markdown(["", ""], rows).rstrip(), *skipped])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.catalog.baselines import BASELINES
+from clew.catalog.drill import shelved
 from clew.catalog.parts import Bench, Options, Part, Shelf
 from clew.catalog.recipe import Recipe
 
@@ -79,5 +81,7 @@ RETRIEVERS: Shelf[Retriever] = Shelf(
             _hybrid,
             {"a": Recipe("bm25"), "b": Recipe("dense"), "c": 60},
         ),
+        **BASELINES,
+        **shelved(lambda: RETRIEVERS),
     },
 )

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.catalog.evaluation import Asked, Bench, asked, methods
+from clew.catalog.evaluation import BROUGHT, Asked, Bench, asked, methods, scopes
 from clew.errors import UsageError
 from clew.evaluate.datasets import named
 from clew.evaluate.metrics.grade import Grader
@@ -110,6 +110,7 @@ def evaluate(
     """
     folder = folder_of(out, questions)
     tell = progress or (lambda stage: lambda done, total: None)
+    scope_of = scopes(questions, bench)
     with methods(questions, bench, tell("corpus")) as (method_of, digest):
         folder.claim(facts_of(questions, bench, digest, recipes))
         if bench.llm is not None and foreseen is not None:
@@ -123,6 +124,7 @@ def evaluate(
                 folder.file(recipe),
                 workers=workers,
                 progress=tell(recipe),
+                scope_of=scope_of,
             )
     return folder
 
@@ -141,7 +143,8 @@ def _rehearsed(questions: Asked, left: Mapping[str, int], bench: Bench) -> Itera
 
     some = questions.examples[:REHEARSED]
     model = Rehearsal(bench.llm_name or (bench.llm.name if bench.llm else ""))
-    few = replace(questions, examples=some) if questions.corpus != "kb" else questions
+    few = replace(questions, examples=some) if questions.corpus in BROUGHT else questions
+    scope_of = scopes(few, bench)
     # The bases of the few questions serve all recipes: an encoder reads them once.
     with methods(few, replace(bench, llm=model)) as (method_of, _):
         for recipe, count in left.items():
@@ -150,7 +153,7 @@ def _rehearsed(questions: Asked, left: Mapping[str, int], bench: Bench) -> Itera
             model.asked.clear()
             method_for = method_of(recipe)
             for example in some:
-                method_for(example).answer(Question(example.question), Recorder())
+                method_for(example).answer(Question(example.question, scope_of(example)), Recorder())
             total = sum(model.asked.values(), Usage())
             share = count / len(some)
             yield (

@@ -52,9 +52,9 @@ def graph_sections(work: Work, graphs: Sequence[str]) -> tuple[Section, Section]
     series = graph_qualities(work, graphs)
     sizes = statistics(series)
     table = points(_STATISTICS, sizes)
-    _write(work.graph_folder, "statistics", {"graphs": sizes})
+    write_shape(work.graph_folder, "statistics", {"graphs": sizes})
     (work.graph_folder.path / "statistics.md").write_text(table, encoding="utf-8")
-    _write(work.graph_folder, "quality", {"graphs": series})
+    write_shape(work.graph_folder, "quality", {"graphs": series})
     alone = replace(work, bench=replace(work.bench, llm=None))
     command = command_line("graphs", [alone], _named(graphs))
     counted = Section(
@@ -81,7 +81,7 @@ def density_section(work: Work, graphs: Sequence[str], walk: str = WALK) -> Sect
     """Return performance and latency against density (Figures 6 and 10). Raises UsageError."""
     series = density(work, graphs, walk)
     measure = "F1" if work.bench.llm else "SF-EM"
-    _write(work.folder, "density", {"walk": walk, "graphs": series})
+    write_shape(work.folder, "density", {"walk": walk, "graphs": series})
     shown = {"graph": "graph", "knob": "knob", "neighbours": "neighbours", "density": "density"}
     return Section(
         f"Performance and latency against density, {work.data.title}",
@@ -98,7 +98,7 @@ def branching_section(work: Work, walk: str = WALK, budget: int = BUDGET) -> Sec
     """Return performance against the branching factor at a constant budget (Figure 7). Raises UsageError."""
     found = branching(work, walk, budget)
     measures = ["SF-EM", "SF-coverage", *(ANSWERED if work.bench.llm else ())]
-    _write(work.folder, "branching", {"walk": walk, "budget": budget, "points": found})
+    write_shape(work.folder, "branching", {"walk": walk, "budget": budget, "points": found})
     return Section(
         f"Branching factor, {work.data.title}",
         f"The walk `{walk}` with a budget of {budget} paths, from {budget} / branch seeds (paper: Figure 7).",
@@ -121,7 +121,8 @@ def _flat(series: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[dict[str, A
     return [{"graph": name, **point} for name, held in series.items() for point in held]
 
 
-def _write(folder: Folder, name: str, shape: Mapping[str, Any]) -> None:
+def write_shape(folder: Folder, name: str, shape: Mapping[str, Any]) -> None:
+    """Write what an analysis found as ``name.json`` into its folder, with the facts of the run."""
     facts = {key: value for key, value in folder.facts.items() if key != "recipes"}
     text = json.dumps(facts | dict(shape), indent=2, ensure_ascii=False)
     (folder.path / f"{name}.json").write_text(text + "\n", encoding="utf-8")

@@ -33,7 +33,9 @@ Graphs: TypeAlias = Annotated[
 Walk: TypeAlias = Annotated[
     str, typer.Option("--recipe", "-r", metavar="RECIPE", help="The walk: kgp-paper or kgp, with options.")
 ]
-Corpus: TypeAlias = Annotated[str, typer.Option(metavar="question|pooled|kb|FOLDER", help="What is asked.")]
+Corpus: TypeAlias = Annotated[
+    str, typer.Option(metavar="question|pooled|own|kb|FOLDER", help="What is asked.")
+]
 Out: TypeAlias = Annotated[
     Path, typer.Option(metavar="DIR", help="Where results, tables and figures go, and are continued.")
 ]
@@ -143,12 +145,37 @@ def branching(
 
 
 def paper(
-    name: Annotated[str, typer.Argument(metavar="PAPER", help="kgp.")],
+    name: Annotated[str, typer.Argument(metavar="PAPER", help="kgp or d3.")],
     data: Data,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where results and the page go.")],
-    corpus: Corpus = "question",
+    corpus: Annotated[
+        str | None,
+        typer.Option(
+            metavar="question|pooled|own|kb|FOLDER",
+            help="What is asked [default: question for kgp, own for d3].",
+            show_default=False,
+        ),
+    ] = None,
     llm: Llm = None,
     encoder: Encoder = None,
+    reranker: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="d3: such as monot5:castorini/monot5-base-msmarco-10k or cross-encoder:FOLDER; may be repeated.",
+        ),
+    ] = None,
+    summariser: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="d3: another summariser; may be repeated.")
+    ] = None,
+    choose_with: Annotated[
+        list[str] | None,
+        typer.Option(metavar="MODEL", help="d3: another model that chooses; may be repeated."),
+    ] = None,
+    answer_with: Annotated[
+        list[str] | None,
+        typer.Option(metavar="MODEL", help="d3: another model that answers; may be repeated."),
+    ] = None,
     sentences: Sentences = 700,
     limit: Limit = None,
     seed: Seed = 0,
@@ -157,18 +184,33 @@ def paper(
     """Run a paper's experiments over data sets and write one page of them: page.md, page.html and the figures.
 
     Of the KGP paper: its methods compared (Table 1), as far as the models given allow; graph statistics (Tables 2
-    and 4), graph quality (Figures 5 and 9), density (6 and 10), branching factor (7). Needs the extra plots.
-    Killed, it continues where it was when run again.
+    and 4), graph quality (Figures 5 and 9), density (6 and 10), branching factor (7). Of the D3 paper, over QASPER
+    or HotpotQA-Doc: answers by type, evidence and what finding it costs (Table 1), Self-Ask (Table 2), strategies,
+    summarisers and models (Table 3), headings (Table 4), question categories (Table 5), document length and chunk
+    size (Figures 3 and 4). Needs the extra plots. Killed, it continues where it was when run again.
 
       clew eval paper kgp --data hotpotqa=dev.json --data musique=dev.jsonl --limit 100 --out page
+
+      clew eval paper d3 --data qasper=qasper-dev.json --limit 150 --llm openai:gpt-4o-mini --out page
     """
-    from clew.catalog.paper import kgp_page
     from clew.errors import unknown
 
-    if name != "kgp":
-        raise unknown("paper", name, ("kgp",))
-    with _works(data, corpus, out, llm, encoder, "sentence", sentences, limit, seed, workers) as works:
-        for path in kgp_page(works):
+    if name not in ("kgp", "d3"):
+        raise unknown("paper", name, ("kgp", "d3"))
+    passages, usual = ("sentence", "question") if name == "kgp" else ("paragraph", "own")
+    asked = corpus or usual
+    with _works(data, asked, out, llm, encoder, passages, sentences, limit, seed, workers) as works:
+        if name == "kgp":
+            from clew.catalog.paper import kgp_page
+
+            written = kgp_page(works)
+        else:
+            from clew.catalog.d3 import d3_page
+            from clew.catalog.d3_plan import Variants
+
+            varied = Variants(reranker or (), summariser or (), choose_with or (), answer_with or ())
+            written = d3_page(works, varied)
+        for path in written:
             print(path)
 
 
@@ -198,7 +240,7 @@ def _works(
 
     # What a figure lacks is said before hours of measuring, not after them.
     pyplot()
-    model = None if llm == () else configured_model(llm)
+    model = None if llm == () else configured_model(llm, charged=True)
     name = chosen_encoder(encoder)
     found = catalog.encoder(name, remember=True) if name else None
     bench = Bench(

@@ -19,6 +19,7 @@ from clew.cli import (
     recipes,
     search,
     show,
+    summarise,
     train,
 )
 from clew.cli.group import Group
@@ -71,6 +72,7 @@ app.command("remove")(documents.remove)
 app.command("info")(info.info)
 app.command("estimate")(estimate.estimate)
 app.command("recipes")(recipes.recipes)
+app.command("summarise")(summarise.summarise)
 app.command("annotate")(annotate.annotate)
 app.command("doctor")(doctor.doctor)
 app.add_typer(encoder.app, name="encoder")

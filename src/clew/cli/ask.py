@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.options import Documents, Json, Kb, Llm, Recipe
+from clew.cli.options import Documents, Json, Kb, Llm, Recipe, Retriever
 
 if TYPE_CHECKING:
     from clew.types import Step
@@ -19,6 +19,7 @@ def ask(
     question: Annotated[str, typer.Argument(help="The question, in quotes.", show_default=False)],
     llm: Llm = None,
     recipe: Recipe = "default",
+    retriever: Retriever = None,
     documents: Documents = None,
     k: Annotated[
         int, typer.Option("--k", "-k", min=1, metavar="N", help="How much evidence to print at most.")
@@ -64,8 +65,11 @@ def ask(
       clew ask "What does the table on page 4 say?" -d report.pdf
 
       clew ask "Who succeeded her?" --llm ollama:llama3.1 --budget-calls 20
+
+      clew ask "Who taught the arranger?" --method selfask --retriever bm25 --llm ollama:llama3.1
     """
     import clew
+    from clew.catalog import with_retriever
     from clew.cli.group import SPENT
     from clew.cli.output import not_found, note, print_json
     from clew.cli.remote import configured_model, say_where_texts_go
@@ -79,6 +83,8 @@ def ask(
         record=record,
         cache=not no_cache,
     )
+    if retriever is not None:
+        recipe = with_retriever(recipe, retriever)
     with clew.open(kb) as base:
         behind = not_found(base)
         say_where_texts_go("the question and passages", model)

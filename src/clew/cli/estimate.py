@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.options import Documents, Json, Kb, Llm, Recipe, Workers
+from clew.cli.options import Documents, Json, Kb, Llm, Recipe, Retriever, Workers
 
 if TYPE_CHECKING:
     from clew.api import Cost
@@ -26,6 +26,7 @@ def estimate(
     ] = None,
     llm: Llm = None,
     recipe: Recipe = "default",
+    retriever: Retriever = None,
     documents: Documents = None,
     sample: Annotated[
         int, typer.Option(min=0, metavar="N", help="Files of each type to read; 0 reads all of them.")
@@ -42,11 +43,14 @@ def estimate(
     """
     import clew
     from clew.api import estimate_question, open_or_empty
+    from clew.catalog import with_retriever
     from clew.cli.output import print_json
     from clew.cli.remote import model_name
 
     if not paths and not ask:
         raise typer.BadParameter("name files to add, or a question with --ask")
+    if retriever is not None:
+        recipe = with_retriever(recipe, retriever)
     with clew.open(kb) if ask else open_or_empty(kb) as base:
         added = base.estimate(paths, sample=sample, workers=workers) if paths else None
         costs = estimate_question(base, ask, model_name(llm), recipe, documents) if ask else []

@@ -44,7 +44,7 @@ def run(
         list[str] | None, typer.Option("--recipe", "-r", metavar="RECIPE", help="May be repeated.")
     ] = None,
     corpus: Annotated[
-        str, typer.Option(metavar="question|pooled|kb|FOLDER", help="What is asked: see below.")
+        str, typer.Option(metavar="question|pooled|own|kb|FOLDER", help="What is asked: see below.")
     ] = "pooled",
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where results go, and are continued.")] = Path(
         "runs"
@@ -70,8 +70,9 @@ def run(
     """Ask every question by every recipe; one JSON line for each goes to DIR.
 
     The corpus is that of each question with others drawn at random (question), of all questions together
-    (pooled), your knowledge base (kb) or another one. Killed, it continues where it was when run again; a
-    question that failed is recorded as an error, never as a wrong answer, and asked again.
+    (pooled), the same with each question asked of its own documents alone (own), your knowledge base (kb) or
+    another one. Killed, it continues where it was when run again; a question that failed is recorded as an
+    error, never as a wrong answer, and asked again.
 
       clew eval run --data hotpotqa=dev.json -r kgp -r "read(retriever=bm25)" --limit 200 --out runs
 
@@ -84,7 +85,7 @@ def run(
     from clew.cli.remote import configured_model, model_name, say_where_texts_go
     from clew.cli.stages import chosen_encoder, foreseen, unit
 
-    model = configured_model(llm, cache=not no_cache)
+    model = configured_model(llm, cache=not no_cache, charged=True)
     name = chosen_encoder(encoder)
     found = catalog.encoder(name, remember=True) if name else None
     bench = Bench(model, found, unit(passages), sentences, seed, model_name(llm) or "")

@@ -80,6 +80,7 @@ def _print(info: Info, where: str, unit: str, encoder: str | None, graphs: list[
         lines.append(
             ("not searchable yet", f"{count(info.pending, 'document')}; run clew add again, or search")
         )
+    lines += [(f"made by {name}", count(number, "part")) for name, number in info.kept.items()]
     lines += [(f"relation {name}", count(number, "edge")) for name, number in sorted(info.relations.items())]
     lines += [(f"graph {graph.name}", _graph(graph)) for graph in graphs]
     width = max(len(name) for name, _ in lines)

@@ -42,9 +42,20 @@ Llm: TypeAlias = Annotated[
 Recipe: TypeAlias = Annotated[
     str,
     typer.Option(
+        "--recipe",
+        "--method",
         metavar="RECIPE",
-        help="The method and its parameters: default, kgp-paper, or written out, such as "
+        help="The method and its parameters: default, kgp-paper, selfask, or written out, such as "
         "'kgp(graph=keywords, guide=tfidf, budget=30)'.",
+    ),
+]
+Retriever: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--retriever",
+        metavar="NAME",
+        help="What the method searches with, for methods that leave it open: see clew recipes.",
+        show_default=False,
     ),
 ]
 Workers: TypeAlias = Annotated[

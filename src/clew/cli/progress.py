@@ -18,6 +18,7 @@ _TITLES = {
     "index": "Indexing",
     "encode": "Encoding",
     "annotate": "Annotating",
+    "summarise": "Summarising",
     "train": "Training",
 }
 #: In plain lines, a stage that has no files to name says so once for each tenth of its work.

@@ -18,8 +18,11 @@ def configured_model(
     budget_money: float | None = None,
     record: Path | None = None,
     cache: bool = True,
+    charged: bool = False,
 ) -> LanguageModel | None:
-    """Return the language model of ``--llm`` (or ``CLEW_LLM``), or None. Raises UsageError, MissingExtra."""
+    """Return the language model of ``--llm`` (or ``CLEW_LLM``), or None.
+
+    ``charged``: what is cached counts as what it cost, as an evaluation needs. Raises UsageError, MissingExtra."""
     from clew import catalog
 
     name = model_name(names)
@@ -30,7 +33,7 @@ def configured_model(
         from clew.models.budgeted import Budget
 
         budget = Budget(budget_calls, budget_tokens, budget_money)
-    return catalog.language_model(name, cache=cache, budget=budget, record=record)
+    return catalog.language_model(name, cache=cache, charged=charged, budget=budget, record=record)
 
 
 def model_name(names: Sequence[str] | None) -> str | None:

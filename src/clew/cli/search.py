@@ -19,8 +19,9 @@ def search(
         typer.Option(
             "--retriever",
             "--recipe",
+            "-r",
             metavar="RECIPE",
-            help="How to search: default, bm25, tfidf, dense, hybrid, kgp, ...; see: clew recipes.",
+            help="How to search: default, bm25, tfidf, dense, hybrid, kgp, drill, ...; see: clew recipes.",
         ),
     ] = "default",
     k: Annotated[int, typer.Option("-k", "--k", min=1, metavar="N", help="How many passages at most.")] = 10,

@@ -1,8 +1,9 @@
 """What a question is asked of, and which gold evidence a hit holds.
 
-Three settings: the paragraphs that came with each question, with others drawn from other questions (the KGP
+Four settings: the paragraphs that came with each question, with others drawn from other questions (the KGP
 paper's, Supplementary 8.1: gold documents and randomly sampled negative ones); those of all questions pooled;
-or a knowledge base that is there.
+those pooled, each question asked of its own documents alone (the D3 paper's, Section 3.1); or a knowledge base
+that is there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The figures of the KGP paper's analyses, as PNG and SVG; needs the extra ``plots``.
+"""The figures of the KGP and D3 papers' analyses, as PNG and SVG; needs the extra ``plots``.
 
 Each function returns the files that it wrote: ``target`` with the endings ``.png`` and ``.svg``. All raise
 MissingExtra without matplotlib.
@@ -90,6 +90,43 @@ def branching(
     axes.set(title=title, xlabel="branching factor, and seeds below it", ylabel="mean (95 % interval)")
     _share(axes)
     return _saved(plt, figure, axes, target)
+
+
+def lines(
+    points: Sequence[Mapping[str, Any]],
+    series: str,
+    x: str,
+    measures: Sequence[str],
+    label: str,
+    title: str,
+    target: Path,
+) -> list[Path]:
+    """Draw measures against ``x``, a panel each below the other, a line for each value of ``series``, as Figures 3
+    and 4 of the D3 paper have them.
+
+    A point that lacks a measure is left out of its line; shares, from 0 to 1, have the whole range of them.
+    """
+    plt = pyplot()
+    figure, panels = plt.subplots(
+        len(measures),
+        1,
+        figsize=(6.4, 2.4 * len(measures) + 0.8),
+        sharex=True,
+        layout="constrained",
+        squeeze=False,
+    )
+    for axes, measure in zip(panels[:, 0], measures, strict=True):
+        for number, name in enumerate(dict.fromkeys(point[series] for point in points)):
+            held = [point for point in points if point[series] == name and measure in point]
+            ordered = sorted(held, key=lambda point: point[x])
+            values = [point[measure] for point in ordered]
+            axes.plot([point[x] for point in ordered], values, label=name, **_style(number))
+        axes.set_ylabel(measure)
+        axes.set_ylim(bottom=0, top=1.02 if axes.dataLim.y1 <= 1 else None)
+        axes.grid(alpha=0.3)
+    panels[0, 0].set_title(title)
+    panels[-1, 0].set_xlabel(label)
+    return _saved(plt, figure, panels[0, 0], target)
 
 
 def _by_density(

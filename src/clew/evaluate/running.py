@@ -17,7 +17,7 @@ from clew.evaluate.metrics import Result
 from clew.evaluate.metrics.grade import Answered
 from clew.shapes import usage_shape
 from clew.trail import Recorder
-from clew.types import Question, Usage
+from clew.types import Question, Scope, Usage
 
 if TYPE_CHECKING:
     from clew.evaluate.examples import Example
@@ -27,8 +27,12 @@ if TYPE_CHECKING:
 
 #: Answers that are graded with one batch of calls: what a kill loses at the most.
 _GRADED_AT_ONCE = 16
+#: The steps of a trail that answer; all others retrieve.
+ANSWERING = "read"
 #: Gives the method that answers a question, over the corpus that it is asked of.
 MethodFor = Callable[["Example"], "Method"]
+#: Gives the part of the corpus that a question is asked of.
+ScopeOf = Callable[["Example"], Scope]
 #: Told of each question that ended: how many have, of how many.
 Progress = Callable[[int, int], None]
 
@@ -87,8 +91,9 @@ def run(
     *,
     workers: int = 1,
     progress: Progress | None = None,
+    scope_of: ScopeOf = lambda example: Scope(),
 ) -> int:
-    """Answer the questions that ``target`` does not have yet; return how many were asked.
+    """Answer the questions that ``target`` does not have yet, each within its scope; return how many were asked.
 
     A question whose answering fails is recorded as an error, with what was said, and asked again by the next
     run; it never counts as a wrong answer. ``workers`` questions are asked at once.
@@ -97,9 +102,9 @@ def run(
     waiting = [example for example in examples if example.id not in done]
     with ThreadPoolExecutor(max_workers=workers) as pool:
         records = (
-            pool.map(lambda one: _answered(one, method_for), waiting)
+            pool.map(lambda one: _answered(one, method_for, scope_of), waiting)
             if workers > 1
-            else (_answered(one, method_for) for one in waiting)
+            else (_answered(one, method_for, scope_of) for one in waiting)
         )
         target.append(_counted(records, len(examples) - len(waiting), len(examples), progress))
     return len(waiting)
@@ -156,13 +161,14 @@ def _grades(target: RunFile) -> dict[str, tuple[str, float]]:
     }
 
 
-def _answered(example: Example, method_for: MethodFor) -> dict[str, Any]:
+def _answered(example: Example, method_for: MethodFor, scope_of: ScopeOf) -> dict[str, Any]:
     started = time.perf_counter()
     try:
         method = method_for(example)
+        question = Question(example.question, scope_of(example))
         # Making the base of a question's own corpus, and a graph over it, is no part of answering.
         started = time.perf_counter()
-        answer = method.answer(Question(example.question), Recorder())
+        answer = method.answer(question, Recorder())
     # The one place where any error is caught: a run of hours does not end because of one question.
     except Exception as error:  # noqa: BLE001
         said = f"{type(error).__name__}: {error}"
@@ -197,10 +203,20 @@ def as_record(example: Example, answer: Answer, seconds: float) -> dict[str, Any
         "evidence": [hit.node.id for hit in answer.evidence],
         "cited": [sorted(gold.held(hit.node)) for hit in answer.evidence],
         "usage": usage_shape(answer.usage),
+        "retrieval": usage_shape(retrieval_usage(answer)),
         "steps": [step.name for step in answer.trail],
         "walk_seconds": _walk_seconds(answer),
         "seconds": round(seconds, 4),
     }
+
+
+def retrieval_usage(answer: Answer) -> Usage:
+    """Return what finding the evidence cost: of all steps but those that read it.
+
+    As in the D3 paper (Section 5) retrieval and answering are counted apart; what Self-Ask asks itself belongs to
+    retrieval, as in its Table 2, where MonoT5, which calls no model, has the calls of Self-Ask alone.
+    """
+    return sum((step.usage for step in answer.trail if step.name != ANSWERING), Usage())
 
 
 def _walk_seconds(answer: Answer) -> float | None:
@@ -213,6 +229,8 @@ def result(example: Example, record: Mapping[str, Any]) -> Result:
     """Return a record as what the metrics measure. Raises UsageError for a record of an error."""
     if "error" in record:
         raise UsageError(f"question {example.id} failed: {record['error']}")
+    # Older runs did not tell retrieval apart.
+    retrieval = Usage(**record["retrieval"]) if "retrieval" in record else None
     return Result(
         example,
         record["answer"],
@@ -222,6 +240,7 @@ def result(example: Example, record: Mapping[str, Any]) -> Result:
         Usage(**record["usage"]),
         record["seconds"],
         walk_seconds=record["walk_seconds"],
+        retrieval=retrieval,
     )
 
 

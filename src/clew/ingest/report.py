@@ -6,16 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-Stage = Literal["files", "index", "encode", "annotate"]
+Stage = Literal["files", "index", "encode", "annotate", "summarise"]
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """Progress: ``done`` of ``total`` units of ``stage`` are finished, the last of them ``path``.
 
-    Units are files to read (``files``), documents to make searchable (``index``), or passages to encode
-    (``encode``) or to annotate (``annotate``). ``outcome`` is what :class:`Report` calls the list that the
-    file went to, or "".
+    Units are files to read (``files``), documents to make searchable (``index``), passages to encode (``encode``)
+    or to annotate (``annotate``), or sections to summarise (``summarise``). ``outcome`` is what :class:`Report`
+    calls the list that the file went to, or "".
     """
 
     stage: Stage

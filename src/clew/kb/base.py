@@ -186,6 +186,7 @@ class KnowledgeBase:
                 connection.execute("SELECT relation, count(*) FROM edge GROUP BY relation").fetchall()
             )
             generation = reading.state(connection, "generation")
+            kept = reading.makers(connection)
         indexed = info.indexed(self.derived)
         return Info(
             documents=len(truth),
@@ -197,6 +198,7 @@ class KnowledgeBase:
             encoders=info.encoders(self.derived),
             relations=relations,
             digest=self.digest(),
+            kept=kept,
         )
 
     # Writing the truth
@@ -340,7 +342,9 @@ class KnowledgeBase:
         return self.path / "index.lock"
 
     def _state(self) -> object:
-        return self.database.version(), info.manifests(self.derived)
+        with self.database.reading() as connection:
+            generation = reading.state(connection, "generation")
+        return generation, info.manifests(self.derived)
 
     def _forget_vectors(self) -> None:
         from clew.kb import encoding

@@ -139,15 +139,10 @@ class Database:
             finally:
                 self._reader.execute("COMMIT")
 
-    def version(self) -> int:
-        """Return a number that differs whenever anyone has written since the last call."""
-        with self._turn, translated(self.path):
-            return int(self._reader.execute("PRAGMA data_version").fetchone()[0])
-
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self, *, truth: bool = True) -> Iterator[sqlite3.Connection]:
         """One write transaction; on an exception nothing of it remains. It counts as one generation if it
-        changed anything."""
+        changed anything; one that only keeps derived data (``truth`` False) does not, and views stay valid."""
         with self._turn, held(self._lock), translated(self.path):
             if self._writer is None:
                 self._writer = connect(self.path, write=True)
@@ -156,7 +151,7 @@ class Database:
             before = writer.total_changes
             try:
                 yield writer
-                if writer.total_changes > before:
+                if truth and writer.total_changes > before:
                     writer.execute("UPDATE state SET value = value + 1 WHERE name = 'generation'")
                 writer.execute("COMMIT")
             except BaseException:

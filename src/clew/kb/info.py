@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Info:
     """Sizes of a base. ``encoders`` maps an encoder's name to its number of vectors; ``pending`` counts
-    documents that are not yet searchable."""
+    documents that are not yet searchable; ``kept`` maps a maker (a summariser) to how many parts of documents it
+    made something of."""
 
     documents: int
     pages: int
@@ -26,6 +27,7 @@ class Info:
     encoders: dict[str, int]
     relations: dict[str, int]
     digest: str
+    kept: dict[str, int] = field(default_factory=dict)
 
 
 def indexed(derived: Path) -> set[tuple[int, int]]:

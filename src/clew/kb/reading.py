@@ -96,6 +96,18 @@ def locations(connection: sqlite3.Connection) -> dict[str, tuple[Location, str]]
     }
 
 
+def kept(connection: sqlite3.Connection, first: int, maker: str) -> dict[str, bytes]:
+    """Return what ``maker`` made of parts of the document that starts at row ``first``, by part."""
+    rows = connection.execute("SELECT part, value FROM kept WHERE document = ? AND maker = ?", (first, maker))
+    return dict(rows.fetchall())
+
+
+def makers(connection: sqlite3.Connection) -> dict[str, int]:
+    """Return who made what is kept, and of how many parts."""
+    rows = connection.execute("SELECT maker, count(*) FROM kept GROUP BY maker ORDER BY maker")
+    return dict(rows.fetchall())
+
+
 def text(connection: sqlite3.Connection, first: int) -> str:
     """Return the canonical text of the document that starts at row ``first``."""
     pieces = connection.execute("SELECT text FROM piece WHERE document = ? ORDER BY number", (first,))

@@ -11,6 +11,8 @@ migrations that a base has had.
   long document does not read the document.
 * ``document.digest`` is a hash of the document's part of the canonical dump; ``stamp`` a number of 63 bits made
   of the key, by which arrays recognise the document they were made from.
+* ``kept`` is no truth: what a maker made of a part of a document (a summary of a section). It stands here, and
+  not beside the segments, so that it goes in the transaction that takes its document away.
 """
 
 from __future__ import annotations
@@ -77,5 +79,14 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX edge_source ON edge (source);
     CREATE INDEX edge_target ON edge (target);
     CREATE INDEX edge_owner ON edge (owner);
+    """,
+    """
+    CREATE TABLE kept (
+        document INTEGER NOT NULL REFERENCES document (first_row),
+        maker TEXT NOT NULL,
+        part TEXT NOT NULL,
+        value BLOB NOT NULL,
+        PRIMARY KEY (document, maker, part)
+    ) WITHOUT ROWID;
     """,
 )

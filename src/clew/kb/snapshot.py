@@ -13,9 +13,10 @@ from clew.kb.database import Database
 from clew.kb.fields import FIELDS
 from clew.kb.nearest import NearestView
 from clew.kb.postings import SegmentedPostings
-from clew.kb.reading import Entry, NodeReader, text
+from clew.kb.reading import Entry, NodeReader, kept, text
 from clew.kb.segments import Segment, starts_of
 from clew.kb.vectors import Store, folder_of
+from clew.kb.writing import keep
 from clew.types import KINDS, RETRIEVED, Document, Node, Scope
 
 if TYPE_CHECKING:
@@ -206,6 +207,18 @@ class BaseSnapshot:
             none = np.empty((0, dimension), dtype=np.float32)
             return NearestView(none, np.empty(0, dtype=np.int64), self._live, wanted)
         return found
+
+    def kept(self, maker: str, document: str) -> Mapping[str, bytes]:
+        """Return what ``maker`` made of parts of a document, by part; what was made since is there, too."""
+        one = self._entry(document)
+        with self._database.reading() as connection:
+            return kept(connection, one.first, maker)
+
+    def keep(self, maker: str, document: str, made: Mapping[str, bytes]) -> bool:
+        """Keep what ``maker`` made, in one transaction; False where the document is gone. Raises StoreError."""
+        one = self._entry(document)
+        with self._database.writing(truth=False) as connection:
+            return keep(connection, one.first, one.stamp, maker, made)
 
     def remember(self, key: str, make: Callable[[], Any]) -> Any:
         """Return ``make()``, computed once for this view."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from clew.errors import NotFound
 from clew.kb import canonical
@@ -125,11 +125,25 @@ def drop_if_nowhere(connection: sqlite3.Connection, first: int) -> bool:
     for end in ("source", "target"):
         connection.execute(f"DELETE FROM edge WHERE {end} >= ? AND {end} < ?", rows)
     connection.execute("DELETE FROM node WHERE row >= ? AND row < ?", rows)
-    for table in ("piece", "tally"):
+    for table in ("piece", "tally", "kept"):
         connection.execute(f"DELETE FROM {table} WHERE document = ?", (first,))
     connection.execute("DELETE FROM document WHERE first_row = ?", (first,))
     # The write-ahead log still holds what was deleted; it is emptied after the transaction.
     connection.execute("UPDATE state SET value = 1 WHERE name = 'scrub'")
+    return True
+
+
+def keep(
+    connection: sqlite3.Connection, first: int, stamp: int, maker: str, made: Mapping[str, bytes]
+) -> bool:
+    """Keep what ``maker`` made of parts of a document; False, and nothing, where the document is gone."""
+    there = "SELECT 1 FROM document WHERE first_row = ? AND stamp = ?"
+    if connection.execute(there, (first, stamp)).fetchone() is None:
+        return False
+    connection.executemany(
+        "INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?)",
+        ((first, maker, part, value) for part, value in made.items()),
+    )
     return True
 
 

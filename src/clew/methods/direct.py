@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clew.methods.answering import answered
-from clew.methods.guides import PromptTemplate
-from clew.protocols import LanguageModel, Reader, Trail
+from clew.protocols import LanguageModel, PromptTemplate, Reader, Trail
 from clew.trail import Recorder
 from clew.types import Answer, Hit, Question, Step
 

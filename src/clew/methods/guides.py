@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from clew.protocols import Encoder, LanguageModel, Prompt, Snapshot
+from clew.protocols import Encoder, LanguageModel, PromptTemplate, Snapshot
 from clew.retrieve.covering import Ahead
 from clew.retrieve.dense import standing
 from clew.text import hop_query
@@ -109,14 +109,6 @@ class QuestionAndPath:
     def expect(self, question: str, paths: Sequence[Texts]) -> tuple[list[str], Usage]:
         """Return the question followed by each path's passages."""
         return [hop_query(question, path) for path in paths], Usage()
-
-
-class PromptTemplate(Protocol):
-    """A prompt with declared variables (:mod:`clew.prompts`)."""
-
-    def render(self, **variables: str) -> Prompt:
-        """Return the prompt with its variables filled in."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 
 from clew.errors import BudgetExceeded
 from clew.methods.answering import answered, stopped
-from clew.methods.guides import PromptTemplate
-from clew.protocols import LanguageModel, Reader, Retriever, Trail
+from clew.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
 from clew.text import sentences
-from clew.trail import Recorder
+from clew.trail import Recorder, retrieved
 from clew.types import Answer, Hit, Question, Step
 
 #: A thought that says this is the last one.
@@ -63,12 +62,10 @@ class IRCoT:
 
     def _retrieve(self, question: Question, query: str, hits: dict[str, Hit], record: Recorder) -> None:
         """Add the passages nearest to ``query`` that are new, as far as the budget goes."""
-        started = time.perf_counter()
-        found = self.retriever.retrieve(Question(query, question.scope), self.each)
+        asked = Question(query, question.scope)
+        found = retrieved(self.retriever, asked, self.each, record, query=query)
         new = [hit for hit in found if hit.node.id not in hits][: self.budget - len(hits)]
         hits.update((hit.node.id, hit) for hit in new)
-        seconds = time.perf_counter() - started
-        record.add(Step("retrieve", {"query": query, "new": len(new)}, tuple(new), seconds=seconds))
 
     def _reason(
         self, question: Question, thoughts: Sequence[str], hits: Sequence[Hit], record: Recorder

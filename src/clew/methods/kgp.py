@@ -33,7 +33,7 @@ from clew.errors import BudgetExceeded
 from clew.methods.answering import answered, stopped
 from clew.methods.guides import Beyond, Guide, Judged
 from clew.protocols import Graph, Reader, Retriever, Snapshot, Trail
-from clew.trail import Recorder
+from clew.trail import Recorder, explored
 from clew.types import RETRIEVED, Answer, Hit, Question, Step
 
 if TYPE_CHECKING:
@@ -188,7 +188,8 @@ class KGP:
         """Return paths of one passage, best first: what the walk starts from, and what else was found."""
         started = time.perf_counter()
         wanted = min(self.seeds, self.budget)
-        hits = self.seeding.retrieve(question, wanted if self.prior is None else max(wanted, k, self.beyond))
+        depth = wanted if self.prior is None else max(wanted, k, self.beyond)
+        hits = explored(self.seeding, question, depth, trail or Recorder())
         rows = self.snapshot.rows([hit.node.id for hit in hits])
         scores = np.array([hit.score for hit in hits])
         if self.relative and len(hits) and scores[0] > 0:

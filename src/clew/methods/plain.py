@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 from clew.methods.answering import answered
 from clew.protocols import Reader, Retriever, Trail
-from clew.trail import Recorder
-from clew.types import Answer, Question, Step
+from clew.trail import Recorder, retrieved
+from clew.types import Answer, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +22,5 @@ class RetrieveAndRead:
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer that the reader finds in the best hits."""
         record = Recorder(watch=trail.add, stop=trail.stopped)
-        started = time.perf_counter()
-        hits = self.retriever.retrieve(question, self.k)
-        record.add(Step("retrieve", {"hits": len(hits)}, tuple(hits), seconds=time.perf_counter() - started))
+        hits = retrieved(self.retriever, question, self.k, record)
         return answered(self.reader, question, hits, record, self.recipe)

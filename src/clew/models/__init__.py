@@ -39,21 +39,23 @@ def language_model(
     name: str,
     *,
     cache: bool = False,
+    charged: bool = False,
     budget: Budget | None = None,
     record: str | Path | None = None,
     patience: Patience | None = None,
 ) -> LanguageModel:
     """Return the language model of a name, or of one name per role, ready for use.
 
-    It retries with ``patience``, keeps within ``budget`` (shared by all roles), asks nothing twice
-    (``cache``) and is recorded to the cassette ``record``, cached replies included. What is replayed is not
-    retried, cached or counted. Raises UsageError for a name that makes no sense or whose key is not set.
+    It retries with ``patience``, keeps within ``budget`` (shared by all roles), asks nothing twice (``cache``; what
+    is remembered is free unless ``charged``) and is recorded to the cassette ``record``, cached replies included.
+    What is replayed is not retried, cached or counted. Raises UsageError for a name that makes no sense or whose
+    key is not set.
     """
     from clew.models.cassette import Recording
     from clew.models.roles import Roles
 
     models = {
-        role: _wrapped(one, cache=cache, budget=budget, patience=patience)
+        role: _wrapped(one, cache=cache, charged=charged, budget=budget, patience=patience)
         for role, one in parse_roles(name).items()
     }
     default = models.pop("", models.get("read"))
@@ -92,7 +94,9 @@ def anchored(name: str) -> str:
     return str(parsed)
 
 
-def _wrapped(name: Name, *, cache: bool, budget: Budget | None, patience: Patience | None) -> LanguageModel:
+def _wrapped(
+    name: Name, *, cache: bool, charged: bool, budget: Budget | None, patience: Patience | None
+) -> LanguageModel:
     if name.scheme == "replay":
         from clew.models.cassette import Replaying
 
@@ -109,7 +113,7 @@ def _wrapped(name: Name, *, cache: bool, budget: Budget | None, patience: Patien
     if cache:
         from clew.models.cached import Cached
 
-        model = Cached(model)
+        model = Cached(model, charged=charged)
     return model
 
 

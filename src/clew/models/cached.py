@@ -91,13 +91,17 @@ class Completions:
 class Cached:
     """Keeps the completions of ``model``, by its name, the parameters and the prompt.
 
-    A cached completion costs nothing and says that it is cached. A prompt with a temperature is cached like
-    any other: a run that is repeated gives the same.
+    A cached completion costs nothing and says that it is cached; ``charged``, its usage is what asking for it did
+    cost, so that the costs of methods that are compared do not depend on which of them asked first. A prompt with
+    a temperature is cached like any other: a run that is repeated gives the same.
     """
 
-    def __init__(self, model: LanguageModel, kept: Completions | None = None) -> None:
+    def __init__(
+        self, model: LanguageModel, kept: Completions | None = None, *, charged: bool = False
+    ) -> None:
         self.model = model
         self.kept = kept or Completions()
+        self.charged = charged
 
     @property
     def name(self) -> str:
@@ -107,7 +111,7 @@ class Cached:
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return one completion per prompt, in order. Raises ModelError, StoreError."""
         keys = [self._key(prompt) for prompt in prompts]
-        found = {key: _free(completion) for key, completion in self.kept.find(keys).items()}
+        found = {key: self._again(completion) for key, completion in self.kept.find(keys).items()}
         missing = {key: prompt for key, prompt in zip(keys, prompts, strict=True) if key not in found}
         fresh: dict[str, Completion] = {}
         for start in range(0, len(missing), _BATCH):
@@ -115,7 +119,7 @@ class Cached:
             made = dict(zip(batch, self.model.complete(list(batch.values())), strict=True))
             self.kept.keep(made)
             fresh |= made
-            found |= {key: _free(completion) for key, completion in made.items()}
+            found |= {key: self._again(completion) for key, completion in made.items()}
         # A prompt that is asked twice in one batch is paid for once.
         return [fresh.pop(key, found[key]) for key in keys]
 
@@ -123,6 +127,5 @@ class Cached:
         # What a reply is for changes nothing about it.
         return digest(self.name, prompt_shape(replace(prompt, role="")))
 
-
-def _free(completion: Completion) -> Completion:
-    return replace(completion, usage=Usage(), cached=True)
+    def _again(self, completion: Completion) -> Completion:
+        return replace(completion, usage=completion.usage if self.charged else Usage(), cached=True)

@@ -117,19 +117,20 @@ class LocalModel:
 
     @cached_property
     def _model(self) -> Any:
-        model = load_model(self.source)
-        import torch
-
-        device = (
-            "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-        )
-        return model.to(device).eval()
+        return load_model(self.source).to(device()).eval()
 
     @cached_property
     def _tokenizer(self) -> Any:
         # Padding goes before a causal model's input, so that all inputs end where generation begins.
         side = "right" if self._model.config.is_encoder_decoder else "left"
         return load_tokenizer(self.source, side)
+
+
+def device() -> str:
+    """Return where models of this process run: on a GPU where there is one."""
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
 
 
 def load_config(source: str) -> Any:
@@ -140,9 +141,9 @@ def load_config(source: str) -> Any:
     except ImportError:
         raise MissingExtra("transformers", "local") from None
     try:
-        return transformers.AutoConfig.from_pretrained(_place(source))
+        return transformers.AutoConfig.from_pretrained(place(source))
     except (OSError, ValueError) as error:
-        raise _unloadable(source, error) from error
+        raise unloadable(source, error) from error
 
 
 def load_model(source: str, dtype: Any = "auto") -> Any:
@@ -155,9 +156,9 @@ def load_model(source: str, dtype: Any = "auto") -> Any:
 
     kind = transformers.AutoModelForSeq2SeqLM if encoder_decoder else transformers.AutoModelForCausalLM
     try:
-        return kind.from_pretrained(_place(source), dtype=dtype)
+        return kind.from_pretrained(place(source), dtype=dtype)
     except (OSError, ValueError) as error:
-        raise _unloadable(source, error) from error
+        raise unloadable(source, error) from error
 
 
 def load_tokenizer(source: str, padding_side: str) -> Any:
@@ -168,9 +169,9 @@ def load_tokenizer(source: str, padding_side: str) -> Any:
     from transformers import AutoTokenizer
 
     try:
-        tokenizer = AutoTokenizer.from_pretrained(_place(source), padding_side=padding_side)
+        tokenizer = AutoTokenizer.from_pretrained(place(source), padding_side=padding_side)
     except (OSError, ValueError) as error:
-        raise _unloadable(source, error) from error
+        raise unloadable(source, error) from error
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
     return tokenizer
@@ -205,10 +206,12 @@ def window(config: Any) -> int | None:
     return None if room is None else int(room)
 
 
-def _place(source: str) -> str:
+def place(source: str) -> str:
+    """Return a folder with its home written out, or a hub name as it is."""
     folder = Path(source).expanduser()
     return str(folder) if folder.is_dir() else source
 
 
-def _unloadable(source: str, error: Exception) -> ModelError:
+def unloadable(source: str, error: Exception) -> ModelError:
+    """Return the error for a model that could not be loaded."""
     return ModelError(f"cannot load '{source}': {error}", "Give a folder or a Hugging Face hub name")

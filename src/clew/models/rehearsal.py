@@ -18,7 +18,8 @@ from clew.types import Usage
 class Rehearsal:
     """Stands for the model of ``name`` (or one per role) and adds up, per role, what it is asked.
 
-    Its replies are the least that a prompt's schema allows: no structure, no quote, the first choice. A run
+    Its replies are the least that a prompt's schema allows: no structure, no quote, the first choice; of what
+    is numbered (role ``select``), the first. A run
     over them asks what a real run asks as long as no question depends on what an earlier reply says. Tokens
     out are counted as long as replies may get. Raises UsageError for a name that makes no sense; needs no key.
     """
@@ -35,7 +36,8 @@ class Rehearsal:
             model = str(models.get(prompt.role, default) or "")
             usage = estimate([prompt], model)
             self.asked[prompt.role] += usage
-            text = json.dumps(_least(prompt.schema)) if prompt.schema else ""
+            free = "1" if prompt.role == "select" else ""
+            text = json.dumps(_least(prompt.schema)) if prompt.schema else free
             completions.append(Completion(text, usage, model))
         return completions
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.retrieve.ranking import merge_hits
+from clew.trail import Recorder, explored
 
 if TYPE_CHECKING:
-    from clew.protocols import Retriever
+    from clew.protocols import Retriever, Trail
     from clew.types import Hit, Question
 
 
@@ -30,7 +31,12 @@ class Fusion:
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return the ``k`` best hits of all retrievers together."""
-        lists = [retriever.retrieve(question, max(k, self.depth)) for retriever in self.retrievers]
+        return self.explore(question, k, Recorder())
+
+    def explore(self, question: Question, k: int, trail: Trail) -> list[Hit]:
+        """Return the same; what the retrievers enter into a trail goes to this one."""
+        depth = max(k, self.depth)
+        lists = [explored(retriever, question, depth, trail) for retriever in self.retrievers]
         scores: dict[str, float] = defaultdict(float)
         for hits in lists:
             for rank, hit in enumerate(hits, start=1):

@@ -2,8 +2,11 @@
 
 ``EM``, ``F1``, ``token-F1``, ``accuracy``, ``Acc`` (graded by a model: :mod:`~clew.evaluate.metrics.grade`),
 ``SF-EM``, ``SF-coverage``, ``SF-precision``, ``support-recall@5``, ``support-precision@5``, ``recall@5``,
-``all-gold@5``, ``MRR``, ``Hit@1``, ``evidence-P``, ``evidence-R``, ``evidence-F1``, ``tokens``, ``calls``,
-``seconds``, ``walk-seconds``, ``money``. ``walk-seconds`` is the time of choosing which neighbours to visit; a method
+``all-gold@5``, ``MRR``, ``Hit@1``, ``evidence-P``, ``evidence-R``, ``evidence-F1``, ``retrieved-P``,
+``retrieved-R``, ``retrieved-F1``, ``tokens``, ``calls``, ``seconds``, ``walk-seconds``, ``money``,
+``retrieval-tokens``, ``retrieval-calls``, ``answering-tokens``, ``answering-calls``. ``evidence-`` measures what
+the answer rests on, ``retrieved-`` all that was given to read, in the same way: the evidence of the D3 paper, whose
+readers say nothing of what they used. ``walk-seconds`` is the time of choosing which neighbours to visit; a method
 that walks no graph has none.
 ``(type=yes/no)`` after a name takes it over the questions with that kind of answer.
 
@@ -34,6 +37,7 @@ class Result:
     ``found`` are the pieces of gold evidence, by their number in ``example.pieces``, that each hit holds, in the
     order of the hits; a hit that holds none is an empty set. ``cited`` says the same of each passage that the
     answer rests on. ``abstained`` says that no answer was given, ``grade`` what a grading model said, if asked.
+    ``retrieval`` is the part of ``usage`` that finding evidence took, None where that was not told apart.
     ``walk_seconds`` says how long choosing neighbours took, None where no graph was walked.
     """
 
@@ -46,6 +50,7 @@ class Result:
     seconds: float = 0.0
     grade: float | None = None
     walk_seconds: float | None = None
+    retrieval: Usage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +77,17 @@ PLAIN: Mapping[str, Measure] = {
     "evidence-P": lambda result: _one(evidence.scores(result), 0),
     "evidence-R": lambda result: _one(evidence.scores(result), 1),
     "evidence-F1": lambda result: _one(evidence.scores(result), 2),
+    "retrieved-P": lambda result: _one(evidence.scores(result, result.found), 0),
+    "retrieved-R": lambda result: _one(evidence.scores(result, result.found), 1),
+    "retrieved-F1": lambda result: _one(evidence.scores(result, result.found), 2),
 }
 COSTS: Mapping[str, Measure] = {
-    "tokens": lambda result: result.usage.tokens_in + result.usage.tokens_out,
+    "tokens": lambda result: _tokens(result.usage),
     "calls": lambda result: result.usage.calls,
+    "retrieval-tokens": lambda result: _apart(result, _tokens)[0],
+    "retrieval-calls": lambda result: _apart(result, lambda usage: usage.calls)[0],
+    "answering-tokens": lambda result: _apart(result, _tokens)[1],
+    "answering-calls": lambda result: _apart(result, lambda usage: usage.calls)[1],
     "seconds": lambda result: result.seconds,
     "walk-seconds": lambda result: result.walk_seconds,
     "money": lambda result: result.usage.money,
@@ -119,3 +131,15 @@ def metric(name: str) -> Metric:
 
 def _one(three: Sequence[float] | None, which: int) -> float | None:
     return None if three is None else three[which]
+
+
+def _tokens(usage: Usage) -> int:
+    return usage.tokens_in + usage.tokens_out
+
+
+def _apart(result: Result, cost: Callable[[Usage], int]) -> tuple[int, int] | tuple[None, None]:
+    """Return a cost of retrieval and of answering, None where they were not told apart."""
+    if result.retrieval is None:
+        return None, None
+    found = cost(result.retrieval)
+    return found, cost(result.usage) - found

@@ -15,15 +15,20 @@ if TYPE_CHECKING:
     from clew.evaluate.metrics import Result
 
 
-def scores(result: Result) -> tuple[float, float, float] | None:
-    """Return precision, recall and F1 of the evidence that was cited, for the annotator with the best F1.
+def scores(
+    result: Result, given: Sequence[frozenset[int]] | None = None
+) -> tuple[float, float, float] | None:
+    """Return precision, recall and F1 of evidence, for the annotator with the best F1.
 
-    None where the data set says nothing about evidence.
+    The evidence is what was cited, or the passages ``given`` by the gold pieces that each holds. None where the
+    data set says nothing about evidence.
     """
     example = result.example
     if not example.alternatives and not example.support:
         return None
-    compared_to = [compared(result.cited, wanted) for wanted in example.evidence_sets]
+    compared_to = [
+        compared(result.cited if given is None else given, wanted) for wanted in example.evidence_sets
+    ]
     return max(compared_to, key=lambda three: three[2])
 
 

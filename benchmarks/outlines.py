@@ -1,0 +1,176 @@
+"""Are the sections that the parser finds those of the document? Headings against lists checked by hand.
+
+The lists are in tests/data/outlines, with what they count as a heading. A section is right where its heading is one
+of the list's on that page: the same letters and digits, or one contains the other and has at least 60 % of them (a
+heading of two lines of which one was missed). Each heading counts once. A level is right where it is the list's;
+levels are compared after the document's own outermost level, which a parser may count differently, has been made
+1. A parent is right where it is the same heading of the list, or none in both.
+
+    python benchmarks/outlines.py
+    python benchmarks/outlines.py --show ADOBE_2022_10K        # and what was missed, and what is no heading
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from clew.parse import parse
+from clew.types import SECTION
+
+HERE = Path(__file__).parent
+LISTS = HERE.parent / "tests" / "data" / "outlines"
+FOLDERS = (HERE.parent / "samples", HERE.parent.parent / "shared" / "data" / "financebench" / "pdfs")
+#: Share of a heading's letters that a match has at the least.
+ENOUGH = 0.6
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading: its page from 1, its level from 1, its text."""
+
+    page: int
+    level: int
+    text: str
+
+    @property
+    def letters(self) -> str:
+        """What is compared: letters and digits, in lower case."""
+        return re.sub(r"[\W_]+", "", self.text.casefold())
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Headings of the list and of the parser on the pages of the list; ``pairs`` are those that match, by index."""
+
+    listed: Sequence[Heading]
+    found: Sequence[Heading]
+    pairs: Sequence[tuple[int, int]]
+
+    @property
+    def precision(self) -> float:
+        """Share of what was found that is a heading."""
+        return len(self.pairs) / len(self.found) if self.found else 0.0
+
+    @property
+    def recall(self) -> float:
+        """Share of the headings that were found."""
+        return len(self.pairs) / len(self.listed)
+
+    @property
+    def levels(self) -> int:
+        """How many matches have the level of the list."""
+        if not self.pairs:
+            return 0
+        outer = (
+            min(self.listed[a].level for a, _ in self.pairs),
+            min(self.found[b].level for _, b in self.pairs),
+        )
+        return sum(self.listed[a].level - outer[0] == self.found[b].level - outer[1] for a, b in self.pairs)
+
+    @property
+    def parents(self) -> int:
+        """How many matches stand under the same heading as in the list."""
+        over, under = parents(self.listed), parents(self.found)
+        to_list = {b: a for a, b in self.pairs}
+
+        # What is no heading of the list is looked through: it is an error of its own.
+        def listed_above(b: int | None) -> int | None:
+            while b is not None and b not in to_list:
+                b = under[b]
+            return None if b is None else to_list[b]
+
+        return sum(over[a] == listed_above(under[b]) for a, b in self.pairs)
+
+
+def parents(headings: Sequence[Heading]) -> list[int | None]:
+    """Return for each heading the index of the nearest one before it with a smaller level."""
+    open_: list[int] = []
+    made: list[int | None] = []
+    for n, one in enumerate(headings):
+        while open_ and headings[open_[-1]].level >= one.level:
+            open_.pop()
+        made.append(open_[-1] if open_ else None)
+        open_.append(n)
+    return made
+
+
+def read_list(path: Path) -> tuple[set[int], list[Heading]]:
+    """Return the pages that a list covers, and its headings in their order."""
+    first, *lines = path.read_text(encoding="utf-8").splitlines()
+    ranges = (part.split("-") for part in first.removeprefix("pages:").split(","))
+    pages = {page for one in ranges for page in range(int(one[0]), int(one[-1]) + 1)}
+    fields = (line.split("\t", 2) for line in lines)
+    return pages, [Heading(int(page), int(level), text) for page, level, text in fields]
+
+
+def sections(path: Path) -> list[Heading]:
+    """Return the sections that the parser finds in a file, in reading order."""
+    nodes = parse(path.read_bytes(), path.name).nodes
+    return [Heading(one.page or 0, one.level, one.name) for one in nodes if one.kind == SECTION]
+
+
+def alike(one: str, other: str) -> bool:
+    """Return whether two headings' letters are the same, or nearly."""
+    short, long = sorted((one, other), key=len)
+    return bool(short) and short in long and len(short) >= ENOUGH * len(long)
+
+
+def compare(pages: set[int], listed: Sequence[Heading], every: Sequence[Heading]) -> Compared:
+    """Return which sections match which headings, page by page in their order, exact ones first."""
+    found = [one for one in every if one.page in pages]
+    left, pairs = dict.fromkeys(range(len(found))), []
+    for exact in (True, False):
+        taken = {a for a, _ in pairs}
+        for a, one in enumerate(listed):
+            fits = (
+                b
+                for b in left
+                if a not in taken
+                and found[b].page == one.page
+                and (found[b].letters == one.letters if exact else alike(one.letters, found[b].letters))
+            )
+            if (b := next(fits, None)) is not None:
+                del left[b]
+                pairs.append((a, b))
+    return Compared(listed, found, sorted(pairs))
+
+
+def documents() -> Iterator[tuple[str, Path, Path]]:
+    """Yield the name, the list and the file of each document that is there."""
+    for path in sorted(LISTS.glob("*.tsv")):
+        files = [file for folder in FOLDERS for file in folder.rglob(f"{path.stem}.pdf")]
+        if files:
+            yield path.stem, path, files[0]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--show", default="", help="a document whose errors are printed")
+    options = parser.parse_args()
+    print("| document | pages | headings | found | precision | recall | right level | right parent |")
+    print("|---|---|---|---|---|---|---|---|")
+    for name, list_, file in documents():
+        pages, listed = read_list(list_)
+        made = compare(pages, listed, sections(file))
+        matched = max(len(made.pairs), 1)
+        print(
+            f"| {name} | {len(pages)} | {len(listed)} | {len(made.found)} | {made.precision:.2f} | "
+            f"{made.recall:.2f} | {made.levels / matched:.2f} | {made.parents / matched:.2f} |",
+            flush=True,
+        )
+        if options.show and options.show in name:
+            known_a, known_b = ({pair[side] for pair in made.pairs} for side in (0, 1))
+            for n, one in enumerate(listed):
+                if n not in known_a:
+                    print(f"missed     p. {one.page} level {one.level}: {one.text}")
+            for n, one in enumerate(made.found):
+                if n not in known_b:
+                    print(f"no heading p. {one.page} level {one.level}: {one.text}")
+
+
+if __name__ == "__main__":
+    main()

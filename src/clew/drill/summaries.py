@@ -1,0 +1,226 @@
+"""The summaries of a base: made once per summariser and section, checked, and kept with their documents.
+
+A summary is a pure function of its section's text and the summariser's name. Both stand in the knowledge base
+(:meth:`clew.protocols.Snapshot.keep`), so a summary goes with its document, and work that was stopped goes on
+where it was. A section that is no longer than a summary may be is its own.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.drill.extracts import Extractive, SectionText, Summariser
+from clew.drill.faithfulness import invented
+from clew.errors import StoreError
+from clew.types import KINDS, ROW, Step
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.drill.representation import Section
+    from clew.protocols import Encoder, Snapshot, Trail, Vectors
+    from clew.types import Node
+
+#: Sections that are summarised between two writes: what a kill loses at the most.
+BATCH = 16
+#: Rows by which a table is described.
+TABLE_HEADS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A summary as it is kept. ``invented`` are the numbers and names of what the summariser wrote that its section
+    does not have; where there are any, ``text`` is not the summariser's but the extractive one."""
+
+    text: str
+    invented: tuple[str, ...] = ()
+
+    def packed(self) -> bytes:
+        """Return what is stored."""
+        shape = [self.text, *self.invented]
+        return json.dumps(shape, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+    @classmethod
+    def unpacked(cls, value: bytes) -> Summary:
+        """Return what :meth:`packed` wrote."""
+        text, *invented = json.loads(value.decode("utf-8", "surrogatepass"))
+        return cls(text, tuple(invented))
+
+
+@dataclass(frozen=True, slots=True)
+class Summaries:
+    """The summaries of one summariser.
+
+    Without a ``summariser`` they are the extractive ones of ``fallback``, which are made when they are asked for.
+    Those of a summariser are made on request (:meth:`make`); ``fallback`` stands in for what is not made yet, or
+    was not faithful. Where its ``words`` are 0 there are no summaries: all are empty.
+    """
+
+    snapshot: Snapshot
+    fallback: Extractive
+    summariser: Summariser | None = None
+    batch: int = BATCH
+
+    @property
+    def name(self) -> str:
+        """The name under which the summaries are kept."""
+        return (self.summariser or self.fallback).name
+
+    def of(self, sections: Sequence[Section], trail: Trail | None = None) -> list[str]:
+        """Return the summaries of ``sections``; extractive ones are made where they are missing, and kept.
+
+        No model is asked: a section that has none of the summariser's yet is shown with its extractive one. The
+        trail is told how many were made.
+        """
+        if self.fallback.words == 0:
+            return [""] * len(sections)
+        found = self.known(sections)
+        missing = [one for one in sections if one.id not in found]
+        if missing and self.summariser is not None:
+            made = Summaries(self.snapshot, self.fallback).of(missing, trail)
+            if trail is not None:
+                detail = {"without": self.name, "sections": len(missing), "instead": self.fallback.name}
+                trail.add(Step("summarise", detail))
+            texts = dict(zip((one.id for one in missing), made, strict=True))
+            return [texts[one.id] if one.id in texts else found[one.id].text for one in sections]
+        if missing:
+            self._make_now(missing, found, trail)
+        return [found[one.id].text for one in sections]
+
+    def _make_now(self, missing: Sequence[Section], found: dict[str, Summary], trail: Trail | None) -> None:
+        started = time.perf_counter()
+        detail: dict[str, object] = {"made": len(missing), "summariser": self.name}
+        for sections, made in self._batches(missing):
+            found.update(zip((one.id for one in sections), made, strict=True))
+            values = {one.id: summary.packed() for one, summary in zip(sections, made, strict=True)}
+            if problem := kept_if_possible(self.snapshot, self.name, values):
+                detail["not kept"] = problem
+        if trail is not None:
+            trail.add(Step("summarise", detail, seconds=time.perf_counter() - started))
+
+    def known(self, sections: Sequence[Section]) -> dict[str, Summary]:
+        """Return the summaries that need no making, by the section's id: kept ones, and short sections."""
+        found: dict[str, Summary] = {}
+        for key in dict.fromkeys(one.document for one in sections):
+            kept = self.snapshot.kept(self.name, key)
+            there = [one for one in sections if one.document == key and one.place in kept]
+            found.update((one.id, Summary.unpacked(kept[one.place])) for one in there)
+        lengths = self.snapshot.postings("text").lengths
+        rest = [one for one in sections if one.id not in found]
+        short = [one for one in rest if lengths(np.array(one.rows)).sum() <= self.fallback.words]
+        for one, text in zip(short, section_texts(self.snapshot, short), strict=True):
+            found[one.id] = Summary(" ".join(text.text.split()))
+        return found
+
+    def make(self, sections: Sequence[Section], progress: Callable[[int, int], None] | None = None) -> int:
+        """Make and keep the summaries that are missing; return how many.
+
+        Kept after each batch: stopped, it continues. Raises ModelError, StoreError.
+        """
+        found = self.known(sections)
+        missing = [one for one in sections if one.id not in found]
+        done = 0
+        for some, made in self._batches(missing):
+            values = {one.id: summary.packed() for one, summary in zip(some, made, strict=True)}
+            keep(self.snapshot, self.name, values)
+            done += len(some)
+            if progress is not None:
+                progress(done, len(missing))
+        return done
+
+    def _batches(self, sections: Sequence[Section]) -> Iterator[tuple[Sequence[Section], list[Summary]]]:
+        for start in range(0, len(sections), self.batch):
+            some = sections[start : start + self.batch]
+            yield some, self._made(section_texts(self.snapshot, some, self.fallback.encoder))
+
+    def _made(self, texts: Sequence[SectionText]) -> list[Summary]:
+        if self.summariser is None:
+            return [Summary(text) for text in self.fallback.summarise(texts)]
+        written = [" ".join(text.split()) for text in self.summariser.summarise(texts)]
+        wrong = [
+            invented(text, f"{one.name}\n{one.text}") if text else ["(nothing was written)"]
+            for text, one in zip(written, texts, strict=True)
+        ]
+        bad = [one for one, found in zip(texts, wrong, strict=True) if found]
+        instead = iter(self.fallback.summarise(bad))
+        return [
+            Summary(next(instead) if found else text, tuple(found))
+            for text, found in zip(written, wrong, strict=True)
+        ]
+
+
+def keep(snapshot: Snapshot, maker: str, made: Mapping[str, bytes]) -> None:
+    """Keep what a maker made of sections, by their ids. Raises StoreError."""
+    by_document: dict[str, dict[str, bytes]] = {}
+    for id, value in made.items():
+        key, _, place = id.rpartition(":")
+        by_document.setdefault(key, {})[place] = value
+    for key, values in by_document.items():
+        snapshot.keep(maker, key, values)
+
+
+def kept_if_possible(snapshot: Snapshot, maker: str, made: Mapping[str, bytes]) -> str:
+    """Keep the same, and return what stood in the way, if anything: who only asks a question can do without."""
+    try:
+        keep(snapshot, maker, made)
+    except StoreError as error:
+        return error.problem
+    return ""
+
+
+def section_texts(
+    snapshot: Snapshot, sections: Sequence[Section], encoder: Encoder | None = None
+) -> list[SectionText]:
+    """Return what summaries of ``sections`` are made of, with the paragraphs' vectors where all have one."""
+    rows = np.unique(np.array([row for one in sections for row in one.rows], dtype=np.int64))
+    nodes = dict(zip(rows.tolist(), snapshot.nodes(rows), strict=True))
+    parents = snapshot.column("parent")
+    tables = np.unique(parents[rows[snapshot.column("kind")[rows] == KINDS.index(ROW)]])
+    captions = {row: node.name for row, node in zip(tables.tolist(), snapshot.nodes(tables), strict=True)}
+    vectors = snapshot.vectors(encoder.name, encoder.dimension).vectors(rows) if encoder is not None else None
+    place = {row: n for n, row in enumerate(rows.tolist())}
+    made = []
+    for one in sections:
+        groups = [
+            (above, list(group))
+            for above, group in groupby(one.rows, lambda row: _table(nodes, parents, row))
+        ]
+        texts = tuple(
+            nodes[group[0]].text
+            if above < 0
+            else _digest(captions.get(above, ""), [nodes[row] for row in group])
+            for above, group in groups
+        )
+        held = None
+        if vectors is not None:
+            held = _means([vectors[[place[row] for row in group]] for _, group in groups])
+        made.append(SectionText(one.name, texts, held))
+    return made
+
+
+def _table(nodes: Mapping[int, Node], parents: NDArray[np.int64], row: int) -> int:
+    """Return what groups a row with its neighbours: its table, or itself as a negative number."""
+    return int(parents[row]) if nodes[row].kind == ROW else -row - 1
+
+
+def _digest(caption: str, rows: Sequence[Node]) -> str:
+    """Return a table in a line: its caption, and what its rows are called. Cells are left to the rows themselves."""
+    heads = [row.text.removeprefix(f"{caption}. ").partition(": ")[0] for row in rows]
+    named = "; ".join(dict.fromkeys(head for head in heads[:TABLE_HEADS] if head))
+    return f"{caption}: {named}" if caption and named else caption or named
+
+
+def _means(groups: Sequence[Vectors]) -> Vectors | None:
+    """Return the unit mean of each group's vectors, None where one has no vector yet."""
+    if not all(np.any(group, axis=1).all() for group in groups):
+        return None
+    sums = np.array([group.sum(axis=0) for group in groups])
+    made: Vectors = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
+    return made

@@ -1,0 +1,170 @@
+"""Rerankers on this machine: MonoT5 and cross-encoders. Needs the extra ``local``.
+
+Each pair of question and text is scored by itself; texts beyond a model's window are cut at their end, as the
+models were trained. They are small and no language model in the sense of a usage: nothing counts their calls
+(D3: Nair et al., EMNLP 2023, Section 5).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.errors import MissingExtra, ModelError
+from clew.models.local import device, load_model, load_tokenizer, place, unloadable
+from clew.models.names import parse_name
+
+if TYPE_CHECKING:
+    from clew.protocols import Floats, Reranker
+
+#: The forms of names, each with what stands for an example.
+RERANKERS = {
+    "monot5": "monot5:castorini/monot5-base-msmarco-10k",
+    "cross-encoder": "cross-encoder:cross-encoder/ms-marco-MiniLM-L-12-v2",
+}
+#: Tokens of a pair, as MonoT5 was trained on and the cross-encoders of MS MARCO are.
+WINDOW = 512
+BATCH = 16
+
+
+def reranker(name: str) -> Reranker:
+    """Return the reranker of a name such as ``monot5:FOLDER``. Raises UsageError; weights load at the first use."""
+    parsed = parse_name(name, RERANKERS)
+    return MonoT5(parsed.rest) if parsed.scheme == "monot5" else CrossEncoder(parsed.rest)
+
+
+class MonoT5:
+    """MonoT5 (Nogueira et al., Findings of EMNLP 2020): how surely a T5 says ``true`` of a text.
+
+    The input is ``Query: QUESTION Document: TEXT Relevant:`` (Section 3); the score is the softmax over the
+    logits of ``true`` and ``false`` at the first decoder step. Of an input beyond ``window`` tokens the end of
+    the text is cut, never the last word, which the model answers to. ``source`` is a hub name or a folder.
+    """
+
+    def __init__(self, source: str, *, window: int = WINDOW, batch: int = BATCH) -> None:
+        self.source, self.window, self.batch = source, window, batch
+        # The device is shared.
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """``monot5:castorini/monot5-base-msmarco-10k``."""
+        return f"monot5:{self.source}"
+
+    def score(self, question: str, texts: Sequence[str]) -> Floats:
+        """Return the probability that each text is relevant, (n,). Raises ModelError, MissingExtra."""
+        with self._lock:
+            inputs = [self._input(question, text) for text in texts]
+            return _in_batches(inputs, self.batch, len, self._scores)
+
+    def _input(self, question: str, text: str) -> list[int]:
+        tail = self._ids("Relevant:") + self._end
+        head = self._ids(f"Query: {question} Document: {text}")
+        return head[: self.window - len(tail)] + tail
+
+    def _ids(self, text: str) -> list[int]:
+        # The tokenizer warns of more tokens than the model takes; they are cut here.
+        return list(self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
+
+    def _scores(self, inputs: Sequence[list[int]]) -> Floats:
+        import torch
+
+        padded = self._tokenizer.pad({"input_ids": list(inputs)}, return_tensors="pt").to(self._model.device)
+        start = torch.full(
+            (len(inputs), 1), self._model.config.decoder_start_token_id, device=self._model.device
+        )
+        with torch.inference_mode():
+            logits = self._model(
+                input_ids=padded["input_ids"],
+                attention_mask=padded["attention_mask"],
+                decoder_input_ids=start,
+            ).logits[:, 0, list(self._words)]
+            found: Floats = logits.double().softmax(dim=-1)[:, 0].cpu().numpy()
+        return found
+
+    @cached_property
+    def _model(self) -> Any:
+        model = load_model(self.source)
+        if not model.config.is_encoder_decoder:
+            raise ModelError(f"'{self.source}' is no sequence-to-sequence model", "Name a MonoT5")
+        return model.to(device()).eval()
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        self._model  # noqa: B018 - says first what is missing
+        return load_tokenizer(self.source, "right")
+
+    @cached_property
+    def _words(self) -> tuple[int, int]:
+        """The tokens of ``true`` and ``false``."""
+        found = [self._ids(word) for word in ("true", "false")]
+        if any(len(ids) != 1 or ids[0] == self._tokenizer.unk_token_id for ids in found):
+            raise ModelError(f"'{self.source}' has no tokens 'true' and 'false'", "Name a MonoT5")
+        return found[0][0], found[1][0]
+
+    @cached_property
+    def _end(self) -> list[int]:
+        end = self._tokenizer.eos_token_id
+        return [] if end is None else [end]
+
+
+class CrossEncoder:
+    """A cross-encoder of sentence-transformers: one number for a question and a text read together.
+
+    The score is the model's own, with the activation that it was saved with. ``source`` is a hub name or a
+    folder.
+    """
+
+    def __init__(self, source: str, *, batch: int = BATCH) -> None:
+        self.source, self.batch = source, batch
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """``cross-encoder:cross-encoder/ms-marco-MiniLM-L-12-v2``."""
+        return f"cross-encoder:{self.source}"
+
+    def score(self, question: str, texts: Sequence[str]) -> Floats:
+        """Return the score of each text, (n,). Raises ModelError, MissingExtra."""
+        with self._lock:
+            return _in_batches(
+                texts, self.batch, len, lambda batch: self._scores([(question, text) for text in batch])
+            )
+
+    def _scores(self, pairs: Sequence[tuple[str, str]]) -> Floats:
+        made = self._model.predict(list(pairs), batch_size=self.batch, show_progress_bar=False)
+        found = np.asarray(made, dtype=np.float64)
+        if found.shape != (len(pairs),):
+            raise ModelError(
+                f"'{self.source}' gives {found.shape[1:]} numbers a pair", "Name one that gives one"
+            )
+        return found
+
+    @cached_property
+    def _model(self) -> Any:
+        try:
+            from sentence_transformers import CrossEncoder as Loaded
+        except ImportError:
+            raise MissingExtra("sentence-transformers", "local") from None
+        try:
+            return Loaded(place(self.source), device=device())
+        except (OSError, ValueError) as error:
+            raise unloadable(self.source, error) from error
+
+
+def _in_batches(items: Sequence[Any], size: int, length: Any, score: Any) -> Floats:
+    """Return the score of each item, (n,); those of like length share a batch, so that little is padding."""
+    found = np.empty(len(items))
+    order = sorted(range(len(items)), key=lambda n: -length(items[n]))
+    for chosen in _batches(order, size):
+        found[chosen] = score([items[n] for n in chosen])
+    return found
+
+
+def _batches(order: Sequence[int], size: int) -> Iterator[list[int]]:
+    for start in range(0, len(order), size):
+        yield list(order[start : start + size])
