@@ -152,8 +152,8 @@ def paper(
         str | None,
         typer.Option(
             metavar="question|pooled|own|kb|FOLDER",
-            help="What is asked [default: question for kgp, own for d3].",
-            show_default=False,
+            help="What is asked.",
+            show_default="question for kgp, own for d3",
         ),
     ] = None,
     llm: Llm = None,

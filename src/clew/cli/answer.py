@@ -77,7 +77,8 @@ def _thread(hit: Hit, nodes: Mapping[str, Node]) -> Text:
     for position, id in enumerate(hit.path[:-1]):
         node = nodes.get(id)
         via = hit.via[position] if position < len(hit.via) else ""
-        thread.append(f"{place(node)} “{_line(node.text, 60)}”" if node else id, style="dim")
+        said = f"{place(node)} “{_line(node.text, 60)}”" if node else _document(id, nodes)
+        thread.append(said, style="dim")
         thread.append(f" —{via or 'next'}→ ", style="cyan")
     return thread.append("this", style="dim")
 
@@ -110,7 +111,7 @@ def _step(step: Step) -> Text:
 
 
 def _details(detail: Mapping[str, Any], nodes: Mapping[str, Node]) -> Iterable[Text]:
-    """Yield what a model was expected to find next, for each path that it was asked about."""
+    """Yield what a model was expected to find next, for each path that it was asked about, and what was chosen why."""
     for path in detail.get("paths", ()):
         if isinstance(path, Mapping) and path.get("expected"):
             last = nodes.get(path["path"][-1])
@@ -118,6 +119,10 @@ def _details(detail: Mapping[str, Any], nodes: Mapping[str, Node]) -> Iterable[T
             yield Text.assemble(
                 (after, "dim"), "expects ", (f"“{_line(str(path['expected']), _LINE)}”", "italic")
             )
+    chosen = detail.get("chosen", ())
+    for one in chosen if isinstance(chosen, list) else ():
+        name, why = (one["section"], one["why"]) if isinstance(one, Mapping) else (one, ())
+        yield Text.assemble((_line(str(name), _LINE), "bold"), (f"  {'; '.join(why)}" if why else "", "dim"))
 
 
 def _hop(hit: Hit, nodes: Mapping[str, Node]) -> Text:
@@ -125,9 +130,16 @@ def _hop(hit: Hit, nodes: Mapping[str, Node]) -> Text:
     if len(hit.path) > 1:
         before = nodes.get(hit.path[-2])
         via = hit.via[-1] if hit.via else "next"
-        parts += [(_short(before) if before else hit.path[-2], "dim"), (f" —{_line(via, 40)}→ ", "cyan")]
+        said = _short(before) if before else _document(hit.path[-2], nodes)
+        parts += [(said, "dim"), (f" —{_line(via, 40)}→ ", "cyan")]
     parts += [(_short(hit.node), "bold"), f"  {_line(hit.node.text, _LINE)}"]
     return Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
+
+
+def _document(id: str, nodes: Mapping[str, Node]) -> str:
+    """Return the name of the document of a node that is not among ``nodes``, where another one of it is."""
+    key = id.rpartition(":")[0]
+    return next((node.document_name for node in nodes.values() if node.document == key), id)
 
 
 def _short(node: Node) -> str:

@@ -52,7 +52,7 @@ class Support:
         if self.summary >= MATCHES or self.meaning >= MATCHES:
             said.append(f"summary match {max(self.summary, self.meaning):.2f}")
         if self.best is not None:
-            said.append(f"best passage {self.best.node.id} {self.passage:.2f}")
+            said.append(f"best passage {self.passage:.2f}")
         return said or ["nearest there is"]
 
 
