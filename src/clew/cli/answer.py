@@ -111,7 +111,7 @@ def _step(step: Step) -> Text:
 
 
 def _details(detail: Mapping[str, Any], nodes: Mapping[str, Node]) -> Iterable[Text]:
-    """Yield what a model was expected to find next, for each path that it was asked about, and what was chosen why."""
+    """Yield what was expected to come next, for each path that a model was asked about; what was chosen, and why."""
     for path in detail.get("paths", ()):
         if isinstance(path, Mapping) and path.get("expected"):
             last = nodes.get(path["path"][-1])
