@@ -2,9 +2,9 @@
 
 The lists are in tests/data/outlines, with what they count as a heading. A section is right where its heading is one
 of the list's on that page: the same letters and digits, or one contains the other and has at least 60 % of them (a
-heading of two lines of which one was missed). Each heading counts once. A level is right where it is the list's;
-levels are compared after the document's own outermost level, which a parser may count differently, has been made
-1. A parent is right where it is the same heading of the list, or none in both.
+heading of two lines of which one was missed). Each heading counts once. A level is right where a section stands
+within as many sections as in the list: parsers number levels differently. A parent is right where it is the same
+heading of the list, or none in both.
 
     python benchmarks/outlines.py
     python benchmarks/outlines.py --show ADOBE_2022_10K        # and what was missed, and what is no heading
@@ -62,14 +62,9 @@ class Compared:
 
     @property
     def levels(self) -> int:
-        """How many matches have the level of the list."""
-        if not self.pairs:
-            return 0
-        outer = (
-            min(self.listed[a].level for a, _ in self.pairs),
-            min(self.found[b].level for _, b in self.pairs),
-        )
-        return sum(self.listed[a].level - outer[0] == self.found[b].level - outer[1] for a, b in self.pairs)
+        """How many matches stand within as many sections as in the list."""
+        over, under = depths(self.listed), depths(self.found)
+        return sum(over[a] == under[b] for a, b in self.pairs)
 
     @property
     def parents(self) -> int:
@@ -95,6 +90,14 @@ def parents(headings: Sequence[Heading]) -> list[int | None]:
             open_.pop()
         made.append(open_[-1] if open_ else None)
         open_.append(n)
+    return made
+
+
+def depths(headings: Sequence[Heading]) -> list[int]:
+    """Return how many headings each stands within, itself counted."""
+    made: list[int] = []
+    for above in parents(headings):
+        made.append(1 if above is None else made[above] + 1)
     return made
 
 
