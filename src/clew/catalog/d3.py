@@ -89,7 +89,7 @@ def _sections(work: Work, planned: Plan, runs: Mapping[str, Run]) -> list[Sectio
         ),
         ("Self-Ask", "Follow-up questions over each retriever (paper: Table 2).", planned.selfask, every),
         ("Choosing paragraphs", "Strategies of Section 3.3.2 (paper: Table 3).", planned.strategies, every),
-        ("Summarisers", "(paper: Table 3).", planned.summarisers, every),
+        ("Summarisers", "Summaries by different makers (paper: Table 3).", planned.summarisers, every),
         ("Headings", "Headings replaced by UUIDs (paper: Table 4).", planned.names, brief),
         (
             "Question categories",
