@@ -4,6 +4,7 @@ ClewError                     problem and hint; the command line prints both and
 ├── UsageError                a name, option or question that makes no sense
 ├── NotFound                  no such document, node, or knowledge base
 ├── UnreadableFile            a file that cannot be added, and why; the others are added
+│   └── BadRows               rows of a graph file that make no sense, by line; nothing of the file is added
 ├── MissingExtra              a part whose package is not installed; the hint is the line that installs it
 ├── StoreError                the knowledge base on disk
 │   ├── Locked                another process is writing
@@ -17,7 +18,7 @@ ClewError                     problem and hint; the command line prints both and
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class ClewError(Exception):
@@ -43,6 +44,18 @@ class UnreadableFile(ClewError):
     def __reduce__(self) -> tuple[type[UnreadableFile], tuple[str, str]]:
         # Crosses from a parse worker to the parent.
         return type(self), (self.problem, self.hint)
+
+
+class BadRows(UnreadableFile):
+    """Rows of a graph file that make no sense: ``rows`` has each as ``FILE: line N: why``."""
+
+    def __init__(self, rows: Sequence[str]) -> None:
+        listed = "\n  ".join(rows)
+        super().__init__(f"bad rows, so nothing was added:\n  {listed}", "Leave such rows out: --skip-bad")
+        self.rows = tuple(rows)
+
+    def __reduce__(self) -> tuple[type[BadRows], tuple[tuple[str, ...]]]:
+        return type(self), (self.rows,)
 
 
 class MissingExtra(ClewError):
