@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 
 class ClewError(Exception):
@@ -41,7 +42,7 @@ class NotFound(ClewError):
 class UnreadableFile(ClewError):
     """A file that cannot be added. ``problem`` is the reason alone; the caller names the file."""
 
-    def __reduce__(self) -> tuple[type[UnreadableFile], tuple[str, str]]:
+    def __reduce__(self) -> tuple[Any, Any]:
         # Crosses from a parse worker to the parent.
         return type(self), (self.problem, self.hint)
 
@@ -54,7 +55,7 @@ class BadRows(UnreadableFile):
         super().__init__(f"bad rows, so nothing was added:\n  {listed}", "Leave such rows out: --skip-bad")
         self.rows = tuple(rows)
 
-    def __reduce__(self) -> tuple[type[BadRows], tuple[tuple[str, ...]]]:
+    def __reduce__(self) -> tuple[Any, Any]:
         return type(self), (self.rows,)
 
 

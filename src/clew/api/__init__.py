@@ -10,8 +10,9 @@
 from __future__ import annotations
 
 from clew.api.base import ALL_GRAPHS, ENCODER, Base, open, open_or_empty
+from clew.api.graphs import triples_of
 from clew.api.models import clear_model_cache, encoder_kinds, estimate_question, model_cache
-from clew.api.shapes import Cache, Cost, GraphSize, Held, Matches
+from clew.api.shapes import Cache, Cost, GraphSize, Held, Matches, Triples
 
 __all__ = [
     "ALL_GRAPHS",
@@ -22,10 +23,12 @@ __all__ = [
     "GraphSize",
     "Held",
     "Matches",
+    "Triples",
     "clear_model_cache",
     "encoder_kinds",
     "estimate_question",
     "model_cache",
     "open",
     "open_or_empty",
+    "triples_of",
 ]

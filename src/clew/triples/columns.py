@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from clew.errors import UnreadableFile
@@ -73,11 +73,17 @@ def node_columns(header: Sequence[str]) -> list[Column] | None:
     return found if found and len(found) > 1 else None
 
 
-def _columns(
-    header: Sequence[str], known: Mapping[str, str], needed: Sequence[str]
-) -> list[Column] | None:
-    columns = [_neo4j(cell.strip()) for cell in header]
-    taken = {one.role for one in columns if one is not None}
+def _columns(header: Sequence[str], known: Mapping[str, str], needed: Sequence[str]) -> list[Column] | None:
+    columns: list[Column | None] = []
+    taken: set[str] = set()
+    for cell in header:
+        one = _neo4j(cell.strip())
+        if one is not None and one.role != IGNORED and one.role in taken:
+            one = replace(one, role=PROPERTY)
+        if one is not None and one.role in {NAME, ALIASES, TEXT} and one.role not in known:
+            one = replace(one, role=PROPERTY)
+        taken.update({one.role} if one is not None else ())
+        columns.append(one)
     for role, words in known.items():
         if role in taken:
             continue
@@ -101,9 +107,7 @@ def _neo4j(cell: str) -> Column | None:
         return Column(_NEO4J_ROLES[field.upper()], name, several=field.upper() == "LABEL", space=space or "")
     if found := _TYPED.fullmatch(cell):
         name, kind, several = found.groups()
-        role = next(
-            (r for r in (NAME, ALIASES, TEXT) if name.lower() in _NODE[r].split()[:2]), PROPERTY
-        )
+        role = next((r for r in (NAME, ALIASES, TEXT) if name.lower() in _NODE[r].split()[:2]), PROPERTY)
         return Column(role, name, kind.lower(), bool(several) or role == ALIASES)
     return None
 
@@ -196,7 +200,7 @@ def texts(given: object, split: bool = False) -> list[str]:
 
 
 def value(cell: Any, column: Column, typed: bool) -> Any:
-    """Return a property's value, None for an empty cell. Raises BadRow for a cell that is not what its header says."""
+    """Return a property's value, None for an empty cell. Raises BadRow for one that is not what its header says."""
     if typed or not isinstance(cell, str):
         return scalar(cell)
     cell = cell.strip()
@@ -249,6 +253,6 @@ def refuse(path: str, header: Sequence[str], wanted: str = "") -> UnreadableFile
     """Return the error for a table whose columns say neither nodes nor edges."""
     shown = ", ".join(cell.strip()[:30] for cell in header[:8])
     return UnreadableFile(
-        f"{path}: it does not say which columns are {wanted or 'the nodes or edges'} ({len(header)} columns: {shown})",
+        f"{path}: it does not say which columns are {wanted or 'the nodes or edges'} ({shown})",
         "Name its columns: --columns head,relation,tail for edges, --columns id,type,name,text for nodes",
     )

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from clew.errors import BadRows, UnreadableFile
 
 #: After so many bad rows, a file that must be right is given up.
 SHOWN = 20
 _TICK = 1 << 16
-_COMPRESSED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 
 class BadRow(ValueError):
@@ -65,7 +65,7 @@ def opened(path: Path, tick: Callable[[int], None]) -> Iterator[Source]:
     try:
         with path.open("rb") as raw:
             opener = _COMPRESSED.get(path.suffix.lower())
-            file: IO[bytes] = opener(raw, "rb") if opener else raw  # type: ignore[assignment]
+            file: IO[bytes] = opener(raw, "rb") if opener else raw
             yield Source(path, raw, file, tick)
     except (EOFError, gzip.BadGzipFile, lzma.LZMAError) as error:
         raise UnreadableFile(f"{path}: the compressed file is damaged ({error})") from error

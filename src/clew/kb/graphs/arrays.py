@@ -159,7 +159,7 @@ def build(connection: sqlite3.Connection, graph: Stored, folder: Path) -> None:
         examples.append(_spread(pairs))
     nodes = _Nodes({row for rows in examples for row in rows})
     for row, line in enumerate(truth.node_lines(connection, graph)):
-        nodes.take(row, json.loads(line))
+        nodes.take(row, json.loads(line.decode()))
     types = nodes.types(graph.nodes)
     relations = {
         name: {
@@ -205,9 +205,7 @@ class _Types:
         sizes = self.of_row[heads + 1] - self.of_row[heads]
         starts = starts_of(sizes)
         places = np.repeat(self.of_row[heads] - starts[:-1], sizes) + np.arange(int(starts[-1]))
-        counts = np.bincount(
-            self.codes[places], weights=np.repeat(degrees, sizes), minlength=len(self.names)
-        )
+        counts = np.bincount(self.codes[places], weights=np.repeat(degrees, sizes), minlength=len(self.names))
         return {name: int(count) for name, count in zip(self.names, counts, strict=True) if count}
 
 
@@ -234,7 +232,10 @@ class _Nodes:
         own = kept.get("name", kept["id"])
         if row in self._wanted:
             self._names[row] = own
-        for name in {folded_name(one) for one in (own, *kept.get("aliases", ()))}:
+        names = {folded_name(own)}
+        if "aliases" in kept:
+            names.update(map(folded_name, kept["aliases"]))
+        for name in names:
             self._hashes.append(term_hash(name))
             self._owners.append(row)
 

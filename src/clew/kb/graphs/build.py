@@ -44,7 +44,7 @@ class _File:
     """Bytes appended one after the other to a temporary file, and read back by number."""
 
     def __init__(self, folder: Path) -> None:
-        self._file: IO[bytes] = TemporaryFile(dir=folder)
+        self._file: IO[bytes] = TemporaryFile(dir=folder)  # noqa: SIM115 - closed by close()
         self._map: mmap | None = None
         self.ends = array("Q", [0])
 
@@ -75,7 +75,7 @@ class _File:
 
 @dataclass(slots=True)
 class Packed:
-    """A graph that is ready to be stored. ``pairs`` and ``statements`` say of what relation and number each blob is."""
+    """A graph ready to be stored. ``pairs`` and ``statements`` say of what relation and number each blob is."""
 
     digest: str
     nodes: int
@@ -138,9 +138,7 @@ class GraphBuilder:
         number = self._numbers.get(id)
         return number is not None and number < len(self._described) and self._described[number] > 0
 
-    def edge(
-        self, head: str, relation: str, tail: str, properties: Mapping[str, Any] | None = None
-    ) -> None:
+    def edge(self, head: str, relation: str, tail: str, properties: Mapping[str, Any] | None = None) -> None:
         """Take an edge."""
         pairs = self._edges.get(relation)
         if pairs is None:
@@ -191,7 +189,7 @@ class GraphBuilder:
         owners = np.frombuffer(self._owners, dtype=np.uint32)
         by_owner = np.argsort(owners, kind="stable")
         starts = np.searchsorted(owners[by_owner], np.arange(len(self._numbers) + 1))
-        return lambda number: by_owner[starts[number] : starts[number + 1]].tolist()  # type: ignore[no-any-return]
+        return lambda number: by_owner[starts[number] : starts[number + 1]].tolist()
 
     def _lines(
         self, ids: list[str], order: list[int], names: Mapping[str, str], tick: Callable[[int, int], None]
@@ -204,6 +202,8 @@ class GraphBuilder:
             if self._iris:
                 given = [json.loads(self._parts[part]) for part in parts]
                 yield dumps(merged(id, given, readable(id), names)).encode()
+            elif not parts:
+                yield f'{{"id":{dumps(id)}}}'.encode()
             elif len(parts) == 1:
                 yield self._parts[parts[0]]
             else:
@@ -212,8 +212,8 @@ class GraphBuilder:
         tick(len(order), len(order))
 
     def _names(self, parts_of: Callable[[int], Iterable[int]]) -> dict[str, str]:
-        """Return what each property and type is called: by its label, else by the readable part of its IRI, where no other
-        is called the same."""
+        """Return what each property and type is called: by its label, else by the readable part of its IRI;
+        by the IRI where two would be called the same."""
         properties = sorted({*self._edges, *self._keys})
         wanted = [self._label(one, parts_of) or readable(one) for one in properties]
         times = Counter(wanted)
@@ -265,9 +265,7 @@ class GraphBuilder:
             by_place: dict[int, set[bytes]] = {}
             for one in inside.tolist():
                 by_place.setdefault(int(places[one]), set()).add(self._said[int(said[one])])
-            found = [
-                b"[%d,[%s]]" % (place, b",".join(sorted(texts))) for place, texts in by_place.items()
-            ]
+            found = [b"[%d,[%s]]" % (place, b",".join(sorted(texts))) for place, texts in by_place.items()]
             for line in found:
                 made.update(line + b"\n")
             packed.statement_blobs.append(compressed(found))

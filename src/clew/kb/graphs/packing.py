@@ -23,6 +23,9 @@ FALLBACK = 1000
 _LEVEL = 3
 
 
+_encode = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
+
+
 @dataclass(frozen=True, slots=True)
 class Stored:
     """The row of one graph in the table ``graph``. ``relations`` maps a relation to its own id where that differs."""
@@ -37,7 +40,7 @@ class Stored:
 
 def dumps(value: object) -> str:
     """Return the canonical JSON of a value."""
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return _encode(value)
 
 
 def compressed(lines: Sequence[bytes]) -> bytes:
@@ -60,16 +63,18 @@ def node_line(
 ) -> dict[str, Any]:
     """Return what is stored of a node: its id and whatever is not empty; a name that is the id is left out."""
     kept: dict[str, Any] = {"id": id}
-    if types := [one for one in dict.fromkeys(types) if one]:
+    if types and (types := [one for one in dict.fromkeys(types) if one]):
         kept["types"] = types
     if name and name != id:
         kept["name"] = name
-    if aliases := sorted({one for one in aliases if one} - {name}):
+    if aliases and (aliases := sorted({one for one in aliases if one} - {name})):
         kept["aliases"] = aliases
     if text:
         kept["text"] = text
     # Nothing, and what is not a number, is no value: it is not equal to itself either.
-    if said := {key: value for key, value in properties.items() if value is not None and value == value}:
+    if properties and (
+        said := {key: value for key, value in properties.items() if value is not None and value == value}
+    ):
         kept["properties"] = said
     return kept
 
@@ -107,7 +112,7 @@ def merged(
 
 def entity(graph: str, line: bytes) -> Entity:
     """Return the node of a stored line."""
-    kept = json.loads(line)
+    kept = json.loads(line.decode())
     types = kept.get("types", ())
     return Entity(
         f"{graph}:{kept['id']}",

@@ -162,7 +162,9 @@ class Graphs:
                 whole = truth.recomputed(connection, one) == one.digest
         except Damaged as error:
             return error.problem
-        return "" if whole else f"does not hold what was added; clew graph remove {one.name}, and add it again"
+        return (
+            "" if whole else f"does not hold what was added; clew graph remove {one.name}, and add it again"
+        )
 
 
 def check_name(name: str) -> None:

@@ -26,17 +26,25 @@ _TABLES = ("graph_node", "graph_edge", "graph_statement")
 def stored(connection: sqlite3.Connection) -> list[Stored]:
     """Return every imported graph, sorted by name."""
     rows = connection.execute(f"{_STORED} ORDER BY name")
-    return [Stored(*row[:5], json.loads(row[5])) for row in rows]
+    return [
+        Stored(number, name, digest, nodes, edges, json.loads(said))
+        for number, name, digest, nodes, edges, said in rows
+    ]
 
 
 def infos(connection: sqlite3.Connection) -> list[GraphInfo]:
     """Return what is known of every imported or mounted graph, sorted by name."""
     rows = connection.execute("SELECT name, digest, nodes, edges, sources, options FROM graph")
     found = [
-        GraphInfo(*row[:4], tuple(GraphSource(**one) for one in json.loads(row[4])), row[5]) for row in rows
+        GraphInfo(name, digest, nodes, edges, _listed(sources), options)
+        for name, digest, nodes, edges, sources, options in rows
     ]
     found += [GraphInfo(name, options=options, url=url) for name, url, options in mounts(connection)]
     return sorted(found, key=lambda one: one.name)
+
+
+def _listed(sources: str) -> tuple[GraphSource, ...]:
+    return tuple(GraphSource(**one) for one in json.loads(sources))
 
 
 def mounts(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
@@ -225,7 +233,7 @@ def _said(connection: sqlite3.Connection, graph: Stored, relation: str) -> dict[
         "SELECT lines FROM graph_statement WHERE graph = ? AND relation = ?", (graph.number, relation)
     )
     found = (json.loads(line) for (blob,) in rows for line in _unpacked(graph, blob))
-    return {place: properties for place, properties in found}
+    return dict(found)
 
 
 def digests(connection: sqlite3.Connection) -> list[str]:
