@@ -35,13 +35,12 @@ class Graphs(Protocol):
         """Return what is known of every graph."""
         ...
 
-    def builder(self, *, iris: bool = False) -> Builder:
-        """Return what takes a graph as it is read."""
+    def builder(self, name: str, *, iris: bool = False) -> Builder:
+        """Return what takes the graph of that name as it is read; ``iris``: its ids are IRIs."""
         ...
 
     def store(
         self,
-        name: str,
         builder: Any,
         sources: Sequence[GraphSource],
         options: str = "",
@@ -125,12 +124,10 @@ def add_graph(
             replace(known, sources=tuple(sources)), "unchanged", seconds=time.monotonic() - started
         )
     faults = Faults(skip_bad)
-    builder = graphs.builder(iris=gives_iris(files.every[0], options.format))
+    builder = graphs.builder(name, iris=gives_iris(files.every[0], options.format))
     try:
         _read(builder, files, sources, options, faults, progress)
-        done = graphs.store(
-            name, builder, sources, said, lambda done, total: progress(Event("pack", done, total))
-        )
+        done = graphs.store(builder, sources, said, lambda done, total: progress(Event("pack", done, total)))
     finally:
         builder.close()
     (made,) = (one for one in graphs.infos() if one.name == name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from clew.protocols import GraphSink
@@ -22,7 +23,7 @@ def read_json_lines(source: Source, sink: GraphSink, faults: Faults) -> None:
         if not line.strip():
             continue
         try:
-            _take(json.loads(line), sink, lambda why, number=number: faults.add(source.path, number, why))
+            _take(json.loads(line), sink, partial(faults.add, source.path, number))
         except BadRow as error:
             faults.add(source.path, number, str(error))
         except json.JSONDecodeError as error:

@@ -98,7 +98,8 @@ class GraphBuilder:
     """:class:`clew.protocols.GraphSink`. ``iris``: ids are IRIs, so that nodes may be given in parts, and what has no
     name of its own is called by the readable part of its IRI."""
 
-    def __init__(self, folder: Path, *, iris: bool = False) -> None:
+    def __init__(self, name: str, folder: Path, *, iris: bool = False) -> None:
+        self.name = name
         self._folder, self._iris = folder, iris
         self._numbers: dict[str, int] = {}
         self._edges: dict[str, array[int]] = {}

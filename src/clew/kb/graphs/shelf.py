@@ -33,15 +33,20 @@ class Graphs:
         with self._database.reading() as connection:
             return truth.infos(connection)
 
-    def builder(self, *, iris: bool = False) -> GraphBuilder:
-        """Return what takes a graph as it is read, to be given to :meth:`store`."""
+    def builder(self, name: str, *, iris: bool = False) -> GraphBuilder:
+        """Return what takes the graph of that name as it is read, to be given to :meth:`store`.
+
+        ``iris``: its ids are IRIs. Raises UsageError for a name that cannot be one, or is a mount's.
+        """
+        check_name(name)
+        if any(one.name == name and one.url for one in self.infos()):
+            raise mounted(name)
         from clew.kb.graphs.build import GraphBuilder
 
-        return GraphBuilder(self._derived.parent, iris=iris)
+        return GraphBuilder(name, self._derived.parent, iris=iris)
 
     def store(
         self,
-        name: str,
         builder: GraphBuilder,
         sources: Sequence[GraphSource],
         options: str = "",
@@ -49,18 +54,19 @@ class Graphs:
     ) -> str:
         """Pack what was read and store it in one transaction, in place of a graph of that name; make its arrays.
 
-        Return ``added``, ``replaced`` or ``unchanged``. Raises UsageError for a name that cannot be one.
+        Return ``added``, ``replaced`` or ``unchanged``.
         """
-        check_name(name)
-        packed = builder.pack(progress)
+        try:
+            packed = builder.pack(progress)
+        finally:
+            builder.close()
         try:
             with self._database.writing() as connection:
-                done = truth.store(connection, name, packed, sources, options)
+                done = truth.store(connection, builder.name, packed, sources, options)
         finally:
             packed.close()
-            builder.close()
         self._database.scrub()
-        (known,) = (one for one in self._stored() if one.name == name)
+        (known,) = (one for one in self._stored() if one.name == builder.name)
         self._opened(known)
         self._tidy()
         return done
@@ -165,6 +171,13 @@ class Graphs:
         return (
             "" if whole else f"does not hold what was added; clew graph remove {one.name}, and add it again"
         )
+
+
+def mounted(name: str) -> UsageError:
+    """Return the error for adding files under the name of a mount."""
+    return UsageError(
+        f"'{name}' is a mounted graph", f"Give another --name, or first: clew graph remove {name}"
+    )
 
 
 def check_name(name: str) -> None:

@@ -64,7 +64,7 @@ def store(
     ``unchanged``: it held the same; its sources are brought up to date. Raises UsageError for the name of a mount.
     """
     if name in {mount for mount, _, _ in mounts(connection)}:
-        raise UsageError(f"'{name}' is a mounted graph", f"Unmount it first: clew graph remove {name}")
+        raise UsageError(f"'{name}' was mounted a moment ago", "Add the graph under another name")
     known = {one.name: one for one in stored(connection)}.get(name)
     listed = dumps([asdict(one) for one in sources])
     if known is not None and known.digest == packed.digest:
