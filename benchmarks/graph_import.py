@@ -153,7 +153,11 @@ def main() -> None:
     if chosen.step:
         before = memory()
         found = STEPS[chosen.step](chosen.kb, chosen.options)
-        print(json.dumps(found | {"peak MB": memory(), "of that at start": before}))
+        print(
+            json.dumps(
+                found | {"CPU seconds": time.process_time(), "peak MB": memory(), "of that at start": before}
+            )
+        )
         return
     if FILMS.is_file():
         measure("the film graph", [str(FILMS)])

@@ -6,6 +6,7 @@ ClewError                     problem and hint; the command line prints both and
 ├── UnreadableFile            a file that cannot be added, and why; the others are added
 │   └── BadRows               rows of a graph file that make no sense, by line; nothing of the file is added
 ├── MissingExtra              a part whose package is not installed; the hint is the line that installs it
+├── RemoteError               a mounted graph cannot be asked, or its answer cannot be used
 ├── StoreError                the knowledge base on disk
 │   ├── Locked                another process is writing
 │   └── Damaged               a file of the base is missing, truncated or refused by its manifest
@@ -64,6 +65,10 @@ class MissingExtra(ClewError):
 
     def __init__(self, part: str, extra: str) -> None:
         super().__init__(f"{part} is not installed", f"Install it: pip install 'clew[{extra}]'")
+
+
+class RemoteError(ClewError):
+    """A mounted graph cannot be asked, or its answer cannot be used."""
 
 
 class StoreError(ClewError):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from clew.ingest.graphs import GraphReport
     from clew.ingest.report import Progress, Report
     from clew.kb import Finding, Info, KnowledgeBase
+    from clew.kb.graphs.mounted import MountOptions
     from clew.protocols import Encoder, LanguageModel, PropertyGraph
     from clew.triples import Options
 
@@ -258,6 +259,15 @@ class Base:
             skip_bad=skip_bad,
             progress=progress or ingest.silent,
         )
+
+    def mount_graph(self, name: str, url: str, options: MountOptions | None = None) -> PropertyGraph:
+        """Mount a SPARQL 1.1 endpoint read-only, as a graph of that name; it is asked when it is needed.
+
+        Raises UsageError, and RemoteError where it does not answer; then nothing is mounted.
+        """
+        from clew.kb.graphs.mounted import MountOptions as Usual
+
+        return self.store.graphs.mount(name, url, options or Usual())
 
     def graphs(self) -> list[GraphInfo]:
         """Return the imported and mounted graphs, sorted by name."""

@@ -234,7 +234,8 @@ class GraphBuilder:
         given = np.frombuffer(self._edges.pop(relation), dtype=np.uint32).reshape(-1, 2)
         keys = (rank[given[:, 0]].astype(np.uint64) << np.uint64(32)) | rank[given[:, 1]]
         del given
-        unique = np.unique(keys)
+        unique = np.sort(keys)  # and not np.unique, which hashes first: ten times as long
+        unique = unique[np.concatenate([[True], unique[1:] != unique[:-1]])]
         pairs = np.empty((len(unique), 2), dtype="<u4")
         pairs[:, 0], pairs[:, 1] = unique >> np.uint64(32), unique & np.uint64(0xFFFFFFFF)
         made.update(f"{dumps(name)}\n{len(unique)}\n".encode())

@@ -14,6 +14,7 @@ from clew.types import GraphInfo, GraphSource
 
 if TYPE_CHECKING:
     from clew.kb.graphs.build import GraphBuilder
+    from clew.kb.graphs.mounted import MountOptions
     from clew.kb.graphs.packing import Stored
     from clew.protocols import PropertyGraph
 
@@ -84,11 +85,25 @@ class Graphs:
         self._tidy()
         return gone
 
-    def mount(self, name: str, url: str, options: str) -> None:
-        """Note a graph that stays elsewhere."""
+    def mount(self, name: str, url: str, options: MountOptions) -> PropertyGraph:
+        """Note a graph that stays elsewhere, a SPARQL endpoint, and ask what it holds.
+
+        Raises UsageError for a name or URL that cannot be one, RemoteError where it does not answer: then nothing
+        is noted.
+        """
         check_name(name)
+        if not url.startswith(("http://", "https://")):
+            raise UsageError(
+                f"'{url}' is not the URL of a SPARQL endpoint", "Such as http://localhost:7878/query"
+            )
+        from clew.kb.graphs.mounted import kept_in, opened
+
+        kept_in(self._derived, name, url, options.said()).unlink(missing_ok=True)
+        graph = opened(self._derived, name, url, options.said())
+        graph.relations()
         with self._database.writing() as connection:
-            truth.mount(connection, name, url, options)
+            truth.mount(connection, name, url, options.said())
+        return graph
 
     def known(self) -> dict[str, Stored | tuple[str, str, str]]:
         """Return every graph and mount by name, as :meth:`open` takes them."""
@@ -101,9 +116,9 @@ class Graphs:
     def open(self, known: Stored | tuple[str, str, str]) -> PropertyGraph:
         """Open a graph; its arrays are made where they are missing. Raises Damaged, NotFound."""
         if isinstance(known, tuple):
-            from clew.kb.graphs.mounted import MountedGraph
+            from clew.kb.graphs.mounted import opened
 
-            return MountedGraph.of(*known)
+            return opened(self._derived, *known)
         return self._opened(known)
 
     def _opened(self, known: Stored) -> PropertyGraph:
@@ -139,6 +154,18 @@ class Graphs:
 
         with held(self._lock):
             arrays.tidy(self._derived, [one.digest for one in self._stored()])
+            self._tidy_mounts()
+
+    def _tidy_mounts(self) -> None:
+        folder = self._derived / "mounts"
+        if folder.exists():
+            from clew.kb.graphs.mounted import kept_in
+
+            with self._database.reading() as connection:
+                kept = {kept_in(self._derived, *one) for one in truth.mounts(connection)}
+            for path in folder.iterdir():
+                if path not in kept:
+                    path.unlink(missing_ok=True)
 
     def check(self, repair: bool, checksums: bool) -> list[tuple[str, str, bool]]:
         """Return what is wrong, as what, problem, and whether it was put right; arrays are made anew."""
