@@ -47,13 +47,13 @@ def test_an_unchanged_file_is_not_read_again_and_a_changed_one_replaces(tmp_path
 
 def test_nodes_and_edges_that_do_not_say_what_they_are(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("id,name,type\n1,Ada,person\n2,Charles,person\n")
-    (tmp_path / "knows.csv").write_text("1,knows,2\n")
+    (tmp_path / "knows.csv").write_text("1,knows,2\n2,knows,3\n")
     with clew.open(tmp_path / "kb", create=True) as base:
         report = base.add_graph(
             nodes=[tmp_path / "people.csv"], edges=[tmp_path / "knows.csv"], name="people"
         )
-        assert (report.graph.nodes, report.graph.edges) == (2, 1)
-        assert base.graph("people").relations()["knows"].head_types == {"person": 1}
+        assert (report.graph.nodes, report.graph.edges, report.undescribed) == (3, 2, 1)
+        assert base.graph("people").relations()["knows"].head_types == {"person": 2}
         with pytest.raises(UsageError, match="no file"):
             base.add_graph(name="x")
 

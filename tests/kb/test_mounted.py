@@ -37,12 +37,31 @@ TURTLE = """
 FILM = "http://example.org/k"
 
 
+WIKIBASE = """
+@prefix wd: <http://www.wikidata.org/entity/> . @prefix wdt: <http://www.wikidata.org/prop/direct/> .
+@prefix wikibase: <http://wikiba.se/ontology#> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+wd:P57 a wikibase:Property ; wikibase:directClaim wdt:P57 ; rdfs:label "director"@en , "Regisseur"@de .
+wd:P31 a wikibase:Property ; wikibase:directClaim wdt:P31 ; rdfs:label "instance of"@en .
+wd:Q11424 rdfs:label "film"@en .
+wd:Q1 rdfs:label "Kismet"@en ; wdt:P31 wd:Q11424 ; wdt:P57 wd:Q2 .
+wd:Q2 rdfs:label "William Dieterle"@en .
+"""
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    yield from serving(tmp_path_factory.mktemp("oxigraph"), TURTLE)
+
+
+@pytest.fixture
+def wikibase(tmp_path: Path) -> Iterator[str]:
+    yield from serving(tmp_path, WIKIBASE)
+
+
+def serving(folder: Path, turtle: str) -> Iterator[str]:
     if not OXIGRAPH:
         pytest.skip("oxigraph, the SPARQL server of these tests, is not installed (pip install oxigraph)")
-    folder = tmp_path_factory.mktemp("oxigraph")
-    (folder / "a.ttl").write_text(TURTLE)
+    (folder / "a.ttl").write_text(turtle)
     store = folder / "store"
     subprocess.run(
         [OXIGRAPH, "load", "--location", store, "--file", folder / "a.ttl"], check=True, capture_output=True
@@ -122,6 +141,18 @@ def test_a_mounted_graph_answers_as_the_imported_one(server: str, tmp_path: Path
         offsets, _ = there.adjacent(several, "star")
         assert np.diff(offsets).tolist() == [2, 0, 0, 0, 2, 0]
         assert there.statements(0, "star", 1) == []
+
+
+def test_a_wikibase_by_the_properties_that_it_lists(wikibase: str, tmp_path: Path) -> None:
+    with clew.open(tmp_path / "kb", create=True) as base:
+        graph = base.mount_graph("wikidata", wikibase)
+        assert set(graph.relations()) == {"director", "instance of"} and graph.types() == {}
+        assert graph.relations()["director"].id == "http://www.wikidata.org/prop/direct/P57"
+        (film,) = base.entities("wikidata", "kismet")
+        assert film.type == "film"
+        assert neighbours(graph, film.id, "director") == ["http://www.wikidata.org/entity/Q2"]
+        assert graph.ids(graph.of_type("film")) == [film.id]
+        assert len(graph.of_type("river")) == 0
 
 
 def test_what_it_says_of_itself_is_kept_and_goes_with_it(server: str, tmp_path: Path) -> None:

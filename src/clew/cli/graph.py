@@ -136,6 +136,8 @@ def _print_report(report: GraphReport) -> None:
     print(f"{report.outcome} {graph.name}: {sizes} in {duration(report.seconds)}")
     if report.bad:
         print(f"  {count(report.bad, 'bad row')} skipped")
+    if report.undescribed:
+        print(f"  {count(report.undescribed, 'node')} named by edges alone")
     for reason, number in sorted(report.left_out.items()):
         print(f"  left out: {number:,} {reason}")
 
@@ -148,6 +150,7 @@ def _report_shape(report: GraphReport) -> dict[str, Any]:
         "skipped": report.bad,
         "bad_rows": list(report.bad_rows),
         "left_out": report.left_out,
+        "named_by_edges_alone": report.undescribed,
         "seconds": round(report.seconds, 3),
     }
 
@@ -181,6 +184,10 @@ def list_graphs(kb: Kb = None, as_json: Json = False) -> None:
 @app.command("schema")
 def schema(
     name: Name,
+    limit: Annotated[
+        int,
+        typer.Option(min=1, metavar="N", help="Print at most this many types and relations; --json has all."),
+    ] = 50,
     kb: Kb = None,
     as_json: Json = False,
 ) -> None:
@@ -202,12 +209,16 @@ def schema(
         return
     nodes = f"{count(size, 'node')}, " if size else ""
     print(f"{name}: {nodes}{count(sum(one.edges for one in relations.values()), 'edge')}")
-    for type, number in sorted(types.items(), key=lambda one: (-one[1], one[0])):
+    by_count = sorted(types.items(), key=lambda one: (-one[1], one[0]))
+    for type, number in by_count[:limit]:
         print(f"type {type}: {count(number, 'node')}")
-    for relation, found in by_size:
+    for relation, found in by_size[:limit]:
         print(f"relation {relation}: {count(found.edges, 'edge')}{_ends(found)}")
         for head, tail in found.examples:
             print(f"    {head} >> {relation} >> {tail}")
+    more = max(len(by_count) - limit, 0), max(len(by_size) - limit, 0)
+    if any(more):
+        print(f"... {count(more[0], 'more type')}, {count(more[1], 'more relation')}; see --limit")
 
 
 def _ends(relation: Relation) -> str:
@@ -291,7 +302,11 @@ def mount(
     ] = 0.0,
     type_property: Annotated[
         str | None,
-        typer.Option(metavar="IRI", help="The property that gives a node's type.", show_default="rdf:type"),
+        typer.Option(
+            metavar="IRI",
+            help="The property that gives a node's type.",
+            show_default="rdf:type; P31 of a Wikibase",
+        ),
     ] = None,
     kb: Kb = None,
     as_json: Json = False,

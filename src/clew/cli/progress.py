@@ -20,7 +20,7 @@ _TITLES = {
     "annotate": "Annotating",
     "summarise": "Summarising",
     "train": "Training",
-    "graph": "Reading",
+    "graph": "Bytes read",
     "pack": "Packing",
 }
 #: In plain lines, a stage that has no files to name says so once for each tenth of its work.

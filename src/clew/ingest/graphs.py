@@ -21,7 +21,11 @@ READERS = 1
 
 
 class Builder(GraphSink, Protocol):
-    """A sink that may be given up."""
+    """A sink that counts and may be given up."""
+
+    def undescribed(self) -> int:
+        """Return how many nodes edges alone name, where others are described."""
+        ...
 
     def close(self) -> None:
         """Forget what was taken."""
@@ -78,7 +82,8 @@ class GraphReport:
     """What adding a graph did: ``outcome`` is ``added``, ``replaced`` or ``unchanged``.
 
     ``bad`` counts the rows that were skipped; ``bad_rows`` are the first twenty, ``FILE: line N: why``. ``left_out``
-    counts what was left out on purpose, by reason.
+    counts what was left out on purpose, by reason. ``undescribed`` counts the nodes that only edges name, where other
+    nodes are described: a table of nodes may lack some.
     """
 
     graph: GraphInfo
@@ -86,6 +91,7 @@ class GraphReport:
     bad: int = 0
     bad_rows: tuple[str, ...] = ()
     left_out: dict[str, int] = field(default_factory=dict)
+    undescribed: int = 0
     seconds: float = 0.0
 
 
@@ -127,12 +133,20 @@ def add_graph(
     builder = graphs.builder(name, iris=gives_iris(files.every[0], options.format))
     try:
         _read(builder, files, sources, options, faults, progress)
+        undescribed = builder.undescribed()
         done = graphs.store(builder, sources, said, lambda done, total: progress(Event("pack", done, total)))
     finally:
         builder.close()
     (made,) = (one for one in graphs.infos() if one.name == name)
-    taken = time.monotonic() - started
-    return GraphReport(made, done, faults.count, tuple(faults.first), dict(faults.left_out), taken)
+    return GraphReport(
+        made,
+        done,
+        faults.count,
+        tuple(faults.first),
+        dict(faults.left_out),
+        undescribed,
+        time.monotonic() - started,
+    )
 
 
 def _read(

@@ -169,13 +169,7 @@ class _Nodes(_Rows):
 
 def identifier(given: object, what: str) -> str:
     """Return an id, or the name of a relation. Raises BadRow for what cannot be one."""
-    if isinstance(given, float) and given.is_integer():
-        given = int(given)  # what a table with a gap makes of whole numbers
-    if given is None or (isinstance(given, float) and math.isnan(given)):
-        raise BadRow(f"the {what} is empty")
-    if isinstance(given, bool) or not isinstance(given, (str, int)):
-        raise BadRow(f"the {what} is no text or whole number")
-    found = str(given).strip()
+    found = given.strip() if isinstance(given, str) else _number(given, what)
     if not found:
         raise BadRow(f"the {what} is empty")
     if "\n" in found:
@@ -186,6 +180,17 @@ def identifier(given: object, what: str) -> str:
         except UnicodeEncodeError:
             raise BadRow(f"the {what} holds half a character") from None
     return found
+
+
+def _number(given: object, what: str) -> str:
+    """Return a whole number as text, also one that a table with a gap has made a fraction of."""
+    if given is None or (isinstance(given, float) and math.isnan(given)):
+        return ""
+    if isinstance(given, float) and given.is_integer():
+        return str(int(given))
+    if isinstance(given, bool) or not isinstance(given, int):
+        raise BadRow(f"the {what} is no text or whole number")
+    return str(given)
 
 
 def texts(given: object, split: bool = False) -> list[str]:

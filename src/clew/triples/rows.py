@@ -8,6 +8,7 @@ import lzma
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,7 +16,7 @@ from clew.errors import BadRows, UnreadableFile
 
 #: After so many bad rows, a file that must be right is given up.
 SHOWN = 20
-_TICK = 1 << 16
+_BLOCK = 1 << 20
 _COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 
@@ -84,11 +85,19 @@ class Source:
 
     def lines(self, faults: Faults) -> Iterator[str]:
         """Yield the lines with their ends; one that is not UTF-8 is a bad row, and empty here."""
-        for number, line in enumerate(self.file, 1):
-            if number == 1:
-                line = line.removeprefix(b"\xef\xbb\xbf")
-            if not number % _TICK:
-                self.tick(self.raw.tell())
+        first = 1
+        while block := self.file.readlines(_BLOCK):
+            if first == 1:
+                block[0] = block[0].removeprefix(b"\xef\xbb\xbf")
+            try:
+                yield from StringIO(b"".join(block).decode(), newline="\n")
+            except UnicodeDecodeError:
+                yield from self._one_by_one(block, first, faults)
+            first += len(block)
+            self.tick(self.raw.tell())
+
+    def _one_by_one(self, block: list[bytes], first: int, faults: Faults) -> Iterator[str]:
+        for number, line in enumerate(block, first):
             try:
                 yield line.decode()
             except UnicodeDecodeError as error:

@@ -139,6 +139,11 @@ class GraphBuilder:
         number = self._numbers.get(id)
         return number is not None and number < len(self._described) and self._described[number] > 0
 
+    def undescribed(self) -> int:
+        """Return how many nodes edges alone name, where others are described; 0 for RDF, where that says nothing."""
+        described = sum(self._described)
+        return len(self._numbers) - described if described and not self._iris else 0
+
     def edge(self, head: str, relation: str, tail: str, properties: Mapping[str, Any] | None = None) -> None:
         """Take an edge."""
         pairs = self._edges.get(relation)

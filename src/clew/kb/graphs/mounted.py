@@ -6,7 +6,8 @@ endpoint can only be asked for what it has an index of:
 
 * :meth:`MountedGraph.named` finds a name as it was given and in other capitals, not without its accents.
 * A relation's examples and types of ends are not known; what an endpoint says of itself (types, properties and how
-  many statements each has) is asked once and kept beside the base until it is mounted again.
+  many statements each has) is asked once and kept beside the base until it is mounted again. A Wikibase, such as
+  Wikidata, lists its properties; how many statements each has is not asked, nor its types.
 * Blank nodes are left out: they cannot be asked for again.
 """
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -38,6 +40,8 @@ _LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 _ALIAS = "http://www.w3.org/2004/02/skos/core#altLabel"
 _TEXTS = ("http://www.w3.org/2000/01/rdf-schema#comment", "http://schema.org/description")
 _TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+_WIKIBASE = "http://wikiba.se/ontology#"
+_INSTANCE_OF = "http://www.wikidata.org/prop/direct/P31"
 #: Nodes asked about in one question.
 BATCH = 100
 
@@ -84,38 +88,40 @@ class MountedGraph:
     # What the endpoint says of itself
 
     def _schema(self) -> dict[str, Any]:
-        """Return types and properties: IRI -> [label, number]."""
+        """Return the property that gives types, and types and properties: IRI -> [label, number]."""
         with self._turn:
             if self._said is None:
                 try:
                     self._said = json.loads(self._kept.read_text(encoding="utf-8"))
                 except (OSError, ValueError):
-                    self._said = {"types": self._asked_types(), "properties": self._asked_properties()}
+                    self._said = self._asked()
                     self._kept.parent.mkdir(parents=True, exist_ok=True)
                     write_manifest(self._kept, self._said)
             return self._said
 
-    def _asked_types(self) -> dict[str, list[Any]]:
-        found = self.endpoint.select(
-            f"SELECT ?t (COUNT(?s) AS ?n) WHERE {{ ?s <{self._options.type_property}> ?t FILTER(isIRI(?t)) }} "
-            "GROUP BY ?t"
+    def _asked(self) -> dict[str, Any]:
+        """Ask for types and properties. A Wikibase lists its properties; counting its statements would take hours."""
+        listed = self.endpoint.select(
+            f"SELECT ?e ?p WHERE {{ ?e <{_TYPE}> <{_WIKIBASE}Property> ; <{_WIKIBASE}directClaim> ?p }}"
         )
-        return self._labelled(found, "t")
-
-    def _asked_properties(self) -> dict[str, list[Any]]:
-        found = self.endpoint.select(
-            "SELECT ?p (COUNT(*) AS ?n) WHERE { ?s ?p ?o FILTER(isIRI(?s) && isIRI(?o)) } GROUP BY ?p"
+        if listed:
+            labels = self._labels({one["e"]["value"] for one in listed})
+            called = {one["p"]["value"]: labels.get(one["e"]["value"], "") for one in listed}
+            type = _INSTANCE_OF if self._options.type_property == _TYPE else self._options.type_property
+            return {"type": type, "types": {}, "properties": _distinct(called, dict.fromkeys(called, 0))}
+        type = self._options.type_property
+        types = self.endpoint.select(
+            f"SELECT ?x (COUNT(?s) AS ?n) WHERE {{ ?s <{type}> ?x FILTER(isIRI(?x)) }} GROUP BY ?x"
         )
-        return self._labelled([one for one in found if one["p"]["value"] != self._options.type_property], "p")
+        properties = self.endpoint.select(
+            "SELECT ?x (COUNT(*) AS ?n) WHERE { ?s ?x ?o FILTER(isIRI(?s) && isIRI(?o)) } GROUP BY ?x"
+        )
+        others = [one for one in properties if "x" in one and one["x"]["value"] != type]
+        return {"type": type, "types": self._labelled(types), "properties": self._labelled(others)}
 
-    def _labelled(self, found: Sequence[Mapping[str, Term]], name: str) -> dict[str, list[Any]]:
-        counts = {one[name]["value"]: int(one["n"]["value"]) for one in found if name in one}
-        labels = self._labels(counts)
-        called = {iri: labels.get(iri) or readable(iri) for iri in sorted(counts)}
-        taken: dict[str, int] = {}
-        for label in called.values():
-            taken[label] = taken.get(label, 0) + 1
-        return {iri: [label if taken[label] == 1 else iri, counts[iri]] for iri, label in called.items()}
+    def _labelled(self, found: Sequence[Mapping[str, Term]]) -> dict[str, list[Any]]:
+        counts = {one["x"]["value"]: int(one["n"]["value"]) for one in found if "x" in one}
+        return _distinct(self._labels(counts), counts)
 
     def _labels(self, iris: Iterable[str]) -> dict[str, str]:
         """Return the best label of each resource that has one."""
@@ -142,8 +148,12 @@ class MountedGraph:
                 return place
         return len(self._options.languages)
 
+    @property
+    def _type(self) -> str:
+        return str(self._schema()["type"])
+
     def types(self) -> Mapping[str, int]:
-        """Return the node types, with how many nodes have each."""
+        """Return the node types, with how many nodes have each; none of a Wikibase, where counting takes hours."""
         return dict(self._schema()["types"].values())
 
     def relations(self) -> Mapping[str, Relation]:
@@ -203,25 +213,21 @@ class MountedGraph:
         for batch in _batches(list(dict.fromkeys(iris))):
             query = (
                 f"SELECT ?x ?p ?o WHERE {{ {_listed('x', batch)} ?x ?p ?o "
-                f"FILTER(isLiteral(?o) || ?p = <{self._options.type_property}>) {self._in_language('o')} }}"
+                f"FILTER(isLiteral(?o) || ?p = <{self._type}>) {self._in_language('o')} }}"
             )
             for one in self.endpoint.select(query):
                 said.setdefault(one["x"]["value"], []).append((one["p"]["value"], one["o"]))
-        types = self._labels(
-            {o["value"] for found in said.values() for p, o in found if p == self._options.type_property}
-        )
+        types = self._labels({o["value"] for found in said.values() for p, o in found if p == self._type})
         return [self._entity(iri, said.get(iri, []), types) for iri in iris]
 
     def _entity(self, iri: str, said: Sequence[tuple[str, Term]], types: Mapping[str, str]) -> Entity:
         names = sorted((self._preference(o), o["value"]) for p, o in said if p == _LABEL)
         name = names[0][1] if names else readable(iri)
         aliases = {o["value"] for p, o in said if p in {_LABEL, _ALIAS}} - {name}
-        of = sorted(
-            types.get(o["value"], readable(o["value"])) for p, o in said if p == self._options.type_property
-        )
+        of = sorted(types.get(o["value"], readable(o["value"])) for p, o in said if p == self._type)
         properties: dict[str, list[Any]] = {}
         for p, o in sorted(said, key=lambda one: (one[0], one[1]["value"])):
-            if p not in {_LABEL, _ALIAS, *_TEXTS, self._options.type_property}:
+            if p not in {_LABEL, _ALIAS, *_TEXTS, self._type}:
                 properties.setdefault(readable(p), []).append(_scalar(o))
         return Entity(
             f"{self.name}:{iri}",
@@ -235,13 +241,14 @@ class MountedGraph:
 
     def of_type(self, type: str) -> Rows:
         """Return the rows of a type, ascending. Raises RemoteError where there are too many to ask for."""
-        iris = [iri for iri, (label, _) in self._schema()["types"].items() if label == type]
+        schema = self._schema()["types"]
+        iris = [iri for iri, (label, _) in schema.items() if label == type]
+        if not schema:  # a Wikibase, whose types are nodes like any other
+            iris = [self._iris[row] for row in self.named(type).tolist()]
         if not iris:
             return np.empty(0, dtype=np.int64)
-        query = (
-            f"SELECT DISTINCT ?x WHERE {{ ?x <{self._options.type_property}> <{iris[0]}> FILTER(isIRI(?x)) }}"
-        )
-        found = self.endpoint.select(f"{query} LIMIT {self._options.most + 1}")
+        pattern = f"{_listed('t', iris)} ?x <{self._type}> ?t FILTER(isIRI(?x))"
+        found = self.endpoint.select(f"SELECT DISTINCT ?x {{ {pattern} }} LIMIT {self._options.most + 1}")
         if len(found) > self._options.most:
             raise RemoteError(
                 f"'{self.name}' has more than {self._options.most:,} nodes of the type '{type}'",
@@ -292,6 +299,14 @@ class MountedGraph:
     def statements(self, head: int, relation: str, tail: int) -> Sequence[Mapping[str, Any]]:
         """Return nothing: a statement of RDF has no properties."""
         return []
+
+
+def _distinct(labels: Mapping[str, str], counts: Mapping[str, int]) -> dict[str, list[Any]]:
+    """Return for each IRI what it is called and its count: its label, else its readable part; itself where another
+    is called the same."""
+    called = {iri: labels.get(iri) or readable(iri) for iri in sorted(counts)}
+    times = Counter(called.values())
+    return {iri: [name if times[name] == 1 else iri, counts[iri]] for iri, name in called.items()}
 
 
 def kept_in(derived: Path, name: str, url: str, options: str) -> Path:
