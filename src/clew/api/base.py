@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,19 +9,17 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import TYPE_CHECKING, Self
 
+from clew.api.graphs import WithGraphs
 from clew.api.shapes import GraphSize, Held, Matches
 from clew.config import base_path, default_encoder
 from clew.errors import NotFound, UsageError
-from clew.types import RETRIEVED, Answer, Document, Entity, GraphInfo, Hit, Node, Question, Scope, Step
+from clew.types import RETRIEVED, Answer, Document, Hit, Node, Question, Scope, Step
 
 if TYPE_CHECKING:
     from clew.ingest.estimate import Estimate
-    from clew.ingest.graphs import GraphReport
     from clew.ingest.report import Progress, Report
     from clew.kb import Finding, Info, KnowledgeBase
-    from clew.kb.graphs.mounted import MountOptions
-    from clew.protocols import Encoder, LanguageModel, PropertyGraph
-    from clew.triples import Options
+    from clew.protocols import Encoder, LanguageModel
 
 #: The graphs that need neither a model nor a service.
 ALL_GRAPHS = ("keywords", "mentions", "structure")
@@ -59,7 +56,7 @@ def open(  # "clew.open" is what people look for
     return Base(store)
 
 
-class Base:
+class Base(WithGraphs):
     """An open knowledge base. A context manager; several processes may have the same one open."""
 
     def __init__(self, store: KnowledgeBase) -> None:
@@ -228,75 +225,6 @@ class Base:
             )
         return sizes
 
-    def add_graph(
-        self,
-        files: str | Path | Sequence[str | Path] = (),
-        *,
-        name: str | None = None,
-        nodes: Sequence[str | Path] = (),
-        edges: Sequence[str | Path] = (),
-        options: Options | None = None,
-        skip_bad: bool = False,
-        progress: Progress | None = None,
-    ) -> GraphReport:
-        """Add a graph from files (triples, tables, JSON lines, Parquet, RDF), in place of one of that name.
-
-        ``name`` is by default that of the first file, without its endings. ``nodes`` and ``edges`` are tables that
-        do not say by their columns what they are. Raises UnreadableFile (with BadRows, unless ``skip_bad``),
-        UsageError, MissingExtra; then nothing is added.
-        """
-        from clew import ingest
-
-        given = (files,) if isinstance(files, (str, Path)) else files
-        chosen = ingest.GraphFiles(
-            *(tuple(Path(one).expanduser() for one in part) for part in (given, nodes, edges))
-        )
-        return ingest.add_graph(
-            self.store.graphs,
-            name or graph_name(chosen.every[0] if chosen.every else Path()),
-            chosen,
-            options,
-            skip_bad=skip_bad,
-            progress=progress or ingest.silent,
-        )
-
-    def mount_graph(self, name: str, url: str, options: MountOptions | None = None) -> PropertyGraph:
-        """Mount a SPARQL 1.1 endpoint read-only, as a graph of that name; it is asked when it is needed.
-
-        Raises UsageError, and RemoteError where it does not answer; then nothing is mounted.
-        """
-        from clew.kb.graphs.mounted import MountOptions as Usual
-
-        return self.store.graphs.mount(name, url, options or Usual())
-
-    def graphs(self) -> list[GraphInfo]:
-        """Return the imported and mounted graphs, sorted by name."""
-        return self.store.graphs.infos()
-
-    def graph(self, name: str) -> PropertyGraph:
-        """Return a graph by its name. Raises UsageError where there is none."""
-        return self.store.snapshot().graph(name)
-
-    def entities(self, graph: str, what: str) -> list[Entity]:
-        """Return the entities of a graph with this id, name or alias, sorted by id. Raises NotFound, UsageError."""
-        opened = self.graph(graph)
-        for id in (what, f"{graph}:{what}"):
-            try:
-                return opened.entities(opened.rows([id]))
-            except NotFound:
-                continue
-        rows = opened.named(what)
-        if not len(rows):
-            raise NotFound(
-                f"nothing in the graph '{graph}' is called '{what}'",
-                f"What it holds: clew graph schema {graph}",
-            )
-        return opened.entities(rows)
-
-    def remove_graph(self, name: str) -> GraphInfo:
-        """Forget a graph: the base is as if it had never been added. Raises UsageError where there is none."""
-        return self.store.graphs.remove(name)
-
     def vectors(self) -> list[Held]:
         """Return the encoders that this base has vectors of."""
         snapshot = self.store.snapshot()
@@ -408,14 +336,6 @@ class Base:
         found = self.matching(one).found
         # document() knows what else may name a document, and what to say about a name that is not there.
         return [document.key for document, _ in found] or [self.store.document(one).key]
-
-
-def graph_name(path: Path) -> str:
-    """Return what a graph from this file is called: the file's name without its endings."""
-    stem = path.name
-    while (shorter := Path(stem).stem) != stem:
-        stem = shorter
-    return re.sub(r"[^\w.-]+", "-", stem).strip("-.")
 
 
 @contextmanager

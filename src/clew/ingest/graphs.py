@@ -116,19 +116,13 @@ def add_graph(
     if len({gives_iris(path, options.format) for path in files.every}) > 1:
         raise UsageError("RDF and other files cannot make one graph", "Add them as two: their ids differ")
     said = _said(files, options, skip_bad)
-    known = next((one for one in graphs.infos() if one.name == name), None)
-    usable = known is not None and known.options == said
-    sources = _sources(files.every, known.sources if usable and known else ())
-    if (
-        usable
-        and known
-        and [(one.path, one.sha256) for one in known.sources] == [(one.path, one.sha256) for one in sources]
-    ):
+    known = next((one for one in graphs.infos() if one.name == name and one.options == said), None)
+    sources = _sources(files.every, known.sources if known else ())
+    if known and _contents(known.sources) == _contents(sources):
         if tuple(sources) != known.sources:
             graphs.touch(name, sources)
-        return GraphReport(
-            replace(known, sources=tuple(sources)), "unchanged", seconds=time.monotonic() - started
-        )
+        known = replace(known, sources=tuple(sources))
+        return GraphReport(known, "unchanged", seconds=time.monotonic() - started)
     faults = Faults(skip_bad)
     builder = graphs.builder(name, iris=gives_iris(files.every[0], options.format))
     try:
@@ -167,6 +161,10 @@ def _read(
         before += source.size
         tick(0, before)
     faults.check()
+
+
+def _contents(sources: Sequence[GraphSource]) -> list[tuple[str, str]]:
+    return [(one.path, one.sha256) for one in sources]
 
 
 def _said(files: GraphFiles, options: Options, skip_bad: bool) -> str:

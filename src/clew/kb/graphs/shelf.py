@@ -138,12 +138,12 @@ class Graphs:
         return ImportedGraph(self._database, known, found)
 
     def _build(self, known: Stored, folder: Path) -> None:
-        from clew.kb.graphs import arrays
+        from clew.kb.graphs.making import build
 
         with self._database.reading_apart() as connection:
             if known.digest not in {one.digest for one in truth.stored(connection)}:
                 raise NotFound(f"the graph '{known.name}' was removed or replaced a moment ago", "Ask again")
-            arrays.build(connection, known, folder)
+            build(connection, known, folder)
 
     def _stored(self) -> list[Stored]:
         with self._database.reading() as connection:

@@ -75,6 +75,13 @@ def store(
         return "unchanged"
     if known is not None:
         _delete(connection, known.number)
+    _insert(connection, name, packed, listed, options)
+    # A large graph goes through the write-ahead log, which is emptied after the transaction.
+    connection.execute("UPDATE state SET value = 1 WHERE name = 'scrub'")
+    return "added" if known is None else "replaced"
+
+
+def _insert(connection: sqlite3.Connection, name: str, packed: Packed, sources: str, options: str) -> None:
     (number,) = connection.execute("SELECT coalesce(max(number), 0) + 1 FROM graph").fetchone()
     connection.execute(
         "INSERT INTO graph VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -85,7 +92,7 @@ def store(
             packed.nodes,
             packed.edges,
             dumps(packed.relations),
-            listed,
+            sources,
             options,
         ),
     )
@@ -101,9 +108,6 @@ def store(
             f"INSERT INTO {table} VALUES (?, ?, ?, ?)",
             ((number, *place, blob) for place, blob in zip(places, content, strict=True)),
         )
-    # A large graph goes through the write-ahead log, which is emptied after the transaction.
-    connection.execute("UPDATE state SET value = 1 WHERE name = 'scrub'")
-    return "added" if known is None else "replaced"
 
 
 def touch(connection: sqlite3.Connection, name: str, sources: Sequence[GraphSource]) -> None:
