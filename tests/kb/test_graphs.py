@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from clew.errors import NotFound, UsageError
 from clew.kb import KnowledgeBase
 from clew.kb.database import FILE
+from clew.kb.schema import MIGRATIONS
 from graph_twin import Twin, assert_equal
 from kb_documents import document, location
 
@@ -223,7 +224,7 @@ def test_a_base_of_the_version_before_graphs_is_brought_up_to_date(tmp_path: Pat
     with sqlite3.connect(tmp_path / "base" / FILE) as connection:
         for table in ("graph", "graph_node", "graph_edge", "graph_statement", "mount"):
             connection.execute(f"DROP TABLE {table}")
-        connection.execute("PRAGMA user_version = 1")
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) - 1}")
     connection.close()
     with KnowledgeBase.open(tmp_path / "base") as base:
         assert base.digest() == digest

@@ -14,8 +14,8 @@ class Event:
     """Progress: ``done`` of ``total`` units of ``stage`` are finished, the last of them ``path``.
 
     Units are files to read (``files``), documents to make searchable (``index``), passages to encode (``encode``)
-    or to annotate (``annotate``), sections to summarise (``summarise``), bytes of the files of a graph (``graph``), or
-    its nodes (``pack``). ``outcome`` is what :class:`Report` calls the list that the file went to, or "".
+    or to annotate (``annotate``), sections to summarise (``summarise``), bytes of the files of a graph (``graph``),
+    or its nodes (``pack``). ``outcome`` is what :class:`Report` calls the list that the file went to, or "".
     """
 
     stage: Stage
