@@ -33,6 +33,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     asked["evidence"] = [{"document": "oskell-passage-annual-report-1931.pdf", "page": 3}]
     (home / "work").mkdir()
     (home / "work" / "questions.jsonl").write_text(json.dumps(asked))
+    (home / "work" / "films.tsv").write_text("The Lighter Bittern\tdirected by\tAda Pell\n")
     return home
 
 

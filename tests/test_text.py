@@ -80,3 +80,26 @@ def test_title_names_drop_article_possessive_and_disambiguation() -> None:
     assert text.title_names("The Godfather (1972 film)") == ["godfather 1972 film", "godfather"]
     assert text.normalise_name("Earth's Core") == "earth core"
     assert text.title_names("()") == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Gert Fröbe", "gert  FROBE"),
+        ("Gert Fro\u0308be", "Gert Fröbe"),
+        ("Amélie (2001)", "amelie 2001"),
+        ("Łódź", "lodz"),
+        ("Straße", "STRASSE"),
+        ("Spider-Man: Home_Coming", "spider man home coming"),
+        ("ＡＢＣ", "abc"),
+        ("Ærø", "aero"),
+    ],
+)
+def test_names_that_are_folded_to_the_same(one: str, other: str) -> None:
+    assert text.folded_name(one) == text.folded_name(other)
+
+
+@pytest.mark.parametrize(("one", "other"), [("$", "9"), ("...", "!"), ("कि", "का"), ("The Kid", "Kid")])
+def test_names_that_stay_apart(one: str, other: str) -> None:
+    assert text.folded_name(one) != text.folded_name(other)
+    assert text.folded_name(one)

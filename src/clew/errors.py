@@ -4,7 +4,9 @@ ClewError                     problem and hint; the command line prints both and
 ├── UsageError                a name, option or question that makes no sense
 ├── NotFound                  no such document, node, or knowledge base
 ├── UnreadableFile            a file that cannot be added, and why; the others are added
+│   └── BadRows               rows of a graph file that make no sense, by line; nothing of the file is added
 ├── MissingExtra              a part whose package is not installed; the hint is the line that installs it
+├── RemoteError               a mounted graph cannot be asked, or its answer cannot be used
 ├── StoreError                the knowledge base on disk
 │   ├── Locked                another process is writing
 │   └── Damaged               a file of the base is missing, truncated or refused by its manifest
@@ -17,7 +19,8 @@ ClewError                     problem and hint; the command line prints both and
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 
 class ClewError(Exception):
@@ -40,9 +43,21 @@ class NotFound(ClewError):
 class UnreadableFile(ClewError):
     """A file that cannot be added. ``problem`` is the reason alone; the caller names the file."""
 
-    def __reduce__(self) -> tuple[type[UnreadableFile], tuple[str, str]]:
+    def __reduce__(self) -> tuple[Any, Any]:
         # Crosses from a parse worker to the parent.
         return type(self), (self.problem, self.hint)
+
+
+class BadRows(UnreadableFile):
+    """Rows of a graph file that make no sense: ``rows`` has each as ``FILE: line N: why``."""
+
+    def __init__(self, rows: Sequence[str]) -> None:
+        listed = "\n  ".join(rows)
+        super().__init__(f"bad rows, so nothing was added:\n  {listed}", "Leave such rows out: --skip-bad")
+        self.rows = tuple(rows)
+
+    def __reduce__(self) -> tuple[Any, Any]:
+        return type(self), (self.rows,)
 
 
 class MissingExtra(ClewError):
@@ -50,6 +65,10 @@ class MissingExtra(ClewError):
 
     def __init__(self, part: str, extra: str) -> None:
         super().__init__(f"{part} is not installed", f"Install it: pip install 'clew[{extra}]'")
+
+
+class RemoteError(ClewError):
+    """A mounted graph cannot be asked, or its answer cannot be used."""
 
 
 class StoreError(ClewError):

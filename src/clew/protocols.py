@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from clew.types import Answer, Document, Hit, Node, Question, Scope, Step, Usage
+from clew.types import Answer, Document, Entity, Hit, Node, Question, Relation, Scope, Step, Usage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,6 +83,87 @@ class VectorView(Protocol):
 
     def vectors(self, rows: Rows) -> Vectors:
         """Return the vectors of ``rows``, (n, dimension); zeros for a row without one."""
+        ...
+
+
+class PropertyGraph(Protocol):
+    """An imported graph, or one mounted elsewhere. Rows are its own, 0 to ``size`` - 1; ids are
+    ``<graph name>:<external id>``."""
+
+    @property
+    def name(self) -> str:
+        """The name that the user gave it."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Number of nodes; of a mounted graph, of those seen so far."""
+        ...
+
+    def types(self) -> Mapping[str, int]:
+        """Return the node types, with how many nodes have each."""
+        ...
+
+    def relations(self) -> Mapping[str, Relation]:
+        """Return the relations by name, with their numbers of edges, types of ends, and examples."""
+        ...
+
+    def rows(self, ids: Sequence[str]) -> Rows:
+        """Return the row of each id. Raises NotFound."""
+        ...
+
+    def ids(self, rows: Rows) -> list[str]:
+        """Return the id of each row."""
+        ...
+
+    def entities(self, rows: Rows) -> list[Entity]:
+        """Return the nodes of ``rows``, in that order. Raises NotFound where the graph was replaced meanwhile."""
+        ...
+
+    def of_type(self, type: str) -> Rows:
+        """Return the rows of a type, ascending; none for a type that does not occur."""
+        ...
+
+    def named(self, name: str) -> Rows:
+        """Return the rows with this name or alias, ascending; :func:`clew.text.folded_name` says what is equal."""
+        ...
+
+    def adjacent(self, rows: Rows, relation: str, inverse: bool = False) -> tuple[NDArray[np.int64], Rows]:
+        """Return the tails of ``rows`` (with ``inverse``: the heads): offsets (n + 1), rows ascending for each.
+
+        Raises UsageError for a relation that the graph does not have.
+        """
+        ...
+
+    def statements(self, head: int, relation: str, tail: int) -> Sequence[Mapping[str, Any]]:
+        """Return the properties of an edge, one mapping for each time that it was given with any."""
+        ...
+
+
+class GraphSink(Protocol):
+    """Takes a graph as it is read: nodes and edges in any order; an edge's ends need no node of their own."""
+
+    def node(
+        self,
+        id: str,
+        *,
+        types: Sequence[str] = (),
+        name: str = "",
+        aliases: Sequence[str] = (),
+        text: str = "",
+        properties: Mapping[str, Any] | None = None,
+        rank: int = 0,
+    ) -> None:
+        """Take (part of) a node. Of several names the one of the lowest ``rank`` is kept, the others are aliases,
+        but those from rank 1000 on, which serve only where there is no other."""
+        ...
+
+    def edge(self, head: str, relation: str, tail: str, properties: Mapping[str, Any] | None = None) -> None:
+        """Take an edge; one that is given again adds its properties."""
+        ...
+
+    def described(self, id: str) -> bool:
+        """Return whether :meth:`node` was called for this id."""
         ...
 
 
@@ -164,6 +245,14 @@ class Snapshot(Protocol):
 
         It goes with the document; False, and nothing is kept, where that is gone. Raises StoreError.
         """
+        ...
+
+    def graphs(self) -> Sequence[str]:
+        """Return the names of the imported and mounted graphs, sorted."""
+        ...
+
+    def graph(self, name: str) -> PropertyGraph:
+        """Return a graph by its name. Raises UsageError where there is none, Damaged where it cannot be used."""
         ...
 
     def remember(self, key: str, make: Callable[[], Any]) -> Any:

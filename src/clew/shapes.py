@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from clew.types import Answer, Document, Hit, Node, Step, Usage
+from clew.types import Answer, Document, Entity, GraphInfo, Hit, Node, Relation, Step, Usage
 
 
 def node_shape(node: Node) -> dict[str, Any]:
@@ -91,4 +91,43 @@ def document_shape(document: Document) -> dict[str, Any]:
         "pages": document.pages,
         "nodes": document.nodes,
         "paths": list(document.paths),
+    }
+
+
+def graph_shape(graph: GraphInfo) -> dict[str, Any]:
+    """Return an imported or mounted graph: sizes, and what it was made of."""
+    return {
+        "graph": graph.name,
+        "nodes": graph.nodes,
+        "edges": graph.edges,
+        "digest": graph.digest,
+        "url": graph.url or None,
+        "sources": [{"path": one.path, "size": one.size, "sha256": one.sha256} for one in graph.sources],
+    }
+
+
+def relation_shape(name: str, relation: Relation) -> dict[str, Any]:
+    """Return a relation with its counts and examples."""
+    return {
+        "relation": name,
+        "id": relation.id or name,
+        "edges": relation.edges,
+        "head_types": dict(relation.head_types),
+        "tail_types": dict(relation.tail_types),
+        "examples": [list(pair) for pair in relation.examples],
+    }
+
+
+def entity_shape(entity: Entity) -> dict[str, Any]:
+    """Return a node of a graph."""
+    return {
+        "id": entity.id,
+        "type": entity.type,
+        "also": list(entity.also),
+        "name": entity.name,
+        "aliases": list(entity.aliases),
+        "text": entity.text,
+        "properties": {
+            key: list(one) if isinstance(one, tuple) else one for key, one in entity.properties.items()
+        },
     }

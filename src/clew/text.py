@@ -194,6 +194,38 @@ def normalise_name(name: str) -> str:
     return " ".join(words[1:] if len(words) > 1 and words[0] in {"the", "a", "an"} else words)
 
 
+# Letters that have no decomposition, and what people write who lack them on their keyboard.
+_PLAIN_LETTERS = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i", "ħ": "h", "ŧ": "t"}
+)
+_NOT_NAME = re.compile(r"[\W_]+")
+
+
+def folded_name(name: str) -> str:
+    """Return a name as graphs compare it: without case, diacritics, punctuation, or differences of white space.
+
+    A name of nothing but punctuation stays as :func:`normalise` leaves it.
+
+    >>> folded_name("  Amélie Poulain's  (2001)"), folded_name("$")
+    ('amelie poulain s 2001', '$')
+    """
+    folded = _NOT_NAME.sub(" ", name.lower()) if name.isascii() else _without_marks(name)
+    return " ".join(folded.split()) or normalise(name)
+
+
+def _without_marks(name: str) -> str:
+    folded = unicodedata.normalize("NFKC", name).casefold().translate(_PLAIN_LETTERS)
+    # The marks of this block are diacritics; those of other scripts (Devanagari) are vowels, and stay.
+    plain = _DIACRITIC.sub("", unicodedata.normalize("NFD", folded))
+    return "".join(
+        letter if letter.isalnum() or unicodedata.category(letter)[0] == "M" else " "
+        for letter in unicodedata.normalize("NFC", plain)
+    )
+
+
+_DIACRITIC = re.compile(r"[\u0300-\u036f]")
+
+
 def title_names(title: str) -> list[str]:
     """Return the normalised names of a title: itself, and without a trailing "(disambiguation)".
 

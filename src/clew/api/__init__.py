@@ -9,9 +9,17 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from clew.api.base import ALL_GRAPHS, ENCODER, Base, open, open_or_empty
+from clew.api.graphs import triples_of
 from clew.api.models import clear_model_cache, encoder_kinds, estimate_question, model_cache
-from clew.api.shapes import Cache, Cost, GraphSize, Held, Matches
+from clew.api.shapes import Cache, Cost, GraphSize, Held, Matches, Triples
+
+if TYPE_CHECKING:
+    from clew.kb.graphs.mounted import MountOptions
+    from clew.triples import Options
 
 __all__ = [
     "ALL_GRAPHS",
@@ -22,10 +30,23 @@ __all__ = [
     "GraphSize",
     "Held",
     "Matches",
+    "MountOptions",
+    "Options",
+    "Triples",
     "clear_model_cache",
     "encoder_kinds",
     "estimate_question",
     "model_cache",
     "open",
     "open_or_empty",
+    "triples_of",
 ]
+
+_HOMES = {"MountOptions": "clew.kb.graphs.mounted", "Options": "clew.triples"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs numpy on first use (PEP 562)."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'clew.api' has no attribute '{name}'")
+    return getattr(import_module(_HOMES[name]), name)

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import TYPE_CHECKING, Self
 
+from clew.api.graphs import WithGraphs
 from clew.api.shapes import GraphSize, Held, Matches
 from clew.config import base_path, default_encoder
 from clew.errors import NotFound, UsageError
@@ -55,7 +56,7 @@ def open(  # "clew.open" is what people look for
     return Base(store)
 
 
-class Base:
+class Base(WithGraphs):
     """An open knowledge base. A context manager; several processes may have the same one open."""
 
     def __init__(self, store: KnowledgeBase) -> None:
@@ -200,8 +201,8 @@ class Base:
 
         return ingest.estimate(self.store, paths, sample=sample, workers=workers)
 
-    def graphs(self, names: Sequence[str]) -> list[GraphSize]:
-        """Build graphs and return their sizes; ``all`` stands for those that need no model or service."""
+    def graph_sizes(self, names: Sequence[str]) -> list[GraphSize]:
+        """Build graphs over the passages and return their sizes; ``all``: those that need no model or service."""
         from clew import catalog
         from clew.graph.statistics import statistics
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from clew.types import Document, Usage
+from clew.types import Document, Entity, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +61,27 @@ class Matches:
     def paths(self) -> tuple[str, ...]:
         """All the paths meant."""
         return tuple(path for _, paths in self.found for path in paths)
+
+
+@dataclass(frozen=True, slots=True)
+class Triples:
+    """The triples of one entity with one relation: ``ends`` are some of the other ends, ``total`` counts all.
+    ``inverse``: the entity is their tail. ``statements`` holds for each end the properties of its edge."""
+
+    relation: str
+    inverse: bool
+    ends: tuple[Entity, ...]
+    statements: tuple[Sequence[Mapping[str, Any]], ...]
+    total: int
+
+    def shape(self) -> dict[str, Any]:
+        """Return them as a JSON-compatible dictionary."""
+        return {
+            "relation": self.relation,
+            "inverse": self.inverse,
+            "total": self.total,
+            "ends": [
+                {"id": end.id, "name": end.name, "statements": [dict(one) for one in said]}
+                for end, said in zip(self.ends, self.statements, strict=True)
+            ],
+        }

@@ -15,6 +15,7 @@ from clew.cli import (
     encoder,
     estimate,
     evaluate,
+    graph,
     info,
     recipes,
     search,
@@ -75,6 +76,7 @@ app.command("recipes")(recipes.recipes)
 app.command("summarise")(summarise.summarise)
 app.command("annotate")(annotate.annotate)
 app.command("doctor")(doctor.doctor)
+app.add_typer(graph.app, name="graph")
 app.add_typer(encoder.app, name="encoder")
 app.add_typer(evaluate.app, name="eval")
 app.add_typer(train.app, name="train")

@@ -49,7 +49,7 @@ def info(
             print(base.store.digest())
             return
         sizes = base.info()
-        built = base.graphs(graphs) if graphs else []
+        built = base.graph_sizes(graphs) if graphs else []
         where = str(base.path)
         unit = base.store.passages
         encoder = base.encoder_name()
@@ -82,6 +82,10 @@ def _print(info: Info, where: str, unit: str, encoder: str | None, graphs: list[
         )
     lines += [(f"made by {name}", count(number, "part")) for name, number in info.kept.items()]
     lines += [(f"relation {name}", count(number, "edge")) for name, number in sorted(info.relations.items())]
+    lines += [
+        (f"graph {one.name}", one.url or f"{count(one.nodes, 'node')}, {count(one.edges, 'edge')}, imported")
+        for one in info.imported
+    ]
     lines += [(f"graph {graph.name}", _graph(graph)) for graph in graphs]
     width = max(len(name) for name, _ in lines)
     for name, value in lines:

@@ -20,6 +20,8 @@ _TITLES = {
     "annotate": "Annotating",
     "summarise": "Summarising",
     "train": "Training",
+    "graph": "Bytes read",
+    "pack": "Packing",
 }
 #: In plain lines, a stage that has no files to name says so once for each tenth of its work.
 _PLAIN_PARTS = 10

@@ -2,6 +2,20 @@
 
 from clew.ingest.add import Base, add
 from clew.ingest.estimate import Estimate, estimate
+from clew.ingest.graphs import GraphFiles, GraphReport, add_graph
 from clew.ingest.report import Event, Failure, Progress, Report, silent
 
-__all__ = ["Base", "Estimate", "Event", "Failure", "Progress", "Report", "add", "estimate", "silent"]
+__all__ = [
+    "Base",
+    "Estimate",
+    "Event",
+    "Failure",
+    "GraphFiles",
+    "GraphReport",
+    "Progress",
+    "Report",
+    "add",
+    "add_graph",
+    "estimate",
+    "silent",
+]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Self
 from clew.errors import Locked, NotFound, UsageError
 from clew.kb import canonical, info, reading, writing
 from clew.kb.database import FILE, Database, held
+from clew.kb.graphs import truth as graphs_truth
 from clew.kb.info import Info
 from clew.types import Document, Edge, Location, Node, ParsedDocument
 
@@ -166,6 +167,7 @@ class KnowledgeBase:
             for one in owners:
                 yield from canonical.document_lines(reading.parsed(connection, one))
             yield from sorted(map(canonical.edge_line, reading.edges(connection)))
+            yield from graphs_truth.dump(connection)
             settings = connection.execute("SELECT name, value FROM setting ORDER BY name").fetchall()
             yield from (canonical.setting_line(name, value) for name, value in settings)
 
@@ -174,6 +176,7 @@ class KnowledgeBase:
         with self.database.reading() as connection:
             made = sorted(row[0].hex() for row in connection.execute("SELECT digest FROM document"))
             lines = sorted(map(canonical.edge_line, reading.edges(connection)))
+            lines += graphs_truth.digests(connection)
             settings = connection.execute("SELECT name, value FROM setting ORDER BY name").fetchall()
         return canonical.digest_of([*made, *lines, *(canonical.setting_line(*one) for one in settings)]).hex()
 
@@ -187,6 +190,7 @@ class KnowledgeBase:
             )
             generation = reading.state(connection, "generation")
             kept = reading.makers(connection)
+            graphs = graphs_truth.infos(connection)
         indexed = info.indexed(self.derived)
         return Info(
             documents=len(truth),
@@ -199,6 +203,7 @@ class KnowledgeBase:
             relations=relations,
             digest=self.digest(),
             kept=kept,
+            imported=graphs,
         )
 
     # Writing the truth
@@ -244,6 +249,15 @@ class KnowledgeBase:
         with self.database.writing() as connection:
             return connection.execute("DELETE FROM edge WHERE owner = ?", (owner,)).rowcount
 
+    # Graphs
+
+    @property
+    def graphs(self) -> Graphs:
+        """The imported and mounted graphs."""
+        from clew.kb.graphs.shelf import Graphs
+
+        return Graphs(self.database, self.derived, self._index_lock)
+
     # Derived data
 
     def catch_up(self, progress: Callable[[int, int], None] | None = None) -> int:
@@ -283,7 +297,7 @@ class KnowledgeBase:
         with self.database.reading() as connection:
             truth = reading.entries(connection)
             generation = reading.state(connection, "generation")
-        made = BaseSnapshot(self.database, self.derived, generation, truth, segments)
+        made = BaseSnapshot(self.database, self.derived, generation, truth, segments, self.graphs)
         self._snapshot = (state, made)
         return made
 
@@ -309,6 +323,7 @@ class KnowledgeBase:
                 self.catch_up()
             findings.append(Finding("segments", f"{behind} documents are not indexed", repair))
         findings += self._check_vectors(repair, checksums)
+        findings += [Finding(*one) for one in self.graphs.check(repair, checksums)]
         self._snapshot = None
         return findings
 
@@ -359,4 +374,5 @@ def _silent(done: int, total: int) -> None:
 
 
 if TYPE_CHECKING:
+    from clew.kb.graphs.shelf import Graphs
     from clew.kb.index import Index

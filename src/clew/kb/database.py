@@ -140,6 +140,17 @@ class Database:
                 self._reader.execute("COMMIT")
 
     @contextmanager
+    def reading_apart(self) -> Iterator[sqlite3.Connection]:
+        """One read transaction on a connection of its own, for what takes seconds: other threads need not wait."""
+        with translated(self.path):
+            connection = connect(self.path, write=False)
+            try:
+                connection.execute("BEGIN")
+                yield connection
+            finally:
+                connection.close()
+
+    @contextmanager
     def writing(self, *, truth: bool = True) -> Iterator[sqlite3.Connection]:
         """One write transaction; on an exception nothing of it remains. It counts as one generation if it
         changed anything; one that only keeps derived data (``truth`` False) does not, and views stay valid."""

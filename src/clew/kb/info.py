@@ -8,6 +8,8 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from clew.types import GraphInfo
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 class Info:
     """Sizes of a base. ``encoders`` maps an encoder's name to its number of vectors; ``pending`` counts
     documents that are not yet searchable; ``kept`` maps a maker (a summariser) to how many parts of documents it
-    made something of."""
+    made something of; ``imported`` are the graphs that were added or mounted."""
 
     documents: int
     pages: int
@@ -28,6 +30,7 @@ class Info:
     relations: dict[str, int]
     digest: str
     kept: dict[str, int] = field(default_factory=dict)
+    imported: list[GraphInfo] = field(default_factory=list)
 
 
 def indexed(derived: Path) -> set[tuple[int, int]]:

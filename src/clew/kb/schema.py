@@ -9,6 +9,10 @@ migrations that a base has had.
   canonical text between ``first`` and ``last``, the name where it is the text.
 * ``piece`` holds the canonical text in pieces of :data:`PIECE` characters, so that reading one passage of a
   long document does not read the document.
+* A graph's rows are its own, 0 to ``nodes`` - 1, in order of the external ids, so that they are a function of what it
+  holds. ``graph_node.lines`` are JSON lines of 64 nodes each, compressed; ``graph_edge.pairs`` are at most 65,536
+  pairs of a relation, ascending, as little-endian uint32; ``graph_statement.lines`` the properties of the edges
+  whose places among the pairs of the relation are ``number`` * 1,024 and the next 1,023.
 * ``document.digest`` is a hash of the document's part of the canonical dump; ``stamp`` a number of 63 bits made
   of the key, by which arrays recognise the document they were made from.
 * ``kept`` is no truth: what a maker made of a part of a document (a summary of a section). It stands here, and
@@ -88,5 +92,38 @@ MIGRATIONS: tuple[str, ...] = (
         value BLOB NOT NULL,
         PRIMARY KEY (document, maker, part)
     ) WITHOUT ROWID;
+    """,
+    """
+    CREATE TABLE graph (
+        number INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        digest TEXT NOT NULL,
+        nodes INTEGER NOT NULL,
+        edges INTEGER NOT NULL,
+        relations TEXT NOT NULL,
+        sources TEXT NOT NULL,
+        options TEXT NOT NULL
+    );
+    CREATE TABLE graph_node (
+        graph INTEGER NOT NULL REFERENCES graph (number),
+        number INTEGER NOT NULL,
+        lines BLOB NOT NULL,
+        PRIMARY KEY (graph, number)
+    );
+    CREATE TABLE graph_edge (
+        graph INTEGER NOT NULL REFERENCES graph (number),
+        relation TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        pairs BLOB NOT NULL,
+        PRIMARY KEY (graph, relation, number)
+    );
+    CREATE TABLE graph_statement (
+        graph INTEGER NOT NULL REFERENCES graph (number),
+        relation TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        lines BLOB NOT NULL,
+        PRIMARY KEY (graph, relation, number)
+    );
+    CREATE TABLE mount (name TEXT PRIMARY KEY, url TEXT NOT NULL, options TEXT NOT NULL) WITHOUT ROWID;
     """,
 )

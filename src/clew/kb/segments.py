@@ -166,27 +166,32 @@ def merge(name: str, segments: Sequence[Segment], live: Iterable[NDArray[np.bool
 
 def save(segment: Segment, folder: Path) -> dict[str, list[int | str]]:
     """Write a segment to ``folder / name``; return the size and checksum of every file."""
-    unfinished = folder / f"{segment.name}.new"
+    return write_arrays(segment.arrays(), folder / segment.name)
+
+
+def write_arrays(arrays: Arrays, folder: Path) -> dict[str, list[int | str]]:
+    """Write arrays to files of a new folder, which is there whole or not at all; return size and checksum of each."""
+    unfinished = folder.with_name(f"{folder.name}.new")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True)
     files: dict[str, list[int | str]] = {}
-    for part, array in segment.arrays().items():
+    for part, array in arrays.items():
         path = unfinished / f"{part}.npy"
         with path.open("wb") as file:
             np.save(file, array)
             file.flush()
             os.fsync(file.fileno())
         files[path.name] = [path.stat().st_size, checksum(path)]
-    shutil.rmtree(folder / segment.name, ignore_errors=True)
-    unfinished.rename(folder / segment.name)
+    shutil.rmtree(folder, ignore_errors=True)
+    unfinished.rename(folder)
     return files
 
 
-def load(name: str, folder: Path, files: dict[str, list[int | str]]) -> Segment:
-    """Open a segment, memory-mapped. Raises Damaged where a file is missing or has another size."""
+def read_arrays(folder: Path, files: dict[str, list[int | str]]) -> Arrays:
+    """Open arrays, memory-mapped. Raises Damaged where a file is missing or has another size."""
     arrays: Arrays = {}
     for file, (size, _) in files.items():
-        path = folder / name / file
+        path = folder / file
         if not path.is_file() or path.stat().st_size != size:
             raise Damaged(f"{path} is missing or truncated", "It is rebuilt: clew doctor")
         try:
@@ -194,6 +199,12 @@ def load(name: str, folder: Path, files: dict[str, list[int | str]]) -> Segment:
             arrays[path.stem] = np.load(path, mmap_mode="r").view(np.ndarray)
         except ValueError as error:
             raise Damaged(f"{path} is damaged", "It is rebuilt: clew doctor") from error
+    return arrays
+
+
+def load(name: str, folder: Path, files: dict[str, list[int | str]]) -> Segment:
+    """Open a segment, memory-mapped. Raises Damaged where a file is missing or has another size."""
+    arrays = read_arrays(folder / name, files)
     fields = {
         field: Field(*(arrays[f"{field}.{part}"] for part in Field.__slots__))  # type: ignore[arg-type]
         for field in FIELDS

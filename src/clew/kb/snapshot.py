@@ -11,6 +11,7 @@ import numpy as np
 from clew.errors import NotFound, UsageError
 from clew.kb.database import Database
 from clew.kb.fields import FIELDS
+from clew.kb.graphs.truth import no_graph
 from clew.kb.nearest import NearestView
 from clew.kb.postings import SegmentedPostings
 from clew.kb.reading import Entry, NodeReader, kept, text
@@ -22,7 +23,8 @@ from clew.types import KINDS, RETRIEVED, Document, Node, Scope
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.protocols import Mask, Postings, Rows, VectorView
+    from clew.kb.graphs.shelf import Graphs
+    from clew.protocols import Mask, Postings, PropertyGraph, Rows, VectorView
 
 COLUMNS = ("document", "parent", "page", "kind")
 
@@ -41,6 +43,7 @@ class BaseSnapshot:
         generation: int,
         truth: Sequence[Entry],
         segments: Sequence[Segment],
+        graphs: Graphs,
     ) -> None:
         indexed = {(int(d[0]), int(d[2])) for one in segments for d in one.documents}
         self._database = database
@@ -52,6 +55,8 @@ class BaseSnapshot:
         self.generation = generation
         self.pending = len(truth) - len(self._entries)
         self.size = max((one.end for one in self._entries), default=0)
+        self._graphs = graphs
+        self._known_graphs = graphs.known()
         self._remembered: dict[str, Any] = {}
         self._live = np.zeros(self.size, dtype=np.bool_)
         for one in self._entries:
@@ -219,6 +224,19 @@ class BaseSnapshot:
         one = self._entry(document)
         with self._database.writing(truth=False) as connection:
             return keep(connection, one.first, one.stamp, maker, made)
+
+    def graphs(self) -> list[str]:
+        """Return the names of the imported and mounted graphs, sorted."""
+        return sorted(self._known_graphs)
+
+    def graph(self, name: str) -> PropertyGraph:
+        """Return a graph by its name. Raises UsageError where there is none."""
+        if name not in self._known_graphs:
+            raise no_graph(name, self._known_graphs)
+        found: PropertyGraph = self.remember(
+            f"property graph/{name}", lambda: self._graphs.open(self._known_graphs[name])
+        )
+        return found
 
     def remember(self, key: str, make: Callable[[], Any]) -> Any:
         """Return ``make()``, computed once for this view."""

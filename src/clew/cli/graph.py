@@ -1,0 +1,177 @@
+"""``clew graph``: knowledge graphs beside the documents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from clew.cli import graphadd
+from clew.cli.group import Group
+from clew.cli.options import Json, Kb
+
+if TYPE_CHECKING:
+    from clew.types import Entity, Relation
+
+app = typer.Typer(
+    cls=Group,
+    no_args_is_help=True,
+    help="Knowledge graphs beside the documents: add, look at, remove.",
+)
+app.command("add")(graphadd.add)
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The graph's name.", show_default=False)]
+
+
+@app.command("list")
+def list_graphs(kb: Kb = None, as_json: Json = False) -> None:
+    """List the graphs, with their sizes and where they came from.
+
+    clew graph list
+    """
+    import clew
+    from clew.cli.output import count, print_json
+    from clew.shapes import graph_shape
+
+    with clew.open(kb) as base:
+        graphs = base.graphs()
+    if as_json:
+        print_json({"graphs": [graph_shape(graph) for graph in graphs]})
+        return
+    for graph in graphs:
+        if graph.url:
+            print(f"{graph.name}  (mounted)\n    {graph.url}")
+            continue
+        print(f"{graph.name}  ({count(graph.nodes, 'node')}, {count(graph.edges, 'edge')})")
+        for source in graph.sources:
+            print(f"    {source.path}")
+    if not graphs:
+        print("no graphs yet; add one: clew graph add FILE")
+
+
+@app.command("schema")
+def schema(
+    name: Name,
+    limit: Annotated[
+        int,
+        typer.Option(min=1, metavar="N", help="Print at most this many types and relations; --json has all."),
+    ] = 50,
+    kb: Kb = None,
+    as_json: Json = False,
+) -> None:
+    """Print a graph's node types and relations, with counts and examples: what questions can be asked of it.
+
+    clew graph schema films
+    """
+    import clew
+    from clew.cli.output import count, print_json
+    from clew.shapes import relation_shape
+
+    with clew.open(kb) as base:
+        graph = base.graph(name)
+        types, relations, size = graph.types(), graph.relations(), graph.size
+    by_size = sorted(relations.items(), key=lambda one: (-one[1].edges, one[0]))
+    if as_json:
+        shapes = [relation_shape(*one) for one in by_size]
+        print_json({"graph": name, "nodes": size, "types": dict(types), "relations": shapes})
+        return
+    nodes = f"{count(size, 'node')}, " if size else ""
+    print(f"{name}: {nodes}{count(sum(one.edges for one in relations.values()), 'edge')}")
+    by_count = sorted(types.items(), key=lambda one: (-one[1], one[0]))
+    for type, number in by_count[:limit]:
+        print(f"type {type}: {count(number, 'node')}")
+    for relation, found in by_size[:limit]:
+        print(f"relation {relation}: {count(found.edges, 'edge')}{_ends(found)}")
+        for head, tail in found.examples:
+            print(f"    {head} >> {relation} >> {tail}")
+    more = max(len(by_count) - limit, 0), max(len(by_size) - limit, 0)
+    if any(more):
+        print(f"... {count(more[0], 'more type')}, {count(more[1], 'more relation')}; see --limit")
+
+
+def _ends(relation: Relation) -> str:
+    if not relation.head_types and not relation.tail_types:
+        return ""
+    return f", {_most(relation.head_types)} to {_most(relation.tail_types)}"
+
+
+def _most(types: Any) -> str:
+    """Return the most frequent of the types at one end, and how many others there are."""
+    if not types:
+        return "untyped"
+    first = max(types, key=lambda type: (types[type], type))
+    return first if len(types) == 1 else f"{first} (or {len(types) - 1} more)"
+
+
+@app.command("show")
+def show(
+    name: Name,
+    entity: Annotated[
+        str, typer.Argument(metavar="ENTITY", help="Its name, an alias, or its id.", show_default=False)
+    ],
+    limit: Annotated[
+        int, typer.Option(min=1, metavar="N", help="At most this many triples of each relation.")
+    ] = 10,
+    kb: Kb = None,
+    as_json: Json = False,
+) -> None:
+    """Show an entity of a graph: what is known of it, and the triples that it is in, both ways.
+
+    Case, accents, spaces and punctuation of the name do not matter. Where several have the name, all are shown.
+
+      clew graph show films "Gert Frobe"
+    """
+    import clew
+    from clew.api import triples_of
+    from clew.cli.output import print_json
+    from clew.shapes import entity_shape
+
+    with clew.open(kb) as base:
+        graph = base.graph(name)
+        found = base.entities(name, entity)
+        triples = {one.id: triples_of(graph, one, limit) for one in found}
+    if as_json:
+        shapes = [
+            entity_shape(one) | {"triples": [triple.shape() for triple in triples[one.id]]} for one in found
+        ]
+        print_json({"entities": shapes})
+        return
+    for one in found:
+        _print_entity(one)
+        for triple in triples[one.id]:
+            for end in triple.ends:
+                before, after = (end.name, one.name) if triple.inverse else (one.name, end.name)
+                print(f"    {before} >> {triple.relation} >> {after}")
+            if triple.total > len(triple.ends):
+                print(f"    ... {triple.total - len(triple.ends):,} more {triple.relation}")
+
+
+def _print_entity(one: Entity) -> None:
+    types = ", ".join(type for type in (one.type, *one.also) if type)
+    print(f"{one.name}{f'  ({types})' if types else ''}  {one.id}")
+    if one.aliases:
+        print(f"    also: {'; '.join(one.aliases)}")
+    for key, value in sorted(one.properties.items()):
+        print(f"    {key}: {'; '.join(map(str, value)) if isinstance(value, tuple) else value}")
+    if one.text:
+        print(f"    {one.text}")
+
+
+app.command("mount")(graphadd.mount)
+
+
+@app.command("remove")
+def remove(name: Name, kb: Kb = None, as_json: Json = False) -> None:
+    """Forget a graph, or unmount one: afterwards the base is as if it had never been added. Its files stay.
+
+    clew graph remove films
+    """
+    import clew
+    from clew.cli.output import print_json
+    from clew.shapes import graph_shape
+
+    with clew.open(kb) as base:
+        gone = base.remove_graph(name)
+    if as_json:
+        print_json({"removed": graph_shape(gone)})
+    else:
+        print(f"removed {gone.name}")

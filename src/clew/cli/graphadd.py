@@ -1,0 +1,196 @@
+"""``clew graph add`` and ``clew graph mount``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from clew.cli.group import FAILED
+from clew.cli.options import Json, Kb
+
+if TYPE_CHECKING:
+    from clew.ingest import GraphReport
+
+
+def add(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="FILE...", help="Files that together hold one graph.", show_default=False),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What it is called.", show_default="the file's name")
+    ] = None,
+    nodes: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="A table of nodes. Repeat for several.", show_default=False),
+    ] = None,
+    edges: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="A table of edges. Repeat for several.", show_default=False),
+    ] = None,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="FORM",
+            help="csv, tsv, jsonl, parquet, ntriples, turtle or rdfxml.",
+            show_default="by the file's name",
+        ),
+    ] = "",
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="What the columns of a table are: head,relation,tail for edges; id,type,name,aliases,text for "
+            "nodes; others are properties.",
+            show_default="by the first row, else head,relation,tail",
+        ),
+    ] = None,
+    header: Annotated[
+        bool | None,
+        typer.Option(
+            "--header/--no-header", help="Whether the first row names the columns.", show_default="look"
+        ),
+    ] = None,
+    language: Annotated[
+        str,
+        typer.Option(
+            metavar="LANGUAGES",
+            help="Languages of names and texts in RDF, the preferred first (de,en); * for any.",
+        ),
+    ] = "en",
+    skip_bad: Annotated[
+        bool,
+        typer.Option("--skip-bad", help="Leave out rows that make no sense; they are counted and named."),
+    ] = False,
+    kb: Kb = None,
+    as_json: Json = False,
+) -> None:
+    """Add a knowledge graph: triples, tables of nodes and edges, JSON lines, Parquet or RDF.
+
+    A table with three columns holds head, relation, tail. Tables with a header may have types, names, aliases, texts
+    and properties: columns are known by their names (id, type, name, text; head, relation, tail), also as Neo4j
+    exports them (:ID, :LABEL, :START_ID, :END_ID, :TYPE, name:string). JSON lines are triples, nodes and edges, or
+    triples extracted from passages. Files may be compressed (.gz, .bz2, .xz).
+
+    A row that makes no sense is named with its line, and nothing is added; --skip-bad leaves such rows out. A file
+    that did not change is not read again; a changed one replaces the graph of that name.
+
+      clew graph add films.tsv
+
+      clew graph add --nodes people.csv --edges knows.csv --name people
+
+      clew graph add export.nt.gz --language de,en
+
+      clew graph schema films       its types and relations, with examples
+    """
+    import clew
+    from clew.cli.output import note, print_json
+    from clew.cli.progress import showing
+    from clew.errors import UnreadableFile
+    from clew.triples import Options
+
+    options = Options(
+        form, tuple(columns.split(",")) if columns else (), header, "", tuple(language.lower().split(","))
+    )
+    with clew.open(kb, create=True) as base, showing(quiet=as_json) as progress:
+        try:
+            report = base.add_graph(
+                files or (),
+                name=name,
+                nodes=nodes or (),
+                edges=edges or (),
+                options=options,
+                skip_bad=skip_bad,
+                progress=progress,
+            )
+        except UnreadableFile as error:
+            note(f"clew: {error.problem}")
+            if error.hint:
+                note(f"      {error.hint}")
+            raise typer.Exit(FAILED) from None
+    for row in report.bad_rows:
+        note(f"clew: skipped: {row}")
+    if as_json:
+        print_json(_report_shape(report))
+    else:
+        _print_report(report)
+
+
+def _print_report(report: GraphReport) -> None:
+    from clew.cli.output import count, duration
+
+    graph = report.graph
+    sizes = f"{count(graph.nodes, 'node')}, {count(graph.edges, 'edge')}"
+    print(f"{report.outcome} {graph.name}: {sizes} in {duration(report.seconds)}")
+    if report.bad:
+        print(f"  {count(report.bad, 'bad row')} skipped")
+    if report.undescribed:
+        print(f"  {count(report.undescribed, 'node')} named by edges alone")
+    for reason, number in sorted(report.left_out.items()):
+        print(f"  left out: {number:,} {reason}")
+
+
+def _report_shape(report: GraphReport) -> dict[str, Any]:
+    from clew.shapes import graph_shape
+
+    return graph_shape(report.graph) | {
+        "outcome": report.outcome,
+        "skipped": report.bad,
+        "bad_rows": list(report.bad_rows),
+        "left_out": report.left_out,
+        "named_by_edges_alone": report.undescribed,
+        "seconds": round(report.seconds, 3),
+    }
+
+
+def mount(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called.", show_default=False)],
+    url: Annotated[str, typer.Argument(metavar="URL", help="The endpoint's URL.", show_default=False)],
+    language: Annotated[
+        str, typer.Option(metavar="LANGUAGES", help="Languages of names, the preferred first: de,en.")
+    ] = "en",
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", help="Wait this long for an answer.")] = 60.0,
+    interval: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Wait this long between two questions.")
+    ] = 0.0,
+    type_property: Annotated[
+        str | None,
+        typer.Option(
+            metavar="IRI",
+            help="The property that gives a node's type.",
+            show_default="rdf:type; P31 of a Wikibase",
+        ),
+    ] = None,
+    kb: Kb = None,
+    as_json: Json = False,
+) -> None:
+    """Mount a SPARQL 1.1 endpoint as a graph, read-only: nothing is copied, it is asked when it is needed.
+
+    What it says of itself (its types, its properties and their labels) is asked now and kept; mount it again to ask
+    again. Names are looked up as rdfs:label and skos:altLabel, in the languages given. Every question about this
+    graph goes to that server.
+
+      clew graph mount films http://localhost:7878/query
+
+      clew graph mount kg https://example.org/sparql --language de,en --interval 1
+
+      clew graph remove films       unmounts it
+    """
+    import clew
+    from clew.api import MountOptions
+    from clew.cli.output import count, print_json
+
+    usual = MountOptions()
+    options = MountOptions(
+        tuple(language.lower().split(",")), timeout, interval, type_property or usual.type_property
+    )
+    with clew.open(kb, create=True) as base:
+        graph = base.mount_graph(name, url, options)
+        types, relations = graph.types(), graph.relations()
+    if as_json:
+        print_json({"graph": name, "url": url, "types": dict(types), "relations": sorted(relations)})
+    else:
+        print(f"mounted {name}: {count(len(types), 'type')}, {count(len(relations), 'relation')}")

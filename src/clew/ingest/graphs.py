@@ -1,0 +1,193 @@
+"""Adds a graph to a knowledge base: known files are skipped, others read whole and stored in one transaction."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from clew.errors import UnreadableFile, UsageError
+from clew.ingest.report import Event, Progress, silent
+from clew.protocols import GraphSink
+from clew.triples import Faults, Options, format_of, gives_iris, read
+from clew.types import GraphInfo, GraphSource
+
+#: Raised when a reader gives another graph for the same file: graphs are then read again.
+READERS = 1
+
+
+class Builder(GraphSink, Protocol):
+    """A sink that counts and may be given up."""
+
+    def undescribed(self) -> int:
+        """Return how many nodes edges alone name, where others are described."""
+        ...
+
+    def close(self) -> None:
+        """Forget what was taken."""
+        ...
+
+
+class Graphs(Protocol):
+    """What adding a graph needs of a knowledge base."""
+
+    def infos(self) -> list[GraphInfo]:
+        """Return what is known of every graph."""
+        ...
+
+    def builder(self, name: str, *, iris: bool = False) -> Builder:
+        """Return what takes the graph of that name as it is read; ``iris``: its ids are IRIs."""
+        ...
+
+    def store(
+        self,
+        builder: Any,
+        sources: Sequence[GraphSource],
+        options: str = "",
+        progress: Callable[[int, int], None] | None = None,
+    ) -> str:
+        """Store what was read; ``added``, ``replaced`` or ``unchanged``."""
+        ...
+
+    def touch(self, name: str, sources: Sequence[GraphSource]) -> None:
+        """Note new times of a graph's files."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class GraphFiles:
+    """The files of one graph: those whose rows say what they are, tables of nodes, tables of edges."""
+
+    files: tuple[Path, ...] = ()
+    nodes: tuple[Path, ...] = ()
+    edges: tuple[Path, ...] = ()
+
+    @property
+    def every(self) -> tuple[Path, ...]:
+        """All files, nodes before edges."""
+        return (*self.files, *self.nodes, *self.edges)
+
+    def kind(self, number: int) -> str:
+        """Return what the ``number``-th of all files was said to hold: ``nodes``, ``edges`` or ""."""
+        inside = number - len(self.files)
+        return "" if inside < 0 else "nodes" if inside < len(self.nodes) else "edges"
+
+
+@dataclass(frozen=True, slots=True)
+class GraphReport:
+    """What adding a graph did: ``outcome`` is ``added``, ``replaced`` or ``unchanged``.
+
+    ``bad`` counts the rows that were skipped; ``bad_rows`` are the first twenty, ``FILE: line N: why``. ``left_out``
+    counts what was left out on purpose, by reason. ``undescribed`` counts the nodes that only edges name, where other
+    nodes are described: a table of nodes may lack some.
+    """
+
+    graph: GraphInfo
+    outcome: str
+    bad: int = 0
+    bad_rows: tuple[str, ...] = ()
+    left_out: dict[str, int] = field(default_factory=dict)
+    undescribed: int = 0
+    seconds: float = 0.0
+
+
+def add_graph(
+    graphs: Graphs,
+    name: str,
+    files: GraphFiles,
+    options: Options | None = None,
+    *,
+    skip_bad: bool = False,
+    progress: Progress = silent,
+) -> GraphReport:
+    """Add the graph that ``files`` hold, under ``name``, in place of one of that name.
+
+    Files that did not change, read in the same way, are not read again. Raises UnreadableFile (BadRows among them:
+    then nothing is added), UsageError, MissingExtra.
+    """
+    started = time.monotonic()
+    options = options or Options()
+    if not files.every:
+        raise UsageError("no file was given", "For example: clew graph add films.tsv")
+    if len({gives_iris(path, options.format) for path in files.every}) > 1:
+        raise UsageError("RDF and other files cannot make one graph", "Add them as two: their ids differ")
+    said = _said(files, options, skip_bad)
+    known = next((one for one in graphs.infos() if one.name == name and one.options == said), None)
+    sources = _sources(files.every, known.sources if known else ())
+    if known and _contents(known.sources) == _contents(sources):
+        if tuple(sources) != known.sources:
+            graphs.touch(name, sources)
+        known = replace(known, sources=tuple(sources))
+        return GraphReport(known, "unchanged", seconds=time.monotonic() - started)
+    faults = Faults(skip_bad)
+    builder = graphs.builder(name, iris=gives_iris(files.every[0], options.format))
+    try:
+        _read(builder, files, sources, options, faults, progress)
+        undescribed = builder.undescribed()
+        done = graphs.store(builder, sources, said, lambda done, total: progress(Event("pack", done, total)))
+    finally:
+        builder.close()
+    (made,) = (one for one in graphs.infos() if one.name == name)
+    return GraphReport(
+        made,
+        done,
+        faults.count,
+        tuple(faults.first),
+        dict(faults.left_out),
+        undescribed,
+        time.monotonic() - started,
+    )
+
+
+def _read(
+    builder: GraphSink,
+    files: GraphFiles,
+    sources: Sequence[GraphSource],
+    options: Options,
+    faults: Faults,
+    progress: Progress,
+) -> None:
+    total, before = sum(one.size for one in sources), 0
+    for number, (path, source) in enumerate(zip(files.every, sources, strict=True)):
+
+        def tick(done: int, before: int = before, path: Path = path) -> None:
+            progress(Event("graph", min(before + done, total), total, str(path)))
+
+        read(path, builder, replace(options, kind=files.kind(number)), faults, tick)  # type: ignore[arg-type]
+        before += source.size
+        tick(0, before)
+    faults.check()
+
+
+def _contents(sources: Sequence[GraphSource]) -> list[tuple[str, str]]:
+    return [(one.path, one.sha256) for one in sources]
+
+
+def _said(files: GraphFiles, options: Options, skip_bad: bool) -> str:
+    kinds = [files.kind(number) for number in range(len(files.every))]
+    forms = [format_of(path, options.format) for path in files.every]
+    said = asdict(options) | {"kind": kinds, "format": forms, "skip_bad": skip_bad, "readers": READERS}
+    return json.dumps(said, sort_keys=True)
+
+
+def _sources(paths: Sequence[Path], known: Sequence[GraphSource]) -> list[GraphSource]:
+    """Return what the files are; the checksum of one of the same size and time is taken to be as it was."""
+    seen = {(one.path, one.size, one.mtime_ns): one for one in known}
+    found = []
+    for path in paths:
+        place = str(path.absolute())
+        try:
+            state = path.stat()
+            same = seen.get((place, state.st_size, state.st_mtime_ns))
+            if same is None:
+                with path.open("rb") as file:
+                    sum = hashlib.file_digest(file, "sha256").hexdigest()
+                same = GraphSource(place, state.st_size, state.st_mtime_ns, sum)
+        except OSError as error:
+            raise UnreadableFile(f"{path}: {error.strerror or error}") from error
+        found.append(same)
+    return found

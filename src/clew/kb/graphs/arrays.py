@@ -1,0 +1,135 @@
+"""What is searched of a graph: memory-mapped arrays, a pure function of the packed graph, rebuilt where missing.
+
+They lie in ``derived/graphs/<digest>``, so a folder is right for its graph or not there; names and ids of a removed
+graph go with its folder.
+
+* ``ids``, ``ids.starts``: the external ids in UTF-8, ascending, one after the other.
+* ``types.starts``, ``types.rows``: the rows of each type.
+* ``names.hashes``, ``names.rows``: the hash of every folded name and alias, ascending, and whose it is.
+* ``out.heads``, ``out.starts``, ``out.tails`` and the same with ``in``: the tails of heads and the heads of tails,
+  relation after relation. A relation lists the rows that have an edge, unless a quarter of all have; then its
+  starts are those of every row. So a graph of thousands of relations costs no more than its edges.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.errors import Damaged
+from clew.kb.segments import checksum, read_arrays, starts_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.kb.segments import Arrays
+    from clew.protocols import Rows
+
+#: Changing what is made changes this name, and every graph's arrays are made anew.
+MAKER = "graphs/1"
+MANIFEST = "graph.json"
+#: From this share of all rows on, a relation's starts are those of every row.
+DENSE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """The edges of one relation, one way. ``heads`` are the rows with an edge, ascending; None: ``starts`` has
+    every row."""
+
+    heads: NDArray[np.uint32] | None
+    starts: NDArray[np.int64]
+    tails: NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, sources: NDArray[np.uint32], tails: NDArray[np.uint32], size: int) -> Direction:
+        """Make a direction of edges sorted by source and tail."""
+        if not len(sources):
+            return cls(np.empty(0, dtype=np.uint32), np.zeros(1, dtype=np.int64), tails)
+        firsts = np.flatnonzero(np.concatenate([[True], sources[1:] != sources[:-1]]))
+        heads = sources[firsts]
+        if len(heads) >= DENSE * size:
+            return cls(None, starts_of(np.bincount(sources, minlength=size)), tails)
+        return cls(heads, np.append(firsts, len(sources)).astype(np.int64), tails)
+
+    def bounds(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return where the tails of each row start and end."""
+        if self.heads is None:
+            return self.starts[rows], self.starts[rows + 1]
+        wanted = rows.astype(np.uint32)  # one type, or the whole array would be converted
+        places = np.minimum(np.searchsorted(self.heads, wanted), max(len(self.heads) - 1, 0))
+        if not len(self.heads):
+            return places, places
+        starts = self.starts[places]
+        return starts, np.where(self.heads[places] == wanted, self.starts[places + 1], starts)
+
+    def adjacent(self, rows: Rows) -> tuple[NDArray[np.int64], Rows]:
+        """Return the tails of rows: offsets (n + 1), rows ascending for each."""
+        starts, ends = self.bounds(rows)
+        if len(rows) == 1:
+            found = self.tails[starts[0] : ends[0]].astype(np.int64)
+            return np.array([0, len(found)], dtype=np.int64), found
+        sizes = ends - starts
+        offsets = starts_of(sizes)
+        places = np.repeat(starts - offsets[:-1], sizes) + np.arange(int(offsets[-1]))
+        return offsets, self.tails[places].astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphArrays:
+    """The arrays of one graph, opened. ``content`` is its manifest."""
+
+    content: dict[str, Any]
+    arrays: Arrays
+
+    def direction(self, relation: int, inverse: bool) -> Direction:
+        """Return the edges of the ``relation``-th relation."""
+        way = "in" if inverse else "out"
+        first, count, at, length, edge, edges = self.content["places"][way][relation]
+        starts = self.arrays[f"{way}.starts"][at : at + length]
+        heads = self.arrays[f"{way}.heads"][first : first + count] if count >= 0 else None
+        tails = self.arrays[f"{way}.tails"][edge : edge + edges]
+        return Direction(heads, starts, tails)  # type: ignore[arg-type]
+
+
+def folder_of(derived: Path, digest: str) -> Path:
+    """Return where the arrays of a graph lie."""
+    return derived / "graphs" / digest
+
+
+def load(folder: Path) -> GraphArrays | None:
+    """Open the arrays in a folder; None where they are missing, of another version, or of the wrong size."""
+    try:
+        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        if content["maker"] != MAKER:
+            return None
+        return GraphArrays(content, read_arrays(folder, content["files"]))
+    except (OSError, ValueError, KeyError, TypeError, Damaged):
+        return None
+
+
+def faults(folder: Path) -> list[str]:
+    """Return which files in a folder are not those of its manifest; the manifest itself where that is of no use."""
+    try:
+        files = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
+        wanted = {str(name): str(said[1]) for name, said in files.items()}
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
+        return [MANIFEST]
+    return [
+        name
+        for name, sum in wanted.items()
+        if not (folder / name).is_file() or checksum(folder / name) != sum
+    ]
+
+
+def tidy(derived: Path, digests: Sequence[str]) -> None:
+    """Delete the arrays of graphs that are no longer there."""
+    for folder in (derived / "graphs").glob("*"):
+        if folder.name not in digests:
+            shutil.rmtree(folder, ignore_errors=True)

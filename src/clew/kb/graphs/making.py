@@ -1,0 +1,178 @@
+"""Makes the arrays of a graph (:mod:`clew.kb.graphs.arrays`) from what is stored of it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.kb.graphs import truth
+from clew.kb.graphs.arrays import MAKER, MANIFEST, Direction
+from clew.kb.graphs.packing import Stored
+from clew.kb.segments import starts_of, write_arrays, write_manifest
+from clew.text import folded_name, term_hash
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.kb.segments import Arrays
+
+#: Edges of a relation that are shown as examples of it.
+EXAMPLES = 3
+
+
+def build(connection: sqlite3.Connection, graph: Stored, folder: Path) -> None:
+    """Make the arrays of a graph in ``folder``. Raises Damaged where the graph itself cannot be read."""
+    names = truth.relations(connection, graph)
+    ways: dict[str, list[Direction]] = {"out": [], "in": []}
+    examples: list[list[int]] = []
+    for name in names:
+        packed = bytearray().join(truth.pairs(connection, graph, name))
+        pairs = np.frombuffer(packed, dtype="<u4").astype(np.uint32, copy=False).reshape(-1, 2)
+        for way, direction in zip(ways, _both_ways(pairs, graph.nodes), strict=True):
+            ways[way].append(direction)
+        examples.append(_spread(pairs))
+    nodes = _Nodes({row for rows in examples for row in rows})
+    for row, line in enumerate(truth.node_lines(connection, graph)):
+        nodes.take(row, json.loads(line.decode()))
+    types = nodes.types(graph.nodes)
+    relations = {
+        name: {
+            "edges": len(out.tails),
+            "head_types": types.counted(out),
+            "tail_types": types.counted(back),
+            "examples": [nodes.pair(rows[n : n + 2]) for n in range(0, len(rows), 2)],
+        }
+        for name, out, back, rows in zip(names, ways["out"], ways["in"], examples, strict=True)
+    }
+    arrays = nodes.arrays() | {"types.starts": types.starts, "types.rows": types.rows}
+    places = {}
+    for way, directions in ways.items():
+        made, places[way] = _joined(directions)
+        arrays |= {f"{way}.{part}": one for part, one in made.items()}
+        directions.clear()
+    # The manifest is written last, so that a folder without one is an unfinished one.
+    files = write_arrays(arrays, folder)
+    content = {
+        "maker": MAKER,
+        "files": files,
+        "types": types.names,
+        "relations": relations,
+        "places": places,
+    }
+    write_manifest(folder / MANIFEST, content)
+
+
+def _both_ways(pairs: NDArray[np.uint32], size: int) -> tuple[Direction, Direction]:
+    """Return the edges of sorted pairs, from their heads and from their tails."""
+    heads, tails = np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
+    keys = (tails.astype(np.uint64) << np.uint64(32)) | heads
+    keys.sort()
+    sources = (keys >> np.uint64(32)).astype(np.uint32)
+    return Direction.of(heads, tails, size), Direction.of(sources, keys.astype(np.uint32), size)
+
+
+@dataclass(frozen=True, slots=True)
+class _Types:
+    """The types of a graph: their names, sorted, and their rows, type after type."""
+
+    names: list[str]
+    starts: NDArray[np.int64]
+    rows: NDArray[np.uint32]
+    of_row: NDArray[np.int64]  # places in codes at which each row's types start
+    codes: NDArray[np.int64]
+
+    def counted(self, one: Direction) -> dict[str, int]:
+        """Return how many edges of a direction start at nodes of each type."""
+        degrees = np.diff(one.starts)
+        heads = np.arange(len(degrees)) if one.heads is None else one.heads
+        sizes = self.of_row[heads + 1] - self.of_row[heads]
+        starts = starts_of(sizes)
+        places = np.repeat(self.of_row[heads] - starts[:-1], sizes) + np.arange(int(starts[-1]))
+        counts = np.bincount(self.codes[places], weights=np.repeat(degrees, sizes), minlength=len(self.names))
+        return {name: int(count) for name, count in zip(self.names, counts, strict=True) if count}
+
+
+class _Nodes:
+    """Collects ids, types and names, row after row; the names themselves of the rows in ``wanted`` alone."""
+
+    def __init__(self, wanted: set[int]) -> None:
+        self._wanted = wanted
+        self._names: dict[int, str] = {}
+        self._ids = bytearray()
+        self._ends = array("q", [0])
+        self._types: dict[str, array[int]] = {}
+        self._hashes = array("Q")
+        self._owners = array("I")
+
+    def take(self, row: int, kept: dict[str, Any]) -> None:
+        """Take the node of a row."""
+        self._ids += kept["id"].encode()
+        self._ends.append(len(self._ids))
+        for one in kept.get("types", ()):
+            if one not in self._types:
+                self._types[one] = array("I")
+            self._types[one].append(row)
+        own = kept.get("name", kept["id"])
+        if row in self._wanted:
+            self._names[row] = own
+        names = {folded_name(own)}
+        if "aliases" in kept:
+            names.update(map(folded_name, kept["aliases"]))
+        for name in names:
+            self._hashes.append(term_hash(name))
+            self._owners.append(row)
+
+    def pair(self, rows: Sequence[int]) -> list[str]:
+        """Return the names of two rows."""
+        return [self._names[row] for row in rows]
+
+    def arrays(self) -> Arrays:
+        """Return the arrays of ids and names."""
+        hashes = np.frombuffer(self._hashes, dtype=np.uint64)
+        owners = np.frombuffer(self._owners, dtype=np.uint32)
+        order = np.lexsort((owners, hashes))
+        return {
+            "ids": np.frombuffer(self._ids, dtype=np.uint8),
+            "ids.starts": np.frombuffer(self._ends, dtype=np.int64),
+            "names.hashes": hashes[order],
+            "names.rows": owners[order],
+        }
+
+    def types(self, size: int) -> _Types:
+        """Return the types; ``size`` is the number of rows."""
+        names = sorted(self._types)
+        by_type = [np.frombuffer(self._types[one], dtype=np.uint32) for one in names]
+        sizes = np.array([len(one) for one in by_type], dtype=np.int64)
+        rows = np.concatenate([np.empty(0, dtype=np.uint32), *by_type])
+        order = np.argsort(rows, kind="stable")
+        codes = np.repeat(np.arange(len(names)), sizes)[order]
+        return _Types(names, starts_of(sizes), rows, starts_of(np.bincount(rows, minlength=size)), codes)
+
+
+def _spread(pairs: NDArray[np.uint32]) -> list[int]:
+    """Return the rows of both ends of a few edges from all over the relation."""
+    places = sorted({int(place) for place in np.linspace(0, len(pairs) - 1, EXAMPLES + 2)[1:-1]})
+    return list(map(int, pairs[places].ravel()))
+
+
+def _joined(directions: list[Direction]) -> tuple[Arrays, list[list[int]]]:
+    """Return the arrays of all relations one after the other, and where each has its part."""
+    places: list[list[int]] = []
+    first = at = edge = 0
+    for one in directions:
+        count = -1 if one.heads is None else len(one.heads)
+        places.append([first, count, at, len(one.starts), edge, len(one.tails)])
+        first, at, edge = first + max(count, 0), at + len(one.starts), edge + len(one.tails)
+    heads = [one.heads for one in directions if one.heads is not None]
+    return {
+        "heads": np.concatenate([np.empty(0, dtype=np.uint32), *heads]),
+        "starts": np.concatenate([np.empty(0, dtype=np.int64), *(one.starts for one in directions)]),
+        "tails": np.concatenate([np.empty(0, dtype=np.uint32), *(one.tails for one in directions)]),
+    }, places

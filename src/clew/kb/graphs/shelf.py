@@ -1,0 +1,216 @@
+"""The graphs of one base: put in, opened, checked, taken out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.errors import Damaged, NotFound, UsageError
+from clew.kb.database import Database, held
+from clew.kb.graphs import truth
+from clew.types import GraphInfo, GraphSource
+
+if TYPE_CHECKING:
+    from clew.kb.graphs.build import GraphBuilder
+    from clew.kb.graphs.mounted import MountOptions
+    from clew.kb.graphs.packing import Stored
+    from clew.protocols import PropertyGraph
+
+_NAME = re.compile(r"[^\W_][\w.-]*")
+#: What the key of a document looks like: its nodes' ids begin with it, as a graph's begin with the graph's name.
+_KEY = re.compile(r"[0-9a-f]{32}")
+
+
+class Graphs:
+    """The imported and mounted graphs of a base. ``lock`` is that of derived data."""
+
+    def __init__(self, database: Database, derived: Path, lock: Path) -> None:
+        self._database, self._derived, self._lock = database, derived, lock
+
+    def infos(self) -> list[GraphInfo]:
+        """Return what is known of every graph, sorted by name."""
+        with self._database.reading() as connection:
+            return truth.infos(connection)
+
+    def builder(self, name: str, *, iris: bool = False) -> GraphBuilder:
+        """Return what takes the graph of that name as it is read, to be given to :meth:`store`.
+
+        ``iris``: its ids are IRIs. Raises UsageError for a name that cannot be one, or is a mount's.
+        """
+        check_name(name)
+        if any(one.name == name and one.url for one in self.infos()):
+            raise mounted(name)
+        from clew.kb.graphs.build import GraphBuilder
+
+        return GraphBuilder(name, self._derived.parent, iris=iris)
+
+    def store(
+        self,
+        builder: GraphBuilder,
+        sources: Sequence[GraphSource],
+        options: str = "",
+        progress: Callable[[int, int], None] | None = None,
+    ) -> str:
+        """Pack what was read and store it in one transaction, in place of a graph of that name; make its arrays.
+
+        Return ``added``, ``replaced`` or ``unchanged``.
+        """
+        try:
+            packed = builder.pack(progress)
+        finally:
+            builder.close()
+        try:
+            with self._database.writing() as connection:
+                done = truth.store(connection, builder.name, packed, sources, options)
+        finally:
+            packed.close()
+        self._database.scrub()
+        (known,) = (one for one in self._stored() if one.name == builder.name)
+        self._opened(known)
+        self._tidy()
+        return done
+
+    def touch(self, name: str, sources: Sequence[GraphSource]) -> None:
+        """Note new times of the files that a graph was made of."""
+        with self._database.writing() as connection:
+            truth.touch(connection, name, sources)
+
+    def remove(self, name: str) -> GraphInfo:
+        """Forget a graph: nothing of it remains when this returns. Raises UsageError where there is none."""
+        with self._database.writing() as connection:
+            gone = truth.remove(connection, name)
+        self._database.scrub()
+        self._tidy()
+        return gone
+
+    def mount(self, name: str, url: str, options: MountOptions) -> PropertyGraph:
+        """Note a graph that stays elsewhere, a SPARQL endpoint, and ask what it holds.
+
+        Raises UsageError for a name or URL that cannot be one, RemoteError where it does not answer: then nothing
+        is noted.
+        """
+        check_name(name)
+        if not url.startswith(("http://", "https://")):
+            raise UsageError(
+                f"'{url}' is not the URL of a SPARQL endpoint", "Such as http://localhost:7878/query"
+            )
+        from clew.kb.graphs.mounted import kept_in, opened
+
+        kept_in(self._derived, name, url, options.said()).unlink(missing_ok=True)
+        graph = opened(self._derived, name, url, options.said())
+        graph.relations()
+        with self._database.writing() as connection:
+            truth.mount(connection, name, url, options.said())
+        return graph
+
+    def known(self) -> dict[str, Stored | tuple[str, str, str]]:
+        """Return every graph and mount by name, as :meth:`open` takes them."""
+        with self._database.reading() as connection:
+            found: dict[str, Stored | tuple[str, str, str]] = {
+                one.name: one for one in truth.stored(connection)
+            }
+            return found | {one[0]: one for one in truth.mounts(connection)}
+
+    def open(self, known: Stored | tuple[str, str, str]) -> PropertyGraph:
+        """Open a graph; its arrays are made where they are missing. Raises Damaged, NotFound."""
+        if isinstance(known, tuple):
+            from clew.kb.graphs.mounted import opened
+
+            return opened(self._derived, *known)
+        return self._opened(known)
+
+    def _opened(self, known: Stored) -> PropertyGraph:
+        from clew.kb.graphs import arrays
+        from clew.kb.graphs.view import ImportedGraph
+
+        folder = arrays.folder_of(self._derived, known.digest)
+        found = arrays.load(folder)
+        if found is None:
+            with held(self._lock):
+                found = arrays.load(folder)  # another process may have made them meanwhile
+                if found is None:
+                    self._build(known, folder)
+                    found = arrays.load(folder)
+        if found is None:
+            raise Damaged(f"the arrays of the graph '{known.name}' cannot be read", "Run: clew doctor")
+        return ImportedGraph(self._database, known, found)
+
+    def _build(self, known: Stored, folder: Path) -> None:
+        from clew.kb.graphs.making import build
+
+        with self._database.reading_apart() as connection:
+            if known.digest not in {one.digest for one in truth.stored(connection)}:
+                raise NotFound(f"the graph '{known.name}' was removed or replaced a moment ago", "Ask again")
+            build(connection, known, folder)
+
+    def _stored(self) -> list[Stored]:
+        with self._database.reading() as connection:
+            return truth.stored(connection)
+
+    def _tidy(self) -> None:
+        from clew.kb.graphs import arrays
+
+        with held(self._lock):
+            arrays.tidy(self._derived, [one.digest for one in self._stored()])
+            self._tidy_mounts()
+
+    def _tidy_mounts(self) -> None:
+        folder = self._derived / "mounts"
+        if folder.exists():
+            from clew.kb.graphs.mounted import kept_in
+
+            with self._database.reading() as connection:
+                kept = {kept_in(self._derived, *one) for one in truth.mounts(connection)}
+            for path in folder.iterdir():
+                if path not in kept:
+                    path.unlink(missing_ok=True)
+
+    def check(self, repair: bool, checksums: bool) -> list[tuple[str, str, bool]]:
+        """Return what is wrong, as what, problem, and whether it was put right; arrays are made anew."""
+        if not (stored := self._stored()):
+            return []
+        import shutil
+
+        from clew.kb.graphs import arrays
+
+        findings = []
+        for one in stored:
+            folder = arrays.folder_of(self._derived, one.digest)
+            sound = arrays.load(folder) is not None and not (checksums and arrays.faults(folder))
+            if checksums and (problem := self._damage(one)):
+                findings.append((f"graph {one.name}", problem, False))
+            elif not sound:
+                if repair:
+                    with held(self._lock):
+                        shutil.rmtree(folder, ignore_errors=True)
+                    self._opened(one)
+                findings.append((f"graph {one.name}", "its arrays are missing or damaged", repair))
+        return findings
+
+    def _damage(self, one: Stored) -> str:
+        try:
+            with self._database.reading_apart() as connection:
+                whole = truth.recomputed(connection, one) == one.digest
+        except Damaged as error:
+            return error.problem
+        return (
+            "" if whole else f"does not hold what was added; clew graph remove {one.name}, and add it again"
+        )
+
+
+def mounted(name: str) -> UsageError:
+    """Return the error for adding files under the name of a mount."""
+    return UsageError(
+        f"'{name}' is a mounted graph", f"Give another --name, or first: clew graph remove {name}"
+    )
+
+
+def check_name(name: str) -> None:
+    """Raise UsageError for what cannot be the name of a graph."""
+    if not _NAME.fullmatch(name) or _KEY.fullmatch(name):
+        raise UsageError(
+            f"a graph cannot be named '{name}'",
+            "A name is letters, digits, '.', '-' and '_', such as films; give one: --name films",
+        )

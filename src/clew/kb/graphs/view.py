@@ -1,0 +1,127 @@
+"""A graph as the rest of clew sees it: the arrays for structure, the truth for what is shown."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.errors import NotFound, unknown
+from clew.kb.database import Database
+from clew.kb.graphs import truth
+from clew.kb.graphs.arrays import Direction, GraphArrays
+from clew.kb.graphs.packing import Stored
+from clew.text import folded_name, term_hash
+from clew.types import Entity, Relation
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.protocols import Rows
+
+
+class ImportedGraph:
+    """:class:`clew.protocols.PropertyGraph` of a graph in a base. Rows are in order of ids, so that a tie broken by
+    row is one broken by id."""
+
+    def __init__(self, database: Database, stored: Stored, opened: GraphArrays) -> None:
+        self._database, self._stored, self._opened = database, stored, opened
+        self.name = stored.name
+        self.size = stored.nodes
+        self._ids: Any = opened.arrays["ids"]
+        self._starts: Any = opened.arrays["ids.starts"]
+        self._relations = {name: number for number, name in enumerate(opened.content["relations"])}
+        self._types = {name: number for number, name in enumerate(opened.content["types"])}
+        self._directions: dict[tuple[int, bool], Direction] = {}
+
+    def types(self) -> Mapping[str, int]:
+        """Return the node types, with how many nodes have each."""
+        starts: Any = self._opened.arrays["types.starts"]
+        return {name: int(starts[number + 1] - starts[number]) for name, number in self._types.items()}
+
+    def relations(self) -> Mapping[str, Relation]:
+        """Return the relations by name, with their numbers of edges, types of ends, and examples."""
+        return {
+            name: Relation(
+                kept["edges"],
+                kept["head_types"],
+                kept["tail_types"],
+                tuple((head, tail) for head, tail in kept["examples"]),
+                self._stored.relations.get(name, ""),
+            )
+            for name, kept in self._opened.content["relations"].items()
+        }
+
+    def rows(self, ids: Sequence[str]) -> Rows:
+        """Return the row of each id. Raises NotFound."""
+        return np.array([self._row(id) for id in ids], dtype=np.int64)
+
+    def _row(self, id: str) -> int:
+        graph, _, external = id.partition(":")
+        wanted = external.encode("utf-8", "surrogatepass")
+        row = bisect_left(range(self.size), wanted, key=self._id)
+        if graph != self.name or row == self.size or self._id(row) != wanted:
+            raise NotFound(
+                f"no node '{id}' in the graph '{self.name}'",
+                f"Ids are {self.name}:ID; by name: clew graph show {self.name} NAME",
+            )
+        return row
+
+    def _id(self, row: int) -> bytes:
+        found: bytes = self._ids[self._starts[row] : self._starts[row + 1]].tobytes()
+        return found
+
+    def ids(self, rows: Rows) -> list[str]:
+        """Return the id of each row."""
+        return [f"{self.name}:{self._id(row).decode()}" for row in np.asarray(rows).tolist()]
+
+    def entities(self, rows: Rows) -> list[Entity]:
+        """Return the nodes of ``rows``, in that order. Raises NotFound where the graph was replaced meanwhile."""
+        with self._database.reading() as connection:
+            return truth.entities(connection, self._current(connection), np.asarray(rows).tolist())
+
+    def _current(self, connection: Any) -> Stored:
+        found = {one.name: one for one in truth.stored(connection)}.get(self.name)
+        if found is None or found.digest != self._stored.digest:
+            raise NotFound(f"the graph '{self.name}' was removed or replaced a moment ago", "Ask again")
+        return found
+
+    def of_type(self, type: str) -> Rows:
+        """Return the rows of a type, ascending."""
+        number = self._types.get(type)
+        if number is None:
+            return np.empty(0, dtype=np.int64)
+        starts: Any = self._opened.arrays["types.starts"]
+        return self._opened.arrays["types.rows"][starts[number] : starts[number + 1]].astype(np.int64)
+
+    def named(self, name: str) -> Rows:
+        """Return the rows with this name or alias, ascending."""
+        hashes = self._opened.arrays["names.hashes"]
+        wanted = np.uint64(term_hash(folded_name(name)))
+        first, end = np.searchsorted(hashes, wanted), np.searchsorted(hashes, wanted, side="right")
+        return self._opened.arrays["names.rows"][first:end].astype(np.int64)
+
+    def adjacent(self, rows: Rows, relation: str, inverse: bool = False) -> tuple[NDArray[np.int64], Rows]:
+        """Return the tails of ``rows`` (with ``inverse``: the heads): offsets (n + 1), rows ascending for each."""
+        return self._direction(relation, inverse).adjacent(np.asarray(rows, dtype=np.int64))
+
+    def _direction(self, relation: str, inverse: bool) -> Direction:
+        number = self._relations.get(relation)
+        if number is None:
+            raise unknown(f"relation in the graph '{self.name}'", relation, self._relations)
+        key = (number, inverse)
+        if key not in self._directions:
+            self._directions[key] = self._opened.direction(number, inverse)
+        return self._directions[key]
+
+    def statements(self, head: int, relation: str, tail: int) -> Sequence[Mapping[str, Any]]:
+        """Return the properties of an edge, one mapping for each time that it was given with any."""
+        one = self._direction(relation, inverse=False)
+        starts, ends = one.bounds(np.array([head], dtype=np.int64))
+        place = int(starts[0] + np.searchsorted(one.tails[starts[0] : ends[0]], np.uint32(tail)))
+        if place >= ends[0] or one.tails[place] != tail:
+            return []
+        with self._database.reading() as connection:
+            return truth.statements(connection, self._current(connection), relation, place)

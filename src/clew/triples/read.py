@@ -1,0 +1,96 @@
+"""One file of a graph: what form it has, and who reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+from typing import Literal
+
+from clew.errors import UnreadableFile, unknown
+from clew.protocols import GraphSink
+from clew.triples.rows import Faults, compressed, opened
+
+#: The forms of files, each with the endings of names that mean it.
+FORMATS = {
+    "csv": ("csv", "txt"),
+    "tsv": ("tsv", "tab"),
+    "jsonl": ("jsonl", "ndjson"),
+    "parquet": ("parquet", "pq"),
+    "ntriples": ("nt",),
+    "turtle": ("ttl",),
+    "rdfxml": ("rdf", "owl", "xml"),
+}
+_RDF = frozenset({"ntriples", "turtle", "rdfxml"})
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How files are read.
+
+    ``format`` "" goes by the name of each file. ``columns`` names the columns of tables; ``header`` says whether
+    their first row does (None: look); ``kind`` says that a table holds ``nodes`` or ``edges``. ``languages`` are
+    those of texts in RDF, lower case, the preferred first; ``*`` for any.
+    """
+
+    format: str = ""
+    columns: tuple[str, ...] = ()
+    header: bool | None = None
+    kind: Literal["", "nodes", "edges"] = ""
+    languages: tuple[str, ...] = ("en",)
+
+
+def format_of(path: Path, asked: str = "") -> str:
+    """Return the form of a file: the one asked for, or that of its name. Raises UsageError, UnreadableFile."""
+    if asked:
+        if asked not in FORMATS:
+            raise unknown("form of graph files", asked, FORMATS)
+        return asked
+    name = PurePath(path.stem) if compressed(path) else path
+    ending = name.suffix.lower().removeprefix(".")
+    for form, endings in FORMATS.items():
+        if ending in endings:
+            return form
+    known = ", ".join(f".{ending}" for endings in FORMATS.values() for ending in endings)
+    raise UnreadableFile(
+        f"{path}: its name does not say what form of graph it holds",
+        f"Say it: --format {'|'.join(FORMATS)}; known by name: {known}",
+    )
+
+
+def gives_iris(path: Path, asked: str = "") -> bool:
+    """Return whether the ids in a file are IRIs. Raises as :func:`format_of`."""
+    return format_of(path, asked) in _RDF
+
+
+def read(
+    path: Path,
+    sink: GraphSink,
+    options: Options,
+    faults: Faults,
+    tick: Callable[[int], None] = lambda done: None,
+) -> None:
+    """Give what a file holds to ``sink``; ``tick`` is told now and then how many of its bytes are read.
+
+    Raises UnreadableFile for a file that cannot be read, BadRows for rows that make no sense (unless ``faults``
+    skips them), MissingExtra.
+    """
+    options = replace(options, format=format_of(path, options.format))
+    if options.format == "parquet":
+        from clew.triples.parquet import read_parquet
+
+        read_parquet(path, sink, options, faults, tick)
+        return
+    with opened(path, tick) as source:
+        if options.format in _RDF:
+            from clew.triples.rdf import read_rdf
+
+            read_rdf(source, sink, options, faults)
+        elif options.format == "jsonl":
+            from clew.triples.jsonlines import read_json_lines
+
+            read_json_lines(source, sink, faults)
+        else:
+            from clew.triples.tables import read_table
+
+            read_table(source, sink, options, faults)

@@ -1,0 +1,118 @@
+"""CSV and TSV: triples, and node and edge tables.
+
+CSV has quotation marks as RFC 4180 says. In TSV a quotation mark is a character like any other, as its registration
+says (IANA, text/tab-separated-values): tables of triples are full of them.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
+
+from clew.errors import UnreadableFile
+from clew.protocols import GraphSink
+from clew.triples.columns import Column, edge_columns, identifier, node_columns, refuse, row_reader
+from clew.triples.rows import BadRow, Faults, Source
+
+if TYPE_CHECKING:
+    from clew.triples.read import Options
+
+_DELIMITERS = ",;|\t"
+_SAMPLE = 50
+#: Characters of the longest cell; a whole book fits, a file behind a forgotten quotation mark does not.
+_CELL = 1 << 24
+
+
+def read_table(source: Source, sink: GraphSink, options: Options, faults: Faults) -> None:
+    """Read a table. Raises UnreadableFile, BadRows."""
+    lines = source.lines(faults)
+    sample = list(islice(lines, _SAMPLE))
+    tabs = options.format == "tsv"
+    delimiter = "\t" if tabs else _delimiter(sample)
+    csv.field_size_limit(max(csv.field_size_limit(), _CELL))
+    rows = csv.reader(
+        chain(sample, lines), delimiter=delimiter, quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL
+    )
+    try:
+        _take_rows(rows, sink, source, options, faults)
+    except csv.Error as error:
+        raise UnreadableFile(
+            f"{source.path}: line {rows.line_num:,}: {error}", "Is a quotation mark never closed before that?"
+        ) from error
+
+
+def _take_rows(rows: Any, sink: GraphSink, source: Source, options: Options, faults: Faults) -> None:
+    take: Callable[[Sequence[Any]], None] | None = None
+    for cells in rows:
+        if not cells or (len(cells) == 1 and not cells[0].strip()):
+            continue
+        if take is None:
+            columns, is_header = _columns(cells, source, options)
+            take = _triple(sink, columns) if _is_triple(columns) else row_reader(columns, sink)
+            if is_header:
+                continue
+        try:
+            take(cells)
+        except BadRow as error:
+            # A row ends where the reader stands; it began as many lines before as its cells have breaks.
+            inside = sum(cell.count("\n") for cell in cells)
+            faults.add(source.path, rows.line_num - inside, str(error))
+
+
+def _columns(cells: list[str], source: Source, options: Options) -> tuple[list[Column], bool]:
+    """Return the columns of a table and whether its first row, ``cells``, is their header."""
+    header = list(options.columns) or cells
+    wanted = {"nodes": (node_columns,), "edges": (edge_columns,), "": (edge_columns, node_columns)}[
+        options.kind
+    ]
+    found = next((one for reader in wanted if (one := reader(header))), None)
+    if options.columns:
+        if found is None:
+            raise refuse(str(source.path), header, options.kind)
+        named = any(reader(cells) for reader in (edge_columns, node_columns))
+        return found, named if options.header is None else options.header
+    if options.header is not False and found:
+        return found, True
+    if len(cells) == 3 and options.kind != "nodes":  # head, relation, tail
+        return edge_columns(("head", "relation", "tail")) or [], options.header is True
+    raise refuse(str(source.path), cells, options.kind)
+
+
+def _is_triple(columns: Sequence[Column]) -> bool:
+    plain = not any(one.space for one in columns)
+    return plain and sorted(one.role for one in columns) == ["head", "relation", "tail"]
+
+
+def _triple(sink: GraphSink, columns: Sequence[Column]) -> Callable[[Sequence[str]], None]:
+    """Return what takes rows of nothing but head, relation and tail: millions of them, so without detours."""
+    h, r, t = ([one.role for one in columns].index(role) for role in ("head", "relation", "tail"))
+    give = sink.edge
+
+    def take(cells: Sequence[str]) -> None:
+        if len(cells) != 3:
+            raise BadRow(f"{len(cells)} cells instead of 3")
+        head, relation, tail = cells[h].strip(), cells[r].strip(), cells[t].strip()
+        if not (head and relation and tail) or "\n" in head or "\n" in relation or "\n" in tail:
+            for cell, what in ((head, "head"), (relation, "relation"), (tail, "tail")):
+                identifier(cell, what)
+        give(head, relation, tail)
+
+    return take
+
+
+def _delimiter(sample: Sequence[str]) -> str:
+    """Return the delimiter under which most lines have the same number of cells, and more than one."""
+    best, best_score = ",", (0.0, 0)
+    for delimiter in _DELIMITERS:
+        try:
+            widths = Counter(len(row) for row in csv.reader(sample, delimiter=delimiter) if row)
+        except csv.Error:
+            continue
+        width, count = max(widths.items(), key=lambda item: (item[1], item[0]), default=(1, 0))
+        score = (count / max(widths.total(), 1), width)
+        if width > 1 and score > best_score:
+            best, best_score = delimiter, score
+    return best
