@@ -9,8 +9,8 @@ demo: .venv/ready ## Add the sample documents and ask a question that needs two 
 	$(BIN)/clew add samples/documents --kb $(DEMO)
 	$(BIN)/clew ask "$(QUESTION)" --kb $(DEMO)
 
-test: .venv/ready-dev ## The test suite: offline, warnings are errors
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+test: .venv/ready-dev ## The test suite: offline, warnings are errors (three processes: some tests wait)
+	$(BIN)/python -m pytest --numprocesses 3 --dist worksteal
 
 lint: .venv/ready-dev ## Style, types, layers
 	$(BIN)/ruff format --check .

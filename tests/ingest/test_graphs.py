@@ -102,18 +102,22 @@ def test_an_import_killed_at_any_instant_leaves_nothing_or_all(tmp_path: Path) -
         "".join(f"n{rng.randrange(9000)}\tr{n % 7}\tn{rng.randrange(9000)}\n" for n in range(60_000))
     )
     command = [*COMMAND, "graph", "add", str(path), "--kb"]
-    subprocess.run([*command, str(tmp_path / "whole")], check=True, capture_output=True)
+    with subprocess.Popen([*command, str(tmp_path / "whole")], stderr=subprocess.PIPE) as child:
+        child.stderr.readline()
+        began = time.perf_counter()
+        child.communicate()
+    lasts = time.perf_counter() - began
     with clew.open(tmp_path / "whole") as base:
         whole = base.info().digest
     with clew.open(tmp_path / "kb", create=True) as base:
         empty = base.info().digest
     ended = set()
-    for _ in range(12):
+    for instant in (0.0, *(rng.uniform(0, 1.1) for _ in range(7))):
         child = subprocess.Popen(
             [*command, str(tmp_path / "kb")], stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
         child.stderr.readline()  # it has begun to read
-        time.sleep(rng.uniform(0, 1.5))
+        time.sleep(instant * lasts)
         child.kill()
         child.communicate()
         with clew.open(tmp_path / "kb") as base:

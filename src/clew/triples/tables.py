@@ -32,7 +32,8 @@ def read_table(source: Source, sink: GraphSink, options: Options, faults: Faults
     sample = list(islice(lines, _SAMPLE))
     tabs = options.format == "tsv"
     delimiter = "\t" if tabs else _delimiter(sample)
-    csv.field_size_limit(max(csv.field_size_limit(), _CELL))
+    # A limit of the whole process: it is set each time, since other readers set theirs.
+    csv.field_size_limit(_CELL)
     rows = csv.reader(
         chain(sample, lines), delimiter=delimiter, quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL
     )
