@@ -95,7 +95,11 @@ class Endpoint:
             if isinstance(error, TimeoutError) or isinstance(error.reason, TimeoutError):
                 late = f"{self.url} did not answer within {self.timeout:g} seconds"
                 return None, late, "Mount it with a longer --timeout"
-            return None, f"{self.url} cannot be reached ({error.reason})", "Does it run? Is the URL right?"
+            away = f"{self.url} cannot be reached ({error.reason})", "Does it run? Is the URL right?"
+            if isinstance(error.reason, ConnectionRefusedError):
+                # Nobody is there: that does not pass in a few seconds, and a person waits.
+                raise RemoteError(*away) from error
+            return None, *away
         except (OSError, HTTPException, ValueError) as error:
             return None, f"{self.url} cannot be reached ({error})", "Does it run? Is the URL right?"
         if cut:
