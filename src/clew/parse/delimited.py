@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import PurePath
 from typing import Literal
 
+from clew.delimiters import delimiter as best_delimiter
 from clew.errors import UnreadableFile
 from clew.parse.blocks import Block, Note, Source, assemble
 from clew.parse.build import Unit
@@ -21,7 +21,6 @@ from clew.types import ParsedDocument
 
 PARSER = "csv/1"
 
-_DELIMITERS = ",;\t|"
 #: Rows from which the delimiter is guessed.
 _SAMPLE = 200
 #: A quoted cell with more lines than this was opened by a quotation mark that nothing closes.
@@ -44,7 +43,8 @@ def _document(text: str, remarks: Sequence[str], limits: Limits) -> Iterator[Blo
     if first.startswith("sep=") and len(first) == 5:  # how Excel is told
         delimiter, lines = first[4], lines[1:]
     else:
-        delimiter = _delimiter(lines)
+        sample = islice((line for line in lines if line.strip()), _SAMPLE)
+        delimiter = best_delimiter(list(_with_ends(sample)))
     try:
         rows = list(_rows(lines, delimiter, csv.QUOTE_MINIMAL, limits))
     except csv.Error:
@@ -67,22 +67,6 @@ def _rows(lines: Sequence[str], delimiter: str, quoting: Literal[0, 3], limits: 
         yield tuple(cell.strip() for cell in row)
 
 
-def _with_ends(lines: Sequence[str]) -> Iterator[str]:
+def _with_ends(lines: Iterable[str]) -> Iterator[str]:
     # Without their ends, a line break in a quoted cell would vanish.
     return (f"{line}\n" for line in lines)
-
-
-def _delimiter(lines: Sequence[str]) -> str:
-    """Return the delimiter under which most rows have the same number of cells, and more than one."""
-    sample = list(islice((line for line in lines if line.strip()), _SAMPLE))
-    best, best_score = ",", (0.0, 0)
-    for delimiter in _DELIMITERS:
-        try:
-            widths = Counter(len(row) for row in csv.reader(_with_ends(sample), delimiter=delimiter) if row)
-        except csv.Error:
-            continue
-        width, count = max(widths.items(), key=lambda item: (item[1], item[0]), default=(1, 0))
-        score = (count / max(widths.total(), 1), width)
-        if width > 1 and score > best_score:
-            best, best_score = delimiter, score
-    return best

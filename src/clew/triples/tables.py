@@ -7,11 +7,11 @@ says (IANA, text/tab-separated-values): tables of triples are full of them.
 from __future__ import annotations
 
 import csv
-from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
+from clew.delimiters import delimiter
 from clew.errors import UnreadableFile
 from clew.protocols import GraphSink
 from clew.triples.columns import Column, edge_columns, identifier, node_columns, refuse, row_reader
@@ -20,7 +20,6 @@ from clew.triples.rows import BadRow, Faults, Source
 if TYPE_CHECKING:
     from clew.triples.read import Options
 
-_DELIMITERS = ",;|\t"
 _SAMPLE = 50
 #: Characters of the longest cell; a whole book fits, a file behind a forgotten quotation mark does not.
 _CELL = 1 << 24
@@ -31,11 +30,11 @@ def read_table(source: Source, sink: GraphSink, options: Options, faults: Faults
     lines = source.lines(faults)
     sample = list(islice(lines, _SAMPLE))
     tabs = options.format == "tsv"
-    delimiter = "\t" if tabs else _delimiter(sample)
+    divider = "\t" if tabs else delimiter(sample)
     # A limit of the whole process: it is set each time, since other readers set theirs.
     csv.field_size_limit(_CELL)
     rows = csv.reader(
-        chain(sample, lines), delimiter=delimiter, quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL
+        chain(sample, lines), delimiter=divider, quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL
     )
     try:
         _take_rows(rows, sink, source, options, faults)
@@ -102,18 +101,3 @@ def _triple(sink: GraphSink, columns: Sequence[Column]) -> Callable[[Sequence[st
         give(head, relation, tail)
 
     return take
-
-
-def _delimiter(sample: Sequence[str]) -> str:
-    """Return the delimiter under which most lines have the same number of cells, and more than one."""
-    best, best_score = ",", (0.0, 0)
-    for delimiter in _DELIMITERS:
-        try:
-            widths = Counter(len(row) for row in csv.reader(sample, delimiter=delimiter) if row)
-        except csv.Error:
-            continue
-        width, count = max(widths.items(), key=lambda item: (item[1], item[0]), default=(1, 0))
-        score = (count / max(widths.total(), 1), width)
-        if width > 1 and score > best_score:
-            best, best_score = delimiter, score
-    return best

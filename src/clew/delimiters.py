@@ -1,0 +1,30 @@
+"""What divides the cells of a table of text."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Sequence
+
+KNOWN = ",;\t|"
+
+
+def delimiter(lines: Sequence[str], known: str = KNOWN) -> str:
+    r"""Return the delimiter under which most rows have the same number of cells, and more than one; else a comma.
+
+    Lines have their ends, without which a line break in a quoted cell would vanish.
+
+    >>> delimiter(["a;b,c\n", "d;e\n"])
+    ';'
+    """
+    best, best_score = ",", (0.0, 0)
+    for one in known:
+        try:
+            widths = Counter(len(row) for row in csv.reader(lines, delimiter=one) if row)
+        except csv.Error:
+            continue
+        width, count = max(widths.items(), key=lambda item: (item[1], item[0]), default=(1, 0))
+        score = (count / max(widths.total(), 1), width)
+        if width > 1 and score > best_score:
+            best, best_score = one, score
+    return best
