@@ -1,0 +1,121 @@
+"""Graphs: of the passages of documents, and imported ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from clew.types import Entity, Relation
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from clew.protocols.arrays import Floats, Rows
+
+
+class Graph(Protocol):
+    """Neighbours of passages."""
+
+    @property
+    def name(self) -> str:
+        """Canonical name, such as ``keywords(n=20)``."""
+        ...
+
+    @property
+    def mutual(self) -> bool:
+        """Whether a neighbour's neighbour is oneself: true of shared keywords, not of nearest vectors."""
+        ...
+
+    def neighbours(self, row: int) -> Rows:
+        """Return the rows that an edge joins to ``row``, ascending, without itself."""
+        ...
+
+    def strengths(self, row: int, neighbours: Rows) -> Floats:
+        """Return how much the edge to each of some neighbours says, from 0 to 1; 1 where all are alike."""
+        ...
+
+    def why(self, source: int, target: int) -> str:
+        """Say what joins two neighbours, for the trail (``keywords: ohio, river``)."""
+        ...
+
+
+class PropertyGraph(Protocol):
+    """An imported graph, or one mounted elsewhere. Rows are its own, 0 to ``size`` - 1; ids are
+    ``<graph name>:<external id>``."""
+
+    @property
+    def name(self) -> str:
+        """The name that the user gave it."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Number of nodes; of a mounted graph, of those seen so far."""
+        ...
+
+    def types(self) -> Mapping[str, int]:
+        """Return the node types, with how many nodes have each."""
+        ...
+
+    def relations(self) -> Mapping[str, Relation]:
+        """Return the relations by name, with their numbers of edges, types of ends, and examples."""
+        ...
+
+    def rows(self, ids: Sequence[str]) -> Rows:
+        """Return the row of each id. Raises NotFound."""
+        ...
+
+    def ids(self, rows: Rows) -> list[str]:
+        """Return the id of each row."""
+        ...
+
+    def entities(self, rows: Rows) -> list[Entity]:
+        """Return the nodes of ``rows``, in that order. Raises NotFound where the graph was replaced meanwhile."""
+        ...
+
+    def of_type(self, type: str) -> Rows:
+        """Return the rows of a type, ascending; none for a type that does not occur."""
+        ...
+
+    def named(self, name: str) -> Rows:
+        """Return the rows with this name or alias, ascending; :func:`clew.text.folded_name` says what is equal."""
+        ...
+
+    def adjacent(self, rows: Rows, relation: str, inverse: bool = False) -> tuple[NDArray[np.int64], Rows]:
+        """Return the tails of ``rows`` (with ``inverse``: the heads): offsets (n + 1), rows ascending for each.
+
+        Raises UsageError for a relation that the graph does not have.
+        """
+        ...
+
+    def statements(self, head: int, relation: str, tail: int) -> Sequence[Mapping[str, Any]]:
+        """Return the properties of an edge, one mapping for each time that it was given with any."""
+        ...
+
+
+class GraphSink(Protocol):
+    """Takes a graph as it is read: nodes and edges in any order; an edge's ends need no node of their own."""
+
+    def node(
+        self,
+        id: str,
+        *,
+        types: Sequence[str] = (),
+        name: str = "",
+        aliases: Sequence[str] = (),
+        text: str = "",
+        properties: Mapping[str, Any] | None = None,
+        rank: int = 0,
+    ) -> None:
+        """Take (part of) a node. Of several names the one of the lowest ``rank`` is kept, the others are aliases,
+        but those from rank 1000 on, which serve only where there is no other."""
+        ...
+
+    def edge(self, head: str, relation: str, tail: str, properties: Mapping[str, Any] | None = None) -> None:
+        """Take an edge; one that is given again adds its properties."""
+        ...
+
+    def described(self, id: str) -> bool:
+        """Return whether :meth:`node` was called for this id."""
+        ...
