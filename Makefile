@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := build/demo
 
-.PHONY: demo test lint check clean benchmarks encoder
+.PHONY: demo test slow lint check clean benchmarks encoder
 
 demo: .venv/ready ## Add the sample documents and ask a question that needs two of them
 	$(BIN)/clew add samples/documents --kb $(DEMO)
@@ -12,13 +12,16 @@ demo: .venv/ready ## Add the sample documents and ask a question that needs two 
 test: .venv/ready-dev ## The test suite: offline, warnings are errors (three processes: some tests wait)
 	$(BIN)/python -m pytest --numprocesses 3 --dist worksteal
 
+slow: .venv/ready-dev ## The tests that take long: kills at random instants, whole pages of analyses
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m slow
+
 lint: .venv/ready-dev ## Style, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-check: lint test ## Everything that has to pass before a change lands
+check: lint test slow ## Everything that has to pass before a change lands
 
 benchmarks: .venv/ready-dev ## Make the figures of docs/benchmarks.md again; ONLY=word for some of them
 	$(BIN)/python benchmarks/regenerate.py --only "$(ONLY)"

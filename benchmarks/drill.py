@@ -21,7 +21,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 
 import numpy as np
@@ -147,15 +147,14 @@ def blind(bench: Bench) -> Iterator[str]:
         raise SystemExit("the blind selector needs an encoder")
     yield "| names | words of a summary | context | gold section named | tokens | calls |"
     yield "|---|---|---|---|---|---|"
-    encoder, known, context = bench.encoder, {}, max(CONTEXTS)
-    for names in ("headings", "uuid"):
-        for words in WORDS:
-            recipe = f"drill(context={context}, words={words}, names={names}, hints=0, paragraphs=encoder)"
-            found = bench.all(recipe, lambda asked: Blind(encoder, asked.text, known), ALL)
-            yield (
-                f"| {names} | {words} | {context:,} | {mean(one.reached for one in found):.2f} | "
-                f"{mean(one.tokens for one in found):,.0f} | {mean(one.calls for one in found):.1f} |"
-            )
+    encoder, known = bench.encoder, {}
+    for context, names, words in product(CONTEXTS, ("headings", "uuid"), WORDS):
+        recipe = f"drill(context={context}, words={words}, names={names}, hints=0, paragraphs=encoder)"
+        found = bench.all(recipe, lambda asked: Blind(encoder, asked.text, known), ALL)
+        yield (
+            f"| {names} | {words} | {context:,} | {mean(one.reached for one in found):.2f} | "
+            f"{mean(one.tokens for one in found):,.0f} | {mean(one.calls for one in found):.1f} |"
+        )
 
 
 def growth(bench: Bench, data: Path) -> Iterator[str]:

@@ -160,6 +160,7 @@ def test_entities_are_a_graph_where_passages_are_annotated(data, tmp_path):
     assert 0 < points[0.9]["edges"] < points[0.0]["edges"] == 66
 
 
+@pytest.mark.slow
 def test_figures_and_tables_of_the_commands(data, tmp_path):
     shared = ["--data", data, "--sentences", 12, "--out", tmp_path]
     said = run("eval", "density", *shared, "-g", "mentions", "-r", "kgp").stdout
@@ -186,6 +187,7 @@ def everything(folder):
     }
 
 
+@pytest.mark.slow
 def test_the_page_says_what_was_run_and_is_not_run_twice(data, few_knobs, tmp_path):
     out = tmp_path / "my page"
     command = [
@@ -230,6 +232,7 @@ def test_the_page_says_what_was_run_and_is_not_run_twice(data, few_knobs, tmp_pa
     assert timeless[0] == timeless[1]
 
 
+@pytest.mark.slow
 def test_every_command_of_the_page_can_be_run(data, few_knobs, tmp_path):
     kgp_page([work(data, tmp_path)])
     commands = re.findall(r"^clew (eval .*)$", (tmp_path / "page.md").read_text(), re.MULTILINE)
@@ -246,6 +249,7 @@ def test_every_command_of_the_page_can_be_run(data, few_knobs, tmp_path):
     assert everything(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_models_add_their_methods_and_measures(data, few_knobs, tmp_path):
     folder = make_encoder(tmp_path / "encoder").path
 
