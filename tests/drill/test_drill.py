@@ -114,6 +114,22 @@ def test_a_table_can_be_chosen_alone(base, snapshot_of):
     assert [hit.node.kind for hit in hits] == ["row"] * 3
 
 
+def test_a_page_can_be_chosen_where_pages_are_entries(base, snapshot_of):
+    snapshot_of(
+        ("a.pdf", "A", ("page", 3), ("heading", 1, "One"), "First words.", ("page", 4), "Second words.")
+    )
+
+    def reply(request):
+        if kind_of(request) == "sections":
+            return numbered(request, "page 4")
+        assert "First words" not in request.user
+        return "1"
+
+    with ScriptedServer(reply) as server:
+        (hit,) = drill(base, server, "drill(hints=0, pages=yes)").retrieve(Question("What is on page 4?"), 10)
+    assert hit.node.text == "Second words." and "page 4" in hit.via[0]
+
+
 def test_the_papers_setting(base, snapshot_of):
     snapshot_of(REPORT)
     replies = ["History > Owners, The owners' club", "1"]

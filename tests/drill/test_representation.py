@@ -38,6 +38,29 @@ def test_pages_are_told(snapshot_of):
     assert one.pages == (3, 4)
 
 
+def test_pages_are_entries_where_that_is_wanted(snapshot_of):
+    document = (
+        "a.pdf",
+        "A",
+        ("page", 3),
+        ("heading", 1, "One"),
+        "First words.",
+        ("page", 4),
+        "Second words.",
+    )
+    snapshot = snapshot_of(document)
+    key = snapshot.documents()[0].key
+    section, third, fourth = Outlines(snapshot, pages=True).of(key).sections
+    assert [(one.kind, one.name, one.pages) for one in (section, third, fourth)] == [
+        ("section", "One", (3, 4)),
+        ("page", "A > page 3", (3, 3)),
+        ("page", "A > page 4", (4, 4)),
+    ]
+    assert section.rows == (*third.rows, *fourth.rows)
+    # A passage stands in its section; the page is another way to choose it.
+    assert set(Outlines(snapshot, pages=True).sections_of(key, section.rows).values()) == {section}
+
+
 @pytest.mark.parametrize("number", range(8))
 def test_sections_are_those_of_a_walk_through_the_tree(base, number):
     parsed = document(number)

@@ -177,7 +177,7 @@ def shelved(retrievers: Callable[[], Shelf[Retriever]]) -> dict[str, Part[Retrie
         search = options.part("search")
         if search.name in PARTS:
             raise UsageError(f"'{options.recipe.name}' cannot search with '{search.name}'", "search=search")
-        outlines = Outlines(bench.snapshot, bench.encoder)
+        outlines = Outlines(bench.snapshot, bench.encoder, pages=options.flag("pages"))
         made = summaries(bench, options.text("summariser"), options.count("words", 0))
         return Drill(
             bench.snapshot,
@@ -224,6 +224,7 @@ _DRILL: dict[str, Value] = {
     "calls": None,
     "hints": 5,
     "names": Recipe("headings"),
+    "pages": False,
     "monot5": MONOT5,
     "cross-encoder": CROSS_ENCODER,
 }

@@ -14,7 +14,7 @@ import numpy as np
 from clew.drill.extracts import SectionText, covering
 from clew.drill.segments import word_vectors
 from clew.drill.summaries import Summaries, kept_if_possible
-from clew.types import TABLE
+from clew.types import PAGE, TABLE
 
 if TYPE_CHECKING:
     from clew.drill.representation import Outline, Outlines, Section
@@ -71,7 +71,7 @@ class DocumentSummaries:
 
     def _telling(self, outline: Outline) -> list[Section]:
         """Return the sections of a document that cover it best, in reading order."""
-        sections = [one for one in outline.sections if one.kind != TABLE]
+        sections = [one for one in outline.sections if one.kind not in {TABLE, PAGE}]
         rows = np.array([row for one in sections for row in one.rows], dtype=np.int64)
         if not len(rows):
             return []

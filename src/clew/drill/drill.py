@@ -27,7 +27,7 @@ from clew.drill.representation import documents
 from clew.drill.scoring import Scorer, Support
 from clew.errors import BudgetExceeded
 from clew.trail import Recorder, explored
-from clew.types import RETRIEVED, TABLE, Hit, Step
+from clew.types import PAGE, RETRIEVED, TABLE, Hit, Step
 
 if TYPE_CHECKING:
     from clew.drill.paragraphs import ParagraphSelector
@@ -216,7 +216,7 @@ class Drill:
         made = []
         for n, (one, text) in enumerate(zip(sections, summaries, strict=True)):
             about = [f"table, {len(one.rows)} rows"] if one.kind == TABLE else []
-            if self.hints and one.pages:
+            if self.hints and one.pages and one.kind != PAGE:
                 first, last = one.pages
                 about.append(f"page {first}" if first == last else f"pages {first}-{last}")
             path = (titles[one.document], *one.path) if several else one.path

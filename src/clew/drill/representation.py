@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.drill.segments import boundaries, key_phrases, word_vectors
-from clew.types import KINDS, RETRIEVED, ROW, SECTION, TABLE
+from clew.types import KINDS, PAGE, RETRIEVED, ROW, SECTION, TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,7 +40,7 @@ class Section:
     ``id`` is ``<document key>:<place>``, the place being the position of the section or table, for a part
     ``first-last`` of its paragraphs. ``path`` holds the names from the outermost to its own. ``rows`` are the
     rows of its paragraphs, (n,), in reading order; those of a table are its section's as well. ``pages`` is
-    the first and last page, or None. ``kind`` is ``section``, ``part`` or ``table``.
+    the first and last page, or None. ``kind`` is ``section``, ``part``, ``table`` or ``page``.
     """
 
     id: str
@@ -75,7 +75,8 @@ class Outline:
 
 @dataclass(frozen=True, slots=True)
 class Outlines:
-    """The outlines of a snapshot's documents, each made when it is first asked for.
+    """The outlines of a snapshot's documents, each made when it is first asked for. With ``pages`` every page is an
+    entry as well, which has the paragraphs that begin on it.
 
     Long sections are divided by the vectors that ``encoder`` made; where there are none, by words.
     """
@@ -83,11 +84,12 @@ class Outlines:
     snapshot: Snapshot
     encoder: Encoder | None = None
     longest: int = LONGEST
+    pages: bool = False
 
     def of(self, key: str) -> Outline:
         """Return the outline of a document. Raises NotFound."""
         by = self.encoder.name if self.encoder is not None else "words"
-        known = f"drill/outline/{by}/{self.longest}/{key}"
+        known = f"drill/outline/{by}/{self.longest}/{self.pages}/{key}"
         made: Outline = self.snapshot.remember(known, lambda: self._outline(key))
         return made
 
@@ -97,7 +99,7 @@ class Outlines:
         return {
             row: section
             for section in self.of(key).sections
-            if section.kind != TABLE
+            if section.kind not in {TABLE, PAGE}
             for row in section.rows
             if row in wanted
         }
@@ -117,7 +119,17 @@ class Outlines:
                     found.append(self._entry(node, _path(nodes[row], document), paragraphs))
             else:
                 found.extend(self._parts(node, _path(node, document), paragraphs))
+        if self.pages:
+            found.extend(self._pages_of(document, tree.rows))
         return Outline(document, tuple(_in_order(found)))
+
+    def _pages_of(self, document: Document, rows: Rows) -> Iterator[Section]:
+        """Yield the pages of a document that has any."""
+        on = self.snapshot.column("page")[rows]
+        for page in np.unique(on[on > 0]).tolist():
+            path = (document.title or document.name, f"page {page}")
+            own = tuple(rows[on == page].tolist())
+            yield Section(f"{document.key}:page-{page}", PAGE, path, own, (page, page))
 
     def _entry(self, node: Node, path: tuple[str, ...], rows: Rows) -> Section:
         kind = TABLE if node.kind == TABLE else SECTION
@@ -172,8 +184,8 @@ def _path(node: Node, document: Document) -> tuple[str, ...]:
 
 
 def _in_order(found: Sequence[Section]) -> Iterator[Section]:
-    """Yield sections in the order of their first paragraph, a table after the section that holds it."""
-    yield from sorted(found, key=lambda one: (one.rows[0], one.kind == TABLE))
+    """Yield sections in the order of their first paragraph, a page and a table after the section that holds it."""
+    yield from sorted(found, key=lambda one: (one.rows[0], one.kind == PAGE, one.kind == TABLE))
 
 
 @dataclass(frozen=True, slots=True)
