@@ -125,6 +125,26 @@ class Moody:
         return Answer("Yes")
 
 
+def test_a_run_of_an_earlier_version_is_still_read(data, tmp_path):
+    questions = asked(data, "pooled", None, 0)
+    folder = evaluate(tmp_path, questions, ["kgp", "read"], Bench())
+    for recipe in ("kgp", "read"):
+        now, _, _ = results(questions.examples, folder.file(recipe))
+        assert all((one.walk_seconds is not None) == (recipe == "kgp") for one in now.values())
+        path = folder.file(recipe).path
+        records = [json.loads(line) for line in path.read_text().splitlines()]
+        for record in records:
+            seconds = record.pop("walk_seconds")
+            del record["retrieval"]
+            record["walk"] = None if seconds is None else {"gold": [], "seconds": seconds}
+        path.write_text("\n".join(map(json.dumps, records)) + "\n")
+        before, _, _ = results(questions.examples, folder.file(recipe))
+        assert {id: one.walk_seconds for id, one in before.items()} == {
+            id: one.walk_seconds for id, one in now.items()
+        }
+        assert all(one.retrieval is None for one in before.values())
+
+
 @pytest.mark.parametrize("workers", [1, 3])
 def test_an_error_is_an_error_and_is_asked_again(tmp_path, workers):
     examples = [Example(str(n), f"Question {n}?", ("yes",)) for n in range(5)]

@@ -64,7 +64,7 @@ def cost(usage: Usage) -> str:
 
 def not_found(base: Base) -> list[str]:
     """Say what a search of a base cannot find yet: documents without an index, passages without vectors."""
-    pending, unencoded = base.info().pending, base.missing_vectors()
+    pending, unencoded = base.store.snapshot().pending, base.missing_vectors()
     found = [f"{count(pending, 'document')} added but not searchable yet."] if pending else []
     if unencoded:
         said = count(unencoded, "passage")

@@ -229,8 +229,11 @@ def result(example: Example, record: Mapping[str, Any]) -> Result:
     """Return a record as what the metrics measure. Raises UsageError for a record of an error."""
     if "error" in record:
         raise UsageError(f"question {example.id} failed: {record['error']}")
-    # Older runs did not tell retrieval apart.
+    # Older runs did not tell retrieval apart, and kept the seconds of a walk with what it held.
     retrieval = Usage(**record["retrieval"]) if "retrieval" in record else None
+    walk_seconds = (
+        record["walk_seconds"] if "walk_seconds" in record else (record["walk"] or {}).get("seconds")
+    )
     return Result(
         example,
         record["answer"],
@@ -239,7 +242,7 @@ def result(example: Example, record: Mapping[str, Any]) -> Result:
         [frozenset(held) for held in record["cited"]],
         Usage(**record["usage"]),
         record["seconds"],
-        walk_seconds=record["walk_seconds"],
+        walk_seconds=walk_seconds,
         retrieval=retrieval,
     )
 

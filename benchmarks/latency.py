@@ -1,0 +1,53 @@
+"""How long does a question take on real text? p50 and p95 of a search and of a walk, without a language model.
+
+The questions of a data set are asked of a base, one after another; benchmarks/query.py has larger, synthetic bases,
+whose pseudo-words cost an encoder more tokens than English does.
+
+    python benchmarks/latency.py --kb FOLDER --encoder clew:hops --data hotpotqa=dev.json --limit 100
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from clew import catalog
+from clew.evaluate.datasets import named
+from clew.kb import KnowledgeBase
+from clew.types import Question
+
+K = 10
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--kb", type=Path, required=True)
+    parser.add_argument("--encoder", required=True, help="such as clew:hops; its missing vectors are made")
+    parser.add_argument("--data", required=True, metavar="NAME=PATH")
+    parser.add_argument("--limit", type=int, default=100)
+    options = parser.parse_args()
+    questions = [Question(one.question) for one in islice(named(options.data).examples(), options.limit)]
+    encoder = catalog.encoder(options.encoder)
+    with KnowledgeBase.open(options.kb) as base:
+        base.encode(encoder)
+        print(f"{len(questions)} questions, {base.info().nodes.get('passage', 0):,} passages\n")
+        print("| search | encoder | p50 ms | p95 ms |\n|---|---|---|---|")
+        for name in ("search", "kgp"):
+            for used in (None, encoder):
+                retriever = catalog.retriever(name, base, encoder=used)
+                retriever.retrieve(Question("What is made once for a generation?"), K)
+                times = []
+                for question in questions:
+                    started = time.perf_counter()
+                    retriever.retrieve(question, K)
+                    times.append(1000 * (time.perf_counter() - started))
+                middle, late = np.percentile(times, [50, 95])
+                print(f"| {name} | {used.name if used else 'none'} | {middle:.1f} | {late:.1f} |")
+
+
+if __name__ == "__main__":
+    main()
