@@ -48,10 +48,12 @@ def retrieved(retriever: Retriever, question: Question, k: int, trail: Trail, **
     """Return at most ``k`` hits, best first, and enter the retrieval into the trail.
 
     The steps of an explorer come first, with what each cost; the step "retrieve" that follows has ``detail``,
-    the number of hits and the seconds of everything, and no usage of its own.
+    the number of hits, the seconds that are in none of them, and no usage of its own.
     """
     started = time.perf_counter()
-    hits = explored(retriever, question, k, trail)
-    seconds = time.perf_counter() - started
+    record = Recorder(watch=trail.add, stop=trail.stopped)
+    hits = explored(retriever, question, k, record)
+    told = sum(step.seconds for step in record.steps)
+    seconds = max(0.0, time.perf_counter() - started - told)
     trail.add(Step("retrieve", {**detail, "hits": len(hits)}, tuple(hits), seconds=seconds))
     return hits

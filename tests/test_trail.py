@@ -1,0 +1,32 @@
+"""Trails: a retriever's own steps, and the step that stands for the rest of it."""
+
+import time
+
+from clew.trail import Recorder, retrieved
+from clew.types import Question, Step
+
+
+class Explorer:
+    """Takes two steps that say how long they were."""
+
+    def retrieve(self, question, k):
+        return self.explore(question, k, Recorder())
+
+    def explore(self, question, k, trail):
+        started = time.perf_counter()
+        while time.perf_counter() - started < 0.01:
+            pass
+        trail.add(Step("search", seconds=time.perf_counter() - started))
+        trail.add(Step("sections", seconds=0.0))
+        return []
+
+
+def test_no_second_is_counted_twice():
+    seen = []
+    record = Recorder(watch=seen.append)
+    started = time.perf_counter()
+    retrieved(Explorer(), Question("q"), 3, record, query="q")
+    whole = time.perf_counter() - started
+    assert [step.name for step in record.steps] == ["search", "sections", "retrieve"] and seen == record.steps
+    assert record.steps[-1].detail == {"query": "q", "hits": 0}
+    assert 0.01 <= sum(step.seconds for step in record.steps) <= whole
