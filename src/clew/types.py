@@ -163,6 +163,34 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkedEntity:
+    """A node of a graph that a name in a question may stand for.
+
+    ``score`` is from 0 to 1, comparable among the candidates of one name; ``how`` says what speaks for it
+    (``name``, ``alias``, ``spelling 0.92``, ``context 0.41``), parts joined by ``, ``.
+    """
+
+    row: int
+    id: str
+    name: str
+    score: float
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedRelation:
+    """A relation of a graph that words in a question may stand for; ``inverse``: from the tail to the head.
+
+    ``score`` is from 0 to 1, comparable among the candidates for one phrase; ``how`` as in :class:`LinkedEntity`.
+    """
+
+    name: str
+    inverse: bool
+    score: float
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
 class GraphSource:
     """A file that a graph was made of. ``sha256`` is that of its bytes, in hexadecimal."""
 

@@ -8,6 +8,9 @@ they differ from the defaults ``max_tokens`` and ``stop``), then ``# system`` (m
 A folder of the user's (``CLEW_PROMPTS``, or given) may hold files of the same names that replace ours. They
 must use the same variables and serve the same role, because the code that fills them in is the same; the
 schema stays ours, because the code that reads the reply is the same.
+
+A few-shot prompt names its exemplars in the header (``exemplars: chains 25``: the file and how many of it), says in a
+part ``# exemplar`` how one is written, and has ``{{exemplars}}`` where they go (:mod:`clew.prompts.exemplars`).
 """
 
 from __future__ import annotations
@@ -22,14 +25,17 @@ from typing import Any
 
 from clew.config import prompts_path
 from clew.errors import UsageError, unknown
+from clew.prompts.exemplars import load_exemplars
 from clew.prompts.structured import parse_json
 from clew.protocols import Prompt
 
 _OURS = Path(__file__).parent
 _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _FILE = re.compile(r"\A---\n(?P<header>.*?)\n---\n(?P<body>.*)\Z", re.DOTALL)
-_PART = re.compile(r"^# (system|user)[ \t]*$", re.MULTILINE)
-_KEYS = {"role", "variables", "max_tokens", "stop"}
+_PART = re.compile(r"^# (system|user|exemplar)[ \t]*$", re.MULTILINE)
+_KEYS = {"role", "variables", "max_tokens", "stop", "exemplars"}
+#: Where the exemplars of a few-shot prompt go.
+_SHOTS = re.compile(r"\{\{\s*exemplars\s*\}\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +67,7 @@ class Template:
         _same(f"prompt '{self.name}' is filled in", set(variables), self.variables)
 
         def fill(text: str) -> str:
-            return _VARIABLE.sub(lambda found: variables[found[1]], text)
+            return _filled(text, variables)
 
         return Prompt(
             user=fill(self.user),
@@ -77,27 +83,30 @@ class Template:
         return parse_json(reply, self.schema or {})
 
 
-def load(name: str, *, version: int = 1, folder: str | Path | None = None) -> Template:
+def load(
+    name: str, *, version: int = 1, folder: str | Path | None = None, shots: int | None = None
+) -> Template:
     """Return a prompt: the user's file of that name where ``folder`` or ``CLEW_PROMPTS`` has one, else ours.
 
-    Raises UsageError for an unknown name, a damaged file, or variables that do not match.
+    ``shots`` is how many exemplars a few-shot prompt shows, by default as many as its header says. Raises UsageError
+    for an unknown name, a damaged file, variables that do not match, or more shots than there are.
     """
     file = f"{name}.v{version}.md"
     if not (_OURS / file).is_file():
         known = {path.name.removesuffix(".md") for path in _OURS.glob("*.v*.md")}
         raise unknown("prompt", file.removesuffix(".md"), known)
-    ours = _read(_OURS / file)
-    schema = _OURS / f"{name}.v{version}.json"
-    if schema.is_file():
-        ours = replace(ours, schema=json.loads(schema.read_text(encoding="utf-8")))
     place = Path(folder).expanduser() if folder is not None else prompts_path()
     if place is not None and not place.is_dir():
         raise UsageError(
             f"no folder of prompts at {place}", "It is named by CLEW_PROMPTS; unset that to use ours"
         )
+    ours = _read(_OURS / file, place, shots)
+    schema = _OURS / f"{name}.v{version}.json"
+    if schema.is_file():
+        ours = replace(ours, schema=json.loads(schema.read_text(encoding="utf-8")))
     if place is None or not (place / file).is_file():
         return ours
-    theirs = _read(place / file)
+    theirs = _read(place / file, place, shots)
     _same(f"prompt file {place / file} is written", theirs.variables, ours.variables)
     if theirs.role != ours.role:
         raise UsageError(f"prompt file {place / file} has role '{theirs.role}'", f"It must be '{ours.role}'")
@@ -105,7 +114,7 @@ def load(name: str, *, version: int = 1, folder: str | Path | None = None) -> Te
     return replace(theirs, name=f"{theirs.name}@{digest}", schema=ours.schema)
 
 
-def _read(path: Path) -> Template:
+def _read(path: Path, folder: Path | None, shots: int | None) -> Template:
     found = _FILE.match(path.read_text(encoding="utf-8").replace("\r\n", "\n"))
     if found is None:
         raise UsageError(f"prompt file {path} has no header", "It starts with lines between '---' and '---'")
@@ -117,16 +126,46 @@ def _read(path: Path) -> Template:
     limit = header.get("max_tokens", "512")
     if not limit.isdigit():
         raise UsageError(f"prompt file {path}: max_tokens is '{limit}'", "It must be a whole number")
+    name, user = path.name.removesuffix(".md"), parts["user"]
+    if "exemplars" in header:
+        user, digest = _with_exemplars(path, header["exemplars"], parts, folder, shots)
+        name += f"+{digest}" if digest else ""
     template = Template(
-        name=path.name.removesuffix(".md"),
+        name=name,
         role=header["role"],
-        user=parts["user"],
+        user=user,
         system=parts.get("system", ""),
         max_tokens=int(limit),
         stop=tuple(header.get("stop", "").split()),
     )
     _same(f"prompt file {path} is declared", set(header["variables"].split()), template.variables)
     return template
+
+
+def _with_exemplars(
+    path: Path, said: str, parts: Mapping[str, str], folder: Path | None, shots: int | None
+) -> tuple[str, str]:
+    """Return the user part with its exemplars in it, and the digest of their file if it is not ours."""
+    name, _, number = said.partition(" ")
+    if "exemplar" not in parts or not _SHOTS.search(parts["user"]) or not number.strip().isdigit():
+        raise UsageError(
+            f"prompt file {path} does not say how its exemplars are shown",
+            "It needs 'exemplars: NAME NUMBER', a part '# exemplar', and {{exemplars}} in '# user'",
+        )
+    found = load_exemplars(name, folder)
+    most = min(int(number), len(found.shots)) if shots is None else shots
+    if most > len(found.shots):
+        raise UsageError(f"{most} exemplars are asked for and {found.path} has {len(found.shots)}")
+    wanted = set(_VARIABLE.findall(parts["exemplar"]))
+    for place, one in enumerate(found.shots[:most], 1):
+        if missing := sorted(wanted - one.keys()):
+            raise UsageError(f"{found.path}: exemplar {place} has no '{missing[0]}'", f"{path.name} shows it")
+    shown = "\n\n".join(_filled(parts["exemplar"], one) for one in found.shots[:most])
+    return _SHOTS.sub(lambda _: shown, parts["user"]).strip(), found.digest
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    return _VARIABLE.sub(lambda found: values[found[1]], text)
 
 
 def _header(path: Path, text: str) -> dict[str, str]:

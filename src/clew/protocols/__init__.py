@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.protocols.asking import Explorer, Method, Reader, Retriever, Trail
-from clew.protocols.graphs import Graph, GraphSink, PropertyGraph
+from clew.protocols.graphs import EntityLinker, Graph, GraphSink, PropertyGraph, RelationLinker
 from clew.protocols.models import Completion, Encoder, LanguageModel, Prompt, PromptTemplate, Reranker
 from clew.protocols.store import Postings, Snapshot, Snapshots, VectorView
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Completion",
     "Encoder",
+    "EntityLinker",
     "Explorer",
     "Floats",
     "Graph",
@@ -34,6 +35,7 @@ __all__ = [
     "PromptTemplate",
     "PropertyGraph",
     "Reader",
+    "RelationLinker",
     "Reranker",
     "Retriever",
     "Rows",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from clew.types import Entity, Relation
+from clew.types import Entity, LinkedEntity, LinkedRelation, Relation
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,6 +82,13 @@ class PropertyGraph(Protocol):
         """Return the rows with this name or alias, ascending; :func:`clew.text.folded_name` says what is equal."""
         ...
 
+    def similar(self, name: str, k: int) -> tuple[Rows, Floats]:
+        """Return the rows whose name or alias is most like ``name``, (k,) at most, best first, with their likeness.
+
+        Likeness is from 0 to 1, 1 for what :meth:`named` finds; ties are in the order of ids.
+        """
+        ...
+
     def adjacent(self, rows: Rows, relation: str, inverse: bool = False) -> tuple[NDArray[np.int64], Rows]:
         """Return the tails of ``rows`` (with ``inverse``: the heads): offsets (n + 1), rows ascending for each.
 
@@ -91,6 +98,26 @@ class PropertyGraph(Protocol):
 
     def statements(self, head: int, relation: str, tail: int) -> Sequence[Mapping[str, Any]]:
         """Return the properties of an edge, one mapping for each time that it was given with any."""
+        ...
+
+
+class EntityLinker(Protocol):
+    """Finds what names stand for in a graph."""
+
+    def link(
+        self, graph: PropertyGraph, names: Sequence[str], context: str = "", k: int = 5
+    ) -> list[tuple[LinkedEntity, ...]]:
+        """Return for each name at most ``k`` candidates, best first; ``context`` is the question around them."""
+        ...
+
+
+class RelationLinker(Protocol):
+    """Finds what words stand for among the relations of a graph."""
+
+    def link(
+        self, graph: PropertyGraph, phrases: Sequence[str], k: int = 5
+    ) -> list[tuple[LinkedRelation, ...]]:
+        """Return for each phrase at most ``k`` candidates, best first; each direction is one of its own."""
         ...
 
 

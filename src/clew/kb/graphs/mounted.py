@@ -34,7 +34,7 @@ from clew.types import Entity, Relation
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.protocols import Rows
+    from clew.protocols import Floats, Rows
 
 _LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 _ALIAS = "http://www.w3.org/2004/02/skos/core#altLabel"
@@ -279,6 +279,11 @@ class MountedGraph:
         return np.unique(self._seen(one["x"]["value"] for one in found))
 
     # Edges
+
+    def similar(self, name: str, k: int) -> tuple[Rows, Floats]:
+        """Return the rows whose name or alias is ``name``, with a likeness of 1."""
+        rows = self.named(name)[:k]
+        return rows, np.ones(len(rows))
 
     def adjacent(self, rows: Rows, relation: str, inverse: bool = False) -> tuple[NDArray[np.int64], Rows]:
         """Return the tails of ``rows`` (with ``inverse``: the heads): offsets (n + 1), rows ascending for each."""

@@ -19,7 +19,7 @@ from clew.types import Entity, Relation
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.protocols import Rows
+    from clew.protocols import Floats, Rows
 
 
 class ImportedGraph:
@@ -102,6 +102,11 @@ class ImportedGraph:
         wanted = np.uint64(term_hash(folded_name(name)))
         first, end = np.searchsorted(hashes, wanted), np.searchsorted(hashes, wanted, side="right")
         return self._opened.arrays["names.rows"][first:end].astype(np.int64)
+
+    def similar(self, name: str, k: int) -> tuple[Rows, Floats]:
+        """Return the rows whose name or alias is ``name``, with a likeness of 1."""
+        rows = self.named(name)[:k]
+        return rows, np.ones(len(rows))
 
     def adjacent(self, rows: Rows, relation: str, inverse: bool = False) -> tuple[NDArray[np.int64], Rows]:
         """Return the tails of ``rows`` (with ``inverse``: the heads): offsets (n + 1), rows ascending for each."""

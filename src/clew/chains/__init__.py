@@ -1,0 +1,39 @@
+"""Chains: a question as triples over constants and unknowns (Su et al., NAACL 2024, Section 3.1).
+
+A term of a triple is a constant, an unknown (``#1``), or text that contains unknowns (``flag of the #1``). The same
+type serves every method that writes a question down before it answers it.
+"""
+
+from clew.chains.consistency import agreed, normal_form
+from clew.chains.errors import (
+    ChainError,
+    DiscontinuousMaskError,
+    FinalAnswerFormatError,
+    IncorrectTripleFormatError,
+    IncorrectTripleRelationMaskError,
+    MaskOverflowError,
+    MaskUnderflowError,
+    MissingMaskNumberError,
+    MissingTripleMaskError,
+)
+from clew.chains.parsing import Limits, parse
+from clew.chains.terms import Chain, Term, Triple
+
+__all__ = [
+    "Chain",
+    "ChainError",
+    "DiscontinuousMaskError",
+    "FinalAnswerFormatError",
+    "IncorrectTripleFormatError",
+    "IncorrectTripleRelationMaskError",
+    "Limits",
+    "MaskOverflowError",
+    "MaskUnderflowError",
+    "MissingMaskNumberError",
+    "MissingTripleMaskError",
+    "Term",
+    "Triple",
+    "agreed",
+    "normal_form",
+    "parse",
+]

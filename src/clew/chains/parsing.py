@@ -1,0 +1,119 @@
+"""Reading a chain as a model, or a person, writes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from clew.chains.errors import (
+    DiscontinuousMaskError,
+    FinalAnswerFormatError,
+    IncorrectTripleFormatError,
+    IncorrectTripleRelationMaskError,
+    MaskOverflowError,
+    MaskUnderflowError,
+    MissingMaskNumberError,
+    MissingTripleMaskError,
+)
+from clew.chains.terms import Chain, Term, Triple
+
+_THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL)
+_INTRODUCED = re.compile(r"\A\W*(?:(?:masked\s+)?reasoning\s+)?chain\s*:\s*", re.IGNORECASE)
+_FINAL = re.compile(
+    r"^[\s*_\"'`(\[]*(?:the\s+)?final\s+answer\s*(?:is|:)\s*(?P<what>.*?)[\s.)\]\"'`*_]*$", re.IGNORECASE
+)
+_LISTED = re.compile(r"^\s*(?:[-*•]\s+|\(?\d{1,2}[.)]\s+)")
+_ANSWER = re.compile(r"#\s*answer", re.IGNORECASE)
+_MASK = re.compile(r"#\s*(?P<number>\d*)")
+_FORM = "Write HEAD >> RELATION >> #1; #1 >> RELATION >> #2; final answer: #2"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many different unknowns a chain may have (Appendix B: two to four for multi-hop questions)."""
+
+    least: int = 2
+    most: int = 4
+
+
+def parse(text: str, limits: Limits = Limits()) -> Chain:
+    """Return the chain that ``text`` writes: ``head >> relation >> tail`` or ``(head, relation, tail)``, triples
+    divided by semicolons or lines, ``final answer: #2`` or ``#answer`` last.
+
+    What a small model puts around it is passed over: thoughts, ``Reasoning Chain:``, list marks, a full stop.
+    Raises the :class:`~clew.chains.errors.ChainError` of what is wrong first.
+    """
+    body = _INTRODUCED.sub("", _THOUGHT.sub("", text).strip().strip("`"))
+    parts = [_LISTED.sub("", part).strip() for part in _divided(body)]
+    parts = [part for part in parts if part]
+    final = _FINAL.match(parts[-1]) if parts else None
+    if final is None:
+        raise FinalAnswerFormatError("the chain does not end with its final answer", _FORM)
+    triples = tuple(_triple(part) for part in parts[:-1])
+    if not triples:
+        raise IncorrectTripleFormatError("the chain has no triples", _FORM)
+    numbers = {number for triple in triples for number in triple.unknowns}
+    if len(numbers) < limits.least:
+        raise MaskUnderflowError(f"{len(numbers)} unknowns where {limits.least} are the least", _FORM)
+    if len(numbers) > limits.most:
+        raise MaskOverflowError(f"{len(numbers)} unknowns where {limits.most} are the most", _FORM)
+    if numbers != set(range(1, len(numbers) + 1)):
+        said = ", ".join(f"#{number}" for number in sorted(numbers))
+        raise DiscontinuousMaskError(f"the unknowns are {said}", "Number them from #1 without gaps")
+    return Chain(triples, _answer(final["what"], numbers))
+
+
+def _divided(text: str) -> Iterable[str]:
+    """Yield the parts between semicolons and line ends; neither divides within quotation marks."""
+    part, quoted = "", False
+    for character in text:
+        if character == '"':
+            quoted = not quoted
+        if character in ";\n" and not quoted:
+            yield part
+            part = ""
+        else:
+            part += character
+    yield part
+
+
+def _triple(part: str) -> Triple:
+    pieces = _pieces(part)
+    if len(pieces) != 3 or not all(pieces):
+        raise IncorrectTripleFormatError(f"not a head, a relation and a tail: '{part}'", _FORM)
+    head, relation, tail = pieces
+    if _MASK.search(relation):
+        raise IncorrectTripleRelationMaskError(
+            f"an unknown as relation: '{part}'", "Only a head or a tail may be unknown"
+        )
+    terms = []
+    for piece in (head, tail):
+        if any(not match["number"] for match in _MASK.finditer(piece)):
+            raise MissingMaskNumberError(f"an unknown without a number: '{part}'", _FORM)
+        terms.append(Term(_MASK.sub(lambda match: f"#{int(match['number'])}", piece)))
+    triple = Triple(terms[0], relation, terms[1])
+    if not triple.unknowns:
+        raise MissingTripleMaskError(f"no unknown in '{part}'", _FORM)
+    return triple
+
+
+def _pieces(part: str) -> list[str]:
+    if ">>" in part:
+        return [piece.strip() for piece in part.split(">>")]
+    if part.startswith("(") and part.endswith(")"):
+        # A comma within quotation marks, or in a number, divides nothing.
+        pieces = re.split(r",\s+(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)", part[1:-1])
+        return [piece.strip().strip('"') for piece in pieces]
+    return [part]
+
+
+def _answer(what: str, numbers: set[int]) -> int | None:
+    if _ANSWER.fullmatch(what):
+        return None
+    match = _MASK.fullmatch(what)
+    if match is None or not match["number"] or int(match["number"]) not in numbers:
+        raise FinalAnswerFormatError(
+            f"the final answer is '{what}'", "Write final answer: #answer, or one of the chain's unknowns"
+        )
+    return int(match["number"])
