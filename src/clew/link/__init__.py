@@ -1,0 +1,7 @@
+"""Linking: what names and relation words stand for in a graph, and which nodes of several graphs are one thing."""
+
+from clew.link.entities import Entities
+from clew.link.grounding import Grounding, ground
+from clew.link.relations import Relations, load_aliases
+
+__all__ = ["Entities", "Grounding", "Relations", "ground", "load_aliases"]

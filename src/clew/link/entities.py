@@ -1,0 +1,215 @@
+"""Entity linking: the nodes of a graph that a name in a question may stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.errors import BadCompletion, UsageError
+from clew.link.describing import degrees, described, said
+from clew.link.mentions import Mention, mention_of, without_qualifier
+from clew.text import folded_name, terms
+from clew.types import LinkedEntity
+
+if TYPE_CHECKING:
+    from clew.prompts import Template
+    from clew.protocols import Encoder, LanguageModel, PropertyGraph
+    from clew.types import Entity
+
+#: Candidates by spelling that are looked at.
+POOL = 20
+#: A spelling less like the mention than this is no candidate.
+LEAST = 0.55
+#: What a candidate keeps that is called like the mention but for a qualifier of its own.
+QUALIFIED = 0.96
+#: What of its score a candidate loses that has nothing to do with the context, or with the mention's qualifier.
+CONTEXT, DENIED = 0.15, 0.2
+#: Only what is spelled nearly as well as the best is compared with the context, and at most so many.
+NEAR, RANKED = 0.15, 10
+#: Candidates that a model chooses among.
+CHOICES = 5
+
+
+@dataclass(slots=True)
+class _Candidate:
+    """A node that may be meant. ``score`` is its likeness at first."""
+
+    row: int
+    entity: Entity
+    score: float
+    how: list[str]
+    degree: int = 0
+    line: str = ""
+
+    def linked(self) -> LinkedEntity:
+        return LinkedEntity(self.row, self.entity.id, self.entity.name, self.score, ", ".join(self.how))
+
+
+@dataclass(frozen=True, slots=True)
+class Entities:
+    """:class:`clew.protocols.EntityLinker`.
+
+    Candidates are the nodes with the mention's name or alias and those spelled like it
+    (:meth:`~clew.protocols.PropertyGraph.similar`); a mention is looked up as it is written, and without its article,
+    "'s" or qualifier, which then speaks for the nodes whose type, text, properties or triples confirm it. Where
+    several are spelled about equally well, ``encoder`` compares the context with a line about each; without it, or
+    among equals, the one with more edges comes first. ``model`` with ``template`` (the prompt ``link-entity``) may
+    choose among the first few where that leaves a doubt; a reply that cannot be used leaves the order as it was.
+
+    Deviation: Su et al. (NAACL 2024, Section 3.2) link with BLINK (Wu et al., EMNLP 2020), a bi-encoder and a
+    cross-encoder trained on Wikipedia's links, whose entities are Wikipedia's; a person's own graph has others, and
+    often no texts. So candidates come from the graph's own names, and any encoder ranks them.
+    """
+
+    encoder: Encoder | None = None
+    model: LanguageModel | None = None
+    template: Template | None = None
+
+    def __post_init__(self) -> None:
+        if (self.model is None) != (self.template is None):
+            raise UsageError("a model that links needs its prompt, and the prompt a model")
+
+    def link(
+        self, graph: PropertyGraph, names: Sequence[str], context: str = "", k: int = 5
+    ) -> list[tuple[LinkedEntity, ...]]:
+        """Return for each name at most ``k`` candidates, best first; ``context`` is the question around them."""
+        mentions = [mention_of(name) for name in names]
+        found = _candidates(graph, mentions)
+        doubtful = [_near(mention, several) for mention, several in zip(mentions, found, strict=True)]
+        self._rank(graph, mentions, doubtful, context)
+        for several in found:
+            several.sort(key=lambda one: (-one.score, -one.degree, one.row))
+        if self.model is not None:
+            self._choose(names, found, context)
+        return [tuple(one.linked() for one in several[:k]) for several in found]
+
+    def _rank(
+        self,
+        graph: PropertyGraph,
+        mentions: Sequence[Mention],
+        doubtful: Sequence[Sequence[_Candidate]],
+        context: str,
+    ) -> None:
+        """Change the scores of candidates that are spelled about equally well, by qualifier and context."""
+        every = [one for several in doubtful for one in several]
+        if not every:
+            return
+        rows = np.array([one.row for one in every], dtype=np.int64)
+        lines = described(graph, [one.entity for one in every], rows)
+        for one, line, degree in zip(every, lines, degrees(graph, rows).tolist(), strict=True):
+            one.line, one.degree = line, degree
+        for mention, several in zip(mentions, doubtful, strict=True):
+            if mention.qualifier:
+                _qualify(mention.qualifier, several)
+        several_of = [one for several in doubtful if len(several) > 1 for one in several]
+        if self.encoder is None or not context.strip() or not several_of:
+            return
+        distinct = list(dict.fromkeys(one.line for one in several_of))
+        cosines = self.encoder.encode(distinct) @ self.encoder.encode([context], query=True)[0]
+        cosine_of = dict(zip(distinct, np.clip(cosines, 0, 1).astype(float).tolist(), strict=True))
+        for one in several_of:
+            one.score *= 1 - CONTEXT * (1 - cosine_of[one.line])
+            one.how.append(f"context {cosine_of[one.line]:.2f}")
+
+    def _choose(self, names: Sequence[str], found: Sequence[list[_Candidate]], context: str) -> None:
+        assert self.model is not None and self.template is not None
+        asked = [
+            (name, several)
+            for name, several in zip(names, found, strict=True)
+            if len(several) > 1 and several[0].score - several[1].score < NEAR
+        ]
+        if not asked:
+            return
+        prompts = [
+            self.template.render(question=context, mention=name, candidates=_numbered(several[:CHOICES]))
+            for name, several in asked
+        ]
+        for (_, several), made in zip(asked, self.model.complete(prompts), strict=True):
+            try:
+                choice = self.template.parse(made.text)["choice"]
+            except BadCompletion as error:
+                several[0].how.append(f"the model's choice cannot be used: {error.problem}")
+                continue
+            if choice == 0:
+                several[0].how.append("the model chose none")
+            elif not 0 < choice <= min(len(several), CHOICES):
+                several[0].how.append(f"the model chose {choice}, which is not there")
+            else:
+                chosen = several.pop(choice - 1)
+                chosen.score = max(chosen.score, *(one.score for one in several))
+                chosen.how.append("chosen by the model")
+                several.insert(0, chosen)
+
+
+def _candidates(graph: PropertyGraph, mentions: Sequence[Mention]) -> list[list[_Candidate]]:
+    """Return for each mention the nodes that any way of looking it up finds, with the best likeness of each."""
+    found = [_rows(graph, mention) for mention in mentions]
+    rows = np.array(sorted({row for several in found for row in several}), dtype=np.int64)
+    entities = dict(zip(rows.tolist(), graph.entities(rows), strict=True))
+    return [
+        [
+            _settled(mention, _Candidate(row, entities[row], likeness, [how]))
+            for row, (likeness, how) in several.items()
+        ]
+        for mention, several in zip(mentions, found, strict=True)
+    ]
+
+
+def _rows(graph: PropertyGraph, mention: Mention) -> dict[int, tuple[float, str]]:
+    found: dict[int, tuple[float, str]] = {}
+
+    def take(row: int, likeness: float, how: str) -> None:
+        if row not in found or found[row][0] < likeness:
+            found[row] = likeness, how
+
+    for way, worth in mention.ways:
+        for row in graph.named(way)[:POOL].tolist():
+            take(row, worth, "name")
+    # An article or "'s" hardly changes what is spelled alike: only the qualifier is worth a second search.
+    for way, worth in mention.ways[: 2 if mention.qualifier else 1]:
+        rows, likeness = graph.similar(way, POOL)
+        for row, alike in zip(rows.tolist(), likeness.tolist(), strict=True):
+            if alike >= LEAST:
+                take(row, alike * worth, f"spelling {alike:.2f}")
+    return found
+
+
+def _settled(mention: Mention, one: _Candidate) -> _Candidate:
+    """Say whether it was a name or an alias that was found; raise what is called so but for a qualifier of its
+    own."""
+    ways = {folded_name(way): worth for way, worth in mention.ways}
+    if one.how == ["name"]:
+        one.how = ["name" if folded_name(one.entity.name) in ways else "alias"]
+        return one
+    bare, qualifier = without_qualifier(one.entity.name)
+    worth = ways.get(folded_name(bare), 0.0) * QUALIFIED if qualifier else 0.0
+    if worth > one.score:
+        one.score, one.how = worth, [f"name ({qualifier})"]
+    return one
+
+
+def _near(mention: Mention, several: list[_Candidate]) -> list[_Candidate]:
+    """Return the candidates to look at closely: none where one stands out and nothing was said beside its name."""
+    several.sort(key=lambda one: (-one.score, one.row))
+    near = [one for one in several[:RANKED] if one.score > several[0].score - NEAR]
+    alone = len(near) == 1 or (near and near[0].score == 1 and near[1].score < 1)
+    return [] if alone and not mention.qualifier else near
+
+
+def _qualify(qualifier: str, several: Sequence[_Candidate]) -> None:
+    """Take from the score of each candidate what of the qualifier nothing in the graph confirms."""
+    wanted = set(terms(qualifier))
+    for one in several:
+        if not wanted or one.score == 1:  # the qualifier is part of its name
+            continue
+        share = len(wanted & set(terms(said(one.entity, one.line)))) / len(wanted)
+        one.score *= 1 - DENIED * (1 - share)
+        if share:
+            one.how.append(f"qualifier {share:.2f}")
+
+
+def _numbered(several: Sequence[_Candidate]) -> str:
+    return "\n".join(f"{number}. {one.line or one.linked().name}" for number, one in enumerate(several, 1))

@@ -1,0 +1,22 @@
+"""Small real graphs for the tests of linking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from clew.kb import KnowledgeBase
+from clew.protocols import PropertyGraph
+
+
+def graph_of(
+    base: KnowledgeBase, triples: Iterable[Sequence[str]], name: str = "g", **nodes: dict[str, Any]
+) -> PropertyGraph:
+    """Store triples, and what is said of nodes by id, and return the graph as it is opened."""
+    builder = base.graphs.builder(name)
+    for id, said in nodes.items():
+        builder.node(id, **said)
+    for head, relation, tail in triples:
+        builder.edge(head, relation, tail)
+    base.graphs.store(builder, [])
+    return base.snapshot().graph(name)
