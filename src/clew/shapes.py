@@ -75,6 +75,8 @@ def answer_shape(answer: Answer) -> dict[str, Any]:
         "evidence": [hit_shape(hit) for hit in answer.evidence],
         "quotes": [{"node": q.node, "text": q.text, "span": list(q.span)} for q in answer.quotes],
         "rejected": list(answer.rejected),
+        "values": list(answer.values),
+        "remembered": list(answer.remembered),
         "trail": [step_shape(step) for step in answer.trail],
         "usage": usage_shape(answer.usage),
     }

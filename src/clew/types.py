@@ -14,6 +14,8 @@ from typing import Any
 #: Node kinds that a parser makes. Imported graphs bring kinds of their own.
 DOCUMENT, SECTION, PAGE, TABLE, ROW, PASSAGE = "document", "section", "page", "table", "row", "passage"
 KINDS = (DOCUMENT, SECTION, PAGE, TABLE, ROW, PASSAGE)
+#: The kind of a node that stands for a triple of a graph, where one is given as evidence.
+TRIPLE = "triple"
 #: The kinds whose text is searched and given as evidence.
 RETRIEVED = (PASSAGE, ROW)
 
@@ -218,18 +220,25 @@ class GraphInfo:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a question is restricted to; ``None`` means everything. ``documents`` are document keys."""
+    """What a question is restricted to; ``None`` means everything. ``documents`` are document keys, ``graphs`` names
+    of graphs."""
 
     documents: frozenset[str] | None = None
     kinds: frozenset[str] | None = None
+    graphs: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and the part of the knowledge base that may answer it."""
+    """A question and the part of the knowledge base that may answer it.
+
+    ``chain`` is the question as a person wrote it down in triples (:mod:`clew.chains`), for the methods that would
+    otherwise ask a model to; "" where none did.
+    """
 
     text: str
     scope: Scope = Scope()
+    chain: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,6 +316,8 @@ class Answer:
     true when the evidence does not hold the answer, or none was given for another reason; ``text`` then says
     so, and the evidence is what came nearest. ``rejected`` holds quotes that a model gave and that are not
     verbatim in their source; they support nothing. ``context`` is what the reader was given to read.
+    ``values`` are the answers one by one where there are several. ``remembered`` says what rests on nothing but the
+    model's memory.
     """
 
     text: str
@@ -319,6 +330,8 @@ class Answer:
     reader: str = "extractive"
     recipe: str = ""
     context: tuple[Hit, ...] = ()
+    values: tuple[str, ...] = ()
+    remembered: tuple[str, ...] = ()
 
     @property
     def stopped(self) -> str:

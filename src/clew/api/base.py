@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -163,27 +164,32 @@ class Base(WithGraphs):
         found = catalog.retriever(retriever, self.store, encoder=self.encoder())
         return list(found.retrieve(self._question(question, documents), k))
 
-    def ask(
+    def ask(  # noqa: PLR0913 (a keyword for each thing that a person may say of a question)
         self,
         question: str,
         *,
         llm: str | LanguageModel | None = None,
         recipe: str = "default",
         documents: Iterable[str] | None = None,
+        graphs: Iterable[str] | None = None,
+        chain: str = "",
         watch: Callable[[Step], None] | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> Answer:
-        """Answer a question from the documents, or abstain.
+        """Answer a question from the documents and graphs, or abstain.
 
         Without ``llm`` (a name such as ``openai:gpt-4o-mini``, or a model) the answer is extracted, not
-        written. ``watch`` receives each step as it happens; ``stop`` is asked between steps.
+        written. ``documents`` and ``graphs`` restrict where it is looked for. ``chain`` is the question as triples
+        (:mod:`clew.chains`), for the method ``chain``; the question may then be empty. ``watch`` receives each step
+        as it happens; ``stop`` is asked between steps.
         """
         from clew import catalog
         from clew.trail import Recorder
 
         model = catalog.language_model(llm) if isinstance(llm, str) else llm
         method = catalog.method(recipe, self.store, llm=model, encoder=self.encoder())
-        return method.answer(self._question(question, documents), Recorder(watch, stop))
+        asked = self._question(question or chain, documents, graphs)
+        return method.answer(replace(asked, chain=chain), Recorder(watch, stop))
 
     def info(self) -> Info:
         """Return the sizes of the base, its generation and its digest."""
@@ -323,13 +329,14 @@ class Base(WithGraphs):
         asked = Service(annotation_token(), service, language, url)
         return annotate(self.store.snapshot(), asked, Annotations.usual(), progress)
 
-    def _question(self, text: str, documents: Iterable[str] | None) -> Question:
+    def _question(
+        self, text: str, documents: Iterable[str] | None, graphs: Iterable[str] | None = None
+    ) -> Question:
         if not text.strip():
             raise UsageError("the question is empty", 'For example: clew ask "What was revenue in 2023?"')
-        if documents is None:
-            return Question(text)
-        keys = frozenset(key for one in documents for key in self.keys(one))
-        return Question(text, Scope(documents=keys))
+        keys = None if documents is None else frozenset(key for one in documents for key in self.keys(one))
+        names = None if graphs is None else frozenset(self.graph(one).name for one in graphs)
+        return Question(text, Scope(documents=keys, graphs=names))
 
     def keys(self, one: str) -> list[str]:
         """Return the keys of the documents that ``one`` names: a path, folder, key or file name. Raises NotFound."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.catalog.chain import CHAIN
 from clew.catalog.graphs import GRAPHS
 from clew.catalog.parts import Bench, Options, Part, Shelf
 from clew.catalog.recipe import Recipe, make, parse
@@ -46,12 +47,27 @@ def _paper(bench: Bench, options: Options) -> Reader:
     return PaperReader(bench.need_model("paper"), load("kgp-read"), texts)
 
 
+def _short(bench: Bench, options: Options) -> Reader:
+    from clew.read.short import ShortReader
+
+    return ShortReader(_extractive(bench, options))
+
+
+def _hops(bench: Bench, options: Options) -> Reader:
+    from clew.prompts import load
+    from clew.read.hops import HopReader
+
+    return HopReader(bench.need_model("hops"), load("chain-answer"))
+
+
 READERS: Shelf[Reader] = Shelf(
     "reader",
     {
         "extractive": Part("the sentences that best answer, taken from the evidence; no model", _extractive),
         "cited": Part("a model answers with quotes, each checked to be in its source; may abstain", _cited),
         "paper": Part("the KGP paper's prompt (Listings 3 and 4)", _paper),
+        "short": Part("the name, date or number in the sentence that best answers; no model", _short),
+        "hops": Part("the chain paper's: a few-shot prompt for questions of one hop (15 exemplars)", _hops),
     },
 )
 
@@ -300,6 +316,7 @@ METHODS: Shelf[Method] = Shelf(
             _selfask,
             {"retriever": Recipe("search"), "reader": Recipe("auto"), "k": 10, "rounds": 5, "budget": 30},
         ),
+        **CHAIN,
     },
 )
 

@@ -38,6 +38,8 @@ def print_answer(answer: Answer, most: int) -> None:
             out.print(Padding(_thread(hit, nodes), (0, 0, 0, 5)))
     if len(answer.evidence) > most:
         out.print(Text(f"     and {len(answer.evidence) - most} more; see them with --k", style="dim"))
+    for text in answer.remembered:
+        out.print(Text(f"  from the model's memory, without evidence: {text}", style="red"))
     for text in answer.rejected:
         out.print(Text(f"  not in its source, so not counted as evidence: “{text}”", style="red"))
     out.print()
@@ -47,6 +49,9 @@ def print_answer(answer: Answer, most: int) -> None:
 def _heading(answer: Answer) -> Text:
     if answer.abstained:
         return Text("Not answered", style="bold yellow")
+    if answer.reader == "chain":
+        how = "in part from the model's memory" if answer.remembered else "each hop from the evidence"
+        return Text.assemble(("Answer", "bold green"), (f"  (filled in hop by hop, {how})", "dim"))
     how = _EXTRACTED if answer.reader == "extractive" else f"written by {answer.reader}, from the evidence"
     return Text.assemble(("Answer", "bold green"), (f"  ({how})", "dim"))
 
@@ -100,7 +105,11 @@ def _trail(answer: Answer) -> Tree:
 
 
 def _step(step: Step) -> Text:
-    plain = [f"{key} {value}" for key, value in step.detail.items() if isinstance(value, str | int | float)]
+    plain = [
+        f"{key} {value}"
+        for key, value in step.detail.items()
+        if isinstance(value, str | int | float) and value != ""
+    ]
     facts = [
         *plain,
         count(len(step.hits), "node") if step.hits else "",
@@ -119,6 +128,13 @@ def _details(detail: Mapping[str, Any], nodes: Mapping[str, Node]) -> Iterable[T
             yield Text.assemble(
                 (after, "dim"), "expects ", (f"“{_line(str(path['expected']), _LINE)}”", "italic")
             )
+    if values := detail.get("values"):
+        more = detail.get("of", len(values)) - len(values)
+        listed = "; ".join(map(str, values)) + (f"; and {more} more" if more > 0 else "")
+        yield Text.assemble(("= ", "dim"), (_line(listed, _LINE), "bold"))
+    for key in ("taken", "also"):
+        if isinstance(side := detail.get(key), Mapping):
+            yield Text.assemble((f"{side['source']} says ", "dim"), ("; ".join(side["values"]), "bold"))
     chosen = detail.get("chosen", ())
     for one in chosen if isinstance(chosen, list) else ():
         name, why = (one["section"], one["why"]) if isinstance(one, Mapping) else (one, ())

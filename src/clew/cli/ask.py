@@ -16,11 +16,31 @@ if TYPE_CHECKING:
 
 
 def ask(
-    question: Annotated[str, typer.Argument(help="The question, in quotes.", show_default=False)],
+    question: Annotated[
+        str, typer.Argument(help="The question, in quotes; may be left out with --chain.", show_default=False)
+    ] = "",
     llm: Llm = None,
     recipe: Recipe = "default",
     retriever: Retriever = None,
     documents: Documents = None,
+    graphs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--graph",
+            "-g",
+            metavar="NAME",
+            help="Only in this graph. Repeat for several.",
+            show_default=False,
+        ),
+    ] = None,
+    chain: Annotated[
+        str,
+        typer.Option(
+            metavar="TRIPLES",
+            help="The question as a chain of triples, for the method chain; see below.",
+            show_default=False,
+        ),
+    ] = "",
     k: Annotated[
         int, typer.Option("--k", "-k", min=1, metavar="N", help="How much evidence to print at most.")
     ] = 5,
@@ -67,6 +87,13 @@ def ask(
       clew ask "Who succeeded her?" --llm ollama:llama3.1 --budget-calls 20
 
       clew ask "Who taught the arranger?" --method selfask --retriever bm25 --llm ollama:llama3.1
+
+    With graphs beside the documents, the method chain looks up each hop where it is known. A chain that a model wrote
+    is in the trail; change it, or write one yourself, without any model:
+
+      clew ask "Where was Kismet's director born?" --method chain --llm ollama:llama3.1
+
+      clew ask --chain "Kismet >> director >> #1; #1 >> place of birth >> #2; final answer: #2"
     """
     import clew
     from clew.catalog import with_retriever
@@ -83,6 +110,8 @@ def ask(
         record=record,
         cache=not no_cache,
     )
+    if chain and recipe == "default":
+        recipe = "chain"
     if retriever is not None:
         recipe = with_retriever(recipe, retriever)
     with clew.open(kb) as base:
@@ -90,7 +119,15 @@ def ask(
         say_where_texts_go("the question and passages", model)
         say_where_texts_go("the question", base.encoder())
         with _watching(quiet=as_json) as watch:
-            answer = base.ask(question, llm=model, recipe=recipe, documents=documents, watch=watch)
+            answer = base.ask(
+                question,
+                llm=model,
+                recipe=recipe,
+                documents=documents,
+                graphs=graphs,
+                chain=chain,
+                watch=watch,
+            )
     if as_json:
         print_json(answer_shape(answer))
     else:

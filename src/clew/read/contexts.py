@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from clew.types import Hit, Node
+from clew.types import TRIPLE, Hit, Node
 
 
 def place(node: Node) -> str:
-    """Say where a node stands: ``report.pdf, page 3, Results > Costs``."""
+    """Say where a node stands: ``report.pdf, page 3, Results > Costs``; of a triple, in which graph."""
+    if node.kind == TRIPLE:
+        return f"graph {node.document_name}"
     parts = [node.document_name]
     if node.page is not None:
         parts.append(f"page {node.page}")

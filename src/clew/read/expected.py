@@ -22,6 +22,11 @@ _DATE = re.compile(
     rf"|\b\d\d?:\d\d\b|\b(?:FY|Q[1-4])\s?\d\d",
     re.IGNORECASE,
 )
+_WHOLE_DATE = re.compile(
+    rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?)?{_MONTH}\b\.?(?:\s+\d{{1,2}}(?:st|nd|rd|th)?\b)?(?:,?\s+\d{{4}})?"
+    rf"|\b(?:1[0-9]\d\d|20\d\d)\b",
+    re.IGNORECASE,
+)
 _WORDS = (
     r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen"
     r"|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand"
@@ -89,3 +94,15 @@ def _found(kind: Kind, text: str, question: str) -> Iterator[str]:
         # The first word of a sentence is capitalised whatever it is.
         if name not in folded and not name[0].isdigit() and (start > 0 or " " in text[start:end]):
             yield name
+
+
+def spans(kind: Kind, text: str) -> Iterator[tuple[int, int]]:
+    """Yield the character ranges in ``text`` of what may be an answer of ``kind``: dates with day and month as one,
+    amounts with their unit's sign, else names, whole with their particles."""
+    if kind in {"date", "amount"}:
+        pattern = _WHOLE_DATE if kind == "date" else _AMOUNT
+        yield from (found.span() for found in pattern.finditer(text))
+        return
+    for name, start, end in names(text):
+        if not name[0].isdigit() and (start > 0 or " " in text[start:end]):
+            yield start, end

@@ -1,0 +1,117 @@
+"""Filling the unknowns of a chain (Su et al., NAACL 2024, Section 3.2): one loop for every source of knowledge.
+
+Algorithms 1 and 2 are the same but for where a value comes from: while there are hops that can be asked and that this
+source was not asked before, ask it for all of them at once. Deviations, each on purpose:
+
+- an unknown keeps every value that was found for it, and the next hop is asked with them: a graph with all, a text
+  with the first few;
+- a triple whose tail is known and whose head is not may be asked as well: a graph and a text know both directions;
+- where a later source filled an unknown, the earlier ones are asked for the hops that this opened, until nothing
+  changes: in the paper each source has one turn, so a hop that only the graph knows stays open after one that only
+  the text knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from clew.methods.chain.likeness import alike
+from clew.methods.chain.values import Ask, Filled, Found
+from clew.protocols import Trail
+from clew.types import Question, Step
+
+#: Values of each side that are compared before two sources are said to disagree.
+_COMPARED = 20
+#: Values that a step of the trail shows.
+SHOWN = 10
+
+
+class Source(Protocol):
+    """Somewhere that unknowns can be looked up."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in a recipe: ``kg``, ``text``."""
+        ...
+
+    def fill(self, question: Question, asks: Sequence[Ask], trail: Trail) -> list[Found | None]:
+        """Return for each hop what was found, None where it is not known. Raises ModelError, RemoteError."""
+        ...
+
+
+def in_order(filled: Filled, sources: Sequence[Source], question: Question, trail: Trail) -> None:
+    """Fill with one source after the other, each as far as it gets (the paper's global order).
+
+    Raises what a source raises; what was filled before stays.
+    """
+    asked: set[tuple[object, ...]] = set()
+    changed = True
+    while changed and filled.missing and not trail.stopped():
+        changed = False
+        for source in sources:
+            while not trail.stopped():
+                asks = [ask for ask in filled.open() if (source.name, *ask.key) not in asked]
+                if not asks:
+                    break
+                asked.update((source.name, *ask.key) for ask in asks)
+                for ask, found in zip(asks, source.fill(question, asks, trail), strict=True):
+                    if found is not None:
+                        filled.add(ask.unknown, found)
+                        changed = True
+
+
+def by_hop(filled: Filled, sources: Sequence[Source], question: Question, trail: Trail) -> None:
+    """Fill each hop with the source that is surest of it, all having been asked; equals by their order.
+
+    What the others say stays beside it, so that sources that disagree show (:func:`conflicts`). The paper's future
+    work; it costs as many questions as there are sources and hops.
+    """
+    while not trail.stopped():
+        asks = filled.open()
+        if not asks:
+            break
+        said = [source.fill(question, asks, trail) for source in sources]
+        for ask, answers in zip(asks, zip(*said, strict=True), strict=True):
+            known = [found for found in answers if found is not None]
+            for found in sorted(known, key=lambda one: -one.score):
+                filled.add(ask.unknown, found)
+        if all(ask.unknown in filled.missing for ask in asks):
+            break
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two sources that say different things of an unknown; ``one`` is what the chain went on with."""
+
+    unknown: int
+    one: Found
+    other: Found
+
+
+def conflicts(filled: Filled) -> list[Conflict]:
+    """Return where sources disagree: no value of the one is like a value of the other."""
+    return [
+        Conflict(number, found[0], other)
+        for number, found in sorted(filled.found.items())
+        for other in found[1:]
+        if not agree(found[0], other)
+    ]
+
+
+def agree(one: Found, other: Found) -> bool:
+    """Return whether two sources have a value in common, however each writes it."""
+    theirs = [candidate.value for candidate in other.values(_COMPARED)]
+    return any(alike(mine.value, value) for mine in one.values(_COMPARED) for value in theirs)
+
+
+def told(filled: Filled, trail: Trail) -> None:
+    """Enter into the trail where sources disagree, both with their evidence."""
+    for one in conflicts(filled):
+        sides = [
+            {"source": side.where or side.source, "values": [value.value for value in side.values(SHOWN)]}
+            for side in (one.one, one.other)
+        ]
+        hits = tuple(dict.fromkeys((*one.one.candidates[0].hits, *one.other.candidates[0].hits)))
+        trail.add(Step("conflict", {"unknown": f"#{one.unknown}", "taken": sides[0], "also": sides[1]}, hits))

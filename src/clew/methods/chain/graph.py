@@ -1,0 +1,222 @@
+"""Unknowns filled from knowledge graphs (Su et al., NAACL 2024, Algorithm 1)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.link.grounding import Grounding, ground
+from clew.methods.chain.facts import Reached, as_hit, quoted
+from clew.methods.chain.filling import SHOWN
+from clew.methods.chain.fits import strays
+from clew.methods.chain.values import VALUES, Ask, Candidate, Found
+from clew.protocols import EntityLinker, PropertyGraph, RelationLinker, Snapshot, Trail
+from clew.types import Entity, LinkedEntity, LinkedRelation, Question, Relation, Step
+
+if TYPE_CHECKING:
+    from clew.protocols import Rows
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSource:
+    """Links the known term and the relation of each hop to the base's graphs, and follows the edges.
+
+    ``least`` is the score from which on a grounding is taken at all. Of several graphs the one whose grounding scores
+    best answers. Deviations from the paper, which takes the one best entity and the one best property: the ``k`` best
+    of both are tried together, and only pairs that have edges count; a relation may run from its tail; what a graph
+    keeps as properties of a node (dates, numbers) is found as well; and an unknown never is what a constant of the
+    chain stands for, where there is anything else ("films by the director of this film" are other films).
+    """
+
+    snapshot: Snapshot
+    entities: EntityLinker
+    relations: RelationLinker
+    k: int = 5
+    least: float = 0.35
+    name: str = "kg"
+
+    def fill(self, question: Question, asks: Sequence[Ask], trail: Trail) -> list[Found | None]:
+        """Return what the graphs hold for each hop, None where they do not. Raises RemoteError, ModelError."""
+        started = time.perf_counter()
+        graphs = [self.snapshot.graph(name) for name in self._names(question)]
+        tried = [self._asked(graph, question, asks) for graph in graphs]
+        seconds = (time.perf_counter() - started) / max(len(asks), 1)
+        made: list[Found | None] = []
+        for number, ask in enumerate(asks):
+            best = max((one[number] for one in tried), key=lambda one: one.score, default=_Tried())
+            found = best.found if best.score >= self.least else None
+            detail: dict[str, Any] = {"source": self.name, "triple": str(ask.triple)} | best.said
+            if found is not None:
+                detail |= {"values": [one.value for one in found.candidates], "of": found.count}
+            else:
+                detail["outcome"] = "not in the graphs"
+            hits = tuple(one.hits[-1] for one in found.candidates) if found else ()
+            trail.add(Step("fill", detail, hits, seconds=seconds))
+            made.append(found)
+        return made
+
+    def _names(self, question: Question) -> list[str]:
+        wanted = question.scope.graphs
+        return [name for name in self.snapshot.graphs() if wanted is None or name in wanted]
+
+    def _asked(self, graph: PropertyGraph, question: Question, asks: Sequence[Ask]) -> list[_Tried]:
+        """Return the best that one graph has for each hop."""
+        relations = self.relations.link(graph, [ask.triple.relation for ask in asks], self.k)
+        names = {ask.unknown: _spelled(graph, ask) for ask in asks}
+        flat = list(dict.fromkeys(name for some in names.values() for name in some))
+        linked = dict(zip(flat, self.entities.link(graph, flat, question.text, self.k), strict=True))
+        made = []
+        for ask, found in zip(asks, relations, strict=True):
+            ways = [replace(one, inverse=one.inverse ^ ask.inverse) for one in found]
+            heads = _rows(graph, ask)
+            if heads is not None:
+                edges = self._from_rows(graph, ask, heads, ways)
+                own = self._own(graph, ask, [(1.0, row) for row in heads.tolist()[:VALUES]])
+            else:
+                some = [linked[name] for name in names[ask.unknown]]
+                edges = self._from_names(graph, ask, some, ways)
+                own = self._own(graph, ask, [(one.score, one.row) for each in some for one in each])
+            made.append(max((edges, own), key=lambda one: one.score))
+        return made
+
+    def _from_rows(
+        self, graph: PropertyGraph, ask: Ask, heads: Rows, ways: Sequence[LinkedRelation]
+    ) -> _Tried:
+        """Return where the best relation leads from nodes that are known."""
+        before = ask.found.every if ask.found and isinstance(ask.found.every, Reached) else None
+        for way in ways:
+            _, tails = graph.adjacent(heads, way.name, way.inverse)
+            if not len(tails):
+                continue
+            made = _tried(graph, heads, way, way.score, np.unique(tails), before)
+            if not _strays(ask, made):
+                return made
+        return _Tried()
+
+    def _from_names(
+        self,
+        graph: PropertyGraph,
+        ask: Ask,
+        linked: Sequence[Sequence[LinkedEntity]],
+        ways: Sequence[LinkedRelation],
+    ) -> _Tried:
+        """Return where the best pair of entity and relation leads, of each of the names, joined if they agree."""
+        grounded = [ground(graph, some, ways, self.k) for some in linked]
+        for first in sorted((one for some in grounded for one in some), key=lambda one: -one.score):
+            same = _same(first, grounded, self.least)
+            heads = np.unique([one.entity.row for one in same])
+            tails = np.unique(np.concatenate([one.rows for one in same]))
+            made = _tried(graph, heads, first.relation, first.score, tails, None)
+            if not _strays(ask, made):
+                return replace(made, said=made.said | {"entities": [_shown(one) for one in same]})
+        return _Tried()
+
+    def _own(self, graph: PropertyGraph, ask: Ask, heads: Iterable[tuple[float, int]]) -> _Tried:
+        """Return the values of the property of the nodes that fits best: dates and numbers are often no nodes."""
+        scored = list(heads)
+        if ask.inverse or not scored:
+            return _Tried()
+        entities = graph.entities(np.array([row for _, row in scored], dtype=np.int64))
+        best = _Tried()
+        for (score, _), entity in zip(scored, entities, strict=True):
+            found = self._property(graph, ask, entity)
+            if found and score * found.score > best.score:
+                made = _valued(graph.name, ask, entity, found, score * found.score)
+                best = best if _strays(ask, made) else made
+        return best
+
+    def _property(self, graph: PropertyGraph, ask: Ask, entity: Entity) -> LinkedRelation | None:
+        if not entity.properties:
+            return None
+        labels = _Labels(graph.name, tuple(sorted(entity.properties)))
+        found = self.relations.link(labels, [ask.triple.relation], self.k)[0]  # type: ignore[arg-type]
+        return next((one for one in found if not one.inverse), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """What one graph has for a hop, how sure it is, and what the trail says of it."""
+
+    score: float = 0.0
+    found: Found | None = None
+    said: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Labels:
+    """The properties of a node, as a relation linker sees the relations of a graph."""
+
+    name: str
+    labels: tuple[str, ...]
+
+    def relations(self) -> Mapping[str, Relation]:
+        """Return the properties, as relations without edges."""
+        return {label: Relation(0) for label in self.labels}
+
+
+def _spelled(graph: PropertyGraph, ask: Ask) -> list[str]:
+    """Return the names that a hop is asked with, none where its nodes are known already."""
+    return [] if _rows(graph, ask) is not None else [one.value for one in ask.known]
+
+
+def _rows(graph: PropertyGraph, ask: Ask) -> Rows | None:
+    """Return the nodes that the known values are, where they came from this graph."""
+    if ask.found is None or ask.found.where != graph.name:
+        return None
+    if isinstance(ask.found.every, Reached):
+        return ask.found.every.rows
+    ids = [one.id for one in ask.known if one.id]
+    return graph.rows(ids) if ids else None
+
+
+def _tried(
+    graph: PropertyGraph,
+    heads: Rows,
+    way: LinkedRelation,
+    score: float,
+    tails: Rows,
+    before: Reached | None,
+) -> _Tried:
+    roots = heads if before is None else before.roots
+    others = tails[~np.isin(tails, roots)]
+    reached = Reached(graph, others if len(others) else tails, way.name, way.inverse, heads, score, before)
+    found = Found("kg", reached.candidates(SHOWN), reached, graph.name)
+    arrow = f"<< {way.name} <<" if way.inverse else f">> {way.name} >>"
+    return _Tried(
+        score, found, {"graph": graph.name, "relation": arrow, "how": way.how, "score": round(score, 3)}
+    )
+
+
+def _valued(graph: str, ask: Ask, entity: Entity, way: LinkedRelation, score: float) -> _Tried:
+    before = next((one.hits for one in ask.known if one.id == entity.id), ())
+    given = entity.properties[way.name]
+    candidates = []
+    for value in given if isinstance(given, tuple) else (given,):
+        hits = (*before, as_hit(graph, entity, way.name, str(value), score=score))
+        candidates.append(Candidate(str(value), score, hits, quoted(hits)))
+    said = {"graph": graph, "property": way.name, "how": way.how, "score": round(score, 3)}
+    return _Tried(score, Found("kg", tuple(candidates), where=graph), said)
+
+
+def _strays(ask: Ask, made: _Tried) -> bool:
+    """Return whether nothing that was found can be what the relation of a hop leads to."""
+    values = made.found.candidates if made.found else ()
+    return not ask.inverse and all(strays(ask.triple.relation, one.value) for one in values)
+
+
+def _same(first: Grounding, grounded: Sequence[Sequence[Grounding]], least: float) -> list[Grounding]:
+    """Return a grounding with those of the other names by the same relation: an unknown may have several values."""
+    alike = [
+        next((one for one in some if one.relation == first.relation and one.score >= least), None)
+        for some in grounded
+        if first not in some
+    ]
+    return [first, *(one for one in alike if one is not None)]
+
+
+def _shown(one: Grounding) -> dict[str, Any]:
+    return {"name": one.entity.name, "id": one.entity.id, "how": one.entity.how}

@@ -1,0 +1,206 @@
+"""Semi-Structured Chain-of-Thought (Su et al., NAACL 2024): a question becomes triples, which are filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from clew.chains import Chain
+from clew.errors import BudgetExceeded
+from clew.methods.answering import NEAREST, SPENT, answered, stopped
+from clew.methods.chain.endings import Ending, settled, strands
+from clew.methods.chain.filling import Source, by_hop, in_order, told
+from clew.methods.chain.fits import misfit
+from clew.methods.chain.memory import Memory
+from clew.methods.chain.values import Candidate, Filled
+from clew.methods.chain.writing import ChainWriter, by_hand
+from clew.protocols import Reader, Retriever, Trail
+from clew.read import NOT_FOUND
+from clew.trail import Recorder, retrieved
+from clew.types import Answer, Hit, Question, Quote, Step
+
+#: Values of an answer that its text lists; ``Answer.values`` has all.
+LISTED = 20
+#: Values of an answer that are named at all, each with its evidence.
+MOST = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class ChainMethod:
+    """Writes a question as a chain, fills its unknowns from ``sources`` and then, with ``memory``, from the model.
+
+    ``choose`` is ``order`` (the paper: each source as far as it gets, one after the other) or ``hop`` (all are asked,
+    the surest counts, and where they disagree that is shown). Chains are tried in the order of self-consistency, at
+    most ``tries`` of them, until one is filled whole and its answer is of the kind that the question asks for (the
+    paper's future work: semantic filtering). Deviations: :mod:`clew.methods.chain.filling`; dates, numbers, yes or no
+    and counting are settled by rule where they can be (:mod:`clew.methods.chain.endings`), so the model is asked for
+    the end only where that says nothing. Where no chain can be written, the question is answered from what
+    ``retriever`` finds for it, and the trail says so.
+
+    ``writer`` None: only questions with a chain of their own can be answered.
+    """
+
+    writer: ChainWriter | None
+    sources: Sequence[Source]
+    memory: Memory | None
+    retriever: Retriever
+    reader: Reader
+    choose: Literal["order", "hop"] = "order"
+    tries: int = 3
+    k: int = 10
+    recipe: str = "chain"
+
+    def answer(self, question: Question, trail: Trail) -> Answer:
+        """Return the answer with the evidence of every hop. Raises UsageError, ModelError, RemoteError."""
+        record = Recorder(watch=trail.add, stop=trail.stopped)
+        best = _Attempt()
+        try:
+            chains = self._chains(question, record)
+            if not chains:
+                return self._plain(question, record)
+            for chain in chains[: self.tries]:
+                attempt = _Attempt(Filled(chain))
+                best = max((best, attempt), key=lambda one: one.worth)
+                self._attempt(question, attempt, record)
+                best = max((best, attempt), key=lambda one: one.worth)
+                if best.whole or record.stopped():
+                    break
+        except BudgetExceeded as error:
+            stopped(record, error)
+        return self._answered(best, record)
+
+    def _chains(self, question: Question, record: Recorder) -> list[Chain]:
+        if self.writer is not None:
+            return self.writer.write(question, record)
+        return by_hand(question, record)
+
+    def _attempt(self, question: Question, attempt: _Attempt, record: Recorder) -> None:
+        """Fill one chain and settle its answer."""
+        fill = in_order if self.choose == "order" else by_hop
+        fill(attempt.filled, self.sources, question, record)
+        told(attempt.filled, record)
+        attempt.ending = settled(question.text, attempt.filled)
+        if attempt.needs_model and self.memory is not None and not record.stopped():
+            attempt.final = self.memory.settle(question, attempt.filled, record)
+            attempt.ending = attempt.ending or settled(question.text, attempt.filled)
+        attempt.misfit = misfit(question.text, attempt.text)
+        detail = {"chain": str(attempt.filled), "answer": attempt.text}
+        if attempt.ending:
+            detail["settled by"] = attempt.ending.how
+        if attempt.filled.missing:
+            detail["not found"] = ", ".join(f"#{number}" for number in attempt.filled.missing)
+        if attempt.misfit:
+            detail["does not fit"] = attempt.misfit
+        record.add(Step("filled", detail))
+
+    def _plain(self, question: Question, record: Recorder) -> Answer:
+        hits = retrieved(self.retriever, question, self.k, record, query=question.text)
+        return answered(self.reader, question, hits, record, self.recipe)
+
+    def _answered(self, attempt: _Attempt, record: Recorder) -> Answer:
+        found = tuple(dict.fromkeys(hit for step in record.steps for hit in step.hits))
+        evidence, quotes = attempt.evidence()
+        text = attempt.text
+        if not text:
+            spent = any(step.name == "stopped" for step in record.steps)
+            evidence = evidence or found[:NEAREST]
+            return Answer(
+                SPENT if spent else NOT_FOUND,
+                evidence,
+                abstained=True,
+                trail=tuple(record.steps),
+                usage=record.usage(),
+                reader="chain",
+                recipe=self.recipe,
+                context=found,
+            )
+        return Answer(
+            text,
+            evidence,
+            quotes,
+            trail=tuple(record.steps),
+            usage=record.usage(),
+            reader="chain",
+            recipe=self.recipe,
+            context=found,
+            values=attempt.values,
+            remembered=attempt.remembered,
+        )
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """One chain as far as it was filled: what was settled by rule, what the model gave as final answer, and what is
+    wrong with the answer."""
+
+    filled: Filled = field(default_factory=lambda: Filled(Chain(())))
+    ending: Ending | None = None
+    final: str = ""
+    misfit: str = ""
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether something is left that no rule and no source has settled."""
+        return bool(self.filled.missing) or not self.values
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """The values of the unknown that answers the question, as far as there is one."""
+        number = self.filled.chain.answer
+        if number is None or number not in self.filled.found:
+            return ()
+        return self.filled.found[number][0].values(MOST)
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The answers one by one."""
+        if self.ending is not None:
+            return (self.ending.text,)
+        named = tuple(dict.fromkeys(one.value for one in self.candidates))
+        return named or ((self.final,) if self.final else self._last())
+
+    def _last(self) -> tuple[str, ...]:
+        """Return the value of the last unknown of a chain of one strand: ``#answer`` can be nothing else."""
+        chain = self.filled.chain
+        last = strands(chain) if chain.answer is None else []
+        if len(last) != 1 or last[0].last not in self.filled.found:
+            return ()
+        found = self.filled.found[last[0].last][0].values(MOST)
+        return tuple(dict.fromkeys(one.value for one in found))
+
+    @property
+    def text(self) -> str:
+        """The answer's text: its values, the first of them where there are many."""
+        values = self.values
+        more = f" and {len(values) - LISTED} more" if len(values) > LISTED else ""
+        return ", ".join(values[:LISTED]) + more
+
+    @property
+    def whole(self) -> bool:
+        """Whether every unknown is filled and the answer is of the kind that is asked for."""
+        return bool(self.text) and not self.filled.missing and not self.misfit
+
+    @property
+    def worth(self) -> tuple[bool, bool, bool, int]:
+        """What makes one attempt better than another."""
+        return self.whole, bool(self.text), not self.misfit, len(self.filled.found)
+
+    @property
+    def remembered(self) -> tuple[str, ...]:
+        """What rests on the model's memory alone: unknowns, and a final answer that no rule made of the others."""
+        from_model = [
+            f"#{number}: {found[0].candidates[0].value}"
+            for number, found in sorted(self.filled.found.items())
+            if found[0].source == "model"
+        ]
+        if self.final and self.ending is None and not self.candidates:
+            from_model.append(f"the answer: {self.final}")
+        return tuple(from_model)
+
+    def evidence(self) -> tuple[tuple[Hit, ...], tuple[Quote, ...]]:
+        """Return the hits of the best value of every unknown, hop after hop, and of every answer; and quotes."""
+        found = [self.filled.found[number][0].candidates[0] for number in sorted(self.filled.found)]
+        every = [*found, *self.candidates[:LISTED]]
+        hits = dict.fromkeys(hit for one in every for hit in one.hits)
+        return tuple(hits), tuple(dict.fromkeys(quote for one in every for quote in one.quotes))

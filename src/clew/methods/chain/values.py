@@ -1,0 +1,164 @@
+"""What is known of the unknowns of a chain, and which hops can be asked next."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from clew.chains import Chain, Term, Triple
+from clew.types import Hit, Quote
+
+#: Values of one unknown that the next hop is asked with where each costs a question of its own.
+VALUES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A value of an unknown: its words, and how sure its source is of it, from 0 to 1.
+
+    ``hits`` is what it rests on, the hops before it first; ``quotes`` are words of these. ``id`` is that of the
+    entity where the source has one.
+    """
+
+    value: str
+    score: float = 1.0
+    hits: tuple[Hit, ...] = ()
+    quotes: tuple[Quote, ...] = ()
+    id: str = ""
+
+
+class EverySet(Protocol):
+    """All values of an unknown, where a graph has too many of them to be named one by one at every hop."""
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        ...
+
+    def candidates(self, most: int) -> tuple[Candidate, ...]:
+        """Return the first ``most`` of them, each with the triples that lead to it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one source says that an unknown is: its best values, and all of them where a graph has more.
+
+    ``source`` is ``kg``, ``text`` or ``model``; ``where`` the graph, or "".
+    """
+
+    source: str
+    candidates: tuple[Candidate, ...]
+    every: EverySet | None = None
+    where: str = ""
+
+    @property
+    def count(self) -> int:
+        """How many values there are."""
+        return len(self.candidates) if self.every is None else len(self.every)
+
+    @property
+    def score(self) -> float:
+        """How sure the source is of its best value, from 0 to 1."""
+        return self.candidates[0].score
+
+    def values(self, most: int) -> tuple[Candidate, ...]:
+        """Return at most ``most`` values, best first."""
+        if self.every is None or most <= len(self.candidates):
+            return self.candidates[:most]
+        return self.every.candidates(most)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One hop: what ``unknown`` is, where ``known`` are the values of the other term, best first.
+
+    ``triple`` has the best known values filled in. ``inverse``: the tail is known and the head asked for. ``found``
+    is what the whole of the known term is, where it is an unknown that was filled before.
+    """
+
+    triple: Triple
+    known: tuple[Candidate, ...]
+    unknown: int
+    inverse: bool = False
+    found: Found | None = None
+
+    @property
+    def key(self) -> tuple[str, int, tuple[str, ...]]:
+        """What makes it another question: the triple, and every value that it is asked with."""
+        return str(self.triple), self.unknown, tuple(one.value for one in self.known)
+
+    @property
+    def term(self) -> Term:
+        """The term that is known, with the best values filled in."""
+        return self.triple.tail if self.inverse else self.triple.head
+
+
+@dataclass(slots=True)
+class Filled:
+    """A chain with what was found for its unknowns: the one that counts first, then what other sources say."""
+
+    chain: Chain
+    found: dict[int, list[Found]] = field(default_factory=dict)
+
+    def add(self, unknown: int, found: Found) -> None:
+        """Take what a source says of an unknown; the first that says something counts."""
+        self.found.setdefault(unknown, []).append(found)
+
+    @property
+    def best(self) -> Mapping[int, str]:
+        """The best value of each unknown that has one."""
+        return {number: found[0].candidates[0].value for number, found in self.found.items()}
+
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """The unknowns without a value."""
+        return tuple(number for number in self.chain.unknowns if number not in self.found)
+
+    def __str__(self) -> str:
+        """The chain with the best values in the place of its unknowns."""
+        return str(self.chain.filled(self.best))
+
+    def open(self) -> list[Ask]:
+        """Return the hops that can be asked now, in the order of the chain, one for each unknown.
+
+        A hop that asks for a tail goes before one that asks for a head: that is how chains are meant.
+        """
+        asks: dict[int, Ask] = {}
+        for inverse in (False, True):
+            for triple in self.chain.triples:
+                known, asked = (triple.tail, triple.head) if inverse else (triple.head, triple.tail)
+                number = asked.unknown
+                if number is None or number in asks or number in self.found or number in known.unknowns:
+                    continue
+                if all(one in self.found for one in known.unknowns):
+                    asks[number] = self._ask(triple, known, number, inverse)
+        return [asks[number] for number in sorted(asks)]
+
+    def _ask(self, triple: Triple, known: Term, number: int, inverse: bool) -> Ask:
+        found = self.found[known.unknown][0] if known.unknown is not None else None
+        return Ask(triple.filled(self.best), self._known(known), number, inverse, found)
+
+    def _known(self, term: Term) -> tuple[Candidate, ...]:
+        """Return the values of a term whose unknowns all have some, best first."""
+        if term.unknown is not None:
+            return self.found[term.unknown][0].values(VALUES)
+        lists = [self.found[number][0].values(VALUES) for number in term.unknowns]
+        made = []
+        for some in itertools.islice(itertools.product(*lists), VALUES):
+            words = {number: one.value for number, one in zip(term.unknowns, some, strict=True)}
+            hits = tuple(dict.fromkeys(hit for one in some for hit in one.hits))
+            quotes = tuple(dict.fromkeys(quote for one in some for quote in one.quotes))
+            score = min((one.score for one in some), default=1.0)
+            made.append(Candidate(term.filled(words).text, score, hits, quotes))
+        return tuple(made)
+
+
+def reachable(chain: Chain) -> bool:
+    """Return whether every unknown could be filled, if each hop that can be asked were answered."""
+    filled = Filled(chain)
+    while asks := filled.open():
+        for ask in asks:
+            filled.add(ask.unknown, Found("", (Candidate("?"),)))
+    return not filled.missing

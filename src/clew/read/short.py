@@ -1,0 +1,66 @@
+"""A short answer without a language model: the name, date or number in the sentence that best answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from clew.protocols import Reader, Trail
+from clew.read import NOT_FOUND
+from clew.read.expected import Kind, expected, spans
+from clew.text import normalise_name, query_terms, terms
+from clew.types import Answer, Hit, Question
+
+_WORD = re.compile(r"\w+(?:['’]\w+)?")
+#: Characters after which a sentence hardly speaks of the same thing any more.
+_FAR = 80
+
+
+@dataclass(frozen=True, slots=True)
+class ShortReader:
+    """Takes from the sentences that ``sentences`` (an extractive reader) quotes the words that answer.
+
+    Of the names, dates or numbers of the kind that is expected and that the question does not hold itself, the one
+    nearest to the question's own words in the sentence is taken; the first sentence with one decides. Abstains where
+    there is none. The rest of the answer, its evidence and quotes, is the reader's.
+    """
+
+    sentences: Reader
+
+    def read(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer:
+        """Return the words that answer, resting on the sentence that they are from, or abstain."""
+        whole = self.sentences.read(question, hits, trail)
+        kind = expected(question.text)
+        for quote in whole.quotes if not whole.abstained else ():
+            found = shortest(kind, quote.text, question.text)
+            if found:
+                evidence = tuple(hit for hit in whole.evidence if hit.node.id == quote.node)
+                return replace(whole, text=found, evidence=evidence, quotes=(quote,))
+        return replace(whole, text=NOT_FOUND, abstained=True)
+
+
+def shortest(kind: Kind, sentence: str, question: str) -> str:
+    """Return the words of a sentence that best answer a question of this kind, "" where none do.
+
+    >>> shortest("date", "Ada Strake (born 3 May 1834 in Saltreach) moved in 1860.", "When was Ada Strake born?")
+    '3 May 1834'
+    """
+    asked = set(query_terms(question))
+    anchors = [word.span() for word in _WORD.finditer(sentence) if set(terms(word.group())) & asked]
+    named = normalise_name(question)
+    found = [
+        (_distance(span, anchors), span[0], span[0] - span[1], sentence[slice(*span)])
+        for span in spans(kind, sentence)
+        if f" {normalise_name(sentence[slice(*span)])} " not in f" {named} "
+    ]
+    return min(found)[-1] if found else ""
+
+
+def _distance(span: tuple[int, int], anchors: Sequence[tuple[int, int]]) -> float:
+    """Return how far a span is from the nearest words of the question; what follows them counts as nearer."""
+    return min((_between(span, anchor) for anchor in anchors), default=_FAR)
+
+
+def _between(span: tuple[int, int], anchor: tuple[int, int]) -> float:
+    return span[0] - anchor[1] if span[0] >= anchor[1] else 1.5 * max(anchor[0] - span[1], 0)
