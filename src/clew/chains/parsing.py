@@ -26,6 +26,7 @@ _FINAL = re.compile(
 _LISTED = re.compile(r"^\s*(?:[-*•]\s+|\(?\d{1,2}[.)]\s+)")
 _ANSWER = re.compile(r"#\s*answer", re.IGNORECASE)
 _MASK = re.compile(r"#\s*(?P<number>\d*)")
+_QUOTED = re.compile(r'\A"(?P<inside>[^"]*)"\Z')
 _FORM = "Write HEAD >> RELATION >> #1; #1 >> RELATION >> #2; final answer: #2"
 
 
@@ -100,7 +101,8 @@ def _triple(part: str) -> Triple:
 
 def _pieces(part: str) -> list[str]:
     if ">>" in part:
-        return [piece.strip() for piece in part.split(">>")]
+        pieces = re.split(r">>(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)", part)
+        return [_QUOTED.sub(r"\g<inside>", piece.strip()) for piece in pieces]
     if part.startswith("(") and part.endswith(")"):
         # A comma within quotation marks, or in a number, divides nothing.
         pieces = re.split(r",\s+(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)", part[1:-1])

@@ -35,7 +35,8 @@ class Term:
         return Term(UNKNOWN.sub(lambda match: values.get(int(match["number"]), match.group()), self.text))
 
     def __str__(self) -> str:
-        return self.text
+        """The term as a chain writes it: in quotation marks where it holds what divides a chain."""
+        return _written(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class Triple:
         return Triple(self.head.filled(values), self.relation, self.tail.filled(values))
 
     def __str__(self) -> str:
-        return f"{self.head} >> {self.relation} >> {self.tail}"
+        return f"{self.head} >> {_written(self.relation)} >> {self.tail}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +82,9 @@ class Chain:
     def __str__(self) -> str:
         answer = "#answer" if self.answer is None else f"#{self.answer}"
         return "; ".join([*map(str, self.triples), f"final answer: {answer}"])
+
+
+def _written(text: str) -> str:
+    if not re.search(r";|>>|\n", text):
+        return text
+    return '"' + text.replace('"', "'").replace("\n", " ") + '"'

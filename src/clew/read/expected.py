@@ -27,6 +27,8 @@ _WHOLE_DATE = re.compile(
     rf"|\b(?:1[0-9]\d\d|20\d\d)\b",
     re.IGNORECASE,
 )
+#: What joins two names rather than being part of one.
+_BETWEEN = re.compile(r"\s(?:in|and|for|on|at|to|by)\s")
 _WORDS = (
     r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen"
     r"|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand"
@@ -98,11 +100,21 @@ def _found(kind: Kind, text: str, question: str) -> Iterator[str]:
 
 def spans(kind: Kind, text: str) -> Iterator[tuple[int, int]]:
     """Yield the character ranges in ``text`` of what may be an answer of ``kind``: dates with day and month as one,
-    amounts with their unit's sign, else names, whole with their particles."""
+    amounts with their unit's sign, else names: whole ("University of Ohio"), but not two that words such as "in" or
+    "and" join."""
     if kind in {"date", "amount"}:
         pattern = _WHOLE_DATE if kind == "date" else _AMOUNT
         yield from (found.span() for found in pattern.finditer(text))
         return
-    for name, start, end in names(text):
-        if not name[0].isdigit() and (start > 0 or " " in text[start:end]):
+    found = [
+        (start, end)
+        for name, start, end in names(text)
+        if not name[0].isdigit()
+        and (start > 0 or " " in text[start:end])
+        and not _BETWEEN.search(text[start:end])
+    ]
+    reached = -1
+    for start, end in sorted(found, key=lambda span: (span[0], -span[1])):
+        if end > reached:  # not within the one before
             yield start, end
+            reached = end

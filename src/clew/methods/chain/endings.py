@@ -115,15 +115,24 @@ def _same(question: str, filled: Filled, last: list[Strand]) -> Ending | None:
 
 
 def _compared(question: str, filled: Filled, last: list[Strand]) -> Ending | None:
-    least, most = _LEAST.search(question), _MOST.search(question)
-    if (least is None) == (most is None) or _LIVED.search(question):
+    words = _without([strand.constant for strand in last], question)
+    least, most = _LEAST.search(words), _MOST.search(words)
+    if (least is None) == (most is None) or _LIVED.search(words):
         return None
     candidates = [filled.found[strand.last][0].candidates[0] for strand in last]
-    order = _order(candidates[0].value, candidates[1].value, by_age=bool(_AGE.search(question)))
+    order = _order(candidates[0].value, candidates[1].value, by_age=bool(_AGE.search(words)))
     if not order:
         return None
     chosen = last[0 if (order < 0) == bool(least) else 1].constant
     return Ending(_as_asked(chosen, question), "comparison", tuple(candidates))
+
+
+def _without(names: list[str], question: str) -> str:
+    """Return a question without what it asks about: "Crime After Crime" says nothing of before and after."""
+    for name in names:
+        bare = re.sub(r"\s*\([^)]*\)\s*$", "", name)
+        question = re.sub(rf"{re.escape(bare)}(?:\s*\([^)]*\))?", " ", question, flags=re.IGNORECASE)
+    return question
 
 
 def _order(one: str, other: str, by_age: bool) -> int | None:

@@ -1,14 +1,14 @@
 """Filling the unknowns of a chain (Su et al., NAACL 2024, Section 3.2): one loop for every source of knowledge.
 
-Algorithms 1 and 2 are the same but for where a value comes from: while there are hops that can be asked and that this
-source was not asked before, ask it for all of them at once. Deviations, each on purpose:
+Algorithms 1 and 2 are the same but for where a value comes from: while there are hops that can be asked, ask for all
+of them at once. Deviations, each on purpose:
 
 - an unknown keeps every value that was found for it, and the next hop is asked with them: a graph with all, a text
   with the first few;
 - a triple whose tail is known and whose head is not may be asked as well: a graph and a text know both directions;
-- where a later source filled an unknown, the earlier ones are asked for the hops that this opened, until nothing
-  changes: in the paper each source has one turn, so a hop that only the graph knows stays open after one that only
-  the text knows.
+- the sources take turns hop by hop: what a later source fills may open a hop that an earlier one knows. In the paper
+  each source has one turn for the whole chain, so a hop that only the graph knows stays open after one that only the
+  text knows.
 """
 
 from __future__ import annotations
@@ -42,24 +42,21 @@ class Source(Protocol):
 
 
 def in_order(filled: Filled, sources: Sequence[Source], question: Question, trail: Trail) -> None:
-    """Fill with one source after the other, each as far as it gets (the paper's global order).
+    """Fill each hop with the first source, in their order, that knows it (the paper's global order).
 
     Raises what a source raises; what was filled before stays.
     """
-    asked: set[tuple[object, ...]] = set()
-    changed = True
-    while changed and filled.missing and not trail.stopped():
-        changed = False
+    while not trail.stopped():
+        asks = filled.open()
         for source in sources:
-            while not trail.stopped():
-                asks = [ask for ask in filled.open() if (source.name, *ask.key) not in asked]
-                if not asks:
-                    break
-                asked.update((source.name, *ask.key) for ask in asks)
-                for ask, found in zip(asks, source.fill(question, asks, trail), strict=True):
-                    if found is not None:
-                        filled.add(ask.unknown, found)
-                        changed = True
+            left = [ask for ask in asks if ask.unknown in filled.missing]
+            if not left or trail.stopped():
+                break
+            for ask, found in zip(left, source.fill(question, left, trail), strict=True):
+                if found is not None:
+                    filled.add(ask.unknown, found)
+        if not any(ask.unknown in filled.found for ask in asks):
+            break
 
 
 def by_hop(filled: Filled, sources: Sequence[Source], question: Question, trail: Trail) -> None:

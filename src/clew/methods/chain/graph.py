@@ -36,7 +36,7 @@ class GraphSource:
     entities: EntityLinker
     relations: RelationLinker
     k: int = 5
-    least: float = 0.35
+    least: float = 0.3
     name: str = "kg"
 
     def fill(self, question: Question, asks: Sequence[Ask], trail: Trail) -> list[Found | None]:
@@ -49,7 +49,11 @@ class GraphSource:
         for number, ask in enumerate(asks):
             best = max((one[number] for one in tried), key=lambda one: one.score, default=_Tried())
             found = best.found if best.score >= self.least else None
-            detail: dict[str, Any] = {"source": self.name, "triple": str(ask.triple)} | best.said
+            detail: dict[str, Any] = {
+                "source": self.name,
+                "unknown": f"#{ask.unknown}",
+                "triple": str(ask.triple),
+            } | best.said
             if found is not None:
                 detail |= {"values": [one.value for one in found.candidates], "of": found.count}
             else:
@@ -66,21 +70,24 @@ class GraphSource:
     def _asked(self, graph: PropertyGraph, question: Question, asks: Sequence[Ask]) -> list[_Tried]:
         """Return the best that one graph has for each hop."""
         relations = self.relations.link(graph, [ask.triple.relation for ask in asks], self.k)
-        names = {ask.unknown: _spelled(graph, ask) for ask in asks}
+        names = {ask.unknown: [one.value for one in ask.known] for ask in asks}
         flat = list(dict.fromkeys(name for some in names.values() for name in some))
         linked = dict(zip(flat, self.entities.link(graph, flat, question.text, self.k), strict=True))
         made = []
         for ask, found in zip(asks, relations, strict=True):
             ways = [replace(one, inverse=one.inverse ^ ask.inverse) for one in found]
             heads = _rows(graph, ask)
+            best = _Tried()
             if heads is not None:
                 edges = self._from_rows(graph, ask, heads, ways)
                 own = self._own(graph, ask, [(1.0, row) for row in heads.tolist()[:VALUES]])
-            else:
+                best = max((edges, own), key=lambda one: one.score)
+            if heads is None or best.score < self.least:  # other nodes may stand for the same thing
                 some = [linked[name] for name in names[ask.unknown]]
                 edges = self._from_names(graph, ask, some, ways)
                 own = self._own(graph, ask, [(one.score, one.row) for each in some for one in each])
-            made.append(max((edges, own), key=lambda one: one.score))
+                best = max((best, edges, own), key=lambda one: one.score)
+            made.append(best)
         return made
 
     def _from_rows(
@@ -156,11 +163,6 @@ class _Labels:
     def relations(self) -> Mapping[str, Relation]:
         """Return the properties, as relations without edges."""
         return {label: Relation(0) for label in self.labels}
-
-
-def _spelled(graph: PropertyGraph, ask: Ask) -> list[str]:
-    """Return the names that a hop is asked with, none where its nodes are known already."""
-    return [] if _rows(graph, ask) is not None else [one.value for one in ask.known]
 
 
 def _rows(graph: PropertyGraph, ask: Ask) -> Rows | None:

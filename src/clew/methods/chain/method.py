@@ -54,21 +54,20 @@ class ChainMethod:
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer with the evidence of every hop. Raises UsageError, ModelError, RemoteError."""
         record = Recorder(watch=trail.add, stop=trail.stopped)
-        best = _Attempt()
+        attempts: list[_Attempt] = []
         try:
             chains = self._chains(question, record)
             if not chains:
                 return self._plain(question, record)
             for chain in chains[: self.tries]:
-                attempt = _Attempt(Filled(chain))
-                best = max((best, attempt), key=lambda one: one.worth)
-                self._attempt(question, attempt, record)
-                best = max((best, attempt), key=lambda one: one.worth)
-                if best.whole or record.stopped():
+                attempts.append(_Attempt(Filled(chain)))
+                self._attempt(question, attempts[-1], record)
+                if attempts[-1].whole or record.stopped():
                     break
         except BudgetExceeded as error:
             stopped(record, error)
-        return self._answered(best, record)
+        # Of equals the first: what most samples agreed on.
+        return self._answered(max(attempts, key=lambda one: one.worth, default=_Attempt()), record)
 
     def _chains(self, question: Question, record: Recorder) -> list[Chain]:
         if self.writer is not None:

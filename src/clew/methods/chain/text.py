@@ -67,6 +67,7 @@ class TextSource:
             best = tuple(sorted(known, key=lambda one: -one.score))
             detail = {
                 "source": self.name,
+                "unknown": f"#{ask.unknown}",
                 "triple": str(ask.triple),
                 "question": " / ".join(asked.text for _, asked, _ in told),
                 "values": [one.value for one in best[:SHOWN]],

@@ -85,11 +85,6 @@ class Ask:
     found: Found | None = None
 
     @property
-    def key(self) -> tuple[str, int, tuple[str, ...]]:
-        """What makes it another question: the triple, and every value that it is asked with."""
-        return str(self.triple), self.unknown, tuple(one.value for one in self.known)
-
-    @property
     def term(self) -> Term:
         """The term that is known, with the best values filled in."""
         return self.triple.tail if self.inverse else self.triple.head

@@ -1,0 +1,161 @@
+"""Gold chains over an oracle graph: how much of a question is filled right where the graph holds all of it.
+
+    python benchmarks/oracle_chains.py --data ../shared/data
+
+The gold triples of 2WikiMultihopQA's questions are merged with the film graph of MetaQA, so that linking has
+something to miss. Each question's chain is its gold triples with the tails masked; it is answered by the method
+``chain`` from the graph alone, with no model. Then again with other words for every relation, and with names spelled
+otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import clew
+from clew import catalog
+from clew.chains import Chain, Term, Triple
+from clew.evaluate.datasets import load
+from clew.evaluate.examples import Example
+from clew.evaluate.metrics.answers import exact
+from clew.methods.chain.likeness import alike
+from clew.text import title_names
+from clew.trail import Recorder
+from clew.types import Question
+from perturbed import CHANGES
+
+Change = Callable[[Triple], Triple]
+PARAPHRASES = Path(__file__).parent / "data" / "relation_paraphrases.tsv"
+
+
+def gold_chain(example: Example) -> tuple[Chain, dict[int, str]]:
+    """Return a question's gold triples with the tails masked, and what each unknown is."""
+    known: dict[str, int] = {}
+    gold: dict[int, str] = {}
+    triples = []
+    for number, (head, relation, tail) in enumerate(example.chain, 1):
+        before = next((known[name] for name in title_names(head) if name in known), None)
+        triples.append(Triple(Term(f"#{before}" if before else head), relation, Term(f"#{number}")))
+        gold[number] = tail
+        if "comparison" not in example.question_type or example.question_type == "bridge_comparison":
+            known |= dict.fromkeys(title_names(tail), number)
+    compared = "comparison" in example.question_type
+    return Chain(tuple(triples), None if compared else len(triples)), gold
+
+
+def graph_of(examples: list[Example], films: Path, folder: Path) -> Path:
+    """Write the film graph with the gold triples of the questions as one file of triples."""
+    path = folder / "oracle.tsv"
+    with path.open("w", encoding="utf-8") as out:
+        out.write(films.read_text(encoding="utf-8").rstrip("\n") + "\n")
+        for example in examples:
+            out.writelines("\t".join(triple) + "\n" for triple in example.chain)
+    return path
+
+
+def changed(chain: Chain, change: Change) -> Chain:
+    return Chain(tuple(change(triple) for triple in chain.triples), chain.answer)
+
+
+def paraphrases() -> list[dict[str, str]]:
+    """Return the first other words for each relation, and the second ones."""
+    lines = PARAPHRASES.read_text(encoding="utf-8").splitlines()
+    others: dict[str, list[str]] = defaultdict(list)
+    for line in lines:
+        if not line.startswith("#"):
+            relation, _, words = line.partition("\t")
+            others[relation].append(words)
+    return [{relation: words[number] for relation, words in others.items()} for number in range(2)]
+
+
+def settings() -> Iterator[tuple[str, Change]]:
+    """Yield how chains are changed: not at all, other words for relations, other spellings of names."""
+    for number, words in enumerate(paraphrases(), 1):
+        yield (
+            f"relation words {number}",
+            lambda triple, words=words: Triple(triple.head, words[triple.relation], triple.tail),
+        )
+    for name, (perturb, fits) in CHANGES.items():
+        yield name if name == "as given" else f"names: {name}", spelled(perturb, fits, random.Random(0))
+
+
+def spelled(
+    perturb: Callable[[str, random.Random], str], fits: Callable[[str], bool], draw: random.Random
+) -> Change:
+    def change(triple: Triple) -> Triple:
+        if triple.head.unknowns or not fits(str(triple.head)):
+            return triple
+        return Triple(Term(perturb(str(triple.head), draw)), triple.relation, triple.tail)
+
+    return change
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--limit", type=int)
+    parser.add_argument(
+        "--encoder", default=None, help="default: the one that comes with clew; none: lexical"
+    )
+    parser.add_argument("--verbose", action="store_true", help="print what was not filled right")
+    given = parser.parse_args()
+    examples = list(load("2wikimultihopqa", given.data / "2wikimultihopqa/train500.jsonl").examples())
+    examples = examples[: given.limit]
+    with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
+        if given.encoder:
+            base.set_encoder(None if given.encoder == "none" else given.encoder)
+        base.add_graph(graph_of(examples, given.data / "metaqa/graph.tsv", Path(folder)), name="oracle")
+        method = catalog.method("chain(sources=kg)", base.store, encoder=base.encoder())
+        types = sorted({example.question_type for example in examples})
+        print(f"{len(examples)} questions; unknowns: first value right / a value right; EM by type")
+        print(
+            "| chains | unknowns | first | any | " + " | ".join(f"EM {one}" for one in types) + " | EM | ms |"
+        )
+        print("|" + "---|" * (6 + len(types)))
+        for name, change in settings():
+            print(row(name, change, examples, method, given.verbose), flush=True)
+
+
+def row(name: str, change: Change, examples: list[Example], method: object, verbose: bool) -> str:
+    """Answer every question and return a row of the table."""
+    unknowns = first = anywhere = 0
+    right: dict[str, list[float]] = defaultdict(list)
+    started = time.perf_counter()
+    for example in examples:
+        chain, gold = gold_chain(example)
+        asked = Question(example.question, chain=str(changed(chain, change)))
+        answer = method.answer(asked, Recorder())  # type: ignore[attr-defined]
+        values = {
+            int(step.detail["unknown"].removeprefix("#")): step.detail.get("values", [])
+            for step in answer.trail
+            if step.name == "fill"
+        }
+        for number, tail in gold.items():
+            found = values.get(number, [])
+            unknowns += 1
+            first += bool(found) and alike(found[0], tail)
+            anywhere += any(alike(one, tail) for one in found)
+        equal = max((exact(answer.text, one) for one in example.answers), default=0.0)
+        right[example.question_type].append(equal)
+        if verbose and not equal:
+            print(f"  {example.question_type}: {example.question} | {asked.chain}")
+            print(f"      gold {gold} | {values} | {answer.text}")
+    seconds = time.perf_counter() - started
+    types = sorted(right)
+    every = [one for some in right.values() for one in some]
+    cells = [name, str(unknowns), f"{first / unknowns:.3f}", f"{anywhere / unknowns:.3f}"]
+    cells += [f"{sum(right[one]) / len(right[one]):.3f} ({len(right[one])})" for one in types]
+    cells += [f"{sum(every) / len(every):.3f}", f"{1000 * seconds / len(examples):.0f}"]
+    return "| " + " | ".join(cells) + " |"
+
+
+if __name__ == "__main__":
+    main()

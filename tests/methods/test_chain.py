@@ -1,0 +1,305 @@
+"""Chains over graph, text and memory, with a scripted model behind the real client."""
+
+import json
+
+import pytest
+
+import clew
+from chain_bases import SAID, WORLD, Agent, fill
+from clew import catalog
+from clew.chains import ChainError
+from clew.errors import UsageError
+from clew.kb import KnowledgeBase
+from clew.models import language_model
+from clew.models.budgeted import Budget
+from clew.trail import Recorder
+from clew.types import TRIPLE, Question, Scope
+from scripted import ScriptedServer
+
+FILM, DIRECTOR, TOWN, MAYOR, STUDIO, YEAR = WORLD[0]
+THREE_HOPS = f"{FILM} >> director >> #1; #1 >> place of birth >> #2; #2 >> mayor >> #3; final answer: #3"
+QUESTION = f"Who is mayor of the town where the director of {FILM} was born?"
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("chain")
+    with KnowledgeBase.open(folder / "base", create=True) as made:
+        yield fill(made, folder)
+
+
+def run(base, agent, question=QUESTION, recipe="chain(k=3)", chain="", scope=None, **more):
+    with ScriptedServer(agent) as server:
+        method = catalog.method(recipe, base, llm=language_model(server.llm, **more))
+        asked = Question(question, scope or Scope(), chain)
+        return method.answer(asked, Recorder()), server.requests
+
+
+def steps(answer, name):
+    return [step for step in answer.trail if step.name == name]
+
+
+def sources(answer):
+    """Return which source filled which unknown, in the order in which they did."""
+    return [
+        (s.detail["unknown"], s.detail["source"]) for s in steps(answer, "fill") if s.detail.get("values")
+    ]
+
+
+def test_three_hops_each_from_where_it_is_known(base):
+    answer, requests = run(base, Agent(THREE_HOPS))
+    assert (
+        answer.text == MAYOR and answer.values == (MAYOR,) and not answer.abstained and not answer.remembered
+    )
+    assert sources(answer) == [("#1", "kg"), ("#2", "text"), ("#3", "text")]
+    assert [hit.node.document_name for hit in answer.evidence] == ["films", f"{DIRECTOR}.txt", f"{TOWN}.txt"]
+    triple = answer.evidence[0].node
+    assert (triple.kind, triple.text) == (TRIPLE, f"{FILM} >> directed_by >> {DIRECTOR}")
+    assert [quote.text for quote in answer.quotes] == [
+        triple.text,
+        SAID["place of birth", DIRECTOR][1],
+        SAID["mayor", TOWN][1],
+    ]
+    # One call to write the chain; for each hop that the graph lacks one for the question and one to read.
+    assert answer.usage.calls == len(requests) == 1 + 2 + 2
+    assert answer.usage.tokens_in == sum(step.usage.tokens_in for step in answer.trail) == 5 * 11
+    asked = [question for step in steps(answer, "questions") for question in step.detail["questions"]]
+    assert asked == [f"What is the place of birth of {DIRECTOR}?", f"What is the mayor of {TOWN}?"]
+    assert answer.trail[0].detail["chain"] == THREE_HOPS
+    assert steps(answer, "filled")[0].detail["chain"] == (
+        f"{FILM} >> director >> {DIRECTOR}; {DIRECTOR} >> place of birth >> {TOWN}; {TOWN} >> mayor >> {MAYOR}; "
+        "final answer: #3"
+    )
+    assert "sources='kg,text,model'" in answer.recipe and "reader=cited" in answer.recipe
+
+
+FORWARD = [
+    (f"Where was the director of {film} born?",
+     f"{film} >> director >> #1; #1 >> place of birth >> #2; final answer: #2", town, ["kg", "text"])
+    for film, _, town, _, _, _ in WORLD
+]  # fmt: skip
+BACKWARD = [
+    (f"Which studio made the winner of the Golden Reed of {year}?",
+     f"Golden Reed of {year} >> winner >> #1; #1 >> studio >> #2; final answer: #2", studio, ["text", "kg"])
+    for _, _, _, _, studio, year in WORLD
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("order", ["kg,text,model", "text,kg,model", "text,kg"])
+@pytest.mark.parametrize("question, chain, expected, filled_by", FORWARD + BACKWARD)
+def test_one_hop_only_the_graph_knows_and_one_only_the_documents(
+    base, question, chain, expected, filled_by, order
+):
+    answer, _ = run(base, Agent(chain), question, f"chain(k=3, sources='{order}')")
+    assert answer.text == expected
+    assert [source for _, source in sources(answer)] == filled_by
+    kinds = [hit.node.kind == TRIPLE for hit in answer.evidence]
+    assert kinds == [source == "kg" for source in filled_by]
+
+
+@pytest.mark.parametrize("question, chain, expected, filled_by", FORWARD + BACKWARD)
+def test_without_any_model_a_chain_by_hand_is_filled_just_so(base, question, chain, expected, filled_by):
+    answer = catalog.method("chain(k=3)", base).answer(Question(question, chain=chain), Recorder())
+    assert answer.text == expected
+    assert [source for _, source in sources(answer)] == filled_by
+
+
+def test_what_a_source_may_not_be_asked_stays_open(base):
+    answer, _ = run(base, Agent(THREE_HOPS), recipe="chain(k=3, sources=kg)")
+    assert answer.abstained and sources(answer) == [("#1", "kg")]
+    assert steps(answer, "filled")[0].detail["not found"] == "#2, #3"
+    assert [hit.node.text for hit in answer.evidence] == [f"{FILM} >> directed_by >> {DIRECTOR}"]
+    nowhere = Scope(graphs=frozenset())
+    answer, _ = run(base, Agent(THREE_HOPS), recipe="chain(k=3, sources=kg)", scope=nowhere)
+    assert answer.abstained and sources(answer) == []
+
+
+def test_memory_fills_what_is_left_and_says_so(base):
+    chain = f"{FILM} >> director >> #1; #1 >> favourite dish >> #2; final answer: #2"
+    filled = f"{FILM} >> director >> Nobody; {DIRECTOR} >> favourite dish >> pickled herring; final answer: herring"
+    answer, requests = run(base, Agent(chain, memory=filled), "What does the director like to eat?")
+    assert answer.text == "pickled herring"
+    assert answer.remembered == ("#2: pickled herring",)
+    # The model was shown what the graph had filled in, and could not change it.
+    assert f"{FILM} >> director >> {DIRECTOR}; {DIRECTOR} >> favourite dish >> #2" in requests[-1].user
+    assert [hit.node.kind for hit in answer.evidence] == [TRIPLE]
+
+
+def test_a_comparison_is_settled_by_the_model_where_no_rule_can(base):
+    chain = f"{FILM} >> studio >> #1; Low Water >> studio >> #2; final answer: #answer"
+    filled = f"{FILM} >> studio >> Arlen Pictures; Low Water >> studio >> Bittern Films; final answer: Bittern Films"
+    answer, requests = run(base, Agent(chain, memory=filled), "Which studio has the watery name?")
+    assert answer.text == "Bittern Films" and answer.remembered == ("the answer: Bittern Films",)
+    assert len(requests) == 2 and len(answer.evidence) == 2
+
+
+def test_yes_or_no_is_settled_without_the_model(base):
+    chain = f"{FILM} >> studio >> #1; Low Water >> studio >> #2; final answer: #answer"
+    answer, requests = run(base, Agent(chain), f"Were {FILM} and Low Water made by the same studio?")
+    assert answer.text == "no" and len(requests) == 1 and not answer.remembered
+    assert steps(answer, "filled")[0].detail["settled by"] == "same"
+
+
+def test_all_values_of_a_graph_are_kept_and_counted(base, tmp_path):
+    path = tmp_path / "many.tsv"
+    path.write_text("".join(f"Film {n:03}\tdirected_by\tBusy Bee\n" for n in range(130)))
+    opened = clew.Base(base)
+    opened.add_graph(path)
+    try:
+        chain = "Film 007 >> director >> #1; #2 >> directed by >> #1; final answer: #2"
+        answer, requests = run(base, Agent(chain), "Which other films did the director of Film 007 make?")
+        assert len(answer.values) == 129 and "Film 007" not in answer.values and len(requests) == 1
+        assert answer.text.endswith("and 109 more")
+        paths = {hit.node.text for hit in answer.evidence}
+        assert {"Film 007 >> directed_by >> Busy Bee", "Film 000 >> directed_by >> Busy Bee"} <= paths
+        answer, _ = run(base, Agent(chain), "How many other films did the director of Film 007 make?")
+        assert answer.text == "and 109 more" or answer.text == "129"
+    finally:
+        opened.remove_graph("many")
+
+
+def test_sources_that_disagree_are_shown_with_the_evidence_of_both(base, tmp_path):
+    path = tmp_path / "gossip.tsv"
+    path.write_text(f"{DIRECTOR}\tplace of birth\tOskell Bay\n")
+    opened = clew.Base(base)
+    opened.add_graph(path)
+    chain = f"{FILM} >> director >> #1; #1 >> place of birth >> #2; final answer: #2"
+    try:
+        answer, _ = run(base, Agent(chain), "Where was the director born?", "chain(k=3, choose=hop)")
+    finally:
+        opened.remove_graph("gossip")
+    (conflict,) = steps(answer, "conflict")
+    assert conflict.detail["unknown"] == "#2"
+    assert conflict.detail["taken"] == {"source": "gossip", "values": ["Oskell Bay"]}
+    assert conflict.detail["also"] == {"source": "text", "values": [TOWN]}
+    assert {"gossip", f"{DIRECTOR}.txt"} <= {hit.node.document_name for hit in conflict.hits}
+    assert answer.text == "Oskell Bay"
+
+
+def test_samples_are_filtered_and_the_chain_that_most_agree_on_is_filled(base):
+    good = f"{FILM} >> director >> #1; #1 >> place of birth >> #2; final answer: #2"
+    samples = [
+        f"{FILM} >> studio >> #1; #1 >> place of birth >> #2; final answer: #2",
+        good,
+        f"{FILM} >> director >> #1; #1 >> place >> of birth >> #2; final answer: #2",
+        good.upper().replace("FINAL ANSWER", "final answer").replace("#1;", "#1 ;"),
+        f"{FILM} >> director >> #1; #1 >> place of birth >> #3; final answer: #3",
+    ]
+    answer, requests = run(base, Agent(*samples), "Where was the director born?", "chain(k=3, samples=5)")
+    written = steps(answer, "chain")[0].detail
+    assert written["samples"] == 5 and written["usable"] == 3
+    assert written["errors"] == "IncorrectTripleFormatError 1, DiscontinuousMaskError 1"
+    assert written["chain"] in {good, samples[3]} and written["others"] == [samples[0]]
+    assert answer.text == TOWN
+    assert {request.body["temperature"] for request in requests[:5]} == {0.7}
+
+
+def test_the_next_chain_is_tried_where_one_cannot_be_filled_or_its_answer_does_not_fit(base):
+    studio = f"{FILM} >> studio >> #1; #1 >> founder >> #2; final answer: #2"
+    born = f"{FILM} >> director >> #1; #1 >> place of birth >> #2; final answer: #2"
+    answer, _ = run(
+        base, Agent(studio, studio, born), "Where was he born?", "chain(k=3, samples=3, sources='kg,text')"
+    )
+    assert [step.detail.get("not found") for step in steps(answer, "filled")] == ["#2", None]
+    assert answer.text == TOWN
+    answer, _ = run(
+        base,
+        Agent(studio, studio, born),
+        "Where was he born?",
+        "chain(k=3, samples=3, sources='kg,text', tries=1)",
+    )
+    assert answer.abstained
+
+
+def test_one_triple_is_enough_where_the_question_has_no_more(base):
+    answer, _ = run(base, Agent(f"{FILM} >> director >> #1; final answer: #1"), f"Who directed {FILM}?")
+    assert answer.text == DIRECTOR
+    assert steps(answer, "chain")[0].detail["errors"] == "MaskUnderflowError 1"
+
+
+def test_a_reply_that_is_no_chain_is_returned_once_and_then_the_question_is_simply_read(base):
+    agent = Agent("I would look it up.", THREE_HOPS)
+    answer, requests = run(base, agent)
+    assert answer.text == MAYOR
+    assert (
+        "Your last reply could not be used: the chain does not end with its final answer" in requests[1].user
+    )
+    question = f"What is the mayor of {TOWN}?"
+    answer, requests = run(base, Agent("I would look it up."), question)
+    assert [step.name for step in answer.trail] == ["chain", "retrieve", "read"] and answer.text == MAYOR
+    assert steps(answer, "chain")[0].detail["chain"] == ""
+
+
+def test_a_structured_reply_is_a_chain_like_any_other(base):
+    triples = [
+        {"head": FILM, "relation": "director", "tail": "#1"},
+        {"head": "#1", "relation": "place of birth", "tail": "#2"},
+    ]
+    reply = json.dumps({"triples": triples, "answer": "#2"})
+    answer, requests = run(base, Agent(reply), "Where was he born?", "chain(k=3, form=structured)")
+    assert answer.text == TOWN and requests[0].format == "json_schema"
+
+
+def test_the_reader_of_the_paper_asks_about_independent_hops_in_one_call(base):
+    town, other = WORLD[0][2], WORLD[1][2]
+    chain = f"{town} >> mayor >> #1; {other} >> mayor >> #2; final answer: #answer"
+
+    def agent(request):
+        if "from the context alone" in request.system:
+            asked = request.user.rpartition("Question: ")[2].removesuffix("\nAnswer:")
+            known = SAID[tuple(asked.removeprefix("What is the ").removesuffix("?").split(" of ", 1))]
+            return known[2] if known[1] in request.user.rpartition("Context: ")[2] else "unknown"
+        return Agent(chain)(request)
+
+    answer, requests = run(
+        base, agent, f"Do {town} and {other} have the same mayor?", "chain(k=3, reader=hops)"
+    )
+    assert answer.text == "no" and len(requests) == 1 + 2 + 2
+    assert [step.name for step in answer.trail].count("questions") == 1
+    assert {quote.text for quote in answer.quotes} == {WORLD[0][3], WORLD[1][3]}
+
+
+def test_a_budget_ends_it_with_what_is_filled(base):
+    answer, requests = run(base, Agent(THREE_HOPS), budget=Budget(calls=2))
+    assert len(requests) == 2 and answer.abstained and answer.stopped
+    assert [hit.node.kind for hit in answer.evidence] == [TRIPLE]
+
+
+def test_a_caller_may_stop_it(base):
+    record = Recorder(stop=lambda: True)
+    with ScriptedServer(Agent(THREE_HOPS)) as server:
+        method = catalog.method("chain(k=3)", base, llm=language_model(server.llm))
+        answer = method.answer(Question(QUESTION), record)
+    assert answer.abstained and [step.name for step in answer.trail] == ["chain", "filled"]
+
+
+@pytest.mark.parametrize(
+    "chain, problem",
+    [
+        ("A >> b >> #1", "does not end with its final answer"),
+        ("#1 >> b >> #2; final answer: #2", "nothing in the chain leads to one of its unknowns"),
+        ("A >> b >> c; final answer: #1", "no unknown in 'A >> b >> c'"),
+    ],
+)
+def test_a_chain_by_hand_that_is_none_says_what_is_wrong(base, chain, problem):
+    with pytest.raises(ChainError, match=problem):
+        catalog.method("chain", base).answer(Question("?", chain=chain), Recorder())
+
+
+def test_without_a_model_somebody_has_to_write_the_chain(base):
+    with pytest.raises(UsageError, match="needs a language model to write the question as triples"):
+        catalog.method("chain", base).answer(Question(QUESTION), Recorder())
+
+
+@pytest.mark.parametrize(
+    "sources, problem",
+    [
+        ("kg,web", "no source of 'chain' named 'web'"),
+        ("kg,kg", "each named once"),
+        ("model,kg", "last source"),
+        ("", "each named"),
+    ],
+)
+def test_sources_that_make_no_sense(base, sources, problem):
+    with pytest.raises(UsageError, match=problem):
+        catalog.method(f"chain(sources='{sources}')", base)
