@@ -1,9 +1,11 @@
 """Few-shot prompts: exemplars in files, how many are shown, and a user's own."""
 
 import json
+import re
 
 import pytest
 
+from clew.chains import Limits, parse
 from clew.errors import UsageError
 from clew.prompts import load
 from clew.prompts.exemplars import load_exemplars
@@ -70,3 +72,92 @@ def test_a_prompt_that_does_not_say_how_exemplars_are_shown_is_refused(tmp_path)
 def test_an_unknown_file_of_exemplars_suggests_the_nearest():
     with pytest.raises(UsageError, match="triplets"):
         load_exemplars("triplet")
+
+
+#: What a file of exemplars must have: how many, and which fields.
+FILES = {
+    "chains": (25, {"question", "chain", "filled", "answer", "thought"}),
+    "compositional": (4, {"question", "chain", "filled", "answer", "thought"}),
+    "claims": (9, {"claim", "chain", "filled", "thought", "label"}),
+    "triplets": (15, {"triplet", "question"}),
+    "hops": (15, {"context", "question", "answer"}),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_our_files_have_as_many_as_the_paper_and_no_two_alike(name):
+    number, fields = FILES[name]
+    shots = load_exemplars(name).shots
+    assert len(shots) == number
+    assert all(one.keys() == fields and all(value.strip() for value in one.values()) for one in shots)
+    asked = [one.get("question", one.get("claim", "")) for one in shots]
+    assert len(set(asked)) == number
+
+
+def pieces(chain):
+    """Return the triples of a chain as it is written, in (head, relation, tail), and its final answer."""
+    *triples, final = (part.strip() for part in chain.split(";"))
+    assert final.startswith("final answer: ")
+    return [tuple(triple.split(" >> ")) for triple in triples], final.removeprefix("final answer: ")
+
+
+@pytest.mark.parametrize("name", ["chains", "compositional", "claims"])
+def test_every_chain_parses_and_its_filled_form_is_the_same_chain_with_values(name):
+    limits = Limits(1, 3) if name == "claims" else Limits()
+    for one in load_exemplars(name).shots:
+        chain = parse(one["chain"], limits)
+        assert str(chain) == one["chain"]
+        filled, final = pieces(one["filled"])
+        values = {}
+        for asked, given in zip(chain.triples, filled, strict=True):
+            for term, value in ((asked.head, given[0]), (asked.tail, given[2])):
+                # An unknown takes the value that stands where it stood, wherever it stands.
+                before, number, after = re.fullmatch(r"(.*?)(?:#(\d+))?([^#]*)", term.text).groups()
+                if number:
+                    assert value.startswith(before) and value.endswith(after)
+                    here = value[len(before) : len(value) - len(after)]
+                    assert values.setdefault(int(number), here) == here
+                else:
+                    assert value == term.text
+            assert given[1] == asked.relation
+        assert set(values) == set(chain.unknowns) and all(values.values())
+        assert "; ".join(map(str, chain.filled(values).triples)) == one["filled"].rpartition("; final")[0]
+        assert final == one.get("answer", one.get("label"))
+        if chain.answer is not None:
+            assert values[chain.answer] == final
+        assert one["thought"].endswith(f" So the answer is: {final}.")
+
+
+def test_our_chains_vary_in_shape():
+    chains = [parse(one["chain"]) for one in load_exemplars("chains").shots]
+    assert {len(chain.unknowns) for chain in chains} == {2, 3, 4}
+    assert 5 <= sum(chain.answer is None for chain in chains) <= 15
+    assert any(
+        triple.head.unknowns and triple.head.unknown is None for one in chains for triple in one.triples
+    )
+    answers = {one["answer"] for one in load_exemplars("chains").shots}
+    assert {"yes", "no"} <= answers
+
+
+def test_claims_are_of_every_kind_and_the_first_three_show_each():
+    labels = [one["label"] for one in load_exemplars("claims").shots]
+    assert set(labels[:3]) == {"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"}
+    assert all(labels.count(label) == 3 for label in set(labels))
+
+
+def test_a_third_of_the_contexts_do_not_say():
+    shots = load_exemplars("hops").shots
+    assert sum(one["answer"] == "unknown" for one in shots) == 5
+    for one in shots:
+        # Title and text, passages divided by an empty line; what is answered stands there.
+        assert all("\n" in passage for passage in one["context"].split("\n\n"))
+        assert one["answer"] == "unknown" or one["answer"] in one["context"]
+
+
+def test_triplets_ask_with_one_question_mark():
+    forms = [
+        re.fullmatch(r'\((".*"|\?), (".*"), (".*"|\?)\)', one["triplet"])
+        for one in load_exemplars("triplets").shots
+    ]
+    assert all(form and (form[1] == "?") != (form[3] == "?") for form in forms)
+    assert sum(form[1] == "?" for form in forms) == 2
