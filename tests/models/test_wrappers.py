@@ -16,6 +16,7 @@ from clew.models.openai import OpenAIModel
 from clew.models.prices import money, price
 from clew.models.retrying import Patience, Retrying
 from clew.models.tokens import count, estimate
+from clew.models.wire import prompt_shape
 from clew.protocols import Prompt
 from clew.types import Usage
 from scripted import Reply, ScriptedServer, refusal
@@ -164,6 +165,24 @@ def test_clearing_forgets_everything_and_leaves_no_text_behind(tmp_path):
     assert kept.clear() == 1
     assert b"unmistakable" not in kept.path.read_bytes()
     assert kept.bytes == 0
+
+
+def test_samples_of_one_prompt_are_drawn_remembered_and_replayed_apart(tmp_path):
+    kept = Completions(tmp_path / "c.sqlite")
+    drawn = [Prompt("q", temperature=0.7, sample=n) for n in range(3)]
+    assert "sample" not in prompt_shape(drawn[0]) and prompt_shape(drawn[2])["sample"] == 2
+    with ScriptedServer(lambda request: f"reply {len(server.requests)}") as server:
+        tape = Recording(Cached(at(server), kept), tmp_path / "tape.jsonl")
+        first = [one.text for one in tape.complete(drawn)]
+        assert sorted(first) == ["reply 1", "reply 2", "reply 3"]
+        again = Cached(at(server), kept).complete(drawn[::-1])
+        assert [one.text for one in again] == first[::-1] and all(one.cached for one in again)
+        assert len(server.requests) == 3
+        # Asked once without a number, it is the first sample; and the number is not sent.
+        assert Cached(at(server), kept).complete([replace(drawn[0], sample=0)])[0].text == first[0]
+        assert all("sample" not in request.body for request in server.requests)
+    replayed = Replaying(tmp_path / "tape.jsonl").complete(drawn[::-1])
+    assert [one.text for one in replayed] == first[::-1]
 
 
 def test_a_damaged_cache_is_an_error_that_says_what_to_do(tmp_path):

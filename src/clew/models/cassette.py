@@ -49,7 +49,7 @@ class Recording:
 class Replaying:
     """Replies from the cassette ``path`` what was recorded for the same prompt, and to nothing else.
 
-    Prompts are compared by role, system and user text. What was recorded several times for one prompt is
+    Prompts are compared by role, system and user text, and which sample they are. What was recorded several times for one prompt is
     replayed in that order, each once: the third asking of what was asked twice is another run, and an error.
     """
 
@@ -69,7 +69,7 @@ class Replaying:
             return [self._next(prompt) for prompt in prompts]
 
     def _next(self, prompt: Prompt) -> Completion:
-        key = _key(prompt.role, prompt.system, prompt.user)
+        key = _key(prompt)
         recorded = self._tape.get(key)
         if recorded is None:
             raise ModelError(
@@ -98,13 +98,13 @@ class Replaying:
             try:
                 shape = json.loads(line)
                 asked = shape["prompt"]
-                prompt = Prompt(asked["user"], asked["system"], asked["role"])
+                prompt = Prompt(asked["user"], asked["system"], asked["role"], sample=asked.get("sample", 0))
                 completion = completion_of(shape["completion"])
             except (ValueError, KeyError, TypeError) as error:
                 raise ModelError(
                     f"{self.path}, line {number} is no recorded completion: {error!r}", "Record it again"
                 ) from error
-            tape.setdefault(_key(prompt.role, prompt.system, prompt.user), []).append((prompt, completion))
+            tape.setdefault(_key(prompt), []).append((prompt, completion))
         return tape
 
     def _nearest(self, prompt: Prompt) -> str:
@@ -130,5 +130,5 @@ def _whole(prompt: Prompt) -> str:
     return f"{prompt.system}\n{prompt.user}"
 
 
-def _key(role: str, system: str, user: str) -> str:
-    return digest(role, system, user)
+def _key(prompt: Prompt) -> str:
+    return digest(prompt.role, prompt.system, prompt.user, prompt.sample)

@@ -12,8 +12,14 @@ from clew.types import Usage
 
 
 def prompt_shape(prompt: Prompt) -> dict[str, Any]:
-    """Return everything that the reply may depend on, and the role."""
-    return asdict(prompt) | {"stop": list(prompt.stop), "schema": prompt.schema and dict(prompt.schema)}
+    """Return everything that the reply may depend on, the role, and which sample it is.
+
+    The first sample has the shape of a prompt that is asked once, so that what was kept before is still found.
+    """
+    shape = asdict(prompt) | {"stop": list(prompt.stop), "schema": prompt.schema and dict(prompt.schema)}
+    if not prompt.sample:
+        del shape["sample"]
+    return shape
 
 
 def completion_shape(completion: Completion) -> dict[str, Any]:

@@ -17,7 +17,9 @@ class Prompt:
     """What a language model is asked. ``schema`` is a JSON schema for the reply, or None for free text.
 
     ``role`` says for what (``guide``, ``select``, ``summarise``, ``read``, ``grade``, ``structure``), so that
-    roles may use different models and the ledger can tell them apart.
+    roles may use different models and the ledger can tell them apart. ``sample`` tells equal prompts apart whose
+    replies are to be drawn independently, at a temperature: it is part of what a reply is remembered and recorded
+    under, and not sent.
     """
 
     user: str
@@ -27,6 +29,7 @@ class Prompt:
     max_tokens: int = 512
     temperature: float = 0.0
     stop: tuple[str, ...] = ()
+    sample: int = 0
 
 
 class PromptTemplate(Protocol):
