@@ -61,4 +61,8 @@ def adds_up(answer, requests):
     calls = sum(step.usage.calls for step in answer.trail)
     spent = sum(step.usage.tokens_in for step in answer.trail)
     timed = all(step.seconds > 0 for step in answer.trail if step.usage.calls)
-    return timed and answer.usage.calls == calls == len(requests) and answer.usage.tokens_in == spent == calls * 11
+    return (
+        timed
+        and answer.usage.calls == calls == len(requests)
+        and answer.usage.tokens_in == spent == calls * 11
+    )

@@ -28,7 +28,7 @@ from clew.types import Answer, Hit, Question, Step
 _QUERY = re.compile(r"(?:search\s+)?query(?:\s+\d+)?\W*:\W*(?P<query>[^\n]*)", re.IGNORECASE)
 _SUMMARY = re.compile(r"^\W*summary(?:\s+\d+)?\W*:", re.IGNORECASE)
 _NONE = re.compile(r"(?:none|n/?a|nothing|no(?:\s+\w+)*\s+(?:needed|required|necessary))?", re.IGNORECASE)
-_AROUND = " \t*_\"'“”`."
+_AROUND = " \t*_\"'“”`"
 
 
 def understood(reply: str) -> tuple[str, str]:
@@ -41,7 +41,7 @@ def understood(reply: str) -> tuple[str, str]:
     before = text[: found.start()] if found else text
     lines = [line.strip(_AROUND + "-•") for line in _SUMMARY.sub("", before).splitlines()]
     if found:
-        query = found["query"].strip(_AROUND)
+        query = found["query"].strip(_AROUND + ".")
     else:
         query = next((line for line in lines if line.endswith("?") and len(line) > 1), "")
     summary = " ".join(line for line in lines if line and line != query)

@@ -59,8 +59,8 @@ def understood(reply: str) -> Said:
     thought = _LEAD.sub("", text[: min(ends, default=len(text))]).strip()
     if found:
         about = next((part for part in found.group("square", "round", "input", "rest") if part), "")
-        action = re.sub(r"\W", "", found["name"].casefold())
-        return Said(thought, action, about.strip(_AROUND)) if about.strip(_AROUND) else Said(thought)
+        about, action = about.strip(_AROUND), re.sub(r"\W", "", found["name"].casefold())
+        return Said(thought, action, about) if about else Said(thought)
     # A short line that only thinks is no answer: it must say that it is one.
     final = final_answer(text) if "answer" in text.casefold() else ""
     return Said(thought, FINISH, final) if final else Said(thought)
@@ -113,7 +113,8 @@ class _Notes:
 class ReAct:
     """At most ``rounds`` steps; each search finds ``k`` passages, and at most ``budget`` of all are read.
 
-    ``template`` is the prompt ``react``. Where the steps found nothing for a reader, the question itself is searched for.
+    ``template`` is the prompt ``react``. Where the steps found nothing for a reader, the question itself is searched
+    for.
     """
 
     retriever: Retriever

@@ -11,11 +11,11 @@ from clew.prompts import parse_json, plain
 from clew.text import normalise, normalise_name, sentences
 
 _FINAL = re.compile(
-    r"(?:\b(?:final|correct)\s+answer(?:\s+is)?|\bthe\s+answer\s+is|^\W*answer(?:\s+is)?)"
-    r"[*_]*\s*:?[*_\s]*(?P<said>[^\n]+)",
+    r"(?:\b(?:final|correct)\s+answer(?:\s+is\b)?|\bthe\s+answer\s+is\b|^[\s*_]*answer\b(?:\s+is\b|(?=[*_]*\s*:)))"
+    r"[*_]*\s*:?[*_\s]*",
     re.IGNORECASE | re.MULTILINE,
 )
-_BOXED = re.compile(r"\\boxed\{(?P<said>[^{}]*)\}")
+_BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
 _LISTED = re.compile(r"^(?:[-*•]\s+|\(?\d{1,2}[.)]\s+)")
 _AROUND = " \t*_\"'“”`"
 _OBJECT = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
@@ -30,11 +30,12 @@ def final_answer(reply: str) -> str:
     'Ellery'
     """
     text = plain(reply)
-    found = [*_BOXED.finditer(text)] or [*_FINAL.finditer(text)]
-    if found:
-        return _one(found[-1]["said"])
     if stated := _in_object(text):
         return stated
+    if boxed := _BOXED.findall(text):
+        return _one(boxed[-1])
+    if found := [*_FINAL.finditer(text)]:
+        return _one(text[found[-1].end() :])
     lines = _lines(text)
     return _one(lines[0]) if len(lines) == 1 and len(lines[0].split()) <= _SHORT else ""
 
@@ -42,10 +43,10 @@ def final_answer(reply: str) -> str:
 def short_answer(reply: str) -> str:
     """Return the answer where nothing but an answer was asked for: the first line that says something."""
     text = plain(reply)
+    if stated := _in_object(text):
+        return stated
     found = _FINAL.search(text)
-    if found:
-        return _one(found["said"])
-    return _in_object(text) or next((_one(line) for line in _lines(text)), "")
+    return next((_one(line) for line in _lines(text[found.end() :] if found else text)), "")
 
 
 def majority(answers: Sequence[str]) -> tuple[str, dict[str, int]]:
@@ -68,8 +69,8 @@ def _lines(text: str) -> list[str]:
 
 
 def _one(said: str) -> str:
-    """Return the first sentence of what was said, without what stands around it."""
-    said = said.strip(_AROUND)
+    """Return the first sentence of a line, without what stands around it."""
+    said = said.strip().partition("\n")[0].strip(_AROUND)
     spans = sentences(said)
     first = said[slice(*spans[0])] if spans else ""
     return first.strip(_AROUND).rstrip(".").strip(_AROUND)
@@ -77,7 +78,7 @@ def _one(said: str) -> str:
 
 def _in_object(text: str) -> str:
     """Return the ``answer`` of a JSON object that a model wrote though none was asked for."""
-    if "{" not in text:
+    if '"answer"' not in text:
         return ""
     try:
         return str(parse_json(text, _OBJECT)["answer"]).strip()
