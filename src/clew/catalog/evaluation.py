@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 GOLDEN = "golden"
 #: Sentences of a question's own corpus, negatives included: about what the paper's collections have (Table 2).
 SENTENCES = 700
-#: Corpora of what the questions bring; all others are knowledge bases. ``own`` is pooled, and each question is asked
-#: of its own documents.
-BROUGHT = ("question", "pooled", "own")
+#: Corpora that an evaluation makes: of what the questions bring, or ``none``, for methods that answer from memory or
+#: from the web; all others are knowledge bases. ``own`` is pooled, and each question is asked of its own documents.
+BROUGHT = ("question", "pooled", "own", "none")
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A data set as it is asked: its name, the questions, and where their corpus comes from.
 
-    ``corpus`` is ``question``, ``pooled``, ``own``, ``kb`` or the folder of a knowledge base. ``data`` is
+    ``corpus`` is ``question``, ``pooled``, ``own``, ``none``, ``kb`` or the folder of a knowledge base. ``data`` is
     ``NAME=PATH`` and ``limit`` how many questions were drawn from it with ``seed`` (None: all).
     """
 
@@ -62,9 +62,10 @@ def asked(data: str, corpus: str, limit: int | None, seed: int) -> Asked:
     examples = list(drawn(file.examples(), limit, seed))
     if not examples:
         raise UsageError(f"no questions in {file.path}")
-    if corpus in BROUGHT and not any(example.corpus for example in examples):
+    if corpus in BROUGHT and corpus != "none" and not any(example.corpus for example in examples):
         raise UsageError(
-            f"the questions of {file.name} bring no paragraphs", "Name a knowledge base: --corpus FOLDER"
+            f"the questions of {file.name} bring no paragraphs",
+            "Name a knowledge base: --corpus FOLDER; or --corpus none for methods that need none",
         )
     return Asked(file.name, examples, corpus, data, limit, seed)
 
@@ -145,7 +146,7 @@ def bases(
         path = Path(folder) / "base" if brought else base_of(data.corpus)
         with KnowledgeBase.open(path, create=brought, passages=bench.passages) as base:
             if brought:
-                fill(base, pooled(data.examples), bench, progress)
+                fill(base, () if data.corpus == "none" else pooled(data.examples), bench, progress)
             elif bench.encoder is not None:
                 base.encode(bench.encoder, progress)
             yield lambda example: base

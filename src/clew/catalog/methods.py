@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from clew.catalog.chain import CHAIN
 from clew.catalog.graphs import GRAPHS
 from clew.catalog.parts import Bench, Options, Part, Shelf
+from clew.catalog.prompting import prompting
 from clew.catalog.recipe import Recipe, make, parse
 from clew.catalog.retrievers import RETRIEVERS
 from clew.errors import UsageError, unknown
@@ -78,6 +79,11 @@ def _with_reader(bench: Bench, options: Options, with_model: str = "cited") -> O
         return options
     chosen = Recipe(with_model if bench.model else "extractive")
     return Options(make(options.recipe.name, {**dict(options.recipe.options), "reader": chosen}))
+
+
+def _reader(bench: Bench, options: Options) -> tuple[Reader, Options]:
+    options = _with_reader(bench, options)
+    return READERS.build(options.part("reader"), bench), options
 
 
 def _guide(bench: Bench, options: Options, seeding: Retriever) -> Guide:
@@ -317,6 +323,7 @@ METHODS: Shelf[Method] = Shelf(
             {"retriever": Recipe("search"), "reader": Recipe("auto"), "k": 10, "rounds": 5, "budget": 30},
         ),
         **CHAIN,
+        **prompting(_reader),
     },
 )
 

@@ -44,7 +44,7 @@ def run(
         list[str] | None, typer.Option("--recipe", "-r", metavar="RECIPE", help="May be repeated.")
     ] = None,
     corpus: Annotated[
-        str, typer.Option(metavar="question|pooled|own|kb|FOLDER", help="What is asked: see below.")
+        str, typer.Option(metavar="question|pooled|own|none|kb|FOLDER", help="What is asked: see below.")
     ] = "pooled",
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where results go, and are continued.")] = Path(
         "runs"
@@ -71,8 +71,8 @@ def run(
 
     The corpus is that of each question with others drawn at random (question), of all questions together
     (pooled), the same with each question asked of its own documents alone (own), your knowledge base (kb) or
-    another one. Killed, it continues where it was when run again; a question that failed is recorded as an
-    error, never as a wrong answer, and asked again.
+    another one; or nothing (none), for recipes that answer from memory or the web. Killed, it continues where it
+    was when run again; a question that failed is recorded as an error, never as a wrong answer, and asked again.
 
       clew eval run --data hotpotqa=dev.json -r kgp -r "read(retriever=bm25)" --limit 200 --out runs
 

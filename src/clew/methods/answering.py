@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from clew.errors import BudgetExceeded
 from clew.protocols import Reader
+from clew.read import NOT_FOUND
 from clew.trail import Recorder
 from clew.types import Answer, Hit, Question, Step
 
@@ -42,3 +43,31 @@ def answered(
 def stopped(record: Recorder, error: BudgetExceeded) -> None:
     """Enter into the trail that the budget ended a step: what is there is used, and it is said."""
     record.add(Step("stopped", {"budget": error.problem}))
+
+
+def finished(
+    reader: Reader | None,
+    question: Question,
+    said: str,
+    hits: Sequence[Hit],
+    record: Recorder,
+    recipe: str,
+) -> Answer:
+    """Return the reader's answer; without a reader, what the model itself gave as the answer (``said``).
+
+    The published methods take the model's word, which is checked against nothing: all that it was shown is then its
+    evidence. Nothing said is an answer that abstains.
+    """
+    if reader is not None:
+        return answered(reader, question, hits, record, recipe)
+    spent = any(step.name == "stopped" for step in record.steps)
+    return Answer(
+        said or (SPENT if spent else NOT_FOUND),
+        tuple(hits) if said else tuple(hits[:NEAREST]),
+        trail=tuple(record.steps),
+        usage=record.usage(),
+        abstained=not said,
+        reader="model",
+        recipe=recipe,
+        context=tuple(hits),
+    )

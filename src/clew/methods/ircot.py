@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from clew.errors import BudgetExceeded
 from clew.methods.answering import answered, stopped
 from clew.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
+from clew.read.contexts import titled
 from clew.text import sentences
 from clew.trail import Recorder, retrieved
 from clew.types import Answer, Hit, Question, Step
@@ -72,8 +73,9 @@ class IRCoT:
     ) -> str:
         """Return the next sentence of the reasoning."""
         started = time.perf_counter()
-        contexts = "\n\n".join(f"Title: {title_of(hit)}\n{hit.node.text}" for hit in hits)
-        prompt = self.template.render(question=question.text, contexts=contexts, thoughts=" ".join(thoughts))
+        prompt = self.template.render(
+            question=question.text, contexts=titled(hits), thoughts=" ".join(thoughts)
+        )
         made = self.model.complete([prompt])[0]
         text = made.text.strip()
         spans = sentences(text)
@@ -81,8 +83,3 @@ class IRCoT:
         seconds = time.perf_counter() - started
         record.add(Step("reason", {"thought": thought}, usage=made.usage, seconds=seconds))
         return thought
-
-
-def title_of(hit: Hit) -> str:
-    """Return what a passage's document is called: its file name without the ending."""
-    return hit.node.document_name.rpartition(".")[0] or hit.node.document_name

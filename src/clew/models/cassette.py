@@ -49,9 +49,9 @@ class Recording:
 class Replaying:
     """Replies from the cassette ``path`` what was recorded for the same prompt, and to nothing else.
 
-    Prompts are compared by role, system and user text, and which sample they are. What was recorded several times
-    for one prompt is replayed in that order, each once: the third asking of what was asked twice is another run,
-    and an error.
+    Prompts are compared by role, system and user text, and by which sample they are. What was recorded several
+    times for one prompt is replayed in that order, each once: the third asking of what was asked twice is another
+    run, and an error.
     """
 
     def __init__(self, path: str | Path) -> None:

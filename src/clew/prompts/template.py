@@ -84,12 +84,18 @@ class Template:
 
 
 def load(
-    name: str, *, version: int = 1, folder: str | Path | None = None, shots: int | None = None
+    name: str,
+    *,
+    version: int = 1,
+    folder: str | Path | None = None,
+    shots: int | None = None,
+    exemplars: str | None = None,
 ) -> Template:
     """Return a prompt: the user's file of that name where ``folder`` or ``CLEW_PROMPTS`` has one, else ours.
 
-    ``shots`` is how many exemplars a few-shot prompt shows, by default as many as its header says. Raises UsageError
-    for an unknown name, a damaged file, variables that do not match, or more shots than there are.
+    ``shots`` is how many exemplars a few-shot prompt shows, and ``exemplars`` the file that they are from; by default
+    what its header says. Raises UsageError for an unknown name, a damaged file, variables that do not match, or more
+    shots than there are.
     """
     file = f"{name}.v{version}.md"
     if not (_OURS / file).is_file():
@@ -100,13 +106,13 @@ def load(
         raise UsageError(
             f"no folder of prompts at {place}", "It is named by CLEW_PROMPTS; unset that to use ours"
         )
-    ours = _read(_OURS / file, place, shots)
+    ours = _read(_OURS / file, place, _Shown(shots, exemplars))
     schema = _OURS / f"{name}.v{version}.json"
     if schema.is_file():
         ours = replace(ours, schema=json.loads(schema.read_text(encoding="utf-8")))
     if place is None or not (place / file).is_file():
         return ours
-    theirs = _read(place / file, place, shots)
+    theirs = _read(place / file, place, _Shown(shots, exemplars))
     _same(f"prompt file {place / file} is written", theirs.variables, ours.variables)
     if theirs.role != ours.role:
         raise UsageError(f"prompt file {place / file} has role '{theirs.role}'", f"It must be '{ours.role}'")
@@ -114,7 +120,15 @@ def load(
     return replace(theirs, name=f"{theirs.name}@{digest}", schema=ours.schema)
 
 
-def _read(path: Path, folder: Path | None, shots: int | None) -> Template:
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What is shown instead of what a header says: how many exemplars, of which file."""
+
+    shots: int | None = None
+    exemplars: str | None = None
+
+
+def _read(path: Path, folder: Path | None, shown: _Shown) -> Template:
     found = _FILE.match(path.read_text(encoding="utf-8").replace("\r\n", "\n"))
     if found is None:
         raise UsageError(f"prompt file {path} has no header", "It starts with lines between '---' and '---'")
@@ -128,8 +142,8 @@ def _read(path: Path, folder: Path | None, shots: int | None) -> Template:
         raise UsageError(f"prompt file {path}: max_tokens is '{limit}'", "It must be a whole number")
     name, user = path.name.removesuffix(".md"), parts["user"]
     if "exemplars" in header:
-        user, digest = _with_exemplars(path, header["exemplars"], parts, folder, shots)
-        name += f"+{digest}" if digest else ""
+        user, digest = _with_exemplars(path, header["exemplars"], parts, folder, shown)
+        name += "".join(f"+{one}" for one in (shown.exemplars, digest) if one)
     template = Template(
         name=name,
         role=header["role"],
@@ -143,7 +157,7 @@ def _read(path: Path, folder: Path | None, shots: int | None) -> Template:
 
 
 def _with_exemplars(
-    path: Path, said: str, parts: Mapping[str, str], folder: Path | None, shots: int | None
+    path: Path, said: str, parts: Mapping[str, str], folder: Path | None, shown: _Shown
 ) -> tuple[str, str]:
     """Return the user part with its exemplars in it, and the digest of their file if it is not ours."""
     name, _, number = said.partition(" ")
@@ -152,16 +166,16 @@ def _with_exemplars(
             f"prompt file {path} does not say how its exemplars are shown",
             "It needs 'exemplars: NAME NUMBER', a part '# exemplar', and {{exemplars}} in '# user'",
         )
-    found = load_exemplars(name, folder)
-    most = min(int(number), len(found.shots)) if shots is None else shots
+    found = load_exemplars(shown.exemplars or name, folder)
+    most = min(int(number), len(found.shots)) if shown.shots is None else shown.shots
     if most > len(found.shots):
         raise UsageError(f"{most} exemplars are asked for and {found.path} has {len(found.shots)}")
     wanted = set(_VARIABLE.findall(parts["exemplar"]))
     for place, one in enumerate(found.shots[:most], 1):
         if missing := sorted(wanted - one.keys()):
             raise UsageError(f"{found.path}: exemplar {place} has no '{missing[0]}'", f"{path.name} shows it")
-    shown = "\n\n".join(_filled(parts["exemplar"], one) for one in found.shots[:most])
-    return _SHOTS.sub(lambda _: shown, parts["user"]).strip(), found.digest
+    written = "\n\n".join(_filled(parts["exemplar"], one) for one in found.shots[:most])
+    return _SHOTS.sub(lambda _: written, parts["user"]).strip(), found.digest
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:

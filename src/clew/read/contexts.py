@@ -34,3 +34,13 @@ def fitting(hits: Sequence[Hit], characters: int) -> list[Hit]:
             break
         taken.append(hit)
     return taken
+
+
+def title_of(hit: Hit) -> str:
+    """Return what a passage's document is called: its file name without the ending."""
+    return hit.node.document_name.rpartition(".")[0] or hit.node.document_name
+
+
+def titled(hits: Sequence[Hit]) -> str:
+    """Return hits as passages under the titles of their documents, as the prompts of the papers have them."""
+    return "\n\n".join(f"Title: {title_of(hit)}\n{hit.node.text}" for hit in hits)

@@ -10,8 +10,8 @@ from clew.errors import UsageError
 from clew.evaluate.datasets import distinct, field
 from clew.evaluate.examples import Annotation, Example, Support
 from clew.evaluate.streams import records, rows
+from clew.read.labels import LABELS
 
-LABELS = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO")
 # How FEVER writes brackets and colons in page names.
 _ESCAPES = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-COLON-": ":"}
 

@@ -1,0 +1,143 @@
+"""The prompting methods that Su et al. (NAACL 2024, Appendix F) compare with, as parts of the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from clew.catalog.parts import Bench, Options, Part
+from clew.catalog.recipe import Recipe
+from clew.catalog.retrievers import RETRIEVERS
+from clew.errors import UsageError
+
+if TYPE_CHECKING:
+    from clew.prompts import Template
+    from clew.protocols import Method, Reader
+
+#: Builds the reader that a recipe names, and the recipe with that reader written out.
+ReaderFor = Callable[[Bench, Options], tuple["Reader", Options]]
+TASKS = ("question", "claim")
+AUTO = Recipe("auto")
+
+
+def prompt(name: str, options: Options) -> Template:
+    """Return the few-shot prompt ``name`` for the task of a recipe, with its exemplars and as many as it says."""
+    from clew.prompts import load
+
+    suffix = "-claim" if options.word("task", TASKS) == "claim" else ""
+    exemplars = options.part("exemplars").name
+    return load(
+        f"{name}{suffix}",
+        shots=None if options.recipe.option("shots") == AUTO else options.count("shots", 0),
+        exemplars=None if exemplars == "auto" else exemplars,
+    )
+
+
+def _fewshot(bench: Bench, options: Options) -> Method:
+    from clew.methods.fewshot import FewShot
+    from clew.methods.replies import short_answer
+    from clew.read.labels import label_in
+
+    claims = options.word("task", TASKS) == "claim"
+    return FewShot(
+        bench.need_model("fewshot"),
+        prompt("fewshot", options),
+        label_in if claims else short_answer,
+        str(options.recipe),
+    )
+
+
+def _cot(bench: Bench, options: Options) -> Method:
+    from clew.methods.cot import ChainOfThought
+    from clew.methods.replies import final_answer
+    from clew.read.labels import label_in
+
+    named = options.part("retriever")
+    temperature = options.number("temperature")
+    if temperature <= 0 and options.count("samples") > 1:
+        raise UsageError(
+            "'cot' draws several samples at temperature 0, all alike", "Name one: temperature=0.7"
+        )
+    return ChainOfThought(
+        bench.need_model("cot"),
+        prompt("cot", options),
+        None if named.name == "none" else RETRIEVERS.build(named, bench),
+        options.count("k"),
+        options.count("samples"),
+        temperature,
+        label_in if options.word("task", TASKS) == "claim" else final_answer,
+        str(options.recipe),
+    )
+
+
+def prompting(reader_for: ReaderFor) -> dict[str, Part[Method]]:
+    """Return the methods by name; ``reader_for`` makes what reads in the end."""
+
+    def final(bench: Bench, options: Options) -> tuple[Reader | None, str]:
+        if options.word("final", ("reader", "model")) == "model":
+            return None, str(options.recipe)
+        reader, options = reader_for(bench, options)
+        return reader, str(options.recipe)
+
+    def iterretgen(bench: Bench, options: Options) -> Method:
+        from clew.methods.iterretgen import IterRetGen
+        from clew.prompts import load
+
+        retriever = RETRIEVERS.build(options.part("retriever"), bench)
+        model = bench.need_model("iterretgen")
+        reader, recipe = final(bench, options)
+        bounds = options.count("k"), options.count("rounds")
+        return IterRetGen(retriever, model, load("cot"), reader, *bounds, recipe)
+
+    def react(bench: Bench, options: Options) -> Method:
+        from clew.methods.react import ReAct
+        from clew.prompts import load
+
+        retriever = RETRIEVERS.build(options.part("retriever"), bench)
+        model = bench.need_model("react")
+        reader, recipe = final(bench, options)
+        bounds = options.count("k"), options.count("rounds"), options.count("budget")
+        return ReAct(retriever, model, load("react"), reader, *bounds, recipe)
+
+    def dsp(bench: Bench, options: Options) -> Method:
+        from clew.methods.dsp import DSP
+        from clew.prompts import load
+
+        retriever = RETRIEVERS.build(options.part("retriever"), bench)
+        model = bench.need_model("dsp")
+        reader, recipe = final(bench, options)
+        bounds = options.count("k"), options.count("hops"), options.count("budget")
+        return DSP(retriever, model, load("dsp-search"), load("cot"), reader, *bounds, recipe)
+
+    shots: dict[str, Any] = {"task": Recipe("question"), "shots": AUTO, "exemplars": AUTO}
+    read: dict[str, Any] = {"retriever": Recipe("search"), "reader": AUTO, "final": Recipe("reader")}
+    return {
+        "fewshot": Part(
+            "a baseline: the model answers from memory after exemplars (25, or as many as 'shots' says); "
+            "task=claim for claims",
+            _fewshot,
+            shots,
+        ),
+        "cot": Part(
+            "chain of thought; with 'samples' the answer that most reach; with a retriever over its passages; "
+            "task=claim for claims",
+            _cot,
+            {**shots, "retriever": Recipe("none"), "k": 5, "samples": 1, "temperature": 0.7},
+        ),
+        "iterretgen": Part(
+            "ITER-RETGEN: retrieval with the question and what the model wrote last, in turns; final=model "
+            "takes the model's own answer, unchecked",
+            iterretgen,
+            {**read, "k": 5, "rounds": 2},
+        ),
+        "react": Part(
+            "ReAct: thoughts, searches and look-ups in turns; final=model as for iterretgen",
+            react,
+            {**read, "k": 3, "rounds": 7, "budget": 30},
+        ),
+        "dsp": Part(
+            "Demonstrate-Search-Predict: a summary and a query for each hop; final=model as for iterretgen",
+            dsp,
+            {**read, "k": 5, "hops": 3, "budget": 30},
+        ),
+    }

@@ -1,0 +1,46 @@
+"""Standard few-shot prompting (Brown et al., NeurIPS 2020), as Su et al. (NAACL 2024, Appendix F) compare with it.
+
+The model sees exemplars of questions with their answers, and no evidence: 25 of them, four for Bamboogle. Deviation:
+the exemplars are our own, the same for every data set (``clew.prompts.exemplars``).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from clew.errors import BudgetExceeded
+from clew.methods.answering import finished, stopped
+from clew.methods.replies import short_answer
+from clew.protocols import LanguageModel, PromptTemplate, Trail
+from clew.trail import Recorder
+from clew.types import Answer, Question, Step
+
+
+@dataclass(frozen=True, slots=True)
+class FewShot:
+    """Asks for the answer after exemplars of answers. ``template`` is the prompt ``fewshot``.
+
+    For claims it is ``fewshot-claim``, and ``understood`` what reads a label out of a reply.
+    """
+
+    model: LanguageModel
+    template: PromptTemplate
+    understood: Callable[[str], str] = short_answer
+    recipe: str = "fewshot"
+
+    def answer(self, question: Question, trail: Trail) -> Answer:
+        """Return what the model answers from memory. Raises ModelError."""
+        record = Recorder(watch=trail.add, stop=trail.stopped)
+        said = ""
+        try:
+            started = time.perf_counter()
+            made = self.model.complete([self.template.render(question=question.text)])[0]
+            said = self.understood(made.text)
+            detail = {"reader": "model", "prompt": self.template.name, "model": made.model}
+            detail |= {"final": said} if said else {"unreadable": made.text}
+            record.add(Step("read", detail, (), made.usage, time.perf_counter() - started))
+        except BudgetExceeded as error:
+            stopped(record, error)
+        return finished(None, question, said, (), record, self.recipe)

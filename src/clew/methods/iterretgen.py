@@ -1,0 +1,74 @@
+"""ITER-RETGEN (Shao et al., Findings of EMNLP 2023): retrieval and generation in turns.
+
+Each iteration retrieves with the question and all that the model wrote in the last one, and the model reasons anew
+over what came back (Section 3). Deviations: exemplars of our own, without passages; an iteration that writes what an
+earlier one wrote, or nothing, is the last, since it would find the same again; where a reader reads the passages of
+the last iteration, so that the answer rests on quotes, it stands in the place of that iteration's generation, and
+what the model itself answered before is in the trail. Without a reader the model's own answer is taken, as in the
+paper.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clew.errors import BudgetExceeded
+from clew.methods.answering import finished, stopped
+from clew.methods.replies import final_answer
+from clew.prompts import plain
+from clew.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
+from clew.read.contexts import titled
+from clew.text import normalise
+from clew.trail import Recorder, retrieved
+from clew.types import Answer, Hit, Question, Step
+
+
+@dataclass(frozen=True, slots=True)
+class IterRetGen:
+    """``rounds`` iterations (T in the paper) of ``k`` passages each; the hits of the last one are read.
+
+    ``template`` is the prompt ``cot``.
+    """
+
+    retriever: Retriever
+    model: LanguageModel
+    template: PromptTemplate
+    reader: Reader | None
+    k: int = 5
+    rounds: int = 2
+    recipe: str = "iterretgen"
+
+    def answer(self, question: Question, trail: Trail) -> Answer:
+        """Return what is read from the passages of the last iteration."""
+        record = Recorder(watch=trail.add, stop=trail.stopped)
+        hits: Sequence[Hit] = ()
+        written: list[str] = []
+        said = ""
+        try:
+            for number in range(1, self.rounds + 1):
+                query = " ".join((question.text, *written[-1:]))
+                asked = Question(query, question.scope)
+                hits = retrieved(self.retriever, asked, self.k, record, query=query, round=number)
+                if record.stopped() or (self.reader is not None and number == self.rounds):
+                    break
+                text, said = self._generated(question, hits, number, record)
+                if not text or normalise(text) in map(normalise, written):
+                    break
+                written.append(text)
+        except BudgetExceeded as error:
+            stopped(record, error)
+        return finished(self.reader, question, said, hits, record, self.recipe)
+
+    def _generated(
+        self, question: Question, hits: Sequence[Hit], number: int, record: Recorder
+    ) -> tuple[str, str]:
+        """Return all that the model writes about the passages, and its answer."""
+        started = time.perf_counter()
+        contexts = f"{titled(hits)}\n\n" if hits else ""
+        made = self.model.complete([self.template.render(question=question.text, contexts=contexts)])[0]
+        text, said = " ".join(plain(made.text).split()), final_answer(made.text)
+        detail = {"prompt": self.template.name, "round": number, "thought": text, "final": said}
+        record.add(Step("reason", detail, usage=made.usage, seconds=time.perf_counter() - started))
+        return text, said

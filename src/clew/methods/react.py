@@ -1,0 +1,175 @@
+"""ReAct (Yao et al., ICLR 2023): thoughts and actions in turns, over any retriever.
+
+The actions are those of their Section 3.1: ``Search`` and ``Lookup``, whose observations are given back to the model,
+and ``Finish``. Deviations: ``Search`` asks the retriever and shows the first five sentences of each passage that it
+finds, where the paper shows those of a Wikipedia page; ``Lookup`` goes through the whole passages of the last search;
+an action that repeats an earlier search, or a step without an action, ends the steps (theirs asks again). The final
+answer is read from what the searches found, so that it rests on quotes, and what ``Finish`` said is in the trail;
+without a reader, what it said is the answer, as in the paper. The two demonstrations are our own (theirs: six).
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass, field
+
+from clew.errors import BudgetExceeded
+from clew.methods.answering import finished, stopped
+from clew.methods.replies import final_answer
+from clew.prompts import plain
+from clew.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
+from clew.read.contexts import title_of
+from clew.text import normalise, sentences
+from clew.trail import Recorder, retrieved
+from clew.types import Answer, Hit, Question, Step
+
+SEARCH, LOOKUP, FINISH = "search", "lookup", "finish"
+#: Sentences of a passage that a search shows (Section 3.1).
+SHOWN = 5
+_ACTION = re.compile(
+    r"\b(?P<name>search|look[\s-]?up|finish)\b[*_\"'`]*\s*"
+    r"(?:\[(?P<square>[^\n]*?)(?:\](?=[^\]]*$)|$)|\((?P<round>[^\n]*?)(?:\)(?=[^)]*$)|$)"
+    r"|,?\s*\"?(?:action\s*)?(?:_?input|argument|query)\"?\s*:\s*(?P<input>[^\n}]*)|:\s*(?P<rest>[^\n]+))",
+    re.IGNORECASE | re.MULTILINE,
+)
+_LEAD = re.compile(r"^\W*(?:thought|action)(?:\s+\d+)?\W*:\s*", re.IGNORECASE)
+_NEXT = re.compile(r"^\W*(?:action|observation)\b", re.IGNORECASE | re.MULTILINE)
+_AROUND = " \t*_\"'“”`"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the model wrote next: a thought, and an action with what it is about; no action is ""."""
+
+    thought: str = ""
+    action: str = ""
+    about: str = ""
+
+
+def understood(reply: str) -> Said:
+    """Return the first action of a reply and the thought before it, in whatever form they are written.
+
+    ``the answer is: X`` without an action finishes.
+    """
+    text = plain(reply)
+    found = _ACTION.search(text)
+    end = _NEXT.search(text)
+    ends = [at.start() for at in (found, end) if at]
+    thought = _LEAD.sub("", text[: min(ends, default=len(text))]).strip()
+    if found:
+        about = next((part for part in found.group("square", "round", "input", "rest") if part), "")
+        about, action = about.strip(_AROUND), re.sub(r"\W", "", found["name"].casefold())
+        return Said(thought, action, about) if about else Said(thought)
+    # A short line that only thinks is no answer: it must say that it is one.
+    final = final_answer(text) if "answer" in text.casefold() else ""
+    return Said(thought, FINISH, final) if final else Said(thought)
+
+
+@dataclass(slots=True)
+class _Notes:
+    """The steps as the prompt goes on with them, what was searched for, and what was found, each hit once."""
+
+    steps: list[str] = field(default_factory=list)
+    queries: list[str] = field(default_factory=list)
+    last: list[Hit] = field(default_factory=list)
+    found: dict[str, Hit] = field(default_factory=dict)
+    looked: dict[str, int] = field(default_factory=dict)
+
+    def told(self) -> str:
+        """Return the steps so far, and the beginning of the next."""
+        return "\n".join([*self.steps, f"Thought {len(self.steps) + 1}:"])
+
+    def observe(self, said: Said, observation: str) -> None:
+        """Add a step with what came of it."""
+        number = len(self.steps) + 1
+        lines = [f"Thought {number}: {said.thought}", f"Action {number}: {said.action.title()}[{said.about}]"]
+        self.steps.append("\n".join([*lines, f"Observation {number}: {observation}"]))
+
+    def searched(self, query: str, hits: list[Hit]) -> str:
+        """Take what a search found, and return what of it is shown."""
+        self.queries.append(normalise(query))
+        self.last, self.looked = hits, {}
+        self.found |= {hit.node.id: hit for hit in hits if hit.node.id not in self.found}
+        shown = [f"Title: {title_of(hit)}\n{_beginning(hit.node.text)}" for hit in hits]
+        return "\n".join(shown) or "Nothing was found."
+
+    def look_up(self, words: str) -> str:
+        """Return the next sentence of the passages shown last that has the words."""
+        wanted = normalise(words)
+        found = [
+            hit.node.text[slice(*span)]
+            for hit in self.last
+            for span in sentences(hit.node.text)
+            if wanted in normalise(hit.node.text[slice(*span)])
+        ]
+        number = self.looked[wanted] = self.looked.get(wanted, 0) + 1
+        if number > len(found):
+            return "No more results." if found else "No results."
+        return f"(Result {number} of {len(found)}) {found[number - 1]}"
+
+
+@dataclass(frozen=True, slots=True)
+class ReAct:
+    """At most ``rounds`` steps; each search finds ``k`` passages, and at most ``budget`` of all are read.
+
+    ``template`` is the prompt ``react``. Where the steps found nothing for a reader, the question itself is searched
+    for.
+    """
+
+    retriever: Retriever
+    model: LanguageModel
+    template: PromptTemplate
+    reader: Reader | None
+    k: int = 3
+    rounds: int = 7
+    budget: int = 30
+    recipe: str = "react"
+
+    def answer(self, question: Question, trail: Trail) -> Answer:
+        """Return what is read from what the searches found."""
+        record = Recorder(watch=trail.add, stop=trail.stopped)
+        notes, final = _Notes(), ""
+        try:
+            while len(notes.steps) < self.rounds and not record.stopped():
+                said = self._next(question, notes, record)
+                if said.action == FINISH:
+                    final = said.about
+                if said.action in ("", FINISH) or self._repeats(said, notes):
+                    break
+                notes.observe(said, self._done(question, said, notes, record))
+            if not notes.found and self.reader is not None:
+                self._done(question, Said(action=SEARCH, about=question.text), notes, record)
+        except BudgetExceeded as error:
+            stopped(record, error)
+        hits = list(notes.found.values())[: self.budget]
+        return finished(self.reader, question, final, hits, record, self.recipe)
+
+    def _next(self, question: Question, notes: _Notes, record: Recorder) -> Said:
+        """Return the model's next thought and action."""
+        started = time.perf_counter()
+        made = self.model.complete([self.template.render(question=question.text, steps=notes.told())])[0]
+        said = understood(made.text)
+        detail = {"prompt": self.template.name, "round": len(notes.steps) + 1, "thought": said.thought}
+        detail |= {"action": said.action, "about": said.about} if said.action else {"unreadable": made.text}
+        record.add(Step("act", detail, usage=made.usage, seconds=time.perf_counter() - started))
+        return said
+
+    def _repeats(self, said: Said, notes: _Notes) -> bool:
+        return said.action == SEARCH and normalise(said.about) in notes.queries
+
+    def _done(self, question: Question, said: Said, notes: _Notes, record: Recorder) -> str:
+        """Do an action; return what is observed."""
+        if said.action == LOOKUP:
+            started = time.perf_counter()
+            observation = notes.look_up(said.about)
+            detail = {"words": said.about, "observation": observation}
+            record.add(Step("look up", detail, seconds=time.perf_counter() - started))
+            return observation
+        asked = Question(said.about, question.scope)
+        return notes.searched(said.about, retrieved(self.retriever, asked, self.k, record, query=said.about))
+
+
+def _beginning(text: str) -> str:
+    spans = sentences(text)[:SHOWN]
+    return text[spans[0][0] : spans[-1][1]] if spans else ""

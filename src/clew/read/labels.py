@@ -1,0 +1,55 @@
+"""Verdicts on claims: the labels of FEVER (Thorne et al., NAACL 2018), and reading them out of what a model wrote."""
+
+from __future__ import annotations
+
+import re
+
+from clew.prompts import plain
+
+SUPPORTS, REFUTES, NOT_ENOUGH = "SUPPORTS", "REFUTES", "NOT ENOUGH INFO"
+LABELS = (SUPPORTS, REFUTES, NOT_ENOUGH)
+
+_SAID = re.compile(r"\b(?:answer|label|verdict)\b\W*(?:(?:is|would be)\b)?", re.IGNORECASE)
+_EXACT = re.compile(r"\b(?:SUPPORTS|REFUTES|NOT ENOUGH INFO)\b")
+# The first that matches at a place counts, so what is denied stands before what is said.
+_WORDS = re.compile(
+    r"(?P<lacking>not[\s_-]+enough[\s_-]+(?:info\w*|evidence)|insufficient\s+(?:info\w*|evidence)"
+    r"|neither\s+(?:true|support\w*|refut\w*|confirm\w*)|\bNEI\b|\bunverifi\w+|\bunsupported|\bunclear|\bunknown"
+    r"|not\s+(?:\w+\s+)?(?:supported|known|clear|confirmed|verifi\w+)"
+    r"|(?:can\s?not|can't|could\s+not|impossible\s+to)\s+(?:be\s+)?(?:determin|verif|confirm|tell|sa[iy]|know)\w*"
+    r"|no\s+(?:\w+\s+)?(?:evidence|information))"
+    r"|(?P<refutes>\brefut\w+|\bfalse\b|\bcontradict\w*|\bincorrect\b|\bwrong\b|\buntrue\b|\bdisprove\w*"
+    r"|not\s+(?:\w+\s+)?(?:true|correct|right))"
+    r"|(?P<supports>\bsupport(?:s|ed)\b|\btrue\b|\bcorrect\b|\bconfirm(?:s|ed)\b|\bverified\b|\bentail\w*)",
+    re.IGNORECASE,
+)
+_YES_NO = re.compile(r"^\W*(?P<said>yes|no)\b(?!\s+(?:\w+\s+)?(?:evidence|information))", re.IGNORECASE)
+
+
+def label_in(reply: str) -> str:
+    """Return the label that a reply gives, in FEVER's words or the usual ones (true, false, supported, refuted, not
+    enough information); "" where it gives none.
+
+    What follows "answer is", "label" or "verdict" counts first, then the label itself in capitals, then the first
+    word for one. A reply that has several labels in capitals and no verdict has only repeated what was asked.
+
+    >>> label_in("It was lit in 1871. So the answer is: SUPPORTS."), label_in("The claim is not true.")
+    ('SUPPORTS', 'REFUTES')
+    """
+    text = plain(reply)
+    for said in reversed([*_SAID.finditer(text)]):
+        if label := _first(text[said.end() :].lstrip(" \t\n*_:\"'`").partition("\n")[0]):
+            return label
+    return _first(text)
+
+
+def _first(text: str) -> str:
+    exact = set(_EXACT.findall(text))
+    if exact:
+        return str(exact.pop()) if len(exact) == 1 else ""
+    if yes_or_no := _YES_NO.match(text):
+        return SUPPORTS if yes_or_no["said"].casefold() == "yes" else REFUTES
+    word = _WORDS.search(text)
+    if word is None:
+        return ""
+    return NOT_ENOUGH if word["lacking"] else REFUTES if word["refutes"] else SUPPORTS

@@ -1,0 +1,60 @@
+"""Final answers out of free text, and votes."""
+
+import pytest
+
+from clew.methods.replies import final_answer, majority, short_answer
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        ("He was born there. So the answer is: Ellery.", "Ellery"),
+        ("So the answer is Ellery", "Ellery"),
+        ("**So the answer is:** Ellery", "Ellery"),
+        ("So the answer is: **Ellery**. This follows from both.", "Ellery"),
+        ("The answer is: A. But wait, that is wrong. The final answer is: B.", "B"),
+        ("Final Answer:\n\nEllery", "Ellery"),
+        ("Hence \\boxed{42}.", "42"),
+        ("Answer: St. Louis, Missouri.", "St. Louis, Missouri"),
+        ("So the answer is: 23,750.", "23,750"),
+        ("So the answer is: 1.5 million.", "1.5 million"),
+        ("<think>The answer is: A</think>So the answer is: B.", "B"),
+        ("<think>The answer is: A", ""),
+        ('{"thought": "x", "answer": "Ellery"}', "Ellery"),
+        ("Ellery", "Ellery"),
+        ("I wonder where that might be, and who could possibly know it.", ""),
+        ("One line.\nAnother line.", ""),
+        ("So the answer is:", ""),
+        ("", ""),
+    ],
+)
+def test_the_answer_that_a_reasoning_ends_with(reply, said):
+    assert final_answer(reply) == said
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (" Ellery.", "Ellery"),
+        ("Answer: Ellery\nQuestion: another", "Ellery"),
+        ("```\nEllery\n```", "Ellery"),
+        ("1. Ellery", "Ellery"),
+        ("1871", "1871"),
+        ('"The Tin Parade"', "The Tin Parade"),
+        ("I have thought about it. The answer is: Ellery.", "Ellery"),
+        ('{"answer": "Ellery"}', "Ellery"),
+        ("** \n—\n", ""),
+    ],
+)
+def test_the_answer_where_nothing_else_was_asked_for(reply, said):
+    assert short_answer(reply) == said
+
+
+def test_the_majority_does_not_see_case_articles_and_punctuation():
+    assert majority(["Boston", "the Dunmere", "dunmere.", ""]) == (
+        "the Dunmere",
+        {"the Dunmere": 2, "Boston": 1},
+    )
+    assert majority(["b", "a", "a", "b"]) == ("b", {"b": 2, "a": 2})
+    assert majority(["$", "€", "€"]) == ("€", {"€": 2, "$": 1})
+    assert majority(["", ""]) == ("", {}) == majority([])
