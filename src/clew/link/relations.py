@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import UnreadableFile
-from clew.link.wording import backwards, spelled, stems
+from clew.link.wording import backwards, called, role, spelled, stems
 from clew.types import LinkedRelation
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ class _Labels:
     sizes: Floats  # number of stems of each
     holders: Mapping[str, NDArray[np.int64]]  # stem -> the wordings with it
     backwards: NDArray[np.bool_]
+    roles: NDArray[np.str_]  # what the head is said to be of the tail, and what the tail is called
+    called: NDArray[np.str_]
     ends: tuple[Mapping[str, NDArray[np.int64]], ...]  # stem -> the names with such a type of heads; of tails
     vectors: Vectors | None
 
@@ -91,7 +93,7 @@ class Relations:
         scores = words if cosines is None else self.weight * cosines + (1 - self.weight) * words
         same = np.array([one == phrase for one in labels.words], dtype=np.bool_)
         scores = np.where(same, 1.0, np.minimum(scores, 0.99))
-        turned = labels.backwards != backwards(phrase)
+        turned = _turned(labels, phrase)
         asked, best = stems(phrase), np.full((len(labels.names), 2), -1.0)
         best_of = np.zeros((len(labels.names), 2), dtype=np.int64)
         for inverse in (0, 1):
@@ -161,12 +163,23 @@ class Relations:
             np.array(list(map(len, roots)), dtype=np.float64),
             _inverted(roots),
             np.array([backwards(one) for one in words], dtype=np.bool_),
+            np.array([role(one) for one in words], dtype=np.str_),
+            np.array([called(one) for one in words], dtype=np.str_),
             (
                 _inverted([_types(one.head_types) for one in relations.values()]),
                 _inverted([_types(one.tail_types) for one in relations.values()]),
             ),
             vectors,
         )
+
+
+def _turned(labels: _Labels, phrase: str) -> NDArray[np.bool_]:
+    """Return which wordings are said the other way than a phrase, (labels,)."""
+    asked, wanted = role(phrase), called(phrase)
+    ours = (labels.called == asked) & bool(asked) | backwards(phrase)
+    theirs = (labels.roles == wanted) & (labels.roles != "") | labels.backwards
+    turned: NDArray[np.bool_] = ours != theirs
+    return turned
 
 
 def _types(types: Iterable[str]) -> frozenset[str]:

@@ -24,7 +24,6 @@ _DID = frozenset(
     "wrote sang won made wed led drew built began spoke taught bore sold bought founded".split()
 ) | {"stars", "writes", "directs", "produces", "plays", "sings", "cites", "owns", "leads", "treats", "causes"}
 _AUXILIARY = frozenset("is was are were be been being has have had who what that which the a an".split())
-_PREPOSITION = frozenset("in at on to from with for as by".split())
 
 
 @lru_cache(maxsize=1 << 14)
@@ -44,27 +43,44 @@ def spelled(name: str) -> str:
 def backwards(phrase: str) -> bool:
     """Return whether spelled words say what the first does to the other, not what the other is to the first.
 
-    >>> [backwards(one) for one in ("directed by", "director of", "directed", "films directed by", "born in")]
-    [False, True, True, True, False]
+    >>> [backwards(one) for one in ("directed by", "directed", "films directed by", "born in", "won the prize")]
+    [False, True, True, False, False]
     """
-    words = phrase.split()
-    while len(words) > 1 and words[0] in _AUXILIARY:
-        if words[0] in {"has", "have", "had"} and not words[1].endswith("ed"):
-            return False
-        words = words[1:]
+    words = _bare(phrase)
     if not words:
         return False
     first, last = words[0], words[-1]
-    if last == "of" and len(words) > 1:
-        return not first.endswith("ed")  # "composed of" and "died of" are forwards
-    if last == "by" and len(words) > 2:
-        # Films directed by, works by: a plural stands before it. "was directed by" has lost its "was" above.
-        return first.endswith("s") and not first.endswith("ss")
     if len(words) == 1:
         return first in _DID or (first.endswith("ed") and len(first) > 4)
-    if words[1] in _PREPOSITION:
-        return first in _DOING and words[1] in {"in", "as", "for"}
-    return first in _DID or first.endswith("ed")
+    if last == "by":
+        # Films directed by, works by: a plural stands before it. "was directed by" has lost its "was" above.
+        return first.endswith("s") and not first.endswith("ss")
+    return first in _DOING and words[1] in {"in", "as", "for"}
+
+
+def role(phrase: str) -> str:
+    """Return what the first is said to be of the other, as a root: "" unless the words are such as ``director of``.
+
+    Backwards for a relation that is called after that role alone: the ``citizen of`` a country is not asked for by
+    its ``country of citizenship``.
+
+    >>> role("the director of"), role("director")
+    ('direct', '')
+    """
+    words = _bare(phrase)
+    return called(" ".join(words[:-1])) if len(words) > 1 and words[-1] == "of" else ""
+
+
+def called(phrase: str) -> str:
+    """Return the root of the first word that is not a function word: of a relation, what it calls the other end."""
+    return next((_root(term) for term in terms(phrase) if not is_stop_term(term)), "")
+
+
+def _bare(phrase: str) -> list[str]:
+    words = phrase.split()
+    while len(words) > 1 and words[0] in _AUXILIARY:
+        words = words[1:]
+    return words
 
 
 @lru_cache(maxsize=1 << 14)

@@ -5,7 +5,9 @@ graph go with its folder.
 
 * ``ids``, ``ids.starts``: the external ids in UTF-8, ascending, one after the other.
 * ``types.starts``, ``types.rows``: the rows of each type.
-* ``names.hashes``, ``names.rows``: the hash of every folded name and alias, ascending, and whose it is.
+* ``names.hashes``, ``names.owners``, ``names.rows``: the hash of every different folded name and alias, ascending,
+and whose it is; ``names.texts``, ``names.starts``: their beginnings, in UTF-8; ``grams.*``: which of them have
+which three characters (:mod:`clew.kb.graphs.spelling`).
 * ``out.heads``, ``out.starts``, ``out.tails`` and the same with ``in``: the tails of heads and the heads of tails,
   relation after relation. A relation lists the rows that have an edge, unless a quarter of all have; then its
   starts are those of every row. So a graph of thousands of relations costs no more than its edges.
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from clew.protocols import Rows
 
 #: Changing what is made changes this name, and every graph's arrays are made anew.
-MAKER = "graphs/1"
+MAKER = "graphs/2"
 MANIFEST = "graph.json"
 #: From this share of all rows on, a relation's starts are those of every row.
 DENSE = 0.25

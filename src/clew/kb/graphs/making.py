@@ -15,6 +15,7 @@ import numpy as np
 from clew.kb.graphs import truth
 from clew.kb.graphs.arrays import MAKER, MANIFEST, Direction
 from clew.kb.graphs.packing import Stored
+from clew.kb.graphs.spelling import clipped, indexed
 from clew.kb.segments import starts_of, write_arrays, write_manifest
 from clew.text import folded_name, term_hash
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Edges of a relation that are shown as examples of it.
 EXAMPLES = 3
+#: Names that are put in order at once.
+_AT_ONCE = 1 << 16
 
 
 def build(connection: sqlite3.Connection, graph: Stored, folder: Path) -> None:
@@ -51,7 +54,7 @@ def build(connection: sqlite3.Connection, graph: Stored, folder: Path) -> None:
         }
         for name, out, back, rows in zip(names, ways["out"], ways["in"], examples, strict=True)
     }
-    arrays = nodes.arrays() | {"types.starts": types.starts, "types.rows": types.rows}
+    arrays = nodes.arrays(folder.parent) | {"types.starts": types.starts, "types.rows": types.rows}
     places = {}
     for way, directions in ways.items():
         made, places[way] = _joined(directions)
@@ -110,6 +113,8 @@ class _Nodes:
         self._types: dict[str, array[int]] = {}
         self._hashes = array("Q")
         self._owners = array("I")
+        self._texts = bytearray()
+        self._cuts = array("q", [0])
 
     def take(self, row: int, kept: dict[str, Any]) -> None:
         """Take the node of a row."""
@@ -128,22 +133,33 @@ class _Nodes:
         for name in names:
             self._hashes.append(term_hash(name))
             self._owners.append(row)
+            self._texts += clipped(name)
+            self._cuts.append(len(self._texts))
 
     def pair(self, rows: Sequence[int]) -> list[str]:
         """Return the names of two rows."""
         return [self._names[row] for row in rows]
 
-    def arrays(self) -> Arrays:
-        """Return the arrays of ids and names."""
+    def arrays(self, folder: Path) -> Arrays:
+        """Return the arrays of ids and names; what is between is put into a nameless file in ``folder``."""
         hashes = np.frombuffer(self._hashes, dtype=np.uint64)
         owners = np.frombuffer(self._owners, dtype=np.uint32)
         order = np.lexsort((owners, hashes))
-        return {
+        hashes, owners = hashes[order], owners[order]
+        firsts = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]])) if len(hashes) else order
+        texts, starts = _picked(self._texts, self._cuts, order[firsts])
+        self._texts, self._cuts = bytearray(), array("q", [0])
+        folder.mkdir(parents=True, exist_ok=True)
+        made: Arrays = {
             "ids": np.frombuffer(self._ids, dtype=np.uint8),
             "ids.starts": np.frombuffer(self._ends, dtype=np.int64),
-            "names.hashes": hashes[order],
-            "names.rows": owners[order],
+            "names.hashes": hashes[firsts],
+            "names.owners": np.append(firsts, len(hashes)).astype(np.int64),
+            "names.rows": owners,
+            "names.texts": texts,
+            "names.starts": starts,
         }
+        return made | indexed(texts, starts, folder)
 
     def types(self, size: int) -> _Types:
         """Return the types; ``size`` is the number of rows."""
@@ -154,6 +170,22 @@ class _Nodes:
         order = np.argsort(rows, kind="stable")
         codes = np.repeat(np.arange(len(names)), sizes)[order]
         return _Types(names, starts_of(sizes), rows, starts_of(np.bincount(rows, minlength=size)), codes)
+
+
+def _picked(
+    texts: bytearray, cuts: array[int], places: NDArray[np.int64]
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return texts in the order of ``places``, one after the other, and where each starts."""
+    content, ends = np.frombuffer(texts, dtype=np.uint8), np.frombuffer(cuts, dtype=np.int64)
+    starts = starts_of(ends[places + 1] - ends[places])
+    picked = np.empty(int(starts[-1]), dtype=np.uint8)
+    for first in range(0, len(places), _AT_ONCE):
+        some = places[first : first + _AT_ONCE]
+        sizes = ends[some + 1] - ends[some]
+        offsets = starts_of(sizes)
+        at = np.repeat(ends[some] - offsets[:-1], sizes) + np.arange(int(offsets[-1]))
+        picked[starts[first] : starts[first] + len(at)] = content[at]
+    return picked, starts
 
 
 def _spread(pairs: NDArray[np.uint32]) -> list[int]:

@@ -13,6 +13,8 @@ from clew.kb.database import Database
 from clew.kb.graphs import truth
 from clew.kb.graphs.arrays import Direction, GraphArrays
 from clew.kb.graphs.packing import Stored
+from clew.kb.graphs.spelling import Spellings
+from clew.kb.segments import starts_of
 from clew.text import folded_name, term_hash
 from clew.types import Entity, Relation
 
@@ -98,15 +100,33 @@ class ImportedGraph:
 
     def named(self, name: str) -> Rows:
         """Return the rows with this name or alias, ascending."""
-        hashes = self._opened.arrays["names.hashes"]
+        hashes: Any = self._opened.arrays["names.hashes"]
         wanted = np.uint64(term_hash(folded_name(name)))
-        first, end = np.searchsorted(hashes, wanted), np.searchsorted(hashes, wanted, side="right")
-        return self._opened.arrays["names.rows"][first:end].astype(np.int64)
+        place = int(np.searchsorted(hashes, wanted))
+        if place == len(hashes) or hashes[place] != wanted:
+            return np.empty(0, dtype=np.int64)
+        return self._owned(np.array([place], dtype=np.int64))[1]
+
+    def _owned(self, places: Rows) -> tuple[NDArray[np.int64], Rows]:
+        """Return whose the names at ``places`` are: how many rows have each, and the rows, ascending for each."""
+        owners: Any = self._opened.arrays["names.owners"]
+        starts, sizes = owners[places], owners[places + 1] - owners[places]
+        at = np.repeat(starts - starts_of(sizes)[:-1], sizes) + np.arange(int(sizes.sum()))
+        return sizes, self._opened.arrays["names.rows"][at].astype(np.int64)
 
     def similar(self, name: str, k: int) -> tuple[Rows, Floats]:
-        """Return the rows whose name or alias is ``name``, with a likeness of 1."""
-        rows = self.named(name)[:k]
-        return rows, np.ones(len(rows))
+        """Return the rows whose name or alias is most like ``name``, at most ``k``, best first, with their likeness;
+        ties in the order of ids."""
+        places, alike = Spellings(self._opened.arrays).like(name)
+        sizes, rows = self._owned(places)
+        # What is spelled with common grams alone, or is longer than what is kept, is found by its hash.
+        exact = self.named(name)
+        rows = np.concatenate([exact, rows])
+        alike = np.concatenate([np.ones(len(exact)), np.repeat(np.minimum(alike, 0.99), sizes)])
+        order = np.lexsort((rows, -alike))
+        _, firsts = np.unique(rows[order], return_index=True)
+        best = order[np.sort(firsts)[:k]]
+        return rows[best], alike[best]
 
     def adjacent(self, rows: Rows, relation: str, inverse: bool = False) -> tuple[NDArray[np.int64], Rows]:
         """Return the tails of ``rows`` (with ``inverse``: the heads): offsets (n + 1), rows ascending for each."""
