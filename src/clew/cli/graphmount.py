@@ -48,7 +48,7 @@ def mount(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A table from titles to ids, asked first for names: two columns (.gz allowed), or WikiMapper's index.",
+            help="A table from titles to ids, asked first for names: two columns (or .gz), or WikiMapper's index.",
             show_default=False,
         ),
     ] = None,

@@ -43,7 +43,7 @@ class Lookup:
 
         Likeness is rapidfuzz's ``ratio`` of the folded names, from 0 to 1; that of several names the highest.
         """
-        named = dict.fromkeys(self.named(name), 1.0)
+        named = dict.fromkeys(self._titled(name) or self._spelled(name), 1.0)
         found = self._candidates(name, k) if len(named) < k else {}
         ranked = sorted((found | named).items(), key=lambda one: (-one[1], one[0]))
         return ranked[:k]

@@ -33,7 +33,7 @@ class FileStore:
             said = store.query(query).serialize(format=form)
         except (SyntaxError, ValueError) as error:
             raise RemoteError(f"{self.folder} refused the question ({error})") from error
-        except OSError as error:
+        except (OSError, RuntimeError) as error:
             raise RemoteError(
                 f"{self.folder} cannot be read ({error})", "Was it changed meanwhile?"
             ) from error
@@ -49,7 +49,7 @@ class FileStore:
                 raise no_store(self.folder)
             try:
                 self._store = pyoxigraph.Store.read_only(str(self.folder))
-            except (OSError, ValueError) as error:
+            except (OSError, ValueError, RuntimeError) as error:
                 raise UsageError(
                     f"the RDF store at {self.folder} cannot be opened ({error})",
                     "It must have been made by Oxigraph: oxigraph load --location FOLDER --file FILE",
