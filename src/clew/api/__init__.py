@@ -18,7 +18,7 @@ from clew.api.models import clear_model_cache, encoder_kinds, estimate_question,
 from clew.api.shapes import Cache, Cost, GraphSize, Held, Matches, Triples
 
 if TYPE_CHECKING:
-    from clew.kb.graphs.mounted import MountOptions
+    from clew.kb.graphs.mounting import MountOptions
     from clew.triples import Options
 
 __all__ = [
@@ -42,7 +42,7 @@ __all__ = [
     "triples_of",
 ]
 
-_HOMES = {"MountOptions": "clew.kb.graphs.mounted", "Options": "clew.triples"}
+_HOMES = {"MountOptions": "clew.kb.graphs.mounting", "Options": "clew.triples"}
 
 
 def __getattr__(name: str) -> Any:

@@ -14,7 +14,8 @@ from clew.types import Entity, GraphInfo
 if TYPE_CHECKING:
     from clew.ingest import GraphReport, Progress
     from clew.kb import KnowledgeBase
-    from clew.kb.graphs.mounted import MountOptions
+    from clew.kb.graphs.mounted import MountedGraph
+    from clew.kb.graphs.mounting import MountOptions
     from clew.protocols import PropertyGraph
     from clew.triples import Options
 
@@ -56,12 +57,13 @@ class WithGraphs:
             progress=progress or ingest.silent,
         )
 
-    def mount_graph(self, name: str, url: str, options: MountOptions | None = None) -> PropertyGraph:
-        """Mount a SPARQL 1.1 endpoint read-only, as a graph of that name; it is asked when it is needed.
+    def mount_graph(self, name: str, url: str, options: MountOptions | None = None) -> MountedGraph:
+        """Mount a SPARQL 1.1 endpoint, or the folder of an Oxigraph store, read-only, as a graph of that name.
 
-        Raises UsageError, and RemoteError where it does not answer; then nothing is mounted.
+        It is asked when it is needed. Raises UsageError, UnreadableFile for a table of titles that is none,
+        MissingExtra, and RemoteError where it does not answer; then nothing is mounted.
         """
-        from clew.kb.graphs.mounted import MountOptions as Usual
+        from clew.kb.graphs.mounting import MountOptions as Usual
 
         return self.store.graphs.mount(name, url, options or Usual())
 
@@ -105,10 +107,16 @@ def graph_name(path: Path) -> str:
 def triples_of(graph: PropertyGraph, entity: Entity, limit: int = 10) -> list[Triples]:
     """Return the triples of an entity, relation by relation, those that it is the head of first; at most ``limit``
     of each."""
+    from clew.kb.graphs.mounted import MountedGraph
+
     row = graph.rows([entity.id])
     found = []
     for inverse in (False, True):
-        for relation in sorted(graph.relations()):
+        # Wikidata has ten thousand relations, and each would be a question over the network.
+        relations = (
+            graph.relations_of(int(row[0]), inverse) if isinstance(graph, MountedGraph) else graph.relations()
+        )
+        for relation in sorted(relations):
             _, others = graph.adjacent(row, relation, inverse)
             if not len(others):
                 continue

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clew.cli import graphadd
+from clew.cli import graphadd, graphmount
 from clew.cli.group import Group
 from clew.cli.options import Json, Kb
 
@@ -156,7 +156,7 @@ def _print_entity(one: Entity) -> None:
         print(f"    {one.text}")
 
 
-app.command("mount")(graphadd.mount)
+app.command("mount")(graphmount.mount)
 
 
 @app.command("remove")

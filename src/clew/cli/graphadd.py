@@ -1,4 +1,4 @@
-"""``clew graph add`` and ``clew graph mount``."""
+"""``clew graph add``."""
 
 from __future__ import annotations
 
@@ -144,53 +144,3 @@ def _report_shape(report: GraphReport) -> dict[str, Any]:
         "named_by_edges_alone": report.undescribed,
         "seconds": round(report.seconds, 3),
     }
-
-
-def mount(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called.", show_default=False)],
-    url: Annotated[str, typer.Argument(metavar="URL", help="The endpoint's URL.", show_default=False)],
-    language: Annotated[
-        str, typer.Option(metavar="LANGUAGES", help="Languages of names, the preferred first: de,en.")
-    ] = "en",
-    timeout: Annotated[float, typer.Option(metavar="SECONDS", help="Wait this long for an answer.")] = 60.0,
-    interval: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Wait this long between two questions.")
-    ] = 0.0,
-    type_property: Annotated[
-        str | None,
-        typer.Option(
-            metavar="IRI",
-            help="The property that gives a node's type.",
-            show_default="rdf:type; P31 of a Wikibase",
-        ),
-    ] = None,
-    kb: Kb = None,
-    as_json: Json = False,
-) -> None:
-    """Mount a SPARQL 1.1 endpoint as a graph, read-only: nothing is copied, it is asked when it is needed.
-
-    What it says of itself (its types, its properties and their labels) is asked now and kept; mount it again to ask
-    again. Names are looked up as rdfs:label and skos:altLabel, in the languages given. Every question about this
-    graph goes to that server.
-
-      clew graph mount films http://localhost:7878/query
-
-      clew graph mount kg https://example.org/sparql --language de,en --interval 1
-
-      clew graph remove films       unmounts it
-    """
-    import clew
-    from clew.api import MountOptions
-    from clew.cli.output import count, print_json
-
-    usual = MountOptions()
-    options = MountOptions(
-        tuple(language.lower().split(",")), timeout, interval, type_property or usual.type_property
-    )
-    with clew.open(kb, create=True) as base:
-        graph = base.mount_graph(name, url, options)
-        types, relations = graph.types(), graph.relations()
-    if as_json:
-        print_json({"graph": name, "url": url, "types": dict(types), "relations": sorted(relations)})
-    else:
-        print(f"mounted {name}: {count(len(types), 'type')}, {count(len(relations), 'relation')}")

@@ -1,13 +1,15 @@
-"""A graph that stays where it is: a SPARQL endpoint, asked when it is needed, never written to.
+"""A graph that stays where it is: a SPARQL endpoint or an RDF store, asked when it is needed, never written to.
 
 Resources are nodes, their IRIs ids, properties relations called by their labels. Rows are given out as nodes are
-seen, so they follow no order, and a tie must be broken by id. What differs from an imported graph, because an
-endpoint can only be asked for what it has an index of:
+seen, so they follow no order, and a tie must be broken by id. What differs from an imported graph, because what is
+not in this base can only be asked for what it has an index of:
 
-* :meth:`MountedGraph.named` finds a name as it was given and in other capitals, not without its accents.
+* :meth:`MountedGraph.named` finds a name as it was given and in other capitals; without its accents only by a table
+  of titles or by the endpoint's search (:mod:`clew.kb.graphs.lookup`).
+* :meth:`MountedGraph.similar` ranks what that search finds. Without a search, it finds equal names alone.
 * A relation's examples and types of ends are not known; what an endpoint says of itself (types, properties and how
-  many statements each has) is asked once and kept beside the base until it is mounted again. A Wikibase, such as
-  Wikidata, lists its properties; how many statements each has is not asked, nor its types.
+  many statements each has, which search it offers) is asked once and kept beside the base until it is mounted again.
+  A Wikibase, such as Wikidata, lists its properties; how many statements each has is not asked, nor its types.
 * Blank nodes are left out: they cannot be asked for again.
 """
 
@@ -17,18 +19,21 @@ import hashlib
 import json
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.errors import NotFound, RemoteError, unknown
+from clew.errors import NotFound, RemoteError, UnreadableFile, unknown
+from clew.kb.graphs.lookup import Lookup, batches, is_wikidata, listed, service_of, there
+from clew.kb.graphs.mounting import ALIAS, LABEL, TYPE, Answers, MountOptions, Term
 from clew.kb.graphs.packing import readable
-from clew.kb.graphs.sparql import Endpoint, Term, is_iri, literal, values
+from clew.kb.graphs.sparql import Endpoint, is_iri
+from clew.kb.graphs.stored import FileStore
+from clew.kb.graphs.titles import Titles
+from clew.kb.graphs.titles import opened as opened_titles
 from clew.kb.segments import starts_of, write_manifest
-from clew.text import folded_name
 from clew.types import Entity, Relation
 
 if TYPE_CHECKING:
@@ -36,45 +41,21 @@ if TYPE_CHECKING:
 
     from clew.protocols import Floats, Rows
 
-_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
-_ALIAS = "http://www.w3.org/2004/02/skos/core#altLabel"
 _TEXTS = ("http://www.w3.org/2000/01/rdf-schema#comment", "http://schema.org/description")
-_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 _WIKIBASE = "http://wikiba.se/ontology#"
 _INSTANCE_OF = "http://www.wikidata.org/prop/direct/P31"
-#: Nodes asked about in one question.
-BATCH = 100
-
-
-@dataclass(frozen=True, slots=True)
-class MountOptions:
-    """How an endpoint is asked: languages of names, the preferred first; seconds; which property gives types; at most
-    how many nodes a question about a whole type may bring."""
-
-    languages: tuple[str, ...] = ("en",)
-    timeout: float = 60.0
-    interval: float = 0.0
-    type_property: str = _TYPE
-    most: int = 100_000
-
-    def said(self) -> str:
-        """Return the options as they are stored."""
-        return json.dumps(asdict(self), sort_keys=True)
-
-    @classmethod
-    def read(cls, said: str) -> MountOptions:
-        """Return the options that :meth:`said` stored."""
-        kept = json.loads(said)
-        return cls(**(kept | {"languages": tuple(kept["languages"])}))
 
 
 class MountedGraph:
-    """:class:`clew.protocols.PropertyGraph` of a SPARQL endpoint. ``kept`` is the file of what it says of itself."""
+    """:class:`clew.protocols.PropertyGraph` of what answers SPARQL. ``kept`` is the file of what it says
+    of itself."""
 
-    def __init__(self, name: str, endpoint: Endpoint, options: MountOptions, kept: Path) -> None:
+    def __init__(
+        self, name: str, endpoint: Answers, options: MountOptions, kept: Path, titles: Titles | None = None
+    ) -> None:
         self.name = name
         self.endpoint = endpoint
-        self._options, self._kept = options, kept
+        self._options, self._kept, self._titles = options, kept, titles
         self._iris: list[str] = []
         self._numbers: dict[str, int] = {}
         self._turn = threading.RLock()
@@ -88,13 +69,15 @@ class MountedGraph:
     # What the endpoint says of itself
 
     def _schema(self) -> dict[str, Any]:
-        """Return the property that gives types, and types and properties: IRI -> [label, number]."""
+        """Return the property that gives types, types and properties (IRI -> [label, number]), and the search."""
         with self._turn:
             if self._said is None:
                 try:
                     self._said = json.loads(self._kept.read_text(encoding="utf-8"))
                 except (OSError, ValueError):
                     self._said = self._asked()
+                    wikidata = is_wikidata(self._said["properties"])
+                    self._said["lookup"] = service_of(self.endpoint, self._options, wikidata)
                     self._kept.parent.mkdir(parents=True, exist_ok=True)
                     write_manifest(self._kept, self._said)
             return self._said
@@ -102,12 +85,12 @@ class MountedGraph:
     def _asked(self) -> dict[str, Any]:
         """Ask for types and properties. A Wikibase lists its properties; counting its statements would take hours."""
         listed = self.endpoint.select(
-            f"SELECT ?e ?p WHERE {{ ?e <{_TYPE}> <{_WIKIBASE}Property> ; <{_WIKIBASE}directClaim> ?p }}"
+            f"SELECT ?e ?p WHERE {{ ?e <{TYPE}> <{_WIKIBASE}Property> ; <{_WIKIBASE}directClaim> ?p }}"
         )
         if listed:
             labels = self._labels({one["e"]["value"] for one in listed})
             called = {one["p"]["value"]: labels.get(one["e"]["value"], "") for one in listed}
-            type = _INSTANCE_OF if self._options.type_property == _TYPE else self._options.type_property
+            type = _INSTANCE_OF if self._options.type_property == TYPE else self._options.type_property
             return {"type": type, "types": {}, "properties": _distinct(called, dict.fromkeys(called, 0))}
         type = self._options.type_property
         types = self.endpoint.select(
@@ -126,27 +109,13 @@ class MountedGraph:
     def _labels(self, iris: Iterable[str]) -> dict[str, str]:
         """Return the best label of each resource that has one."""
         best: dict[str, tuple[int, str]] = {}
-        for batch in _batches([iri for iri in iris if is_iri(iri)]):
-            query = (
-                f"SELECT ?x ?l WHERE {{ {_listed('x', batch)} ?x <{_LABEL}> ?l {self._in_language('l')} }}"
-            )
+        for batch in batches([iri for iri in iris if is_iri(iri)]):
+            query = f"SELECT ?x ?l WHERE {{ {listed('x', batch)} ?x <{LABEL}> ?l {self._options.in_language('l')} }}"
             for one in self.endpoint.select(query):
-                rank = (self._preference(one["l"]), one["l"]["value"])
+                rank = (self._options.preference(one["l"]), one["l"]["value"])
                 iri = one["x"]["value"]
                 best[iri] = min(best.get(iri, rank), rank)
         return {iri: label for iri, (_, label) in best.items()}
-
-    def _in_language(self, name: str) -> str:
-        """Return a filter that keeps what is no literal, or has a language that is asked for, or none."""
-        wanted = [f'langMatches(lang(?{name}), "{one}")' for one in self._options.languages]
-        return f'FILTER(!isLiteral(?{name}) || lang(?{name}) = "" || {" || ".join(wanted)})'
-
-    def _preference(self, term: Term) -> int:
-        language = term.get("xml:lang", "").lower()
-        for place, wanted in enumerate(self._options.languages):
-            if language == wanted or language.startswith(f"{wanted}-"):
-                return place
-        return len(self._options.languages)
 
     @property
     def _type(self) -> str:
@@ -174,15 +143,8 @@ class MountedGraph:
                 raise self._unknown(id)
             iris.append(iri)
         new = [iri for iri in dict.fromkeys(iris) if iri not in self._numbers]
-        for batch in _batches(new):
-            said = "{ ?x ?p ?o } UNION { ?s ?q ?x }"
-            found = self.endpoint.select(
-                f"SELECT DISTINCT ?x WHERE {{ {_listed('x', batch)} FILTER EXISTS {{ {said} }} }}"
-            )
-            there = {one["x"]["value"] for one in found}
-            for iri in batch:
-                if iri not in there:
-                    raise self._unknown(f"{self.name}:{iri}")
+        if missing := set(new).difference(there(self.endpoint, new)):
+            raise self._unknown(f"{self.name}:{next(iri for iri in new if iri in missing)}")
         return self._seen(iris)
 
     def _unknown(self, id: str) -> NotFound:
@@ -210,10 +172,10 @@ class MountedGraph:
         """Return the nodes of ``rows``, in that order."""
         iris = [self._iris[row] for row in np.asarray(rows).tolist()]
         said: dict[str, list[tuple[str, Term]]] = {}
-        for batch in _batches(list(dict.fromkeys(iris))):
+        for batch in batches(list(dict.fromkeys(iris))):
             query = (
-                f"SELECT ?x ?p ?o WHERE {{ {_listed('x', batch)} ?x ?p ?o "
-                f"FILTER(isLiteral(?o) || ?p = <{self._type}>) {self._in_language('o')} }}"
+                f"SELECT ?x ?p ?o WHERE {{ {listed('x', batch)} ?x ?p ?o "
+                f"FILTER(isLiteral(?o) || ?p = <{self._type}>) {self._options.in_language('o')} }}"
             )
             for one in self.endpoint.select(query):
                 said.setdefault(one["x"]["value"], []).append((one["p"]["value"], one["o"]))
@@ -221,13 +183,13 @@ class MountedGraph:
         return [self._entity(iri, said.get(iri, []), types) for iri in iris]
 
     def _entity(self, iri: str, said: Sequence[tuple[str, Term]], types: Mapping[str, str]) -> Entity:
-        names = sorted((self._preference(o), o["value"]) for p, o in said if p == _LABEL)
+        names = sorted((self._options.preference(o), o["value"]) for p, o in said if p == LABEL)
         name = names[0][1] if names else readable(iri)
-        aliases = {o["value"] for p, o in said if p in {_LABEL, _ALIAS}} - {name}
+        aliases = {o["value"] for p, o in said if p in {LABEL, ALIAS}} - {name}
         of = sorted(types.get(o["value"], readable(o["value"])) for p, o in said if p == self._type)
         properties: dict[str, list[Any]] = {}
         for p, o in sorted(said, key=lambda one: (one[0], one[1]["value"])):
-            if p not in {_LABEL, _ALIAS, *_TEXTS, self._type}:
+            if p not in {LABEL, ALIAS, *_TEXTS, self._type}:
                 properties.setdefault(readable(p), []).append(_scalar(o))
         return Entity(
             f"{self.name}:{iri}",
@@ -247,7 +209,7 @@ class MountedGraph:
             iris = [self._iris[row] for row in self.named(type).tolist()]
         if not iris:
             return np.empty(0, dtype=np.int64)
-        pattern = f"{_listed('t', iris)} ?x <{self._type}> ?t FILTER(isIRI(?x))"
+        pattern = f"{listed('t', iris)} ?x <{self._type}> ?t FILTER(isIRI(?x))"
         found = self.endpoint.select(f"SELECT DISTINCT ?x {{ {pattern} }} LIMIT {self._options.most + 1}")
         if len(found) > self._options.most:
             raise RemoteError(
@@ -256,34 +218,32 @@ class MountedGraph:
             )
         return np.unique(self._seen(one["x"]["value"] for one in found))
 
+    @property
+    def lookup(self) -> Lookup:
+        """What finds names; ``lookup.service`` is the search that is used."""
+        service = self._schema().get("lookup", self._options.lookup)
+        return Lookup(self.endpoint, self._options, service, self._titles)
+
     def named(self, name: str) -> Rows:
-        """Return the rows with this name or alias, as it was given or in other capitals, ascending."""
-        spelled = dict.fromkeys(
-            (
-                name.strip(),
-                name.strip().title(),
-                name.strip().capitalize(),
-                name.strip().lower(),
-                name.strip().upper(),
-            )
-        )
-        terms = [
-            literal(one, language) for one in spelled if one for language in ("", *self._options.languages)
-        ]
-        if not terms:
-            return np.empty(0, dtype=np.int64)
-        pattern = f"{values('l', terms)} ?x <{_LABEL}>|<{_ALIAS}> ?l FILTER(isIRI(?x))"
-        query = f"SELECT DISTINCT ?x ?l WHERE {{ {pattern} }}"
-        wanted = folded_name(name)
-        found = [one for one in self.endpoint.select(query) if folded_name(one["l"]["value"]) == wanted]
-        return np.unique(self._seen(one["x"]["value"] for one in found))
+        """Return the rows with this name or alias, ascending; :meth:`Lookup.named` says where it is looked for."""
+        return np.unique(self._seen(self.lookup.named(name)))
+
+    def similar(self, name: str, k: int) -> tuple[Rows, Floats]:
+        """Return the rows whose names are most like ``name``, (k,) at most, best first, with their likeness."""
+        found = self.lookup.similar(name, k)
+        return self._seen(iri for iri, _ in found), np.array([likeness for _, likeness in found])
 
     # Edges
 
-    def similar(self, name: str, k: int) -> tuple[Rows, Floats]:
-        """Return the rows whose name or alias is ``name``, with a likeness of 1."""
-        rows = self.named(name)[:k]
-        return rows, np.ones(len(rows))
+    def relations_of(self, row: int, inverse: bool = False) -> list[str]:
+        """Return the relations that a node has edges of, sorted: one question, where a graph has thousands."""
+        said = "?o ?p ?x FILTER(isIRI(?o))" if inverse else "?x ?p ?o FILTER(isIRI(?o))"
+        found = self.endpoint.select(
+            f"SELECT DISTINCT ?p WHERE {{ {listed('x', [self._iris[row]])} {said} }}"
+        )
+        properties = self._schema()["properties"]
+        said_of = {one["p"]["value"] for one in found}
+        return sorted(label for iri, (label, _) in properties.items() if iri in said_of)
 
     def adjacent(self, rows: Rows, relation: str, inverse: bool = False) -> tuple[NDArray[np.int64], Rows]:
         """Return the tails of ``rows`` (with ``inverse``: the heads): offsets (n + 1), rows ascending for each."""
@@ -293,8 +253,8 @@ class MountedGraph:
         iris = [self._iris[row] for row in np.asarray(rows).tolist()]
         pattern = f"?y <{properties[relation]}> ?x" if inverse else f"?x <{properties[relation]}> ?y"
         found: dict[str, list[str]] = {}
-        for batch in _batches(list(dict.fromkeys(iris))):
-            query = f"SELECT DISTINCT ?x ?y WHERE {{ {_listed('x', batch)} {pattern} FILTER(isIRI(?y)) }}"
+        for batch in batches(list(dict.fromkeys(iris))):
+            query = f"SELECT DISTINCT ?x ?y WHERE {{ {listed('x', batch)} {pattern} FILTER(isIRI(?y)) }}"
             for one in self.endpoint.select(query):
                 found.setdefault(one["x"]["value"], []).append(one["y"]["value"])
         others = [np.unique(self._seen(found.get(iri, ()))) for iri in iris]
@@ -321,18 +281,28 @@ def kept_in(derived: Path, name: str, url: str, options: str) -> Path:
 
 
 def opened(derived: Path, name: str, url: str, options: str) -> MountedGraph:
-    """Return the graph of a mount; nothing is asked yet."""
+    """Return the graph of a mount; nothing is asked yet. Raises UnreadableFile where its table of titles is gone."""
     chosen = MountOptions.read(options)
-    endpoint = Endpoint(url, chosen.timeout, chosen.interval)
-    return MountedGraph(name, endpoint, chosen, kept_in(derived, name, url, options))
+    answers = Endpoint(url, chosen.timeout, chosen.interval) if is_endpoint(url) else FileStore(Path(url))
+    titles = opened_titles(chosen.titles, derived / "mounts") if chosen.titles else None
+    return MountedGraph(name, answers, chosen, kept_in(derived, name, url, options), titles)
 
 
-def _batches(items: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (items[start : start + BATCH] for start in range(0, len(items), BATCH))
+def files_of(derived: Path, name: str, url: str, options: str) -> list[Path]:
+    """Return the files that are kept for a mount, there or not."""
+    files = [kept_in(derived, name, url, options)]
+    if titles := MountOptions.read(options).titles:
+        try:
+            index = opened_titles(titles, derived / "mounts").index
+        except UnreadableFile:  # an unplugged disk: what is kept for it is made again
+            index = None
+        files += [index] if index else []
+    return files
 
 
-def _listed(name: str, iris: Iterable[str]) -> str:
-    return values(name, (f"<{iri}>" for iri in iris))
+def is_endpoint(url: str) -> bool:
+    """Return whether a mount is of an endpoint, not of a folder."""
+    return url.startswith(("http://", "https://"))
 
 
 def _scalar(term: Term) -> Any:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.errors import Damaged, NotFound, UsageError
+from clew.errors import Damaged, NotFound, UsageError, unknown
 from clew.kb.database import Database, held
 from clew.kb.graphs import truth
 from clew.types import GraphInfo, GraphSource
 
 if TYPE_CHECKING:
     from clew.kb.graphs.build import GraphBuilder
-    from clew.kb.graphs.mounted import MountOptions
+    from clew.kb.graphs.mounted import MountedGraph
+    from clew.kb.graphs.mounting import MountOptions
     from clew.kb.graphs.packing import Stored
     from clew.protocols import PropertyGraph
 
@@ -85,19 +87,22 @@ class Graphs:
         self._tidy()
         return gone
 
-    def mount(self, name: str, url: str, options: MountOptions) -> PropertyGraph:
-        """Note a graph that stays elsewhere, a SPARQL endpoint, and ask what it holds.
+    def mount(self, name: str, url: str, options: MountOptions) -> MountedGraph:
+        """Note a graph that stays elsewhere, a SPARQL endpoint or an Oxigraph store, and ask what it holds.
 
-        Raises UsageError for a name or URL that cannot be one, RemoteError where it does not answer: then nothing
-        is noted.
+        Raises UsageError for a name, an option or a place that cannot be one, UnreadableFile for a table of titles
+        that is none, MissingExtra, RemoteError where it does not answer: then nothing is noted.
         """
         check_name(name)
-        if not url.startswith(("http://", "https://")):
-            raise UsageError(
-                f"'{url}' is not the URL of a SPARQL endpoint", "Such as http://localhost:7878/query"
-            )
-        from clew.kb.graphs.mounted import kept_in, opened
+        from clew.kb.graphs.mounted import is_endpoint, kept_in, opened
+        from clew.kb.graphs.services import LOOKUPS
 
+        if options.lookup not in LOOKUPS:
+            raise unknown("look-up", options.lookup, LOOKUPS)
+        if options.titles:
+            options = replace(options, titles=str(Path(options.titles).expanduser().absolute()))
+        if not is_endpoint(url):
+            url = str(Path(url).expanduser().absolute())
         kept_in(self._derived, name, url, options.said()).unlink(missing_ok=True)
         graph = opened(self._derived, name, url, options.said())
         graph.relations()
@@ -159,10 +164,10 @@ class Graphs:
     def _tidy_mounts(self) -> None:
         folder = self._derived / "mounts"
         if folder.exists():
-            from clew.kb.graphs.mounted import kept_in
+            from clew.kb.graphs.mounted import files_of
 
             with self._database.reading() as connection:
-                kept = {kept_in(self._derived, *one) for one in truth.mounts(connection)}
+                kept = {path for one in truth.mounts(connection) for path in files_of(self._derived, *one)}
             for path in folder.iterdir():
                 if path not in kept:
                     path.unlink(missing_ok=True)

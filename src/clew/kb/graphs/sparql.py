@@ -6,7 +6,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from typing import Any
@@ -15,9 +15,8 @@ from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 from clew.errors import RemoteError
+from clew.kb.graphs.mounting import Term
 
-#: What an answer says of one variable: its kind (``uri``, ``literal``, ``bnode``), value, language, datatype.
-Term = Mapping[str, str]
 _IRI = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _HEADERS = {"Accept": "application/sparql-results+json", "User-Agent": "clew (graph mount)"}

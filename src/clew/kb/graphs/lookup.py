@@ -1,0 +1,163 @@
+"""Names of a mounted graph: found as they are spelled, by a table of titles, or by the endpoint's own search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from clew.errors import RemoteError
+from clew.kb.graphs.mounting import ALIAS, LABEL, Answers, MountOptions
+from clew.kb.graphs.services import AUTO, LABELS, SERVICES
+from clew.kb.graphs.sparql import is_iri, literal, values
+from clew.kb.graphs.titles import Titles
+from clew.text import folded_name
+
+#: Nodes asked about in one question.
+BATCH = 100
+#: Labels up to which ``auto`` chooses to look at all of them.
+SCANNED = 200_000
+#: The search of wikidata.org finds what its endpoint holds; that of another Wikibase would not.
+_WIKIDATA = "http://www.wikidata.org/"
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Looks names up in ``answers``; ``service`` names its search, "labels" for none."""
+
+    answers: Answers
+    options: MountOptions
+    service: str = LABELS
+    titles: Titles | None = None
+
+    def named(self, name: str) -> list[str]:
+        """Return the resources with this name or alias, ascending.
+
+        What the table of titles says comes first: it is one article, where a label may be that of a hundred things.
+        Then labels as ``name`` is spelled and in other capitals, which every store has an index of; where there is
+        none, equal ones among those that the search finds.
+        """
+        return self._titled(name) or self._spelled(name) or self._found(name)
+
+    def similar(self, name: str, k: int) -> list[tuple[str, float]]:
+        """Return at most ``k`` resources whose names are most like ``name``, best first, ties by IRI, and likeness.
+
+        Likeness is rapidfuzz's ``ratio`` of the folded names, from 0 to 1; that of several names the highest.
+        """
+        named = dict.fromkeys(self._titled(name) or self._spelled(name), 1.0)
+        found = self._candidates(name, k) if len(named) < k else {}
+        ranked = sorted((found | named).items(), key=lambda one: (-one[1], one[0]))
+        return ranked[:k]
+
+    def _titled(self, name: str) -> list[str]:
+        iris = self.titles.ids(name) if self.titles is not None else []
+        return there(self.answers, iris)
+
+    def _spelled(self, name: str) -> list[str]:
+        said = name.strip()
+        spelled = dict.fromkeys((said, said.title(), said.capitalize(), said.lower(), said.upper()))
+        terms = [literal(one, tag) for one in spelled if one for tag in ("", *self.options.languages)]
+        if not terms:
+            return []
+        pattern = f"{values('l', terms)} ?x <{LABEL}>|<{ALIAS}> ?l FILTER(isIRI(?x))"
+        wanted = folded_name(name)
+        found = self.answers.select(f"SELECT DISTINCT ?x ?l WHERE {{ {pattern} }}")
+        return sorted({one["x"]["value"] for one in found if folded_name(one["l"]["value"]) == wanted})
+
+    def _found(self, name: str) -> list[str]:
+        """Return what the strictest of the search's questions finds under an equal name."""
+        for found in self._asked(name, 1):
+            return sorted(iri for iri, likeness in found.items() if likeness == 1.0)
+        return []
+
+    def _candidates(self, name: str, k: int) -> dict[str, float]:
+        """Return the likeness of what the search finds; it is asked less strictly until there are ``k``."""
+        found: dict[str, float] = {}
+        for more in self._asked(name):
+            found |= more
+            if len(found) >= k:
+                break
+        return found
+
+    def _asked(self, name: str, most: int | None = None) -> Iterator[dict[str, float]]:
+        """Yield for each question of the search what it finds, with its likeness."""
+        from rapidfuzz import fuzz
+
+        service = SERVICES.get(self.service)
+        wanted = folded_name(name)
+        if service is None or not wanted:
+            return
+        for question in service(name.strip(), self.options.languages)[:most]:
+            best: dict[str, float] = {}
+            for iri, label in self._labelled(question):
+                said = folded_name(label)
+                likeness = 1.0 if said == wanted else fuzz.ratio(said, wanted) / 100
+                best[iri] = max(best.get(iri, 0.0), likeness)
+            yield best
+
+    def _labelled(self, question: str) -> Iterator[tuple[str, str]]:
+        """Yield the resources that a question finds, each with a name; several times where it has several."""
+        bare = []
+        for one in self.answers.select(question):
+            if "x" in one and "l" in one:
+                yield one["x"]["value"], one["l"]["value"]
+            elif "x" in one:
+                bare.append(one["x"]["value"])
+        for batch in batches([iri for iri in bare if is_iri(iri)]):
+            query = (
+                f"SELECT ?x ?l WHERE {{ {listed('x', batch)} ?x <{LABEL}>|<{ALIAS}> ?l "
+                f"{self.options.in_language('l')} }}"
+            )
+            for one in self.answers.select(query):
+                yield one["x"]["value"], one["l"]["value"]
+
+
+def service_of(answers: Answers, options: MountOptions, wikidata: bool) -> str:
+    """Return the search that is used: the one asked for, or for ``auto`` the first that finds what is known to be
+    there. ``wikidata``: its properties are Wikidata's.
+
+    That an endpoint takes a question says nothing: to many, another's search is a property that nothing has.
+    """
+    if options.lookup != AUTO:
+        return options.lookup
+    query = f"SELECT ?l WHERE {{ ?x <{LABEL}> ?l FILTER(isIRI(?x)) {options.in_language('l')} }} LIMIT 20"
+    known = sorted((one["l"]["value"] for one in answers.select(query)), key=len)
+    if not known:
+        return LABELS
+    # A label of middling length: neither a sign nor a sentence. What Wikidata has first may be no item.
+    usual = known[len(known) // 2]
+    probes = [("wikidata", "Earth")] if wikidata else []
+    for name, probe in (*probes, ("virtuoso", usual), ("qlever", usual)):
+        try:
+            if any(answers.select(question) for question in SERVICES[name](probe, options.languages)[:1]):
+                return name
+        except RemoteError:  # refused: it has no such search
+            continue
+    counted = answers.select(
+        f"SELECT (COUNT(*) AS ?n) WHERE {{ SELECT ?x WHERE {{ ?x <{LABEL}> ?l }} LIMIT {SCANNED + 1} }}"
+    )
+    return "scan" if int(counted[0]["n"]["value"]) <= SCANNED else LABELS
+
+
+def is_wikidata(properties: Iterable[str]) -> bool:
+    """Return whether properties are those of wikidata.org."""
+    return any(one.startswith(_WIKIDATA) for one in properties)
+
+
+def there(answers: Answers, iris: Sequence[str]) -> list[str]:
+    """Return those resources of which anything is said, in the order given."""
+    found: set[str] = set()
+    for batch in batches([iri for iri in dict.fromkeys(iris) if is_iri(iri)]):
+        said = "{ ?x ?p ?o } UNION { ?s ?q ?x }"
+        query = f"SELECT DISTINCT ?x WHERE {{ {listed('x', batch)} FILTER EXISTS {{ {said} }} }}"
+        found |= {one["x"]["value"] for one in answers.select(query)}
+    return [iri for iri in iris if iri in found]
+
+
+def batches(items: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield items as many at a time as one question asks about."""
+    return (items[start : start + BATCH] for start in range(0, len(items), BATCH))
+
+
+def listed(name: str, iris: Iterable[str]) -> str:
+    """Return ``VALUES ?name { <iri> ... }``."""
+    return values(name, (f"<{iri}>" for iri in iris))
