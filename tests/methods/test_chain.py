@@ -188,7 +188,8 @@ def test_samples_are_filtered_and_the_chain_that_most_agree_on_is_filled(base):
     answer, requests = run(base, Agent(*samples), "Where was the director born?", "chain(k=3, samples=5)")
     written = steps(answer, "chain")[0].detail
     assert written["samples"] == 5 and written["usable"] == 3
-    assert written["errors"] == "IncorrectTripleFormatError 1, DiscontinuousMaskError 1"
+    # The samples are asked for at once and may arrive in any order.
+    assert sorted(written["errors"].split(", ")) == ["DiscontinuousMaskError 1", "IncorrectTripleFormatError 1"]
     assert written["chain"] in {good, samples[3]} and written["others"] == [samples[0]]
     assert answer.text == TOWN
     assert {request.body["temperature"] for request in requests[:5]} == {0.7}
