@@ -14,6 +14,7 @@ from clew.models import language_model
 from clew.models.budgeted import Budget
 from clew.trail import Recorder
 from clew.types import TRIPLE, Question, Scope
+from malformed import MALFORMED
 from scripted import ScriptedServer
 
 FILM, DIRECTOR, TOWN, MAYOR, STUDIO, YEAR = WORLD[0]
@@ -189,7 +190,10 @@ def test_samples_are_filtered_and_the_chain_that_most_agree_on_is_filled(base):
     written = steps(answer, "chain")[0].detail
     assert written["samples"] == 5 and written["usable"] == 3
     # The samples are asked for at once and may arrive in any order.
-    assert sorted(written["errors"].split(", ")) == ["DiscontinuousMaskError 1", "IncorrectTripleFormatError 1"]
+    assert sorted(written["errors"].split(", ")) == [
+        "DiscontinuousMaskError 1",
+        "IncorrectTripleFormatError 1",
+    ]
     assert written["chain"] in {good, samples[3]} and written["others"] == [samples[0]]
     assert answer.text == TOWN
     assert {request.body["temperature"] for request in requests[:5]} == {0.7}
@@ -304,3 +308,47 @@ def test_without_a_model_somebody_has_to_write_the_chain(base):
 def test_sources_that_make_no_sense(base, sources, problem):
     with pytest.raises(UsageError, match=problem):
         catalog.method(f"chain(sources='{sources}')", base)
+
+
+@pytest.mark.parametrize("reply", MALFORMED.values(), ids=MALFORMED)
+@pytest.mark.parametrize("form", ["fewshot", "structured"])
+def test_a_malformed_chain_is_no_failure(base, form, reply):
+    answer, _ = run(base, Agent(reply, memory=reply), recipe=f"chain(k=3, samples=2, form={form})")
+    assert answer.text and answer.trail[0].name == "chain" and answer.trail[0].detail["chain"] == ""
+
+
+@pytest.mark.parametrize("reply", MALFORMED.values(), ids=MALFORMED)
+@pytest.mark.parametrize("reader", ["cited", "hops"])
+def test_malformed_questions_answers_and_memories_are_no_failure(base, reader, reply):
+    def agent(request):
+        return THREE_HOPS if "rewrite" in request.system else reply
+
+    answer, _ = run(base, agent, recipe=f"chain(k=3, reader={reader})")
+    assert answer.text and not any(char in answer.text for char in "\x00\x1b")
+    assert sources(answer)[0] == ("#1", "kg")
+    for quote in answer.quotes:
+        node = next(hit.node for hit in answer.evidence if hit.node.id == quote.node)
+        assert node.text[slice(*quote.span)] == quote.text
+
+
+def test_a_claim_is_judged_by_the_model_from_the_filled_chain(base):
+    chain = f"{FILM} >> director >> #1; #1 >> place of birth >> #2; final answer: #answer"
+    memory = (
+        f"{FILM} >> director >> {DIRECTOR}; {DIRECTOR} >> place of birth >> {TOWN}; final answer: refuted"
+    )
+
+    def agent(request):
+        if "judge a claim" in request.system:
+            return memory
+        return chain if "as a chain of triples" in request.system else Agent(chain)(request)
+
+    claim = f"The director of {FILM} was born in Vessby."
+    answer, requests = run(base, agent, claim, "chain(k=3, task=claim)")
+    assert answer.text == "REFUTES" and len(answer.evidence) == 2
+    assert f"{DIRECTOR} >> place of birth >> {TOWN}" in requests[-1].user.rpartition("Claim:")[2]
+    assert answer.remembered == ("the answer: REFUTES",)
+    one = f"{FILM} >> director >> #1; final answer: #answer"
+    answer, _ = run(
+        base, lambda r: "final answer: true" if "judge" in r.system else one, claim, "chain(task=claim)"
+    )
+    assert answer.text == "SUPPORTS" and "errors" not in answer.trail[0].detail

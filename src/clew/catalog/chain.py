@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from clew.catalog.parts import Bench, Options, Part
+from clew.catalog.prompting import AUTO, TASKS, prompt
 from clew.catalog.recipe import Recipe
 from clew.catalog.retrievers import RETRIEVERS
 from clew.errors import UsageError, unknown
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 #: Where unknowns are looked up: graphs, text, the model's memory, which is always asked last.
 SOURCES = ("kg", "text", "model")
-TASKS = ("question", "claim")
 #: The score from which on a graph's edges are taken for a hop (docs/benchmarks.md: of relations in other words, nine
 #: in ten score more; of hops that a graph lacks, one in fifty). Words alone mistake more for each other.
 SURE, SURE_BY_WORDS = 0.3, 0.4
@@ -66,6 +66,7 @@ def _chain(bench: Bench, options: Options) -> Method:
         retriever,
         read,
         choose=choose,
+        claims=options.word("task", TASKS) == "claim",
         tries=options.count("tries"),
         k=options.count("k"),
         recipe=str(recipe),
@@ -80,10 +81,6 @@ def _reader(bench: Bench, options: Options) -> tuple[Recipe, Recipe]:
     return options.recipe.with_options(reader=reader), reader
 
 
-def _shots(options: Options) -> int | None:
-    return None if options.recipe.option("shots") is None else options.count("shots", 0)
-
-
 def _writer(bench: Bench, options: Options) -> ChainWriter | None:
     from clew.chains import Limits
     from clew.methods.chain.writing import ChainWriter
@@ -91,19 +88,20 @@ def _writer(bench: Bench, options: Options) -> ChainWriter | None:
 
     if bench.model is None:
         return None
-    least, most = options.count("least"), options.count("most")
+    claims = options.word("task", TASKS) == "claim"
+    least = options.count("least") if options.recipe.option("least") != AUTO else 1 if claims else 2
     if options.word("form", FORMS) == "structured":
         template = load("chain-structured")
     else:
-        template = load("chain-parse", shots=_shots(options))
-    return ChainWriter(bench.model, template, options.count("samples"), Limits(least, most))
+        template = prompt("chain-parse", options)
+    limits = Limits(least, options.count("most", least))
+    return ChainWriter(bench.model, template, options.count("samples"), limits)
 
 
 def _memory(bench: Bench, options: Options) -> Memory:
     from clew.methods.chain.memory import Memory
-    from clew.prompts import load
 
-    return Memory(bench.need_model("chain"), load("chain-memory", shots=_shots(options)))
+    return Memory(bench.need_model("chain"), prompt("chain-memory", options))
 
 
 def graph_source(bench: Bench, options: Options) -> GraphSource:
@@ -136,8 +134,10 @@ _OPTIONS: dict[str, Value] = {
     "values": 3,
     "samples": 1,
     "form": Recipe("fewshot"),
-    "shots": None,
-    "least": 2,
+    "task": Recipe("question"),
+    "shots": AUTO,
+    "exemplars": AUTO,
+    "least": AUTO,
     "most": 4,
     "choose": Recipe("order"),
     "tries": 3,
@@ -145,7 +145,8 @@ _OPTIONS: dict[str, Value] = {
 
 CHAIN: dict[str, Part[Method]] = {
     "chain": Part(
-        "Semi-Structured Chain-of-Thought: the question as triples, filled from graphs, text and the model's memory",
+        "Semi-Structured Chain-of-Thought: the question as triples, filled from graphs, text and the model's memory; "
+        "task=claim for claims",
         _chain,
         _OPTIONS,
     ),

@@ -17,8 +17,8 @@ from clew.chains.errors import (
     MissingTripleMaskError,
 )
 from clew.chains.terms import Chain, Term, Triple
+from clew.prompts import plain
 
-_THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL)
 _INTRODUCED = re.compile(r"\A\W*(?:(?:masked\s+)?reasoning\s+)?chain\s*:\s*", re.IGNORECASE)
 _FINAL = re.compile(
     r"^[\s*_\"'`(\[]*(?:the\s+)?final\s+answer\s*(?:is|:)\s*(?P<what>.*?)[\s.)\]\"'`*_]*$", re.IGNORECASE
@@ -45,7 +45,7 @@ def parse(text: str, limits: Limits = Limits()) -> Chain:
     What a small model puts around it is passed over: thoughts, ``Reasoning Chain:``, list marks, a full stop.
     Raises the :class:`~clew.chains.errors.ChainError` of what is wrong first.
     """
-    body = _INTRODUCED.sub("", _THOUGHT.sub("", text).strip().strip("`"))
+    body = _INTRODUCED.sub("", plain(text).strip("`"))
     parts = [_LISTED.sub("", part).strip() for part in _divided(body)]
     parts = [part for part in parts if part]
     final = _FINAL.match(parts[-1]) if parts else None

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clew.prompts import Template
+from clew.prompts import Template, plain
 from clew.protocols import Completion, LanguageModel, Trail
 from clew.read import NOT_FOUND
 from clew.read.contexts import fitting
@@ -15,7 +15,6 @@ from clew.read.quotes import Source
 from clew.text import normalise
 from clew.types import Answer, Hit, Question, Quote, Step
 
-_THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL)
 _LABEL = re.compile(r"^\W*answer\s*:\s*", re.IGNORECASE)
 _UNKNOWN = re.compile(r"^(?:unknown|not (?:stated|mentioned|given|known)|n/a|none)\b", re.IGNORECASE)
 
@@ -59,7 +58,7 @@ class HopReader:
         return Answer(NOT_FOUND, abstained=True, reader=self.model.name)
 
     def _answer(self, made: Completion, shown: Sequence[Hit], seconds: float, trail: Trail) -> Answer:
-        lines = _THOUGHT.sub("", made.text).strip().splitlines()
+        lines = plain(made.text).splitlines()
         text = _LABEL.sub("", lines[0]).strip(" \t*_\"'`") if lines else ""
         abstained = not normalise(text) or bool(_UNKNOWN.match(text))
         quotes = () if abstained else _quotes(text, shown)

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 class GraphSource:
     """Links the known term and the relation of each hop to the base's graphs, and follows the edges.
 
-    ``least`` is the score from which on a grounding is taken at all. Of several graphs the one whose grounding scores
+    ``least`` is the score from which on a grounding is taken at all, ``same`` that of the entity alone: what a graph
+    does not hold must not become what is spelled a little like it. Of several graphs the one whose grounding scores
     best answers. Deviations from the paper, which takes the one best entity and the one best property: the ``k`` best
     of both are tried together, and only pairs that have edges count; a relation may run from its tail; what a graph
     keeps as properties of a node (dates, numbers) is found as well; and an unknown never is what a constant of the
@@ -37,6 +38,7 @@ class GraphSource:
     relations: RelationLinker
     k: int = 5
     least: float = 0.3
+    same: float = 0.75
     name: str = "kg"
 
     def fill(self, question: Question, asks: Sequence[Ask], trail: Trail) -> list[Found | None]:
@@ -72,10 +74,14 @@ class GraphSource:
         relations = self.relations.link(graph, [ask.triple.relation for ask in asks], self.k)
         names = {ask.unknown: [one.value for one in ask.known] for ask in asks}
         flat = list(dict.fromkeys(name for some in names.values() for name in some))
-        linked = dict(zip(flat, self.entities.link(graph, flat, question.text, self.k), strict=True))
+        found = self.entities.link(graph, flat, question.text, self.k)
+        linked = {
+            name: [one for one in some if one.score >= self.same]
+            for name, some in zip(flat, found, strict=True)
+        }
         made = []
-        for ask, found in zip(asks, relations, strict=True):
-            ways = [replace(one, inverse=one.inverse ^ ask.inverse) for one in found]
+        for ask, some_relations in zip(asks, relations, strict=True):
+            ways = [replace(one, inverse=one.inverse ^ ask.inverse) for one in some_relations]
             heads = _rows(graph, ask)
             best = _Tried()
             if heads is not None:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from clew.chains import Chain
 from clew.methods.chain.values import Candidate, Filled, Found
+from clew.prompts import plain
 from clew.protocols import LanguageModel, PromptTemplate, Trail
 from clew.text import normalise
 from clew.types import Question, Step
 
-_THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL)
 _FINAL = re.compile(r"final\s+answer\s*(?:is|:)\s*(?P<answer>[^\n;]+)", re.IGNORECASE)
 _FILLED = re.compile(r"^.*filled\s+(?:reasoning\s+)?chain\s*:\s*", re.IGNORECASE | re.DOTALL)
 #: What follows is another example that the model makes up.
@@ -43,7 +43,7 @@ class Memory:
         started = time.perf_counter()
         chain = filled.chain.filled(filled.best)
         made = self.model.complete([self.template.render(question=question.text, chain=str(chain))])[0]
-        text = _NEXT.sub("", _FILLED.sub("", _THOUGHT.sub("", made.text).strip()))
+        text = _NEXT.sub("", _FILLED.sub("", plain(made.text)))
         values, ignored = _read(text, chain)
         for number, value in values.items():
             filled.add(number, Found(self.name, (Candidate(value, _REMEMBERED),)))

@@ -17,6 +17,7 @@ from clew.methods.chain.values import Candidate, Filled
 from clew.methods.chain.writing import ChainWriter, by_hand
 from clew.protocols import Reader, Retriever, Trail
 from clew.read import NOT_FOUND
+from clew.read.labels import label_in
 from clew.trail import Recorder, retrieved
 from clew.types import Answer, Hit, Question, Quote, Step
 
@@ -38,7 +39,8 @@ class ChainMethod:
     the end only where that says nothing. Where no chain can be written, the question is answered from what
     ``retriever`` finds for it, and the trail says so.
 
-    ``writer`` None: only questions with a chain of their own can be answered.
+    ``writer`` None: only questions with a chain of their own can be answered. ``claims``: what is asked is whether a
+    claim holds; the model judges the filled chain (Appendix K), and the answer is FEVER's label.
     """
 
     writer: ChainWriter | None
@@ -48,6 +50,7 @@ class ChainMethod:
     reader: Reader
     choose: Literal["order", "hop"] = "order"
     tries: int = 3
+    claims: bool = False
     k: int = 10
     recipe: str = "chain"
 
@@ -60,7 +63,7 @@ class ChainMethod:
             if not chains:
                 return self._plain(question, record)
             for chain in chains[: self.tries]:
-                attempts.append(_Attempt(Filled(chain)))
+                attempts.append(_Attempt(Filled(chain), claims=self.claims))
                 self._attempt(question, attempts[-1], record)
                 if attempts[-1].whole or record.stopped():
                     break
@@ -79,11 +82,12 @@ class ChainMethod:
         fill = in_order if self.choose == "order" else by_hop
         fill(attempt.filled, self.sources, question, record)
         told(attempt.filled, record)
-        attempt.ending = settled(question.text, attempt.filled)
+        attempt.ending = self._settled(question, attempt)
         if attempt.needs_model and self.memory is not None and not record.stopped():
-            attempt.final = self.memory.settle(question, attempt.filled, record)
-            attempt.ending = attempt.ending or settled(question.text, attempt.filled)
-        attempt.misfit = misfit(question.text, attempt.text)
+            final = self.memory.settle(question, attempt.filled, record)
+            attempt.final = label_in(final) if self.claims else final
+            attempt.ending = attempt.ending or self._settled(question, attempt)
+        attempt.misfit = "" if self.claims and attempt.text else misfit(question.text, attempt.text)
         detail = {"chain": str(attempt.filled), "answer": attempt.text}
         if attempt.ending:
             detail["settled by"] = attempt.ending.how
@@ -92,6 +96,9 @@ class ChainMethod:
         if attempt.misfit:
             detail["does not fit"] = attempt.misfit
         record.add(Step("filled", detail))
+
+    def _settled(self, question: Question, attempt: _Attempt) -> Ending | None:
+        return None if self.claims else settled(question.text, attempt.filled)
 
     def _plain(self, question: Question, record: Recorder) -> Answer:
         hits = retrieved(self.retriever, question, self.k, record, query=question.text)
@@ -137,6 +144,7 @@ class _Attempt:
     ending: Ending | None = None
     final: str = ""
     misfit: str = ""
+    claims: bool = False
 
     @property
     def needs_model(self) -> bool:
@@ -156,6 +164,8 @@ class _Attempt:
         """The answers one by one."""
         if self.ending is not None:
             return (self.ending.text,)
+        if self.claims:
+            return (self.final,) if self.final else ()
         named = tuple(dict.fromkeys(one.value for one in self.candidates))
         return named or ((self.final,) if self.final else self._last())
 

@@ -13,12 +13,12 @@ from clew.chains import Term, Triple
 from clew.methods.chain.filling import SHOWN
 from clew.methods.chain.fits import leads_to
 from clew.methods.chain.values import Ask, Candidate, Found
+from clew.prompts import plain
 from clew.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
 from clew.trail import Recorder, retrieved
 from clew.types import Answer, Hit, Question, Step, Usage
 
 _LABEL = re.compile(r"^\W*(?:question\s*:\s*)?", re.IGNORECASE)
-_THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL)
 #: How sure a reader is: of what it quotes, of what it does not.
 _QUOTED, _UNQUOTED = 0.8, 0.5
 #: The first word of a question for what a relation leads to.
@@ -128,7 +128,7 @@ def by_rule(ask: Ask) -> str:
 
 def _question(reply: str) -> str:
     """Return the first line of a reply that is a question, or "" where none is."""
-    lines = [_LABEL.sub("", line).strip(" \t*_\"'`") for line in _THOUGHT.sub("", reply).splitlines()]
+    lines = [_LABEL.sub("", line).strip(" \t*_\"'`") for line in plain(reply).splitlines()]
     return next((line for line in lines if len(line) > 1 and line.endswith("?")), "")
 
 

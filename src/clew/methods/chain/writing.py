@@ -11,7 +11,7 @@ from typing import Any
 from clew.chains import Chain, ChainError, Limits, MaskUnderflowError, agreed, parse
 from clew.errors import BadCompletion, UsageError
 from clew.methods.chain.values import reachable
-from clew.prompts import Template
+from clew.prompts import Template, plain
 from clew.protocols import Completion, LanguageModel, Trail
 from clew.types import Question, Step, Usage
 
@@ -56,8 +56,8 @@ class ChainWriter:
         chains, errors = self._read(made)
         if not chains:
             said = "; ".join(dict.fromkeys(error.problem for error in errors))
-            again = f"{prompt.user}\n\nYour last reply could not be used: {said}. {errors[-1].hint}"
-            made = self.model.complete([replace(prompt, user=again.strip())])
+            wrong = plain(f"Your last reply could not be used: {said}. {errors[-1].hint}")
+            made = self.model.complete([replace(prompt, user=f"{prompt.user}\n\n{wrong}")])
             usage += made[0].usage
             chains, more = self._read(made)
             errors += more
