@@ -194,7 +194,7 @@ def test_samples_are_filtered_and_the_chain_that_most_agree_on_is_filled(base):
         "DiscontinuousMaskError 1",
         "IncorrectTripleFormatError 1",
     ]
-    assert written["chain"] in {good, samples[3]} and written["others"] == [samples[0]]
+    assert written["chain"].lower() == good.lower() and written["others"] == [samples[0]]
     assert answer.text == TOWN
     assert {request.body["temperature"] for request in requests[:5]} == {0.7}
 
