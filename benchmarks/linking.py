@@ -14,6 +14,7 @@ Wikidata's ids, so that a film that both graphs know is there twice; the one of 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import random
 import re
@@ -48,15 +49,20 @@ def film_names() -> list[str]:
 
 
 def generated(folder: Path, count: int, seed: int) -> Path:
-    """Write a graph of names made of the words of the film graph's names, one to four words each."""
+    """Write a graph of different names, of two to four words of the film graph's names each."""
     draw = random.Random(seed)
     words = sorted({word for name in film_names() for word in name.split()})
-    path = folder / "names.jsonl"
-    with path.open("w", encoding="utf-8") as file:
-        for number in range(count):
-            name = " ".join(draw.choices(words, k=draw.choice((1, 2, 2, 2, 3, 3, 4))))
-            file.write(json.dumps({"id": f"n{number}", "name": name}, ensure_ascii=False) + "\n")
-        file.write('["n0", "next", "n1"]\n')
+    path = folder / "names.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "name"])
+        seen: set[str] = set()
+        while len(seen) < count:
+            name = " ".join(draw.choices(words, k=draw.choice((2, 2, 2, 3, 3, 4))))
+            if name in seen:
+                continue
+            writer.writerow([f"n{len(seen)}", name])
+            seen.add(name)
     return path
 
 

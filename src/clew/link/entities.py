@@ -80,8 +80,13 @@ class Entities:
         found = _candidates(graph, mentions)
         doubtful = [_near(mention, several) for mention, several in zip(mentions, found, strict=True)]
         self._rank(graph, mentions, doubtful, context)
-        for several in found:
-            several.sort(key=lambda one: (-one.score, -one.degree, one.row))
+        for several, near in zip(found, doubtful, strict=True):
+            looked = {one.row for one in near}
+            least = min((one.score for one in near), default=1.0)
+            for one in several:
+                if one.row not in looked:  # what speaks against it was not looked for, so it stays behind
+                    one.score = min(one.score, least)
+            several.sort(key=lambda one: (-one.score, one.row not in looked, -one.degree, one.row))
         if self.model is not None:
             self._choose(names, found, context)
         return [tuple(one.linked() for one in several[:k]) for several in found]
@@ -200,15 +205,14 @@ def _near(mention: Mention, several: list[_Candidate]) -> list[_Candidate]:
 
 
 def _qualify(qualifier: str, several: Sequence[_Candidate]) -> None:
-    """Take from the score of each candidate what of the qualifier nothing in the graph confirms."""
+    """Take from the score of each candidate what of the qualifier the graph confirms of others, but not of it."""
     wanted = set(terms(qualifier))
-    for one in several:
-        if not wanted or one.score == 1:  # the qualifier is part of its name
-            continue
-        share = len(wanted & set(terms(said(one.entity, one.line)))) / len(wanted)
-        one.score *= 1 - DENIED * (1 - share)
-        if share:
-            one.how.append(f"qualifier {share:.2f}")
+    shares = [len(wanted & set(terms(said(one.entity, one.line)))) for one in several]
+    most = max(shares, default=0)
+    for one, share in zip(several, shares, strict=True):
+        if most and one.score < 1:  # else the qualifier is part of its name
+            one.score *= 1 - DENIED * (1 - share / most)
+            one.how.append(f"qualifier {share}/{len(wanted)}")
 
 
 def _numbered(several: Sequence[_Candidate]) -> str:

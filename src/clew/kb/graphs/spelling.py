@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 #: What is kept of a name.
 LONGEST = 120
 #: A gram in more names is no gram; at most so many entries of the index are read for one name.
-COMMON, READ = 1 << 18, 1 << 18
+COMMON, READ = 1 << 18, 1 << 16
 #: Names that are scored.
 SCORED = 400
 #: What names of very different length lose of what they share.
