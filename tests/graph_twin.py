@@ -89,6 +89,9 @@ def _assert_edges(graph: PropertyGraph, twin: Twin, ids: list[str]) -> None:
     relations = {relation for _, relation, _ in twin.edges}
     assert set(graph.relations()) == relations
     backwards = np.arange(graph.size)[::-1]
+    assert graph.around(backwards) == sorted(relations)
+    for id, row in row_of.items():
+        assert graph.around(np.array([row])) == sorted({r for h, r, t in twin.edges if id in (h, t)})
     for relation in relations:
         pairs = sorted((row_of[h], row_of[t]) for h, r, t in twin.edges if r == relation)
         found = graph.relations()[relation]

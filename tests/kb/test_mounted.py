@@ -96,6 +96,8 @@ def test_a_mounted_graph_answers_as_the_imported_one(place: str, tmp_path: Path)
                 dict(other.properties),
             )
         for id in ids:
+            (row,), (other_row,) = here.rows([f"here:{id}"]), there.rows([f"there:{id}"])
+            assert there.around(np.array([other_row])) == here.around(np.array([row]))
             for relation in here.relations():
                 for inverse in (False, True):
                     assert neighbours(there, f"there:{id}", relation, inverse) == neighbours(

@@ -183,7 +183,7 @@ def test_samples_are_filtered_and_the_chain_that_most_agree_on_is_filled(base):
         f"{FILM} >> studio >> #1; #1 >> place of birth >> #2; final answer: #2",
         good,
         f"{FILM} >> director >> #1; #1 >> place >> of birth >> #2; final answer: #2",
-        good.upper().replace("FINAL ANSWER", "final answer").replace("#1;", "#1 ;"),
+        f"Reasoning Chain: {good}.",
         f"{FILM} >> director >> #1; #1 >> place of birth >> #3; final answer: #3",
     ]
     answer, requests = run(base, Agent(*samples), "Where was the director born?", "chain(k=3, samples=5)")
@@ -194,7 +194,7 @@ def test_samples_are_filtered_and_the_chain_that_most_agree_on_is_filled(base):
         "DiscontinuousMaskError 1",
         "IncorrectTripleFormatError 1",
     ]
-    assert written["chain"].lower() == good.lower() and written["others"] == [samples[0]]
+    assert written["chain"] == good and written["others"] == [samples[0]]
     assert answer.text == TOWN
     assert {request.body["temperature"] for request in requests[:5]} == {0.7}
 

@@ -96,6 +96,10 @@ class PropertyGraph(Protocol):
         """
         ...
 
+    def around(self, rows: Rows) -> list[str]:
+        """Return the relations that have an edge at one of ``rows``, at either end, sorted by name."""
+        ...
+
     def statements(self, head: int, relation: str, tail: int) -> Sequence[Mapping[str, Any]]:
         """Return the properties of an edge, one mapping for each time that it was given with any."""
         ...

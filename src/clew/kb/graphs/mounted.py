@@ -261,6 +261,17 @@ class MountedGraph:
         offsets = starts_of(np.array([len(one) for one in others], dtype=np.int64))
         return offsets, np.concatenate([np.empty(0, dtype=np.int64), *others])
 
+    def around(self, rows: Rows) -> list[str]:
+        """Return the relations that have an edge at one of ``rows``, at either end, sorted by name."""
+        properties = self._schema()["properties"]
+        found: set[str] = set()
+        for batch in batches([self._iris[row] for row in np.asarray(rows).tolist()]):
+            some = listed("x", batch)
+            ends = f"{{ {some} ?x ?p ?o FILTER(isIRI(?o)) }} UNION {{ {some} ?s ?p ?x }}"
+            asked = self.endpoint.select(f"SELECT DISTINCT ?p WHERE {{ {ends} }}")
+            found.update(one["p"]["value"] for one in asked)
+        return sorted(properties[iri][0] for iri in found if iri in properties)
+
     def statements(self, head: int, relation: str, tail: int) -> Sequence[Mapping[str, Any]]:
         """Return nothing: a statement of RDF has no properties."""
         return []

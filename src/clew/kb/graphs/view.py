@@ -141,6 +141,20 @@ class ImportedGraph:
             self._directions[key] = self._opened.direction(number, inverse)
         return self._directions[key]
 
+    def around(self, rows: Rows) -> list[str]:
+        """Return the relations that have an edge at one of ``rows``, at either end, sorted by name."""
+        wanted = np.asarray(rows, dtype=np.int64)
+        names, found = list(self._relations), set[int]()
+        for way in ("out", "in"):
+            places = np.array(self._opened.content["places"][way], dtype=np.int64).reshape(-1, 6)
+            sparse = np.flatnonzero(places[:, 1] > 0)
+            at = np.flatnonzero(np.isin(self._opened.arrays[f"{way}.heads"], wanted.astype(np.uint32)))
+            found.update(sparse[np.searchsorted(places[sparse, 0], at, side="right") - 1].tolist())
+            for number in np.flatnonzero(places[:, 1] < 0).tolist():
+                starts, ends = self._direction(names[number], way == "in").bounds(wanted)
+                found.update({number} if (ends > starts).any() else ())
+        return sorted(names[number] for number in found)
+
     def statements(self, head: int, relation: str, tail: int) -> Sequence[Mapping[str, Any]]:
         """Return the properties of an edge, one mapping for each time that it was given with any."""
         one = self._direction(relation, inverse=False)

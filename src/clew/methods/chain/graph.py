@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from clew.protocols import Rows
 
 
+#: A graph with more relations than this has been extracted from text; of so many nodes the relations are compared.
+MANY, AROUND = 500, 50
+
+
 @dataclass(frozen=True, slots=True)
 class GraphSource:
     """Links the known term and the relation of each hop to the base's graphs, and follows the edges.
@@ -71,7 +75,6 @@ class GraphSource:
 
     def _asked(self, graph: PropertyGraph, question: Question, asks: Sequence[Ask]) -> list[_Tried]:
         """Return the best that one graph has for each hop."""
-        relations = self.relations.link(graph, [ask.triple.relation for ask in asks], self.k)
         names = {ask.unknown: [one.value for one in ask.known] for ask in asks}
         flat = list(dict.fromkeys(name for some in names.values() for name in some))
         found = self.entities.link(graph, flat, question.text, self.k)
@@ -80,9 +83,10 @@ class GraphSource:
             for name, some in zip(flat, found, strict=True)
         }
         made = []
-        for ask, some_relations in zip(asks, relations, strict=True):
-            ways = [replace(one, inverse=one.inverse ^ ask.inverse) for one in some_relations]
+        for ask in asks:
             heads = _rows(graph, ask)
+            near = [one.row for name in names[ask.unknown] for one in linked[name]]
+            ways = self._ways(graph, ask, np.concatenate([heads if heads is not None else [], near]))
             best = _Tried()
             if heads is not None:
                 edges = self._from_rows(graph, ask, heads, ways)
@@ -95,6 +99,18 @@ class GraphSource:
                 best = max((best, edges, own), key=lambda one: one.score)
             made.append(best)
         return made
+
+    def _ways(self, graph: PropertyGraph, ask: Ask, near: Rows) -> list[LinkedRelation]:
+        """Return the relations that the words of a hop may stand for, turned the way in which it is asked.
+
+        Graphs that were extracted from text have thousands of relations: there only those of the nodes that may be
+        meant are compared.
+        """
+        labels: Any = graph
+        if len(graph.relations()) > MANY:
+            labels = _Labels(graph.name, tuple(graph.around(near[:AROUND].astype(np.int64))))
+        found = self.relations.link(labels, [ask.triple.relation], self.k)[0]
+        return [replace(one, inverse=one.inverse ^ ask.inverse) for one in found]
 
     def _from_rows(
         self, graph: PropertyGraph, ask: Ask, heads: Rows, ways: Sequence[LinkedRelation]
@@ -161,7 +177,7 @@ class _Tried:
 
 @dataclass(frozen=True, slots=True)
 class _Labels:
-    """The properties of a node, as a relation linker sees the relations of a graph."""
+    """Properties of a node, or some of a graph's relations, as a relation linker sees the relations of a graph."""
 
     name: str
     labels: tuple[str, ...]
