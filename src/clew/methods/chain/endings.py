@@ -11,9 +11,11 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from rapidfuzz import fuzz
+
 from clew.chains import Chain
 from clew.methods.chain.filling import agree
-from clew.methods.chain.likeness import Date, date_of, named_in, number_of
+from clew.methods.chain.likeness import Date, date_of, number_of
 from clew.methods.chain.values import Candidate, Filled
 
 _COUNTS = re.compile(r"^\W*how many\b|\bnumber of\b", re.IGNORECASE)
@@ -35,6 +37,8 @@ _LIVED = re.compile(r"\bliv(?:ed|es) (?:longer|shorter)\b", re.IGNORECASE)
 _AGE = re.compile(r"\b(?:older|oldest|younger|youngest)\b", re.IGNORECASE)
 
 
+#: How much alike, of 100, a name in a chain and one in the question are spelled that are the same.
+_SPELLED = 80
 #: Nobody gets so old, in years.
 _AGED = 150
 
@@ -149,10 +153,18 @@ def _order(one: str, other: str, by_age: bool) -> int | None:
 
 
 def _as_asked(constant: str, question: str) -> str:
-    """Return a constant as the question writes it, where it does."""
+    """Return a constant as the question writes it: what a chain misspells there is spelled as it was asked."""
     bare = re.sub(r"\s*\([^)]*\)\s*$", "", constant)
     for name in (constant, bare):
         found = re.search(re.escape(name), question, re.IGNORECASE)
         if found:
             return found.group()
-    return bare if named_in(bare, question) else constant
+    near = fuzz.partial_ratio_alignment(bare.lower(), question.lower(), score_cutoff=_SPELLED)
+    if near is None or len(bare) > len(question) or len(question.lower()) != len(question):
+        return constant
+    start, end = near.dest_start, near.dest_end
+    while start > 0 and question[start - 1].isalnum():
+        start -= 1
+    while end < len(question) and question[end].isalnum():
+        end += 1
+    return question[start:end].strip(" ,;:?!")

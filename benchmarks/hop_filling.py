@@ -1,0 +1,120 @@
+"""Hops of MuSiQue's questions, each filled from an extracted graph, from the text, and from both.
+
+    python benchmarks/hop_filling.py --data ../shared/data
+
+The graph is HippoRAG's extraction (gpt-3.5-turbo) from the 1,890 paragraphs of the shared questions; the text is
+those paragraphs. A hop is a sub-question of the gold decomposition with ``#1`` replaced by its gold answer, as a
+triple: ``head >> relation`` as the data writes it, else the last name in the sub-question as head and its other words
+as relation. No model: relations are linked by the encoder, passages read by the reader ``short``. A hop is right where
+its best value says what the gold answer says (:func:`clew.methods.chain.likeness.alike`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import clew
+from clew import catalog
+from clew.catalog.evaluation import Bench, fill
+from clew.chains import Chain, Term, Triple
+from clew.evaluate.corpora import pooled
+from clew.evaluate.datasets import load
+from clew.evaluate.examples import Example
+from clew.methods.chain.filling import Source, by_hop, in_order
+from clew.methods.chain.likeness import alike
+from clew.methods.chain.values import Filled
+from clew.read.expected import spans
+from clew.trail import Recorder
+from clew.types import Question
+
+_ASKING = re.compile(
+    r"\b(?:who|whom|whose|what|which|when|where|how|is|are|was|were|did|does|do|the|a|an)\b|\?", re.IGNORECASE
+)
+
+
+def triple_of(asked: str, number: int) -> Triple:
+    """Return a sub-question as a triple whose tail is unknown."""
+    head, arrow, relation = asked.partition(">>")
+    if arrow:
+        return Triple(Term(head.strip()), relation.strip(), Term(f"#{number}"))
+    found = [asked[slice(*span)] for span in spans("name", f" {asked}".removeprefix(" "))] or [asked]
+    head = found[-1]
+    relation = " ".join(_ASKING.sub(" ", asked.replace(head, " ")).split()) or "is"
+    return Triple(Term(head), relation, Term(f"#{number}"))
+
+
+def hops(example: Example) -> Iterator[tuple[str, str, str]]:
+    """Yield the hops: sub-question with the gold answers before it filled in, its answer, and its form."""
+    for number, (asked, answer) in enumerate(example.chain, 1):
+        filled = asked
+        for before, (_, value) in enumerate(example.chain[: number - 1], 1):
+            filled = re.sub(rf"#{before}\b", value, filled)
+        yield filled, answer, "head >> relation" if ">>" in asked else "in words"
+
+
+def right(
+    sources: Sequence[Source], asked: str, answer: str, question: str, choose: str
+) -> tuple[bool, bool]:
+    """Return whether anything was found for a hop, and whether it is right."""
+    filled = Filled(Chain((triple_of(asked, 1),), 1))
+    (in_order if choose == "order" else by_hop)(filled, sources, Question(question), Recorder())
+    if filled.missing:
+        return False, False
+    return True, alike(filled.best[1], answer)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--encoder", default="clew:hops", help="none: by words alone")
+    parser.add_argument("--retriever", default="search")
+    parser.add_argument("--all", action="store_true", help="all questions, not only those of two hops")
+    given = parser.parse_args()
+    examples = list(load("musique", given.data / "musique/train100.jsonl").examples())
+    encoder = None if given.encoder == "none" else catalog.encoder(given.encoder)
+    asked = [one for one in examples if given.all or one.id.startswith("2hop")]
+    with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
+        fill(base.store, pooled(examples), Bench(encoder=encoder))
+        base.add_graph(given.data / "musique/train100_openie.jsonl", name="extracted", skip_bad=True)
+        recipe = f"chain(sources='kg,text', retriever={given.retriever})"
+        kg, text = catalog.method(recipe, base.store, encoder=encoder).sources  # type: ignore[attr-defined]
+        settings = [
+            ("graph", [kg], "order"), ("text", [text], "order"), ("graph, then text", [kg, text], "order"),
+            ("text, then graph", [text, kg], "order"), ("the surer of both", [kg, text], "hop"),
+        ]  # fmt: skip
+        counts: dict[str, Counter[str]] = {name: Counter() for name, _, _ in settings}
+        either: Counter[str] = Counter()
+        for example in asked:
+            for question, answer, form in hops(example):
+                either[form] += 1
+                got = []
+                for name, sources, choose in settings:
+                    found, ok = right(sources, question, answer, example.question, choose)
+                    counts[name][f"filled {form}"] += found
+                    counts[name][f"right {form}"] += ok
+                    got.append(ok)
+                either[f"either {form}"] += got[0] or got[1]
+        forms = ("head >> relation", "in words")
+        listed = ", ".join(f"{either[form]} {form}" for form in forms)
+        print(f"{len(asked)} questions, hops: {listed}; encoder {given.encoder}\n")
+        print("| source | " + " | ".join(f"filled, {form} | right" for form in forms) + " | right, all |")
+        print("|" + "---|" * (2 + 2 * len(forms)))
+        total = sum(either[form] for form in forms)
+        for name, _, _ in settings:
+            cells = [str(counts[name][f"{what} {form}"]) for form in forms for what in ("filled", "right")]
+            every = sum(counts[name][f"right {form}"] for form in forms)
+            print(f"| {name} | {' | '.join(cells)} | {every} of {total} |")
+        both = [str(either[f"either {form}"]) for form in forms]
+        every = f"{sum(map(int, both))} of {total}"
+        print(f"| right in at least one of graph and text | | {both[0]} | | {both[1]} | {every} |")
+
+
+if __name__ == "__main__":
+    main()
