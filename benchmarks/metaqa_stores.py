@@ -3,10 +3,10 @@
     python benchmarks/metaqa_stores.py                    # 100 chains of two hops and 100 of three, seed 0
 
 Each question's type spells its path (``writer_to_movie_to_actor``), its start stands in [brackets]. The answers are
-found hop by hop over sets of rows, by the same function from all three, which know each other's nothing but their
-:class:`clew.protocols.PropertyGraph`; the start is left out at every hop, as in the data set. Sets of names are compared
-with each other and with the data set's. Times are those of a process that has opened the store and asked once; the
-server is ``oxigraph serve-read-only``, found beside the Python that runs this or on the path.
+found hop by hop over sets of rows, by the same function from all three, each a
+:class:`clew.protocols.PropertyGraph`; the start is left out at every hop, as in the data set. Sets of names are
+compared with each other and with the data set's. Times are those of a process that has opened the store and asked
+once; the server is ``oxigraph serve-read-only``, found beside the Python that runs this or on the path.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import quote
 
@@ -64,7 +65,7 @@ def chain_of(question: dict[str, object], relations: dict[str, str]) -> Chain:
     """Return the chain that a question's type spells. ``relations`` are the graph's names by those of RELATIONS."""
     words = str(question["type"]).split("_to_")
     hops = []
-    for before, after in zip(words, words[1:], strict=False):
+    for before, after in pairwise(words):
         inverse = after == "movie"
         hops.append((relations[RELATIONS[before if inverse else after]], inverse))
     (start,) = re.findall(r"\[(.+?)\]", str(question["question"]))
