@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -27,10 +27,6 @@ class Behind:
 
     gone: int = 0
     new: int = 0
-
-    def __bool__(self) -> bool:
-        """Whether it differs."""
-        return bool(self.gone or self.new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +71,7 @@ class Extracting:
     base: Base
     name: str
     llm: LanguageModel | None = None
-    documents: Iterable[str] | None = None
+    documents: Sequence[str] | None = None
 
     def ahead(self) -> ExtractionAhead:
         """Return what :meth:`make` will do."""

@@ -88,7 +88,8 @@ class WithGraphs:
 
         model = catalog.language_model(llm, cache=False) if isinstance(llm, str) else llm
         told = progress or ingest.silent
-        work = Extracting(cast("Base", self), name, model, documents)
+        chosen = None if documents is None else tuple(documents)
+        work = Extracting(cast("Base", self), name, model, chosen)
         return work.make(lambda done, total: told(ingest.Event("extract", done, total)))
 
     def graphs(self) -> list[GraphInfo]:

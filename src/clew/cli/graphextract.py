@@ -10,7 +10,7 @@ from clew.cli.group import FAILED, INTERRUPTED, SPENT
 from clew.cli.options import Documents, Json, Kb, Llm
 
 if TYPE_CHECKING:
-    from clew.api.extracts import Behind, ExtractionAhead, ExtractReport
+    from clew.api.extracts import Behind, ExtractReport
 
 #: Unreadable replies that are listed; --json lists all.
 LISTED = 10
@@ -59,9 +59,9 @@ def extract(
     """
     import clew
     from clew.api.extracts import Extracting
-    from clew.cli.output import note, print_json
+    from clew.cli.output import count, note, print_json
     from clew.cli.progress import showing
-    from clew.cli.remote import configured_model, say_where_texts_go
+    from clew.cli.remote import agreed, configured_model, say_where_texts_go
     from clew.ingest import Event
 
     # No cache: what is found is kept in the base, and a reply that made no sense must not come again from there.
@@ -71,8 +71,9 @@ def extract(
     with clew.open(kb) as base:
         work = Extracting(base, name, model, documents)
         ahead = work.ahead()
-        _agreed(ahead, yes, as_json)
-        if ahead.passages:
+        if ahead.passages and model is not None:
+            what = f"{count(ahead.passages, 'passage')} to read by {ahead.maker}"
+            agreed([what], ahead.usage, yes, as_json)
             say_where_texts_go("the passages", model)
         with showing(quiet=as_json) as show:
             try:
@@ -89,23 +90,6 @@ def extract(
         raise typer.Exit(SPENT)
     if report.unreadable:
         raise typer.Exit(FAILED)
-
-
-def _agreed(ahead: ExtractionAhead, yes: bool, quiet: bool) -> None:
-    """Say what it will take, and ask before a model is asked. Raises Exit where the answer is no."""
-    import sys
-
-    from clew.cli.output import cost, count, note
-
-    if not ahead.passages:
-        return
-    parts = [f"{count(ahead.passages, 'passage')} to read by {ahead.maker}"]
-    if ahead.usage.calls:
-        parts.append(f"about {cost(ahead.usage)}, if every reply is as long as it may get")
-    note("; ".join(parts))
-    free = not ahead.usage.calls or ahead.usage.money == 0
-    if not (yes or free or quiet) and sys.stdin.isatty() and not typer.confirm("Go on?", err=True):
-        raise typer.Exit(0)
 
 
 def late(name: str, behind: Behind) -> str:

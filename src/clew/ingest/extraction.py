@@ -139,7 +139,7 @@ class Passages:
     def missing(self) -> Rows:
         """Return the rows of the passages of which nothing is kept, ascending."""
         rows, ids = self._passages()
-        known = {id for id, _ in self.known()}
+        known = {f"{key}:{place}" for key in self.documents for place in self.snapshot.kept(self.maker, key)}
         return rows[[id not in known for id in ids]] if len(rows) else rows
 
     def known(self) -> Iterator[tuple[str, Found]]:
@@ -150,20 +150,28 @@ class Passages:
                 yield f"{key}:{place}", Found.unpacked(kept[place])
 
     def ask(self, extractor: Extractor, progress: Callable[[int, int], None] | None = None) -> Asked:
-        """Ask about the missing passages; what is found is kept after each batch. Raises ModelError, StoreError."""
+        """Ask about the missing passages; what is found is kept after each batch. Raises ModelError, StoreError.
+
+        A budget refuses a batch whole, so what is left of it is spent on smaller ones.
+        """
         rows = self.missing()
         asked = Asked()
-        for start in range(0, len(rows), BATCH):
-            nodes = self.snapshot.nodes(rows[start : start + BATCH])
+        start, size = 0, BATCH
+        while start < len(rows):
+            nodes = self.snapshot.nodes(rows[start : start + size])
             try:
                 found, usage = extractor.extract(nodes)
             except BudgetExceeded as error:
-                asked.stopped = error.problem
-                break
+                if size == 1:
+                    asked.stopped = error.problem
+                    break
+                size //= 2
+                continue
+            start += len(nodes)
             asked.usage += usage
             self._keep(nodes, found, asked)
             if progress is not None:
-                progress(min(start + BATCH, len(rows)), len(rows))
+                progress(start, len(rows))
         return asked
 
     def _keep(self, nodes: Sequence[Node], found: Sequence[Found | BadCompletion], asked: Asked) -> None:

@@ -28,6 +28,8 @@ _ITEM = re.compile(r"[QPL]\d+")
 _WIKIDATA = "http://www.wikidata.org/entity/"
 _SQLITE = b"SQLite format 3\0"
 _GZIP = b"\x1f\x8b"
+#: The ending of the name of an index that is being made.
+UNFINISHED = ".unfinished"
 #: Rows that are stored at a time.
 _BATCH = 50_000
 
@@ -115,7 +117,7 @@ def _check(path: Path) -> None:
 def _build(path: Path, index: Path) -> None:
     """Make the index of a text file: under another name first, so that one that is there is whole."""
     index.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = index.with_suffix(f".{os.getpid()}.unfinished")
+    unfinished = index.with_suffix(f".{os.getpid()}{UNFINISHED}")
     unfinished.unlink(missing_ok=True)
     try:
         with closing(sqlite3.connect(unfinished)) as table:
