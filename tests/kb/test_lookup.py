@@ -237,11 +237,12 @@ def test_the_index_of_titles_is_made_once_and_again_when_the_file_changes(place:
     [
         ("a.tsv", b"Bill\tQ1\nMarlene\tnone\n", "line 2: no id"),
         ("a.tsv", b"Bill\tQ1\nMarlene\n", "line 2: no id"),
+        ("a.tsv", b"Bill\tunknown\nMarlene\tQ1\n", "line 1: no id"),
         ("a.tsv.gz", gzip.compress(b"Bill\tQ1\n" * 99)[:-12], "cannot be read as a table"),
         ("a.tsv", b"Bill\tQ1\n\xff\xfe\tQ2\n", "cannot be read as a table"),
         ("a.db", b"SQLite format 3\0 and nothing", "no index of WikiMapper"),
     ],
-    ids=["no id", "no column", "cut off", "not UTF-8", "no database"],
+    ids=["no id", "no column", "no header", "cut off", "not UTF-8", "no database"],
 )
 def test_tables_that_are_none(place: str, tmp_path: Path, name: str, content: bytes, said: str) -> None:
     (tmp_path / name).write_bytes(content)
