@@ -206,7 +206,8 @@ class GraphSource:
 class GraphInfo:
     """An imported graph: its name, sizes, and what it was made of. ``digest`` is a hash of what it holds.
 
-    ``options`` are those of the reading, as JSON. A mounted graph has a ``url`` instead of files, and no sizes.
+    ``options`` are those of the reading, as JSON. A mounted graph has a ``url`` instead of files, and no
+    sizes: its endpoint, or the folder of its store.
     """
 
     name: str

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.errors import UnreadableFile, UsageError
+from clew.errors import MissingExtra, UnreadableFile, UsageError
 from clew.kb.graphs.lookup import SCANNED
 from clew.kb.graphs.mounting import MountOptions
 from clew.kb.graphs.services import scan
@@ -237,10 +237,12 @@ def test_the_index_of_titles_is_made_once_and_again_when_the_file_changes(place:
     [
         ("a.tsv", b"Bill\tQ1\nMarlene\tnone\n", "line 2: no id"),
         ("a.tsv", b"Bill\tQ1\nMarlene\n", "line 2: no id"),
+        ("a.tsv", b"Bill\tunknown\nMarlene\tQ1\n", "line 1: no id"),
         ("a.tsv.gz", gzip.compress(b"Bill\tQ1\n" * 99)[:-12], "cannot be read as a table"),
         ("a.tsv", b"Bill\tQ1\n\xff\xfe\tQ2\n", "cannot be read as a table"),
         ("a.db", b"SQLite format 3\0 and nothing", "no index of WikiMapper"),
     ],
+    ids=["no id", "no column", "no header", "cut off", "not UTF-8", "no database"],
 )
 def test_tables_that_are_none(place: str, tmp_path: Path, name: str, content: bytes, said: str) -> None:
     (tmp_path / name).write_bytes(content)
@@ -268,6 +270,25 @@ def test_folders_that_are_no_store(tmp_path: Path) -> None:
         assert base.graphs() == [] and not list((tmp_path / "empty").iterdir())
 
 
+def test_without_pyoxigraph_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyoxigraph", None)
+    with clew.open(tmp_path / "kb", create=True) as base:
+        with pytest.raises(MissingExtra, match="which reads RDF stores"):
+            base.mount_graph("g", str(tmp_path))
+        assert base.graphs() == []
+
+
+def test_an_index_that_is_being_made_is_left_alone(place: str, tmp_path: Path) -> None:
+    folder = tmp_path / "kb" / "derived" / "mounts"
+    with clew.open(tmp_path / "kb", create=True) as base:
+        base.mount_graph("g", place)
+        for name in ("new.7.unfinished", "old.7.unfinished"):
+            (folder / name).write_bytes(b"half")
+        os.utime(folder / "old.7.unfinished", (1, 1))
+        base.remove_graph("g")
+        assert [path.name for path in folder.iterdir()] == ["new.7.unfinished"]
+
+
 def test_several_processes_read_one_store(tmp_path: Path) -> None:
     pytest.importorskip("pyoxigraph", reason="the extra 'rdf' is not installed")
     folder = stored(tmp_path / "store", TURTLE)
@@ -288,7 +309,6 @@ def test_only_the_relations_that_a_node_has_are_asked_for(place: str, tmp_path: 
 
     with clew.open(tmp_path / "kb", create=True) as base:
         graph = base.mount_graph("g", place)
-        (row,) = graph.rows([f"g:{EX}k"]).tolist()
-        assert graph.relations_of(row) == ["director"] and graph.relations_of(row, inverse=True) == []
+        assert graph.around(graph.rows([f"g:{EX}k"])) == ["director"]
         (found,) = triples_of(graph, base.entities("g", "William Dieterle")[0])
         assert found.inverse and {end.name for end in found.ends} == {"Kismet"}

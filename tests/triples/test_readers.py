@@ -176,6 +176,7 @@ def test_extractions_keep_the_passage_that_each_triple_comes_from(tmp_path: Path
     twin = taken(tmp_path / "a.jsonl", f"{json.dumps(said)}\n{json.dumps(said)}\n")
     ((edge, (provenance,)),) = twin.edges.items()
     assert edge == KISMET
+    assert provenance["title"] == "Kismet"
     passage = twin.nodes[provenance["passage"]]
     assert passage["text"] == said["text"] and passage["properties"] == {"title": "Kismet"}
     assert passage["types"] == ["passage"] and "name" not in passage

@@ -92,7 +92,7 @@ class Base(WithGraphs):
         encoder."""
         from clew import ingest
 
-        return ingest.add(
+        report = ingest.add(
             self.store,
             paths,
             sync=sync,
@@ -101,6 +101,8 @@ class Base(WithGraphs):
             progress=progress or ingest.silent,
             encoder=self.encoder,
         )
+        self._leave_out_what_is_gone()
+        return report
 
     def documents(self) -> list[Document]:
         """Return every document, sorted by name."""
@@ -148,7 +150,15 @@ class Base(WithGraphs):
                     "Give a path or a key; see: clew list",
                 )
             paths.update(matches.paths)
-        return self.store.remove(sorted(paths))
+        gone = self.store.remove(sorted(paths))
+        self._leave_out_what_is_gone()
+        return gone
+
+    def _leave_out_what_is_gone(self) -> None:
+        """Make the graphs that were extracted from documents without those that are gone."""
+        from clew.api.extracts import without_gone
+
+        without_gone(self)
 
     def search(
         self,
@@ -196,8 +206,19 @@ class Base(WithGraphs):
         return self.store.info()
 
     def doctor(self, *, repair: bool = True, checksums: bool = True) -> list[Finding]:
-        """Check the base; rebuild derived data that is missing or damaged."""
-        return self.store.doctor(repair=repair, checksums=checksums)
+        """Check the base; rebuild derived data that is missing or damaged, and the extracted graphs that hold triples
+        of documents that are gone (a removal that was killed half-way)."""
+        from clew.api.extracts import behind, without_gone
+        from clew.kb import Finding
+
+        found = self.store.doctor(repair=repair, checksums=checksums)
+        late = {graph.name: behind(self, graph).gone for graph in self.graphs()}
+        done = without_gone(self) if repair and any(late.values()) else []
+        return found + [
+            Finding(f"graph {name}", f"holds triples of {gone} documents that are gone", name in done)
+            for name, gone in late.items()
+            if gone
+        ]
 
     def estimate(
         self, paths: Sequence[str | Path], *, sample: int = 3, workers: int | None = None

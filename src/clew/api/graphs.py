@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from clew.api.shapes import Triples
 from clew.errors import NotFound
 from clew.types import Entity, GraphInfo
 
 if TYPE_CHECKING:
+    from clew.api.base import Base
+    from clew.api.extracts import ExtractReport
     from clew.ingest import GraphReport, Progress
     from clew.kb import KnowledgeBase
     from clew.kb.graphs.mounted import MountedGraph
     from clew.kb.graphs.mounting import MountOptions
-    from clew.protocols import PropertyGraph
+    from clew.protocols import LanguageModel, PropertyGraph
     from clew.triples import Options
 
 
@@ -67,6 +69,29 @@ class WithGraphs:
 
         return self.store.graphs.mount(name, url, options or Usual())
 
+    def extract_graph(
+        self,
+        name: str,
+        *,
+        llm: str | LanguageModel | None = None,
+        documents: Iterable[str] | None = None,
+        progress: Progress | None = None,
+    ) -> ExtractReport:
+        """Extract the triples of every passage by a language model, as the graph ``name``; see
+        :class:`clew.api.extracts.Extracting`.
+
+        Only passages that it has not read yet are asked about; without ``llm`` the graph is made again of what is
+        known. Raises UsageError, ModelError, StoreError.
+        """
+        from clew import catalog, ingest
+        from clew.api.extracts import Extracting
+
+        model = catalog.language_model(llm, cache=False) if isinstance(llm, str) else llm
+        told = progress or ingest.silent
+        chosen = None if documents is None else tuple(documents)
+        work = Extracting(cast("Base", self), name, model, chosen)
+        return work.make(lambda done, total: told(ingest.Event("extract", done, total)))
+
     def graphs(self) -> list[GraphInfo]:
         """Return the imported and mounted graphs, sorted by name."""
         return self.store.graphs.infos()
@@ -107,16 +132,12 @@ def graph_name(path: Path) -> str:
 def triples_of(graph: PropertyGraph, entity: Entity, limit: int = 10) -> list[Triples]:
     """Return the triples of an entity, relation by relation, those that it is the head of first; at most ``limit``
     of each."""
-    from clew.kb.graphs.mounted import MountedGraph
-
     row = graph.rows([entity.id])
     found = []
+    # Wikidata has ten thousand relations, and each would be a question over the network.
+    relations = graph.around(row)
     for inverse in (False, True):
-        # Wikidata has ten thousand relations, and each would be a question over the network.
-        relations = (
-            graph.relations_of(int(row[0]), inverse) if isinstance(graph, MountedGraph) else graph.relations()
-        )
-        for relation in sorted(relations):
+        for relation in relations:
             _, others = graph.adjacent(row, relation, inverse)
             if not len(others):
                 continue

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clew.cli import graphadd, graphmount
+from clew.cli import graphadd, graphextract, graphmount
 from clew.cli.group import Group
 from clew.cli.options import Json, Kb
 
@@ -29,13 +31,23 @@ def list_graphs(kb: Kb = None, as_json: Json = False) -> None:
     clew graph list
     """
     import clew
+    from clew.api.extracts import behind, maker_of
     from clew.cli.output import count, print_json
     from clew.shapes import graph_shape
 
     with clew.open(kb) as base:
         graphs = base.graphs()
+        late = {graph.name: behind(base, graph) for graph in graphs}
     if as_json:
-        print_json({"graphs": [graph_shape(graph) for graph in graphs]})
+        print_json(
+            {
+                "graphs": [
+                    graph_shape(graph)
+                    | {"extracted": maker_of(graph) or None, "behind": asdict(late[graph.name])}
+                    for graph in graphs
+                ]
+            }
+        )
         return
     for graph in graphs:
         if graph.url:
@@ -44,6 +56,10 @@ def list_graphs(kb: Kb = None, as_json: Json = False) -> None:
         print(f"{graph.name}  ({count(graph.nodes, 'node')}, {count(graph.edges, 'edge')})")
         for source in graph.sources:
             print(f"    {source.path}")
+        if maker := maker_of(graph):
+            print(f"    extracted from the documents by {maker}")
+        if said := graphextract.late(graph.name, late[graph.name]):
+            print(f"    {said}")
     if not graphs:
         print("no graphs yet; add one: clew graph add FILE")
 
@@ -138,11 +154,23 @@ def show(
     for one in found:
         _print_entity(one)
         for triple in triples[one.id]:
-            for end in triple.ends:
+            for end, said in zip(triple.ends, triple.statements, strict=True):
                 before, after = (end.name, one.name) if triple.inverse else (one.name, end.name)
                 print(f"    {before} >> {triple.relation} >> {after}")
+                for source in _sources(said):
+                    print(f"        said in {source}")
             if triple.total > len(triple.ends):
                 print(f"    ... {triple.total - len(triple.ends):,} more {triple.relation}")
+
+
+def _sources(statements: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return where a triple was said: the document, or the title of the passage, with the passage's id."""
+    found = [(one.get("document") or one.get("title"), one.get("passage")) for one in statements]
+    return list(
+        dict.fromkeys(
+            f"{where} ({passage})" if where else str(passage) for where, passage in found if passage
+        )
+    )
 
 
 def _print_entity(one: Entity) -> None:
@@ -157,6 +185,7 @@ def _print_entity(one: Entity) -> None:
 
 
 app.command("mount")(graphmount.mount)
+app.command("extract")(graphextract.extract)
 
 
 @app.command("remove")

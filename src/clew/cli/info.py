@@ -12,6 +12,7 @@ from clew.cli.options import Json, Kb
 if TYPE_CHECKING:
     from clew.api import GraphSize
     from clew.kb import Info
+    from clew.types import GraphInfo
 
 
 def info(
@@ -42,6 +43,8 @@ def info(
       clew info --graphs keywords --graphs mentions
     """
     import clew
+    from clew.api.extracts import behind
+    from clew.cli import graphextract
     from clew.cli.output import print_json
 
     with clew.open(kb) as base:
@@ -50,14 +53,19 @@ def info(
             return
         sizes = base.info()
         built = base.graph_sizes(graphs) if graphs else []
+        late = {one.name: graphextract.late(one.name, behind(base, one)) for one in sizes.imported}
         where = str(base.path)
         unit = base.store.passages
         encoder = base.encoder_name()
     if as_json:
         shape = {"path": where, "unit": unit, "encoder": encoder, "graphs": [asdict(size) for size in built]}
-        print_json(asdict(sizes) | shape)
+        behind_them = {"behind": {name: said for name, said in late.items() if said}}
+        print_json(asdict(sizes) | shape | behind_them)
     else:
         _print(sizes, where, unit, encoder, built)
+        for name, said in late.items():
+            if said:
+                print(f"graph {name}: {said}")
 
 
 def _print(info: Info, where: str, unit: str, encoder: str | None, graphs: list[GraphSize]) -> None:
@@ -82,14 +90,19 @@ def _print(info: Info, where: str, unit: str, encoder: str | None, graphs: list[
         )
     lines += [(f"made by {name}", count(number, "part")) for name, number in info.kept.items()]
     lines += [(f"relation {name}", count(number, "edge")) for name, number in sorted(info.relations.items())]
-    lines += [
-        (f"graph {one.name}", one.url or f"{count(one.nodes, 'node')}, {count(one.edges, 'edge')}, imported")
-        for one in info.imported
-    ]
+    lines += [(f"graph {one.name}", one.url or _stored(one)) for one in info.imported]
     lines += [(f"graph {graph.name}", _graph(graph)) for graph in graphs]
     width = max(len(name) for name, _ in lines)
     for name, value in lines:
         print(f"{name:<{width}}  {value}")
+
+
+def _stored(graph: GraphInfo) -> str:
+    from clew.api.extracts import maker_of
+    from clew.cli.output import count
+
+    sizes = f"{count(graph.nodes, 'node')}, {count(graph.edges, 'edge')}"
+    return f"{sizes}, {'extracted' if maker_of(graph) else 'imported'}"
 
 
 def _graph(graph: GraphSize) -> str:

@@ -19,6 +19,7 @@ _TITLES = {
     "encode": "Encoding",
     "annotate": "Annotating",
     "summarise": "Summarising",
+    "extract": "Extracting",
     "train": "Training",
     "graph": "Bytes read",
     "pack": "Packing",

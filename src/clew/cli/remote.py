@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from clew.protocols import Encoder, LanguageModel
+    from clew.types import Usage
 
 
 def configured_model(
@@ -41,6 +42,24 @@ def model_name(names: Sequence[str] | None) -> str | None:
     from clew.config import environment
 
     return ",".join(names) if names else environment("CLEW_LLM")
+
+
+def agreed(parts: Sequence[str], usage: Usage, yes: bool, quiet: bool) -> None:
+    """Say what work will take, and ask before a model is asked for money. Raises Exit where the answer is no.
+
+    ``parts`` say what is to be done; ``usage`` what models will cost at most. ``yes`` and ``quiet`` do not ask.
+    """
+    import sys
+
+    import typer
+
+    from clew.cli.output import cost, note
+
+    foreseen = [f"about {cost(usage)}, if every reply is as long as it may get"] if usage.calls else []
+    note("; ".join([parts[0], *foreseen, *parts[1:]]))
+    free = not usage.calls or usage.money == 0
+    if not (yes or free or quiet) and sys.stdin.isatty() and not typer.confirm("Go on?", err=True):
+        raise typer.Exit(0)
 
 
 def say_where_texts_go(what: str, model: LanguageModel | Encoder | None) -> None:

@@ -60,7 +60,7 @@ def summarise(
         work = Summarising(base, summariser, words, model, documents)
         made = 0
         if not check:
-            _agreed(work.ahead(), yes, as_json)
+            _say(work.ahead(), yes, as_json)
             say_where_texts_go("the sections", model)
             with showing(quiet=as_json) as show:
                 try:
@@ -77,23 +77,15 @@ def summarise(
     _print(found)
 
 
-def _agreed(ahead: Ahead, yes: bool, quiet: bool) -> None:
+def _say(ahead: Ahead, yes: bool, quiet: bool) -> None:
     """Say what it will take, and ask before a model is asked. Raises Exit where the answer is no."""
-    import sys
+    from clew.cli.output import count, duration
+    from clew.cli.remote import agreed
 
-    from clew.cli.output import cost, count, duration, note
-
-    if not ahead.sections:
-        return
-    parts = [count(ahead.sections, "section") + f" to summarise by {ahead.summariser}"]
-    if ahead.usage.calls:
-        parts.append(f"about {cost(ahead.usage)}, if every reply is as long as it may get")
-    if ahead.seconds is not None:
-        parts.append(f"about {duration(ahead.seconds)}")
-    note("; ".join(parts))
-    free = not ahead.usage.calls or ahead.usage.money == 0
-    if not (yes or free or quiet) and sys.stdin.isatty() and not typer.confirm("Go on?", err=True):
-        raise typer.Exit(0)
+    if ahead.sections:
+        parts = [f"{count(ahead.sections, 'section')} to summarise by {ahead.summariser}"]
+        parts += [f"about {duration(ahead.seconds)}"] if ahead.seconds is not None else []
+        agreed(parts, ahead.usage, yes, quiet)
 
 
 def _shape(found: Faithfulness, made: int) -> dict[str, object]:

@@ -17,7 +17,7 @@ from clew.triples import Faults, Options, format_of, gives_iris, read
 from clew.types import GraphInfo, GraphSource
 
 #: Raised when a reader gives another graph for the same file: graphs are then read again.
-READERS = 1
+READERS = 2
 
 
 class Builder(GraphSink, Protocol):

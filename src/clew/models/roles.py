@@ -9,7 +9,7 @@ from clew.errors import UsageError
 from clew.protocols import Completion, LanguageModel, Prompt
 
 #: What models are asked for; :attr:`clew.protocols.Prompt.role`.
-ROLES = ("guide", "select", "summarise", "read", "grade", "structure")
+ROLES = ("guide", "select", "summarise", "read", "grade", "structure", "extract")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class Prompt:
     """What a language model is asked. ``schema`` is a JSON schema for the reply, or None for free text.
 
-    ``role`` says for what (``guide``, ``select``, ``summarise``, ``read``, ``grade``, ``structure``), so that
-    roles may use different models and the ledger can tell them apart. ``sample`` tells equal prompts apart whose
+    ``role`` says for what (``guide``, ``select``, ``summarise``, ``read``, ``grade``, ``structure``, ``extract``), so
+    that roles may use different models and the ledger can tell them apart. ``sample`` tells equal prompts apart whose
     replies are to be drawn independently, at a temperature: it is part of what a reply is remembered and recorded
     under, and not sent.
     """

@@ -13,7 +13,7 @@ from clew.triples.columns import HEAD, RELATION, TAIL, edge_columns, identifier,
 from clew.triples.rows import BadRow, Faults, Source
 
 #: The type of the nodes that stand for the passages that triples were extracted from, and the property of an edge
-#: that names its passage.
+#: that names its passage; its property ``title`` is what the passage is called.
 PASSAGE = "passage"
 
 
@@ -111,16 +111,17 @@ def _exported_edge(given: dict[str, Any], sink: GraphSink) -> None:
 
 def _extraction(given: dict[str, Any], sink: GraphSink, wrong: Callable[[str], None]) -> None:
     """Take what a model extracted of a passage, in the form of HippoRAG's published files: ``title``, ``text``,
-    ``entities``, ``triples``. Each edge names its passage, a node that holds the text and has no name. What is no
-    triple is a bad row of its own; the others of the passage are taken."""
+    ``entities``, ``triples``. Each edge names its passage, a node that holds the text and has no name, and the
+    passage's title. What is no triple is a bad row of its own; the others of the passage are taken."""
     title, text = str(given.get("title", "")), str(given.get("text", ""))
     said = f"{title}\n{text}".encode("utf-8", "surrogatepass")
     passage = f"{PASSAGE}/{hashlib.blake2b(said, digest_size=8).hexdigest()}"
+    provenance = {PASSAGE: passage} | ({"title": _whole(title, "title")} if title else {})
     for one in given["triples"]:
         try:
             if not isinstance(one, list) or len(one) != 3:
                 raise BadRow(f"not head, relation, tail: {json.dumps(one, ensure_ascii=False)[:80]}")
-            _triple(one, sink, {PASSAGE: passage})
+            _triple(one, sink, provenance)
         except BadRow as error:
             wrong(str(error))
     entities = given.get("entities", [])

@@ -235,16 +235,6 @@ class MountedGraph:
 
     # Edges
 
-    def relations_of(self, row: int, inverse: bool = False) -> list[str]:
-        """Return the relations that a node has edges of, sorted: one question, where a graph has thousands."""
-        said = "?o ?p ?x FILTER(isIRI(?o))" if inverse else "?x ?p ?o FILTER(isIRI(?o))"
-        found = self.endpoint.select(
-            f"SELECT DISTINCT ?p WHERE {{ {listed('x', [self._iris[row]])} {said} }}"
-        )
-        properties = self._schema()["properties"]
-        said_of = {one["p"]["value"] for one in found}
-        return sorted(label for iri, (label, _) in properties.items() if iri in said_of)
-
     def adjacent(self, rows: Rows, relation: str, inverse: bool = False) -> tuple[NDArray[np.int64], Rows]:
         """Return the tails of ``rows`` (with ``inverse``: the heads): offsets (n + 1), rows ascending for each."""
         properties = {label: iri for iri, (label, _) in self._schema()["properties"].items()}

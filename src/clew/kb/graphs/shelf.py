@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from clew.protocols import PropertyGraph
 
 _NAME = re.compile(r"[^\W_][\w.-]*")
+#: Seconds after which an index of titles that nobody writes on is taken to be abandoned.
+_ABANDONED = 3600
 #: What the key of a document looks like: its nodes' ids begin with it, as a graph's begin with the graph's name.
 _KEY = re.compile(r"[0-9a-f]{32}")
 
@@ -165,11 +168,14 @@ class Graphs:
         folder = self._derived / "mounts"
         if folder.exists():
             from clew.kb.graphs.mounted import files_of
+            from clew.kb.graphs.titles import UNFINISHED
 
             with self._database.reading() as connection:
                 kept = {path for one in truth.mounts(connection) for path in files_of(self._derived, *one)}
             for path in folder.iterdir():
-                if path not in kept:
+                # What another process is writing just now is its own; what a killed one left goes later.
+                fresh = path.suffix == UNFINISHED and time.time() - path.stat().st_mtime < _ABANDONED
+                if path not in kept and not fresh:
                     path.unlink(missing_ok=True)
 
     def check(self, repair: bool, checksums: bool) -> list[tuple[str, str, bool]]:

@@ -26,8 +26,12 @@ from clew.text import folded_name
 
 _ITEM = re.compile(r"[QPL]\d+")
 _WIKIDATA = "http://www.wikidata.org/entity/"
+#: What the second column may be called in a first row that names the columns.
+_HEADS = frozenset({"id", "qid", "item", "entity", "iri", "uri", "wikidata", "wikidata_id", "wikidata id"})
 _SQLITE = b"SQLite format 3\0"
 _GZIP = b"\x1f\x8b"
+#: The ending of the name of an index that is being made.
+UNFINISHED = ".unfinished"
 #: Rows that are stored at a time.
 _BATCH = 50_000
 
@@ -115,7 +119,7 @@ def _check(path: Path) -> None:
 def _build(path: Path, index: Path) -> None:
     """Make the index of a text file: under another name first, so that one that is there is whole."""
     index.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = index.with_suffix(f".{os.getpid()}.unfinished")
+    unfinished = index.with_suffix(f".{os.getpid()}{UNFINISHED}")
     unfinished.unlink(missing_ok=True)
     try:
         with closing(sqlite3.connect(unfinished)) as table:
@@ -148,7 +152,7 @@ def _rows(path: Path) -> Iterator[tuple[str, str]]:
                 id = row[1].strip() if len(row) > 1 else ""
                 if _ITEM.fullmatch(id) or is_iri(id):
                     yield folded_name(row[0].replace("_", " ")), id
-                elif number:
+                elif number or id.lower() not in _HEADS:
                     raise UnreadableFile(
                         f"{path}: line {reader.line_num:,}: no id in the second column: {id[:40]!r}",
                         "A table of titles has a title and an id: Q42, or an IRI",

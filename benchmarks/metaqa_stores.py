@@ -1,0 +1,201 @@
+"""MetaQA's chains from three stores: a graph in the base, a file-backed RDF store, a SPARQL server on loopback.
+
+    python benchmarks/metaqa_stores.py                    # 100 chains of two hops and 100 of three, seed 0
+
+Each question's type spells its path (``writer_to_movie_to_actor``), its start stands in [brackets]. The answers are
+found hop by hop over sets of rows, by the same function from all three, each a
+:class:`clew.protocols.PropertyGraph`; the start is left out at every hop, as in the data set. Sets of names are
+compared with each other and with the data set's. Times are those of a process that has opened the store and asked
+once; the server is ``oxigraph serve-read-only``, found beside the Python that runs this or on the path.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+
+import clew
+from clew.protocols import PropertyGraph
+
+DATA = Path(__file__).parents[2] / "shared" / "data" / "metaqa"
+#: The relations of the paths' words, as seen from the film.
+RELATIONS = {
+    "director": "directed_by",
+    "writer": "written_by",
+    "actor": "starred_actors",
+    "year": "release_year",
+    "language": "in_language",
+    "tags": "has_tags",
+    "genre": "has_genre",
+    "imdbrating": "has_imdb_rating",
+    "imdbvotes": "has_imdb_votes",
+}
+LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
+BASE = "http://example.org/"
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A start, and the relations to follow from it; True: from the tail to the head."""
+
+    question: str
+    start: str
+    hops: tuple[tuple[str, bool], ...]
+    gold: frozenset[str]
+
+
+def chain_of(question: dict[str, object], relations: dict[str, str]) -> Chain:
+    """Return the chain that a question's type spells. ``relations`` are the graph's names by those of RELATIONS."""
+    words = str(question["type"]).split("_to_")
+    hops = []
+    for before, after in pairwise(words):
+        inverse = after == "movie"
+        hops.append((relations[RELATIONS[before if inverse else after]], inverse))
+    (start,) = re.findall(r"\[(.+?)\]", str(question["question"]))
+    return Chain(str(question["question"]), start, tuple(hops), frozenset(question["answers"]))  # type: ignore[arg-type]
+
+
+def answer(graph: PropertyGraph, chain: Chain) -> frozenset[str]:
+    """Return the names at the end of a chain: the one place where a chain is answered."""
+    starts = graph.named(chain.start)
+    exact = [n for n, one in enumerate(graph.entities(starts)) if one.name == chain.start]
+    rows = starts = starts[exact]
+    for relation, inverse in chain.hops:
+        _, found = graph.adjacent(rows, relation, inverse)
+        rows = np.setdiff1d(found, starts)
+    return frozenset(one.name for one in graph.entities(rows))
+
+
+def exported(triples: list[list[str]], path: Path) -> None:
+    """Write the film graph as N-Triples: a node for each name, labelled with it, and a property for each relation."""
+
+    def iri(kind: str, name: str) -> str:
+        return f"<{BASE}{kind}/{quote(name, safe='')}>"
+
+    names = sorted({end for head, _, tail in triples for end in (head, tail)})
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(f"{iri('node', one)} {LABEL} {json.dumps(one)} .\n" for one in names)
+        for relation in sorted({relation for _, relation, _ in triples}):
+            file.write(f"{iri('relation', relation)} {LABEL} {json.dumps(relation)} .\n")
+        file.writelines(
+            f"{iri('node', head)} {iri('relation', relation)} {iri('node', tail)} .\n"
+            for head, relation, tail in triples
+        )
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Serve a store on loopback; yield its URL."""
+    program = shutil.which("oxigraph", path=str(Path(sys.executable).parent)) or shutil.which("oxigraph")
+    if not program:
+        sys.exit("the SPARQL server is not installed: pip install oxigraph")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [program, "serve-read-only", "--location", str(folder), "--bind", f"127.0.0.1:{port}"]
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(200):
+            with socket.socket() as asked:
+                if asked.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.05)
+        yield f"http://127.0.0.1:{port}/query"
+    finally:
+        child.terminate()
+        child.wait()
+
+
+def drawn(number: int, seed: int) -> list[dict[str, object]]:
+    """Return that many questions of two hops and of three, those of two first."""
+    chosen = []
+    for name in ("dev_2hop", "dev_3hop"):
+        lines = (DATA / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+        chosen += random.Random(seed).sample([json.loads(line) for line in lines], number)
+    return chosen
+
+
+def timed(graph: PropertyGraph, chains: list[Chain]) -> tuple[list[frozenset[str]], list[float]]:
+    """Return the answers to chains, and the milliseconds of each."""
+    found, took = [], []
+    answer(graph, chains[0])
+    for chain in chains:
+        started = time.perf_counter()
+        found.append(answer(graph, chain))
+        took.append((time.perf_counter() - started) * 1000)
+    return found, took
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--number", type=int, default=100, help="questions of each number of hops")
+    parser.add_argument("--seed", type=int, default=0)
+    chosen = parser.parse_args()
+    if not (DATA / "graph.tsv").is_file():
+        sys.exit(f"absent: {DATA}")
+    triples = [line.split("\t") for line in (DATA / "graph.tsv").read_text(encoding="utf-8").splitlines()]
+    questions = drawn(chosen.number, chosen.seed)
+    relations = {one.replace(" ", "_"): one for one in {relation for _, relation, _ in triples}}
+    chains = [chain_of(one, relations) for one in questions]
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        exported(triples, folder / "films.nt")
+        import pyoxigraph
+
+        store = pyoxigraph.Store(str(folder / "store"))
+        store.bulk_load(path=str(folder / "films.nt"), format=pyoxigraph.RdfFormat.N_TRIPLES)
+        store.flush()
+        del store
+        with clew.open(folder / "kb", create=True) as base, served(folder / "store") as url:
+            base.add_graph(DATA / "graph.tsv", name="embedded")
+            base.mount_graph("file", str(folder / "store"))
+            base.mount_graph("server", url)
+            report({name: timed(base.graph(name), chains) for name in ("embedded", "file", "server")}, chains)
+
+
+def report(results: dict[str, tuple[list[frozenset[str]], list[float]]], chains: list[Chain]) -> None:
+    """Print how the answers agree, and what they took."""
+    first = results["embedded"][0]
+    rows = sum(len(one.gold) for one in chains)
+    print(f"{len(chains)} chains, {rows:,} answers in all")
+    print(
+        "| store | hops | chains | equal to the gold sets | equal to the embedded | median ms | worst ms | total s |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    for name, (found, took) in results.items():
+        for hops in sorted({len(one.hops) for one in chains}):
+            some = [n for n, one in enumerate(chains) if len(one.hops) == hops]
+            gold = sum(found[n] == chains[n].gold for n in some)
+            same = sum(found[n] == first[n] for n in some)
+            times = [took[n] for n in some]
+            print(
+                f"| {name} | {hops} | {len(some)} | {gold} | {same} | {statistics.median(times):.1f} "
+                f"| {max(times):.0f} | {sum(times) / 1000:.2f} |"
+            )
+    for n, chain in enumerate(chains):
+        if len({found[n] for found, _ in results.values()} | {chain.gold}) > 1:
+            print(f"differs: {chain.question}")
+
+
+if __name__ == "__main__":
+    main()
