@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _AROUND, _LINE = 300, 90
 #: How many hits of a step the trail shows, a line each; the rest are counted. --json gives all.
 _SHOWN = 4
+_UNCHECKED = "the model's own words, checked against nothing"
 _EXTRACTED = "sentences taken from the evidence; no language model wrote them"
 
 
@@ -47,7 +48,11 @@ def print_answer(answer: Answer, most: int) -> None:
 def _heading(answer: Answer) -> Text:
     if answer.abstained:
         return Text("Not answered", style="bold yellow")
-    how = _EXTRACTED if answer.reader == "extractive" else f"written by {answer.reader}, from the evidence"
+    how = f"written by {answer.reader}, from the evidence"
+    if answer.reader in {"none", "model"}:
+        how = _UNCHECKED
+    if answer.reader == "extractive":
+        how = _EXTRACTED
     return Text.assemble(("Answer", "bold green"), (f"  ({how})", "dim"))
 
 
