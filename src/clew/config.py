@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+SERPAPI = "https://serpapi.com"
+
 
 def environment(name: str, default: str | None = None) -> str | None:
     """Return the environment variable ``name``; an empty one counts as unset."""
@@ -45,3 +47,9 @@ def prices_path() -> Path | None:
     """Return the file of the user's own model prices, ``CLEW_PRICES``, if there is one."""
     given = environment("CLEW_PRICES")
     return Path(given).expanduser() if given else None
+
+
+def web_search() -> tuple[str, str | None]:
+    """Return the address of the web search, ``CLEW_SERPAPI_URL`` or SerpApi's own, and its key,
+    ``CLEW_SERPAPI_KEY``."""
+    return environment("CLEW_SERPAPI_URL") or SERPAPI, environment("CLEW_SERPAPI_KEY")

@@ -6,7 +6,7 @@ ClewError                     problem and hint; the command line prints both and
 ├── UnreadableFile            a file that cannot be added, and why; the others are added
 │   └── BadRows               rows of a graph file that make no sense, by line; nothing of the file is added
 ├── MissingExtra              a part whose package is not installed; the hint is the line that installs it
-├── RemoteError               a mounted graph cannot be asked, or its answer cannot be used
+├── RemoteError               a mounted graph or a web search cannot be asked, or its answer cannot be used
 ├── StoreError                the knowledge base on disk
 │   ├── Locked                another process is writing
 │   └── Damaged               a file of the base is missing, truncated or refused by its manifest
@@ -68,7 +68,7 @@ class MissingExtra(ClewError):
 
 
 class RemoteError(ClewError):
-    """A mounted graph cannot be asked, or its answer cannot be used."""
+    """A mounted graph or a web search cannot be asked, or its answer cannot be used."""
 
 
 class StoreError(ClewError):

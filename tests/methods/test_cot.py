@@ -81,6 +81,8 @@ def test_thoughts_without_an_answer_have_no_vote_and_none_at_all_abstains(hops):
     )
     answer, _ = ask(hops, lambda request: next(replies), "cot(samples=3)")
     assert answer.text == "Dunmere" and answer.trail[0].detail["unreadable"] == 2
+    answer, _ = ask(hops, ["So the answer is: Unknown."], "cot(retriever=bm25)")
+    assert answer.abstained and answer.trail[-1].detail["final"] == "Unknown" and answer.evidence
     answer, _ = ask(hops, ["", ""], "cot(samples=2)")
     assert answer.abstained and answer.text == "Not found in these documents."
 

@@ -1,12 +1,15 @@
 """Standard few-shot prompting with a scripted model behind the real client."""
 
 import pytest
+from typer.testing import CliRunner
 
 from clew import catalog
+from clew.cli.app import app
 from clew.errors import UsageError
 from clew.models.budgeted import Budget
 from clew.prompts.exemplars import load_exemplars
 from hop_base import QUESTION, TEXTS, adds_up, ask, names
+from scripted import ScriptedServer
 
 
 def shown(request, first="Question: "):
@@ -69,3 +72,12 @@ def test_without_money_nothing_is_answered_and_it_is_said(hops):
     answer, requests = ask(hops, ["x"], "fewshot", budget=Budget(calls=0))
     assert requests == [] and answer.abstained and answer.stopped and "budget" in answer.text
     assert names(answer) == ["stopped"]
+
+
+def test_the_command_line_says_that_nothing_was_checked(hops, monkeypatch, tmp_path):
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path))
+    with ScriptedServer(["Dunmere"]) as server:
+        words = ["ask", QUESTION, "--method", "fewshot", "--llm", server.llm, "--kb", str(hops.path)]
+        shown = CliRunner().invoke(app, words)
+    assert shown.exit_code == 0, shown.output
+    assert "Dunmere" in shown.output and "the model's own words, checked against nothing" in shown.output

@@ -57,6 +57,9 @@ def test_it_ends_with_a_repetition_an_empty_thought_or_the_money(hops):
     turns = iter("ABA")
     answer, _ = ask(hops, lambda request: f"It is {next(turns)}.", "iterretgen(rounds=9, final=model)")
     assert names(answer).count("reason") == 3
+    turns = iter(["So the answer is: Ellery.", ""])
+    answer, _ = ask(hops, lambda request: next(turns), "iterretgen(rounds=9, final=model)")
+    assert answer.text == "Ellery" and names(answer).count("reason") == 2
     answer, _ = ask(hops, lambda r: reading(r) if "sources" in r.system else "", "iterretgen(rounds=5)")
     assert names(answer) == ["retrieve", "reason", "read"]
     answer, requests = ask(hops, agent, "iterretgen(rounds=4)", budget=Budget(calls=1))

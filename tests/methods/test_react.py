@@ -113,6 +113,7 @@ def test_a_look_up_goes_on_to_the_next_sentence_and_says_when_there_is_none(hops
         ("So the answer is: Saltreach.", Said("So the answer is: Saltreach.", "finish", "Saltreach")),
         ("<think>Search[no]</think>Search[yes]", Said("", "search", "yes")),
         ("I need to search for Ada.", Said("I need to search for Ada.")),
+        ("I search (the base).\nAction: Search[Ada]", Said("I search (the base).", "search", "Ada")),
         ("I look.\nSearch[]", Said("I look.")),
         ("", Said()),
     ],

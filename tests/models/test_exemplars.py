@@ -9,6 +9,7 @@ from clew.chains import Limits, parse
 from clew.errors import UsageError
 from clew.prompts import load
 from clew.prompts.exemplars import load_exemplars
+from clew.read.labels import LABELS, label_in
 
 
 def own(folder, *shots, name="triplets"):
@@ -67,6 +68,29 @@ def test_a_prompt_that_does_not_say_how_exemplars_are_shown_is_refused(tmp_path)
     )
     with pytest.raises(UsageError, match="does not say how its exemplars are shown"):
         load("chain-question", folder=tmp_path)
+
+
+def test_another_file_of_exemplars_may_be_shown_and_shows_in_the_name(tmp_path):
+    four = load("chain-parse", exemplars="compositional")
+    assert four.user.count("Reasoning Chain:") == 5 and four.name == "chain-parse.v1+compositional"
+    assert load("chain-parse", exemplars="compositional", shots=2).user.count("Reasoning Chain:") == 3
+    assert load("chain-parse").user.count("Reasoning Chain:") == 26
+    own(tmp_path, {"question": "q", "chain": "c"}, name="compositional")
+    mine = load("chain-parse", exemplars="compositional", folder=tmp_path)
+    assert mine.name.startswith("chain-parse.v1+compositional+") and "Question: q" in mine.user
+    with pytest.raises(UsageError, match="exemplar 1 has no 'chain'"):
+        load("chain-parse", exemplars="hops")
+    with pytest.raises(UsageError, match="compositional"):
+        load("chain-parse", exemplars="compositonal")
+
+
+@pytest.mark.parametrize("name", ["chain-parse", "chain-memory", "fewshot", "cot"])
+def test_prompts_for_claims_take_what_those_for_questions_take(name):
+    asked, claimed = load(name), load(f"{name}-claim")
+    assert asked.variables == claimed.variables and asked.role == claimed.role
+    shown = claimed.render(**{one: f"<{one}>" for one in claimed.variables}).user
+    assert shown.count("Claim: ") == (4 if name == "cot" else 10) and "Claim: <question>" in shown
+    assert all(label in shown for label in LABELS) or name == "chain-parse"
 
 
 def test_an_unknown_file_of_exemplars_suggests_the_nearest():
@@ -143,6 +167,8 @@ def test_claims_are_of_every_kind_and_the_first_three_show_each():
     labels = [one["label"] for one in load_exemplars("claims").shots]
     assert set(labels[:3]) == {"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"}
     assert all(labels.count(label) == 3 for label in set(labels))
+    for one in load_exemplars("claims").shots:
+        assert label_in(one["filled"]) == label_in(one["thought"]) == one["label"]
 
 
 def test_a_third_of_the_contexts_do_not_say():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from clew.catalog.baselines import CONTEXT, CROSS_ENCODER, MONOT5, base, reranked, window
 from clew.catalog.parts import Bench, Options, Part
 from clew.catalog.recipe import Recipe
+from clew.catalog.web import within_base
 from clew.errors import UsageError, unknown
 
 if TYPE_CHECKING:
@@ -177,6 +178,7 @@ def shelved(retrievers: Callable[[], Shelf[Retriever]]) -> dict[str, Part[Retrie
         search = options.part("search")
         if search.name in PARTS:
             raise UsageError(f"'{options.recipe.name}' cannot search with '{search.name}'", "search=search")
+        within_base(search, options.recipe.name, "search=search")
         outlines = Outlines(bench.snapshot, bench.encoder, pages=options.flag("pages"))
         made = summaries(bench, options.text("summariser"), options.count("words", 0))
         return Drill(

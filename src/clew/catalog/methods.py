@@ -10,6 +10,7 @@ from clew.catalog.parts import Bench, Options, Part, Shelf
 from clew.catalog.prompting import prompting
 from clew.catalog.recipe import Recipe, make, parse
 from clew.catalog.retrievers import RETRIEVERS
+from clew.catalog.web import within_base
 from clew.errors import UsageError, unknown
 
 if TYPE_CHECKING:
@@ -150,7 +151,8 @@ def kgp(bench: Bench, options: Options) -> KGP:
     from clew.read.contents import ContentsReader
 
     options = _with_reader(bench, options)
-    seeding = RETRIEVERS.build(options.part("seeding"), bench)
+    named = within_base(options.part("seeding"), options.recipe.name, "seeding=search")
+    seeding = RETRIEVERS.build(named, bench)
     prior, sharpness = options.recipe.option("prior"), options.recipe.option("sharpness")
     together = options.word("context", ("paths", "passages")) == "paths"
     guide = _guide(bench, options, seeding)

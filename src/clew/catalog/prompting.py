@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from clew.catalog.parts import Bench, Options, Part
 from clew.catalog.recipe import Recipe
@@ -11,6 +12,7 @@ from clew.catalog.retrievers import RETRIEVERS
 from clew.errors import UsageError
 
 if TYPE_CHECKING:
+    from clew.catalog.recipe import Value
     from clew.prompts import Template
     from clew.protocols import Method, Reader
 
@@ -70,74 +72,80 @@ def _cot(bench: Bench, options: Options) -> Method:
     )
 
 
+def _final(reader_for: ReaderFor, bench: Bench, options: Options) -> tuple[Reader | None, str]:
+    """Return what reads in the end, None for the model's own answer, and the recipe with it written out."""
+    if options.word("final", ("reader", "model")) == "model":
+        return None, str(options.recipe)
+    reader, options = reader_for(bench, options)
+    return reader, str(options.recipe)
+
+
+def _iterretgen(reader_for: ReaderFor, bench: Bench, options: Options) -> Method:
+    from clew.methods.iterretgen import IterRetGen
+    from clew.prompts import load
+
+    retriever = RETRIEVERS.build(options.part("retriever"), bench)
+    model = bench.need_model("iterretgen")
+    reader, recipe = _final(reader_for, bench, options)
+    bounds = options.count("k"), options.count("rounds")
+    return IterRetGen(retriever, model, load("cot"), reader, *bounds, recipe)
+
+
+def _react(reader_for: ReaderFor, bench: Bench, options: Options) -> Method:
+    from clew.methods.react import ReAct
+    from clew.prompts import load
+
+    retriever = RETRIEVERS.build(options.part("retriever"), bench)
+    model = bench.need_model("react")
+    reader, recipe = _final(reader_for, bench, options)
+    bounds = options.count("k"), options.count("rounds"), options.count("budget")
+    return ReAct(retriever, model, load("react"), reader, *bounds, recipe)
+
+
+def _dsp(reader_for: ReaderFor, bench: Bench, options: Options) -> Method:
+    from clew.methods.dsp import DSP
+    from clew.prompts import load
+
+    retriever = RETRIEVERS.build(options.part("retriever"), bench)
+    model = bench.need_model("dsp")
+    reader, recipe = _final(reader_for, bench, options)
+    bounds = options.count("k"), options.count("hops"), options.count("budget")
+    return DSP(retriever, model, load("dsp-search"), load("cot"), reader, *bounds, recipe)
+
+
+_SHOTS: dict[str, Value] = {"task": Recipe("question"), "shots": AUTO, "exemplars": AUTO}
+_READ: dict[str, Value] = {"retriever": Recipe("search"), "reader": AUTO, "final": Recipe("reader")}
+
+
 def prompting(reader_for: ReaderFor) -> dict[str, Part[Method]]:
     """Return the methods by name; ``reader_for`` makes what reads in the end."""
-
-    def final(bench: Bench, options: Options) -> tuple[Reader | None, str]:
-        if options.word("final", ("reader", "model")) == "model":
-            return None, str(options.recipe)
-        reader, options = reader_for(bench, options)
-        return reader, str(options.recipe)
-
-    def iterretgen(bench: Bench, options: Options) -> Method:
-        from clew.methods.iterretgen import IterRetGen
-        from clew.prompts import load
-
-        retriever = RETRIEVERS.build(options.part("retriever"), bench)
-        model = bench.need_model("iterretgen")
-        reader, recipe = final(bench, options)
-        bounds = options.count("k"), options.count("rounds")
-        return IterRetGen(retriever, model, load("cot"), reader, *bounds, recipe)
-
-    def react(bench: Bench, options: Options) -> Method:
-        from clew.methods.react import ReAct
-        from clew.prompts import load
-
-        retriever = RETRIEVERS.build(options.part("retriever"), bench)
-        model = bench.need_model("react")
-        reader, recipe = final(bench, options)
-        bounds = options.count("k"), options.count("rounds"), options.count("budget")
-        return ReAct(retriever, model, load("react"), reader, *bounds, recipe)
-
-    def dsp(bench: Bench, options: Options) -> Method:
-        from clew.methods.dsp import DSP
-        from clew.prompts import load
-
-        retriever = RETRIEVERS.build(options.part("retriever"), bench)
-        model = bench.need_model("dsp")
-        reader, recipe = final(bench, options)
-        bounds = options.count("k"), options.count("hops"), options.count("budget")
-        return DSP(retriever, model, load("dsp-search"), load("cot"), reader, *bounds, recipe)
-
-    shots: dict[str, Any] = {"task": Recipe("question"), "shots": AUTO, "exemplars": AUTO}
-    read: dict[str, Any] = {"retriever": Recipe("search"), "reader": AUTO, "final": Recipe("reader")}
     return {
         "fewshot": Part(
             "a baseline: the model answers from memory after exemplars (25, or as many as 'shots' says); "
             "task=claim for claims",
             _fewshot,
-            shots,
+            _SHOTS,
         ),
         "cot": Part(
             "chain of thought; with 'samples' the answer that most reach; with a retriever over its passages; "
             "task=claim for claims",
             _cot,
-            {**shots, "retriever": Recipe("none"), "k": 5, "samples": 1, "temperature": 0.7},
+            {**_SHOTS, "retriever": Recipe("none"), "k": 5, "samples": 1, "temperature": 0.7},
         ),
         "iterretgen": Part(
             "ITER-RETGEN: retrieval with the question and what the model wrote last, in turns; final=model "
             "takes the model's own answer, unchecked",
-            iterretgen,
-            {**read, "k": 5, "rounds": 2},
+            partial(_iterretgen, reader_for),
+            {**_READ, "k": 5, "rounds": 2},
         ),
         "react": Part(
             "ReAct: thoughts, searches and look-ups in turns; final=model as for iterretgen",
-            react,
-            {**read, "k": 3, "rounds": 7, "budget": 30},
+            partial(_react, reader_for),
+            {**_READ, "k": 3, "rounds": 7, "budget": 30},
         ),
         "dsp": Part(
             "Demonstrate-Search-Predict: a summary and a query for each hop; final=model as for iterretgen",
-            dsp,
-            {**read, "k": 5, "hops": 3, "budget": 30},
+            partial(_dsp, reader_for),
+            {**_READ, "k": 5, "hops": 3, "budget": 30},
         ),
     }

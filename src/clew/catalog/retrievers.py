@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from clew.catalog.baselines import BASELINES
 from clew.catalog.drill import shelved
 from clew.catalog.parts import Bench, Options, Part, Shelf
 from clew.catalog.recipe import Recipe
+from clew.config import SERPAPI, web_search
+from clew.errors import UsageError
 
 if TYPE_CHECKING:
     from clew.protocols import Retriever
+    from clew.retrieve.web import SerpApi
 
 
 def _search(bench: Bench, options: Options) -> Retriever:
@@ -58,6 +62,21 @@ def _hybrid(bench: Bench, options: Options) -> Retriever:
     return Fusion(parts, c=options.number("c"))
 
 
+def _serpapi(bench: Bench, options: Options) -> Retriever:
+    url, key = web_search()
+    if key is None and url == SERPAPI:
+        raise UsageError(f"'serpapi' needs a key for {url}", "Set CLEW_SERPAPI_KEY")
+    return _web_search(url, key, options.number("timeout"))
+
+
+@lru_cache(maxsize=4)
+def _web_search(url: str, key: str | None, timeout: float) -> SerpApi:
+    """Return the same object each time, so that what it was asked before in this process is not asked again."""
+    from clew.retrieve.web import SerpApi
+
+    return SerpApi(url, key, timeout)
+
+
 RETRIEVERS: Shelf[Retriever] = Shelf(
     "retriever",
     {
@@ -80,6 +99,11 @@ RETRIEVERS: Shelf[Retriever] = Shelf(
             "reciprocal rank fusion of two retrievers",
             _hybrid,
             {"a": Recipe("bm25"), "b": Recipe("dense"), "c": 60},
+        ),
+        "serpapi": Part(
+            "a web search: questions are sent to SerpApi (key: CLEW_SERPAPI_KEY) or to CLEW_SERPAPI_URL",
+            _serpapi,
+            {"timeout": 20},
         ),
         **BASELINES,
         **shelved(lambda: RETRIEVERS),

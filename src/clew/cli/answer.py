@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _AROUND, _LINE = 300, 90
 #: How many hits of a step the trail shows, a line each; the rest are counted. --json gives all.
 _SHOWN = 4
+_UNCHECKED = "the model's own words, checked against nothing"
 _EXTRACTED = "sentences taken from the evidence; no language model wrote them"
 
 
@@ -49,10 +50,15 @@ def print_answer(answer: Answer, most: int) -> None:
 def _heading(answer: Answer) -> Text:
     if answer.abstained:
         return Text("Not answered", style="bold yellow")
+    how = f"written by {answer.reader}, from the evidence"
+    if answer.reader in {"none", "model"}:
+        how = _UNCHECKED
     if answer.reader == "chain":
-        how = "in part from the model's memory" if answer.remembered else "each hop from the evidence"
-        return Text.assemble(("Answer", "bold green"), (f"  (filled in hop by hop, {how})", "dim"))
-    how = _EXTRACTED if answer.reader == "extractive" else f"written by {answer.reader}, from the evidence"
+        how = "filled in hop by hop, " + (
+            "in part from the model's memory" if answer.remembered else "each hop from the evidence"
+        )
+    if answer.reader == "extractive":
+        how = _EXTRACTED
     return Text.assemble(("Answer", "bold green"), (f"  ({how})", "dim"))
 
 

@@ -82,7 +82,12 @@ def run(
     from clew.catalog.evaluation import Bench, asked
     from clew.catalog.runs import evaluate
     from clew.cli.output import note
-    from clew.cli.remote import configured_model, model_name, say_where_texts_go
+    from clew.cli.remote import (
+        configured_model,
+        model_name,
+        say_where_searches_go,
+        say_where_texts_go,
+    )
     from clew.cli.stages import chosen_encoder, foreseen, unit
 
     model = configured_model(llm, cache=not no_cache, charged=True)
@@ -92,6 +97,7 @@ def run(
     recipes = recipe or ["default"]
     say_where_texts_go("questions and passages", model)
     say_where_texts_go("questions and passages", found)
+    say_where_searches_go("questions and the queries made of them", recipes)
 
     try:
         for one in data:

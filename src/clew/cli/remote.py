@@ -71,3 +71,17 @@ def say_where_texts_go(what: str, model: LanguageModel | Encoder | None) -> None
 
     if leaves_machine(model.name):
         note(f"{what}: {destination(model.name)}")
+
+
+def say_where_searches_go(what: str, recipes: Sequence[str]) -> None:
+    """Say which texts a web search is sent, and where, if one of the recipes asks the web.
+
+    Raises UsageError for a recipe that makes no sense.
+    """
+    from clew.catalog.recipe import parse
+    from clew.catalog.web import asks_web, web_destination
+    from clew.cli.output import note
+
+    place = web_destination() if any(asks_web(parse(one)) for one in recipes) else ""
+    if place:
+        note(f"{what}: sent to {place}")

@@ -8,11 +8,14 @@ from dataclasses import replace
 from clew.errors import BudgetExceeded
 from clew.protocols import Reader
 from clew.read import NOT_FOUND
+from clew.text import normalise
 from clew.trail import Recorder
 from clew.types import Answer, Hit, Question, Step
 
 #: How many hits an answer that abstains shows as what came nearest.
 NEAREST = 5
+#: What a model says that does not know.
+_UNKNOWN = frozenset({"unknown", "not known", "i don't know", "i do not know", "cannot be determined"})
 #: What an answer says whose reading the budget did not allow.
 SPENT = "Not answered: the budget is spent. The evidence found so far is below."
 
@@ -56,10 +59,11 @@ def finished(
     """Return the reader's answer; without a reader, what the model itself gave as the answer (``said``).
 
     The published methods take the model's word, which is checked against nothing: all that it was shown is then its
-    evidence. Nothing said is an answer that abstains.
+    evidence. Nothing said, or that it is not known, is an answer that abstains.
     """
     if reader is not None:
         return answered(reader, question, hits, record, recipe)
+    said = "" if normalise(said).rstrip(".") in _UNKNOWN else said
     spent = any(step.name == "stopped" for step in record.steps)
     return Answer(
         said or (SPENT if spent else NOT_FOUND),

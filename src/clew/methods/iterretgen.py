@@ -53,7 +53,8 @@ class IterRetGen:
                 hits = retrieved(self.retriever, asked, self.k, record, query=query, round=number)
                 if record.stopped() or (self.reader is not None and number == self.rounds):
                     break
-                text, said = self._generated(question, hits, number, record)
+                text, answer = self._generated(question, hits, number, record)
+                said = answer or said
                 if not text or normalise(text) in map(normalise, written):
                     break
                 written.append(text)

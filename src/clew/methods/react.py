@@ -34,7 +34,9 @@ _ACTION = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _LEAD = re.compile(r"^\W*(?:thought|action)(?:\s+\d+)?\W*:\s*", re.IGNORECASE)
-_NEXT = re.compile(r"^\W*(?:action|observation)\b", re.IGNORECASE | re.MULTILINE)
+_MARKED = re.compile(r"^\W*action\b", re.IGNORECASE | re.MULTILINE)
+#: What a model makes up where an observation is given to it.
+_MADE_UP = re.compile(r"\n\W*observation\b", re.IGNORECASE)
 _AROUND = " \t*_\"'“”`"
 
 
@@ -50,12 +52,15 @@ class Said:
 def understood(reply: str) -> Said:
     """Return the first action of a reply and the thought before it, in whatever form they are written.
 
-    ``the answer is: X`` without an action finishes.
+    What is marked as an action goes before words in a thought that look like one. ``the answer is: X`` without an
+    action finishes.
     """
     text = plain(reply)
-    found = _ACTION.search(text)
-    end = _NEXT.search(text)
-    ends = [at.start() for at in (found, end) if at]
+    made_up = _MADE_UP.search(text)
+    text = text[: made_up.start()] if made_up else text
+    marked = _MARKED.search(text)
+    found = _ACTION.search(text, marked.start() if marked else 0) or _ACTION.search(text)
+    ends = [at.start() for at in (found, marked) if at]
     thought = _LEAD.sub("", text[: min(ends, default=len(text))]).strip()
     if found:
         about = next((part for part in found.group("square", "round", "input", "rest") if part), "")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from clew.types import TRIPLE, Hit, Node
+
+#: The ending of a file's name; in "St. Louis" there is none.
+_ENDING = re.compile(r"\.\w{1,8}$")
 
 
 def place(node: Node) -> str:
@@ -37,8 +41,8 @@ def fitting(hits: Sequence[Hit], characters: int) -> list[Hit]:
 
 
 def title_of(hit: Hit) -> str:
-    """Return what a passage's document is called: its file name without the ending."""
-    return hit.node.document_name.rpartition(".")[0] or hit.node.document_name
+    """Return what a passage's document is called: its file name without the ending, or the title that it has."""
+    return _ENDING.sub("", hit.node.document_name) or hit.node.document_name
 
 
 def titled(hits: Sequence[Hit]) -> str:

@@ -10,17 +10,19 @@ SUPPORTS, REFUTES, NOT_ENOUGH = "SUPPORTS", "REFUTES", "NOT ENOUGH INFO"
 LABELS = (SUPPORTS, REFUTES, NOT_ENOUGH)
 
 _SAID = re.compile(r"\b(?:answer|label|verdict)\b\W*(?:(?:is|would be)\b)?", re.IGNORECASE)
-_EXACT = re.compile(r"\b(?:SUPPORTS|REFUTES|NOT ENOUGH INFO)\b")
+_EXACT = re.compile(r"\b(?:(SUPPORT)(?:S|ED)|(REFUTE)[SD]|(NOT ENOUGH INFO)(?:RMATION)?)\b")
 # The first that matches at a place counts, so what is denied stands before what is said.
 _WORDS = re.compile(
     r"(?P<lacking>not[\s_-]+enough[\s_-]+(?:info\w*|evidence)|insufficient\s+(?:info\w*|evidence)"
     r"|neither\s+(?:true|support\w*|refut\w*|confirm\w*)|\bNEI\b|\bunverifi\w+|\bunsupported|\bunclear|\bunknown"
-    r"|not\s+(?:\w+\s+)?(?:supported|known|clear|confirmed|verifi\w+)"
+    r"|not\s+(?:\w+\s+)?(?:support\w*|refut\w*|known|clear|confirm\w*|verifi\w+)"
     r"|(?:can\s?not|can't|could\s+not|impossible\s+to)\s+(?:be\s+)?(?:determin|verif|confirm|tell|sa[iy]|know)\w*"
     r"|no\s+(?:\w+\s+)?(?:evidence|information))"
-    r"|(?P<refutes>\brefut\w+|\bfalse\b|\bcontradict\w*|\bincorrect\b|\bwrong\b|\buntrue\b|\bdisprove\w*"
-    r"|not\s+(?:\w+\s+)?(?:true|correct|right))"
-    r"|(?P<supports>\bsupport(?:s|ed)\b|\btrue\b|\bcorrect\b|\bconfirm(?:s|ed)\b|\bverified\b|\bentail\w*)",
+    r"|(?P<denied>not\s+(?:\w+\s+)?(?:false|incorrect|inaccurate|wrong|untrue))"
+    r"|(?P<refutes>\brefut\w+|\bfalse\b|\bcontradict\w*|\bincorrect\b|\binaccurate\b|\bwrong\b|\buntrue\b"
+    r"|\bdisprove\w*|not\s+(?:\w+\s+)?(?:true|correct|accurate|right))"
+    r"|(?P<supports>\bsupport(?:s|ed)\b|\btrue\b|\bcorrect\b|\baccurate\b|\bconfirm(?:s|ed)\b|\bverified\b"
+    r"|\bentail\w*)",
     re.IGNORECASE,
 )
 _YES_NO = re.compile(r"^\W*(?P<said>yes|no)\b(?!\s+(?:\w+\s+)?(?:evidence|information))", re.IGNORECASE)
@@ -44,12 +46,16 @@ def label_in(reply: str) -> str:
 
 
 def _first(text: str) -> str:
-    exact = set(_EXACT.findall(text))
+    exact = {_label(found) for found in _EXACT.finditer(text)}
     if exact:
-        return str(exact.pop()) if len(exact) == 1 else ""
+        return exact.pop() if len(exact) == 1 else ""
     if yes_or_no := _YES_NO.match(text):
         return SUPPORTS if yes_or_no["said"].casefold() == "yes" else REFUTES
     word = _WORDS.search(text)
     if word is None:
         return ""
     return NOT_ENOUGH if word["lacking"] else REFUTES if word["refutes"] else SUPPORTS
+
+
+def _label(found: re.Match[str]) -> str:
+    return SUPPORTS if found[1] else REFUTES if found[2] else NOT_ENOUGH

@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 from clew.protocols import Reader, Trail
 from clew.read import NOT_FOUND
 from clew.read.expected import Kind, expected, spans
-from clew.text import normalise_name, query_terms, terms
+from clew.text import names, normalise_name, query_terms, terms
 from clew.types import Answer, Hit, Question
 
 _WORD = re.compile(r"\w+(?:['’]\w+)?")
+#: Kinds whose answers may share words with the question: "3 May" with "on what day in May".
+_DATED = frozenset({"date", "amount"})
 #: Characters after which a sentence hardly speaks of the same thing any more.
 _FAR = 80
 
@@ -21,8 +23,9 @@ _FAR = 80
 class ShortReader:
     """Takes from the sentences that ``sentences`` (an extractive reader) quotes the words that answer.
 
-    Of the names, dates or numbers of the kind that is expected and that the question does not hold itself, the one
-    nearest to the question's own words in the sentence is taken; the first sentence with one decides. Abstains where
+    Of the names, dates or numbers of the kind that is expected and that do not name what the question names itself,
+    the one nearest to the question's own words in the sentence is taken, to those that are no names where there are
+    any ("mayor" rather than the town); the first sentence with one decides. Abstains where
     there is none. The rest of the answer, its evidence and quotes, is the reader's.
     """
 
@@ -47,14 +50,26 @@ def shortest(kind: Kind, sentence: str, question: str) -> str:
     '3 May 1834'
     """
     asked = set(query_terms(question))
-    anchors = [word.span() for word in _WORD.finditer(sentence) if set(terms(word.group())) & asked]
-    named = normalise_name(question)
-    found = [
-        (_distance(span, anchors), span[0], span[0] - span[1], sentence[slice(*span)])
-        for span in spans(kind, sentence)
-        if f" {normalise_name(sentence[slice(*span)])} " not in f" {named} "
+    named = {term for name, _, _ in names(question) for term in terms(name)}
+    words = [(word.span(), set(terms(word.group()))) for word in _WORD.finditer(sentence)]
+    anchors = [span for span, own in words if own & (asked - named)] or [
+        span for span, own in words if own & asked
     ]
+    whole = f" {normalise_name(question)} "
+    found = []
+    for start, end in spans(kind, sentence):
+        text = sentence[start:end]
+        # "Professor Van Helsing" is no answer to what Van Helsing is, nor a date to where.
+        if f" {normalise_name(text)} " in whole or (
+            kind not in _DATED and (named & set(terms(text)) or _is_date(text))
+        ):
+            continue
+        found.append((_distance((start, end), anchors), start, start - end, text))
     return min(found)[-1] if found else ""
+
+
+def _is_date(text: str) -> bool:
+    return any(end - start == len(text) for start, end in spans("date", text))
 
 
 def _distance(span: tuple[int, int], anchors: Sequence[tuple[int, int]]) -> float:
