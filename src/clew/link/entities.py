@@ -86,7 +86,7 @@ class Entities:
             for one in several:
                 if one.row not in looked:  # what speaks against it was not looked for, so it stays behind
                     one.score = min(one.score, least)
-            several.sort(key=lambda one: (-one.score, one.row not in looked, -one.degree, one.row))
+            several.sort(key=lambda one: (-one.score, one.row not in looked, -one.degree, one.entity.id))
         if self.model is not None:
             self._choose(names, found, context)
         return [tuple(one.linked() for one in several[:k]) for several in found]
@@ -198,7 +198,7 @@ def _settled(mention: Mention, one: _Candidate) -> _Candidate:
 
 def _near(mention: Mention, several: list[_Candidate]) -> list[_Candidate]:
     """Return the candidates to look at closely: none where one stands out and nothing was said beside its name."""
-    several.sort(key=lambda one: (-one.score, one.row))
+    several.sort(key=lambda one: (-one.score, one.entity.id))
     near = [one for one in several[:RANKED] if one.score > several[0].score - NEAR]
     alone = len(near) == 1 or (near and near[0].score == 1 and near[1].score < 1)
     return [] if alone and not mention.qualifier else near
