@@ -80,13 +80,21 @@ class Entities:
         found = _candidates(graph, mentions)
         doubtful = [_near(mention, several) for mention, several in zip(mentions, found, strict=True)]
         self._rank(graph, mentions, doubtful, context)
-        for several, near in zip(found, doubtful, strict=True):
+        for name, several, near in zip(names, found, doubtful, strict=True):
             looked = {one.row for one in near}
             least = min((one.score for one in near), default=1.0)
             for one in several:
                 if one.row not in looked:  # what speaks against it was not looked for, so it stays behind
                     one.score = min(one.score, least)
-            several.sort(key=lambda one: (-one.score, one.row not in looked, -one.degree, one.entity.id))
+            several.sort(
+                key=lambda one: (
+                    -one.score,
+                    one.row not in looked,
+                    one.entity.name != name,  # of equal names the one with the same capitals and accents
+                    -one.degree,
+                    one.entity.id,
+                )
+            )
         if self.model is not None:
             self._choose(names, found, context)
         return [tuple(one.linked() for one in several[:k]) for several in found]
