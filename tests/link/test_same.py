@@ -102,6 +102,14 @@ def test_links_are_each_said_once_and_from_either_side(snapshot) -> None:
     assert {pair for pair in pairs if pair[0].startswith("atlas")} <= by_node
 
 
+def test_a_mounted_graph_is_asked_by_ids_and_names_and_never_gone_through(snapshot) -> None:
+    assert told(same(snapshot, "atlas:f1", remote=["films"])) == {}
+    assert set(told(same(snapshot, "atlas:peru", remote=["films"]))) == {"films:Q419"}
+    found = list(links(snapshot, remote=["films"]))
+    assert {one.source.partition(":")[0] for one in found} == {"atlas"}
+    assert ("atlas:peru", "films:Q419") in {(one.source, one.target) for one in found}
+
+
 def test_a_node_that_is_not_there(snapshot) -> None:
     with pytest.raises(NotFound):
         same(snapshot, "atlas:nowhere")

@@ -111,9 +111,11 @@ class Entities:
         if not every:
             return
         rows = np.array([one.row for one in every], dtype=np.int64)
-        lines = described(graph, [one.entity for one in every], rows)
-        for one, line, degree in zip(every, lines, degrees(graph, rows).tolist(), strict=True):
-            one.line, one.degree = line, degree
+        for one, degree in zip(every, degrees(graph, rows).tolist(), strict=True):
+            one.degree = degree
+        if self.encoder or self.model or any(mention.qualifier for mention in mentions):
+            for one, line in zip(every, described(graph, [one.entity for one in every], rows), strict=True):
+                one.line = line
         for mention, several in zip(mentions, doubtful, strict=True):
             if mention.qualifier:
                 _qualify(mention.qualifier, several)
