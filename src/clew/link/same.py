@@ -26,7 +26,7 @@ from clew.link.wording import spelled, stems
 from clew.text import folded_name
 
 if TYPE_CHECKING:
-    from clew.protocols import PropertyGraph, Snapshot
+    from clew.protocols import PropertyGraph, Rows, Snapshot
     from clew.types import Entity
 
 #: Scores: an identifier or sameAs; a name of the same type; a name alone; a name of another type; a title.
@@ -74,23 +74,22 @@ def same(
 def links(
     snapshot: Snapshot, graph: str | None = None, *, remote: Collection[str] = ()
 ) -> Iterator[SameLink]:
-    """Yield the links of a graph's nodes, or of every graph's, in the order of ids; each pair of nodes once.
+    """Yield the links of a graph's nodes, or of every graph's, in the order of their ids; each pair of nodes once.
 
     A mounted graph's own nodes are not gone through; it is the target of links only. Raises UsageError.
     """
     look = _Look(snapshot, frozenset(remote), thorough=True)
-    names = list(snapshot.graphs())
-    for place, name in enumerate(names):
-        if name in look.remote or graph not in {None, name}:
-            continue
-        # Between two graphs that are both gone through, links are looked for from the first alone.
-        others = [
-            one for at, one in enumerate(names) if one != name and (graph or at > place or one in look.remote)
-        ]
+    own = [name for name in snapshot.graphs() if name not in look.remote]
+    order = sorted(own, key=lambda name: (snapshot.graph(name).size, name))
+    for name in own if graph is None else [graph] if graph in own else []:
+        # Between two graphs that can both be gone through, links are looked for from the smaller one.
+        behind = order[: order.index(name)] if graph is None else []
+        others = [one for one in snapshot.graphs() if one != name and one not in behind]
         opened = snapshot.graph(name)
-        for first in range(0, opened.size, _BATCH):
-            rows = np.arange(first, min(first + _BATCH, opened.size))
-            for row, entity in zip(rows.tolist(), opened.entities(rows), strict=True):
+        rows = np.arange(opened.size) if others else look.titled(opened)
+        for first in range(0, len(rows), _BATCH):
+            some = rows[first : first + _BATCH]
+            for row, entity in zip(some.tolist(), opened.entities(some), strict=True):
                 if _bare(entity) and _rows_told_same(look, opened, row):
                     continue
                 yield from _same(look, opened, row, entity, others)
@@ -118,6 +117,11 @@ class _Look:
             f"same as/{graph.name}", lambda: [one for one in graph.relations() if says_same(one)]
         )
         return found
+
+    def titled(self, graph: PropertyGraph) -> Rows:
+        """Return the rows of a graph that are called like a document, ascending."""
+        rows = [graph.named(title) for title in self.titles()]
+        return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *rows]))
 
     def titles(self) -> dict[str, list[tuple[str, str]]]:
         """Return key and title of the documents by their folded titles, whole and without a qualifier."""
