@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clew.types import Answer, Document, Entity, GraphInfo, Hit, Node, Relation, Step, Usage
+
+if TYPE_CHECKING:
+    from clew.link import SameLink
 
 
 def node_shape(node: Node) -> dict[str, Any]:
@@ -132,4 +135,17 @@ def entity_shape(entity: Entity) -> dict[str, Any]:
         "properties": {
             key: list(one) if isinstance(one, tuple) else one for key, one in entity.properties.items()
         },
+    }
+
+
+def link_shape(link: SameLink) -> dict[str, Any]:
+    """Return what is the same in two graphs, or the document about a node, with the evidence."""
+    return {
+        "source": link.source,
+        "source_name": link.source_name,
+        "target": link.target,
+        "target_name": link.target_name,
+        "document": link.document,
+        "score": link.score,
+        "by": list(link.by),
     }

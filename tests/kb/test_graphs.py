@@ -151,7 +151,7 @@ def test_what_was_removed_is_in_no_file(base) -> None:
 
 
 @pytest.mark.parametrize(
-    "harm", ["gone", "one gone", "cut", "flipped", "manifest", "manifest of another version"]
+    "harm", ["gone", "one gone", "no grams", "cut", "flipped", "manifest", "manifest of another version"]
 )
 def test_damaged_arrays_are_made_again(base, harm: str) -> None:
     twin = film_twin(4, 40, 200)
@@ -162,6 +162,8 @@ def test_damaged_arrays_are_made_again(base, harm: str) -> None:
         shutil.rmtree(folder)
     elif harm == "one gone":
         tails.unlink()
+    elif harm == "no grams":
+        (folder / "grams.names.npy").unlink()
     elif harm == "cut":
         tails.write_bytes(tails.read_bytes()[:-3])
     elif harm == "flipped":
@@ -179,6 +181,8 @@ def test_damaged_arrays_are_made_again(base, harm: str) -> None:
         elif harm == "cut":
             assert [one.repaired for one in again.doctor(repair=False)] == [False]
         assert_equal(again.snapshot().graph("g"), twin)
+        rows, likeness = again.snapshot().graph("g").similar("nome 7", 1)
+        assert rows.tolist() == [37] and 0.8 < likeness[0] < 1
         assert again.doctor() == []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from clew.kb import KnowledgeBase
     from clew.kb.graphs.mounted import MountedGraph
     from clew.kb.graphs.mounting import MountOptions
+    from clew.link import SameLink
     from clew.protocols import LanguageModel, PropertyGraph
     from clew.triples import Options
 
@@ -115,6 +116,30 @@ class WithGraphs:
                 f"What it holds: clew graph schema {graph}",
             )
         return opened.entities(rows)
+
+    def same(self, id: str, *, thorough: bool = True) -> tuple[SameLink, ...]:
+        """Return what is the same as a node (``films:Q42``) in the other graphs and among the documents, each with
+        its evidence, the surest first.
+
+        ``thorough`` also compares identifying properties, such as ``imdb_id``: every graph is read once for it.
+        Raises NotFound, UsageError.
+        """
+        from clew import link
+
+        return link.same(self.store.snapshot(), id, remote=self._mounts(), thorough=thorough)
+
+    def links(self, graph: str | None = None) -> Iterator[SameLink]:
+        """Yield what is the same in different graphs, and the documents about a node, with the evidence; those of one
+        graph where it is named. Mounted graphs are looked into, not gone through. Raises UsageError."""
+        from clew import link
+
+        snapshot = self.store.snapshot()
+        if graph is not None:
+            snapshot.graph(graph)
+        return link.links(snapshot, graph, remote=self._mounts())
+
+    def _mounts(self) -> list[str]:
+        return [one.name for one in self.graphs() if one.url]
 
     def remove_graph(self, name: str) -> GraphInfo:
         """Forget a graph: the base is as if it had never been added. Raises UsageError where there is none."""

@@ -13,6 +13,7 @@ from clew.cli.group import Group
 from clew.cli.options import Json, Kb
 
 if TYPE_CHECKING:
+    from clew.link import SameLink
     from clew.types import Entity, Relation
 
 app = typer.Typer(
@@ -130,24 +131,33 @@ def show(
     kb: Kb = None,
     as_json: Json = False,
 ) -> None:
-    """Show an entity of a graph: what is known of it, and the triples that it is in, both ways.
+    """Show an entity of a graph: what is known of it, the triples that it is in, both ways, and what it is the
+    same as.
 
     Case, accents, spaces and punctuation of the name do not matter. Where several have the name, all are shown.
+    What is the same in other graphs, and the document about it, is found by ids and names; clew graph links also
+    compares identifying properties.
 
       clew graph show films "Gert Frobe"
     """
     import clew
     from clew.api import triples_of
     from clew.cli.output import print_json
-    from clew.shapes import entity_shape
+    from clew.shapes import entity_shape, link_shape
 
     with clew.open(kb) as base:
         graph = base.graph(name)
         found = base.entities(name, entity)
         triples = {one.id: triples_of(graph, one, limit) for one in found}
+        same = {one.id: base.same(one.id, thorough=False) for one in found}
     if as_json:
         shapes = [
-            entity_shape(one) | {"triples": [triple.shape() for triple in triples[one.id]]} for one in found
+            entity_shape(one)
+            | {
+                "triples": [triple.shape() for triple in triples[one.id]],
+                "same_as": [link_shape(link) for link in same[one.id]],
+            }
+            for one in found
         ]
         print_json({"entities": shapes})
         return
@@ -161,6 +171,8 @@ def show(
                     print(f"        said in {source}")
             if triple.total > len(triple.ends):
                 print(f"    ... {triple.total - len(triple.ends):,} more {triple.relation}")
+        for link in same[one.id]:
+            print(f"    same as: {_target(link)}  ({'; '.join(link.by)})")
 
 
 def _sources(statements: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -182,6 +194,48 @@ def _print_entity(one: Entity) -> None:
         print(f"    {key}: {'; '.join(map(str, value)) if isinstance(value, tuple) else value}")
     if one.text:
         print(f"    {one.text}")
+
+
+def _target(link: SameLink) -> str:
+    return f"document {link.target_name}" if link.document else f"{link.target_name}  {link.target}"
+
+
+@app.command("links")
+def links(
+    graph: Annotated[
+        str | None,
+        typer.Argument(metavar="[GRAPH]", help="Those of this graph alone.", show_default=False),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Print at most this many.")] = 50,
+    kb: Kb = None,
+    as_json: Json = False,
+) -> None:
+    """List what is the same in different graphs, and the documents about a node, each with its evidence.
+
+    Links are by identifier (Wikidata's ids, IRIs, properties such as imdb_id or doi), by owl:sameAs, and by name or
+    alias where that is unambiguous on both sides or types agree. Nothing is stored: they follow from what is there.
+
+      clew graph links
+
+      clew graph links films --limit 200
+    """
+    from itertools import islice
+
+    import clew
+    from clew.cli.output import print_json
+    from clew.shapes import link_shape
+
+    with clew.open(kb) as base:
+        found = list(islice(base.links(graph), limit + 1))
+    if as_json:
+        print_json({"links": [link_shape(one) for one in found[:limit]], "more": len(found) > limit})
+        return
+    for one in found[:limit]:
+        print(f"{one.source_name}  {one.source}  =  {_target(one)}  ({'; '.join(one.by)})")
+    if len(found) > limit:
+        print("... there are more; see --limit")
+    elif not found:
+        print("no links: nothing is known to be the same in two graphs, or to be what a document is about")
 
 
 app.command("mount")(graphmount.mount)

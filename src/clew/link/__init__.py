@@ -3,5 +3,6 @@
 from clew.link.entities import Entities
 from clew.link.grounding import Grounding, ground
 from clew.link.relations import Relations, load_aliases
+from clew.link.same import SameLink, links, same
 
-__all__ = ["Entities", "Grounding", "Relations", "ground", "load_aliases"]
+__all__ = ["Entities", "Grounding", "Relations", "SameLink", "ground", "links", "load_aliases", "same"]

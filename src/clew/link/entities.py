@@ -80,13 +80,21 @@ class Entities:
         found = _candidates(graph, mentions)
         doubtful = [_near(mention, several) for mention, several in zip(mentions, found, strict=True)]
         self._rank(graph, mentions, doubtful, context)
-        for several, near in zip(found, doubtful, strict=True):
+        for name, several, near in zip(names, found, doubtful, strict=True):
             looked = {one.row for one in near}
             least = min((one.score for one in near), default=1.0)
             for one in several:
                 if one.row not in looked:  # what speaks against it was not looked for, so it stays behind
                     one.score = min(one.score, least)
-            several.sort(key=lambda one: (-one.score, one.row not in looked, -one.degree, one.row))
+            several.sort(
+                key=lambda one: (
+                    -one.score,
+                    one.row not in looked,
+                    one.entity.name != name,  # of equal names the one with the same capitals and accents
+                    -one.degree,
+                    one.entity.id,
+                )
+            )
         if self.model is not None:
             self._choose(names, found, context)
         return [tuple(one.linked() for one in several[:k]) for several in found]
@@ -103,9 +111,11 @@ class Entities:
         if not every:
             return
         rows = np.array([one.row for one in every], dtype=np.int64)
-        lines = described(graph, [one.entity for one in every], rows)
-        for one, line, degree in zip(every, lines, degrees(graph, rows).tolist(), strict=True):
-            one.line, one.degree = line, degree
+        for one, degree in zip(every, degrees(graph, rows).tolist(), strict=True):
+            one.degree = degree
+        if self.encoder or self.model or any(mention.qualifier for mention in mentions):
+            for one, line in zip(every, described(graph, [one.entity for one in every], rows), strict=True):
+                one.line = line
         for mention, several in zip(mentions, doubtful, strict=True):
             if mention.qualifier:
                 _qualify(mention.qualifier, several)
@@ -198,7 +208,7 @@ def _settled(mention: Mention, one: _Candidate) -> _Candidate:
 
 def _near(mention: Mention, several: list[_Candidate]) -> list[_Candidate]:
     """Return the candidates to look at closely: none where one stands out and nothing was said beside its name."""
-    several.sort(key=lambda one: (-one.score, one.row))
+    several.sort(key=lambda one: (-one.score, one.entity.id))
     near = [one for one in several[:RANKED] if one.score > several[0].score - NEAR]
     alone = len(near) == 1 or (near and near[0].score == 1 and near[1].score < 1)
     return [] if alone and not mention.qualifier else near

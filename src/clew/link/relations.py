@@ -101,9 +101,9 @@ class Relations:
             order = np.argsort(way, kind="stable")
             best[labels.owners[order], inverse] = way[order]  # the last assignment, of the highest, stays
             best_of[labels.owners[order], inverse] = order
-        # "films directed by": what is asked for is of the type of the heads, and not of that of the tails.
+        # "films directed by": what is asked for is of the type of the heads, and not of that of the tails; or so.
         heads, tails = (_holding(ends, asked, len(labels.names)) for ends in labels.ends)
-        swap = heads & ~tails & (best[:, 1] < best[:, 0])
+        swap = (heads & ~tails & (best[:, 1] < best[:, 0])) | (tails & ~heads & (best[:, 0] < best[:, 1]))
         best[swap], best_of[swap] = best[swap, ::-1], best_of[swap, ::-1]
         flat = best.ravel()
         order = np.argsort(-flat, kind="stable")[:k]

@@ -37,6 +37,7 @@ class ImportedGraph:
         self._relations = {name: number for number, name in enumerate(opened.content["relations"])}
         self._types = {name: number for number, name in enumerate(opened.content["types"])}
         self._directions: dict[tuple[int, bool], Direction] = {}
+        self._described: dict[str, Relation] | None = None
 
     def types(self) -> Mapping[str, int]:
         """Return the node types, with how many nodes have each."""
@@ -45,16 +46,18 @@ class ImportedGraph:
 
     def relations(self) -> Mapping[str, Relation]:
         """Return the relations by name, with their numbers of edges, types of ends, and examples."""
-        return {
-            name: Relation(
-                kept["edges"],
-                kept["head_types"],
-                kept["tail_types"],
-                tuple((head, tail) for head, tail in kept["examples"]),
-                self._stored.relations.get(name, ""),
-            )
-            for name, kept in self._opened.content["relations"].items()
-        }
+        if self._described is None:  # made once: a graph may have thousands, and linkers ask for each name
+            self._described = {
+                name: Relation(
+                    kept["edges"],
+                    kept["head_types"],
+                    kept["tail_types"],
+                    tuple((head, tail) for head, tail in kept["examples"]),
+                    self._stored.relations.get(name, ""),
+                )
+                for name, kept in self._opened.content["relations"].items()
+            }
+        return self._described
 
     def rows(self, ids: Sequence[str]) -> Rows:
         """Return the row of each id. Raises NotFound."""

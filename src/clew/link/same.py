@@ -1,0 +1,277 @@
+"""The same thing in several graphs, and in documents: links by identifier, name and alias, each with its evidence.
+
+Nothing is stored: what is the same follows from what the graphs hold, and goes with them. A link is looked for
+from one node, by the ids and names that it has; no pair of nodes is compared that shares neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.errors import NotFound
+from clew.link.identifiers import (
+    Identifier,
+    IdentifierIndex,
+    forms_of,
+    identifiers_of,
+    of_id,
+    says_same,
+)
+from clew.link.mentions import without_qualifier
+from clew.link.wording import spelled, stems
+from clew.text import folded_name
+
+if TYPE_CHECKING:
+    from clew.protocols import PropertyGraph, Rows, Snapshot
+    from clew.types import Entity
+
+#: Scores: an identifier or sameAs; a name of the same type; a name alone; a name of another type; a title.
+IDENTIFIED, SAME_TYPE, NAMED, OTHER_TYPE, TITLED = 1.0, 0.9, 0.8, 0.6, 0.8
+#: A name that more nodes of a graph have says too little to look at each.
+COMMON = 50
+_BATCH = 512
+
+
+@dataclass(frozen=True, slots=True)
+class SameLink:
+    """Two nodes, or a node and a document, that are the same thing. ``score`` is from 0 to 1.
+
+    ``source`` is the id of a node; ``target`` that of a node of another graph, or, where ``document``, the key of a
+    document that is about it. ``by`` is the evidence: ``name 'Lima'``, ``alias 'Ciudad de los Reyes'``, ``identifier
+    wikidata=Q2868``, ``sameAs``, ``title 'Lima'``.
+    """
+
+    source: str
+    source_name: str
+    target: str
+    target_name: str
+    score: float
+    by: tuple[str, ...]
+    document: bool = False
+
+
+def same(
+    snapshot: Snapshot, id: str, *, remote: Collection[str] = (), thorough: bool = True
+) -> tuple[SameLink, ...]:
+    """Return what is the same as a node in the other graphs and among the documents, the surest first.
+
+    Names count only where they tell: one node on each side has the name, or one of a type that both share; and never
+    against identifiers of one scheme that differ. ``thorough`` also compares identifying properties (``imdb_id``),
+    for which every graph is read once in a snapshot; those in ``remote``, mounted ones, never are. Raises NotFound,
+    UsageError.
+    """
+    graph = snapshot.graph(id.partition(":")[0])
+    rows = graph.rows([id])
+    (entity,) = graph.entities(rows)
+    others = [one for one in snapshot.graphs() if one != graph.name]
+    return _same(_Look(snapshot, frozenset(remote), thorough), graph, int(rows[0]), entity, others)
+
+
+def links(
+    snapshot: Snapshot, graph: str | None = None, *, remote: Collection[str] = ()
+) -> Iterator[SameLink]:
+    """Yield the links of a graph's nodes, or of every graph's, in the order of their ids; each pair of nodes once.
+
+    A mounted graph's own nodes are not gone through; it is the target of links only. Raises UsageError.
+    """
+    look = _Look(snapshot, frozenset(remote), thorough=True)
+    own = [name for name in snapshot.graphs() if name not in look.remote]
+    order = sorted(own, key=lambda name: (snapshot.graph(name).size, name))
+    for name in own if graph is None else [graph] if graph in own else []:
+        # Between two graphs that can both be gone through, links are looked for from the smaller one.
+        behind = order[: order.index(name)] if graph is None else []
+        others = [one for one in snapshot.graphs() if one != name and one not in behind]
+        opened = snapshot.graph(name)
+        rows = np.arange(opened.size) if others else look.titled(opened)
+        for first in range(0, len(rows), _BATCH):
+            some = rows[first : first + _BATCH]
+            for row, entity in zip(some.tolist(), opened.entities(some), strict=True):
+                if _bare(entity) and _rows_told_same(look, opened, row):
+                    continue
+                yield from _same(look, opened, row, entity, others)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """Where links are looked for, and what of it is kept for the snapshot."""
+
+    snapshot: Snapshot
+    remote: frozenset[str]
+    thorough: bool
+
+    def identified(self, graph: PropertyGraph) -> IdentifierIndex | None:
+        if not self.thorough or graph.name in self.remote:
+            return None
+        found: IdentifierIndex = self.snapshot.remember(
+            f"identifiers/{graph.name}", lambda: IdentifierIndex(graph)
+        )
+        return found
+
+    def saying_same(self, graph: PropertyGraph) -> list[str]:
+        """Return the relations of a graph that join what is the same."""
+        found: list[str] = self.snapshot.remember(
+            f"same as/{graph.name}", lambda: [one for one in graph.relations() if says_same(one)]
+        )
+        return found
+
+    def titled(self, graph: PropertyGraph) -> Rows:
+        """Return the rows of a graph that are called like a document, ascending."""
+        rows = [graph.named(title) for title in self.titles()]
+        return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *rows]))
+
+    def titles(self) -> dict[str, list[tuple[str, str]]]:
+        """Return key and title of the documents by their folded titles, whole and without a qualifier."""
+
+        def make() -> dict[str, list[tuple[str, str]]]:
+            found: dict[str, list[tuple[str, str]]] = {}
+            for one in self.snapshot.documents():
+                for title in {folded_name(one.title), folded_name(without_qualifier(one.title)[0])}:
+                    if title:
+                        found.setdefault(title, []).append((one.key, one.title))
+            return found
+
+        kept: dict[str, list[tuple[str, str]]] = self.snapshot.remember("titles/folded", make)
+        return kept
+
+
+@dataclass(slots=True)
+class _Found:
+    score: float = 0.0
+    by: dict[str, None] = field(default_factory=dict)
+
+    def take(self, by: str, score: float) -> None:
+        self.by[by] = None
+        self.score = max(self.score, score)
+
+
+def _same(
+    look: _Look, graph: PropertyGraph, row: int, entity: Entity, others: Collection[str]
+) -> tuple[SameLink, ...]:
+    identifiers = identifiers_of(entity)
+    for end in _told_same(look, graph, row):
+        if (identifier := of_id(end)) is not None:
+            identifiers.setdefault(identifier, "sameAs")
+    found: list[SameLink] = []
+    for name in others:
+        other = look.snapshot.graph(name)
+        rows: dict[int, _Found] = {}
+        _by_identifier(look, other, identifiers, rows)
+        _by_name(graph, row, entity, identifiers, other, rows)
+        ends = other.entities(np.array(list(rows), dtype=np.int64))
+        found += [
+            SameLink(entity.id, entity.name, end.id, end.name, one.score, tuple(one.by))
+            for end, one in zip(ends, rows.values(), strict=True)
+        ]
+    found += _documents(look, graph, entity)
+    return tuple(sorted(found, key=lambda one: (-one.score, one.target)))
+
+
+def _told_same(look: _Look, graph: PropertyGraph, row: int) -> list[str]:
+    """Return the external ids that a node's own edges say it is the same as, either way."""
+    told = []
+    for relation in look.saying_same(graph):
+        for inverse in (False, True):
+            ends = graph.adjacent(np.array([row], dtype=np.int64), relation, inverse)[1]
+            told += [id.partition(":")[2] for id in graph.ids(ends)]
+    return told
+
+
+def _by_identifier(
+    look: _Look, other: PropertyGraph, identifiers: dict[Identifier, str], rows: dict[int, _Found]
+) -> None:
+    """Find the nodes of another graph that an identifier, or an edge sameAs on either side, leads to."""
+    index = look.identified(other)
+    for identifier, said in identifiers.items():
+        met: dict[int, None] = {}
+        for form in forms_of(identifier):
+            try:
+                met[int(other.rows([f"{other.name}:{form}"])[0])] = None
+            except NotFound:
+                continue
+        if index is not None:
+            met.update(dict.fromkeys(index.rows(identifier).tolist()))
+        for row in met:
+            told = _rows_told_same(look, other, row)
+            for one in told:
+                rows.setdefault(one, _Found()).take("sameAs", IDENTIFIED)
+            if not (told and _bare(other.entities(np.array([row], dtype=np.int64))[0])):
+                rows.setdefault(row, _Found()).take(said, IDENTIFIED)
+
+
+def _bare(entity: Entity) -> bool:
+    """Return whether nothing is said of a node: as the end of sameAs it only stands for the one that says so."""
+    return not (entity.type or entity.text or entity.aliases or entity.properties)
+
+
+def _rows_told_same(look: _Look, graph: PropertyGraph, row: int) -> list[int]:
+    rows = np.array([row], dtype=np.int64)
+    told: list[int] = []
+    for relation in look.saying_same(graph):
+        told += graph.adjacent(rows, relation, inverse=True)[1].tolist()
+    return told
+
+
+def _by_name(
+    graph: PropertyGraph,
+    row: int,
+    entity: Entity,
+    identifiers: dict[Identifier, str],
+    other: PropertyGraph,
+    rows: dict[int, _Found],
+) -> None:
+    """Find the nodes of another graph with a name of this one, where the name tells one from the others."""
+    types = _types(entity)
+    names = {folded_name(name): name for name in reversed((entity.name, *entity.aliases)) if name}
+    for folded, name in reversed(names.items()):
+        theirs, ours = other.named(name), graph.named(name)
+        if not len(theirs) or max(len(theirs), len(ours)) > COMMON:
+            continue
+        ends = other.entities(theirs)
+        single = len(ours) == len(theirs) == 1
+        alike = [end for end in ends if _types(end) & types]
+        if not single and (
+            len(alike) != 1 or sum(bool(_types(one) & types) for one in graph.entities(ours)) != 1
+        ):
+            continue
+        for end, end_row in zip(ends, theirs.tolist(), strict=True):
+            agree = bool(_types(end) & types)
+            if not (single or agree) or (_differ(identifiers, identifiers_of(end)) and end_row not in rows):
+                continue
+            score = SAME_TYPE if agree else OTHER_TYPE if types and _types(end) else NAMED
+            kind = "name" if folded == folded_name(entity.name) == folded_name(end.name) else "alias"
+            rows.setdefault(end_row, _Found()).take(f"{kind} '{name}'", score)
+
+
+def _types(entity: Entity) -> frozenset[str]:
+    return frozenset(
+        stem
+        for type in (entity.type, *entity.also)
+        if type
+        for stem in [" ".join(sorted(stems(spelled(type))))]
+    )
+
+
+def _differ(ours: dict[Identifier, str], theirs: dict[Identifier, str]) -> bool:
+    """Return whether a scheme that both have says that they are two things. IRIs of two makers say nothing."""
+    schemes = {scheme for scheme, _ in ours} & {scheme for scheme, _ in theirs} - {"iri"}
+    return any(
+        not {one for one in ours if one[0] == scheme} & {one for one in theirs if one[0] == scheme}
+        for scheme in schemes
+    )
+
+
+def _documents(look: _Look, graph: PropertyGraph, entity: Entity) -> list[SameLink]:
+    """Return links to documents whose title is a name of the node: one document, and one node of this graph."""
+    titles = look.titles()
+    found: dict[str, SameLink] = {}
+    for name in (entity.name, *entity.aliases):
+        documents = titles.get(folded_name(name), ()) if titles else ()
+        if len(documents) == 1 and len(graph.named(name)) == 1:
+            ((key, title),) = documents
+            link = SameLink(entity.id, entity.name, key, title, TITLED, (f"title '{title}'",), document=True)
+            found.setdefault(key, link)
+    return list(found.values())

@@ -1,0 +1,138 @@
+"""Names for nodes: exact, alias, misspelled, qualified, ambiguous; with an encoder, with a model."""
+
+from __future__ import annotations
+
+import pytest
+
+from clew.errors import UsageError
+from clew.link import Entities
+from clew.link.mentions import mention_of
+from clew.models import encoder as encoder_of
+from clew.models import language_model
+from clew.prompts import load
+from link_graphs import graph_of
+from scripted import ScriptedServer
+
+NODES = {
+    "f44": {"name": "Kismet", "types": ["film"], "properties": {"year": 1944}, "text": "A film in colour."},
+    "f55": {"name": "Kismet", "types": ["film"], "properties": {"year": 1955}, "text": "A musical film."},
+    "song": {"name": "Kismet", "types": ["song"], "text": "A song about fate."},
+    "hours": {"name": "24 Hours", "types": ["film"], "properties": {"year": 1931}},
+    "frobe": {"name": "Gert Fröbe", "aliases": ["Karl Gerhart Fröbe"], "types": ["person"]},
+    "town": {"name": "Kismet (Kansas)", "types": ["town"]},
+    "who": {"name": "The Who", "types": ["band"]},
+    "ring": {"name": "Goldfinger", "types": ["film"]},
+}
+TRIPLES = [
+    ("f55", "directed by", "Minnelli"),
+    ("f55", "written by", "Lederer"),
+    ("f44", "directed by", "Dieterle"),
+    ("ring", "starred actors", "frobe"),
+]
+
+
+@pytest.fixture
+def graph(base):
+    return graph_of(base, TRIPLES, **NODES)
+
+
+def ids(found) -> list[str]:
+    return [one.id.partition(":")[2] for one in found]
+
+
+@pytest.mark.parametrize(
+    ("name", "id", "how"),
+    [
+        ("Goldfinger", "ring", "name"),
+        ("GOLD-FINGER", "ring", "spelling"),
+        ("gert frobe", "frobe", "name"),
+        ("Karl Gerhart Frobe", "frobe", "alias"),
+        ("Gerd Fröbe", "frobe", "spelling"),
+        ("Fröbe, Gert", "frobe", "spelling"),
+        ("Gert Fröbe's", "frobe", "name"),
+        ("Who", "who", "spelling"),
+        ("the Goldfinger", "ring", "name"),
+        ('"Goldfinger"', "ring", "name"),
+        ("24 Hours (1931 film)", "hours", "name"),
+        ("Goldfinger (film)", "ring", "name"),
+        ("Kismet (song)", "song", "name"),
+        ("Kismet (1944 film)", "f44", "name"),
+        ("Kismet (1955 film)", "f55", "name"),
+        ("Kismet (Kansas)", "town", "name"),
+    ],
+)
+def test_a_name_finds_its_node(graph, name: str, id: str, how: str) -> None:
+    (found,) = Entities().link(graph, [name])
+    assert ids(found)[0] == id, found
+    assert found[0].how.startswith(how)
+    scores = [one.score for one in found]
+    assert scores == sorted(scores, reverse=True) and all(0 <= one <= 1 for one in scores)
+
+
+def test_a_name_of_several_gives_all_of_them_the_one_with_more_edges_first(graph) -> None:
+    (found,) = Entities().link(graph, ["Kismet"])
+    assert ids(found)[:3] == ["f55", "f44", "song"]
+    assert [one.score for one in found[:3]] == [1, 1, 1]
+    assert ids(found)[3] == "town" and found[3].how == "name (Kansas)"
+    assert ids(Entities().link(graph, ["Kismet"], k=1)[0]) == ["f55"]
+
+
+def test_what_is_like_no_name_has_no_candidates(graph) -> None:
+    assert Entities().link(graph, ["Xyzzy Qwrtp", "", "Goldfinger"])[:2] == [(), ()]
+    assert Entities().link(graph, []) == []
+
+
+def test_an_encoder_ranks_by_the_question(graph) -> None:
+    linker = Entities(encoder_of("clew:hops"))
+    (song,) = linker.link(graph, ["Kismet"], "Who sings the song Kismet, about fate?")
+    assert ids(song)[0] == "song" and "context" in song[0].how
+    (film,) = linker.link(graph, ["Kismet"], "Who directed the musical film Kismet?")
+    assert ids(film)[0] == "f55"
+    (alone,) = linker.link(graph, ["Goldfinger"], "Who directed Goldfinger?")
+    assert alone[0].score == 1 and "context" not in alone[0].how  # nothing to decide, so nothing was encoded
+
+
+def chooser(server: ScriptedServer) -> Entities:
+    return Entities(model=language_model(server.llm), template=load("link-entity"))
+
+
+def test_a_model_chooses_where_there_is_a_doubt(graph) -> None:
+    with ScriptedServer([{"choice": 3}]) as server:
+        names = ["Kismet", "Goldfinger"]
+        found = chooser(server).link(graph, names, "Who sings Kismet?")
+        (request,) = server.requests
+    assert ids(found[0])[:3] == ["song", "f55", "f44"] and found[0][0].how == "name, chosen by the model"
+    assert ids(found[1])[0] == "ring"
+    assert "Who sings Kismet?" in request.prompt and "3. Kismet (song): A song about fate." in request.prompt
+    assert "directed by: Minnelli" in request.prompt
+    scores = [one.score for one in found[0]]
+    assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        ("I think the song.", "the model's choice cannot be used"),
+        ({"choice": 9}, "the model chose 9, which is not there"),
+        ({"choice": -1}, "the model chose -1, which is not there"),
+        ({"choice": 0}, "the model chose none"),
+    ],
+)
+def test_a_reply_of_no_use_leaves_the_order_and_says_so(graph, reply, said: str) -> None:
+    with ScriptedServer([reply]) as server:
+        (found,) = chooser(server).link(graph, ["Kismet"], "Who?")
+    assert ids(found)[:3] == ["f55", "f44", "song"] and said in found[0].how
+
+
+def test_a_model_needs_its_prompt() -> None:
+    with pytest.raises(UsageError):
+        Entities(template=load("link-entity"))
+
+
+def test_what_a_mention_is_looked_up_as() -> None:
+    assert [way for way, _ in mention_of("The Kismet (1944 film)").ways] == [
+        "The Kismet (1944 film)", "The Kismet", "Kismet (1944 film)", "Kismet",
+    ]  # fmt: skip
+    assert mention_of("Ohio’s").ways[1][0] == "Ohio"
+    assert mention_of("  ").ways == ()
+    assert mention_of("(500) Days").qualifier == ""
