@@ -4,9 +4,9 @@
 
 The graph is HippoRAG's extraction (gpt-3.5-turbo) from the 1,890 paragraphs of the shared questions; the text is
 those paragraphs. A hop is a sub-question of the gold decomposition with ``#1`` replaced by its gold answer, as a
-triple: ``head >> relation`` as the data writes it, else the last name in the sub-question as head and its other words
-as relation. No model: relations are linked by the encoder, passages read by the reader ``short``. A hop is right where
-its best value says what the gold answer says (:func:`clew.methods.chain.likeness.alike`).
+triple: ``head >> relation`` as the data writes it, else the last name in the sub-question as head and its other
+words as relation. No model: relations are linked by the encoder, passages read by the reader ``short``. A hop is
+right where its best value says what the gold answer says (:func:`clew.methods.chain.likeness.alike`).
 """
 
 from __future__ import annotations

@@ -177,6 +177,45 @@ def test_sources_that_disagree_are_shown_with_the_evidence_of_both(base, tmp_pat
     assert answer.text == "Oskell Bay"
 
 
+def test_a_hop_goes_on_in_another_graph_where_the_same_thing_has_another_name(base, tmp_path):
+    path = tmp_path / "people.jsonl"
+    people = [
+        {"id": "p1", "types": ["person"], "name": "I. V. Varnholt", "aliases": [DIRECTOR]},
+        {"head": "p1", "relation": "spouse", "tail": "p2"},
+        {"id": "p2", "types": ["person"], "name": "Greta Lind"},
+    ]
+    path.write_text("\n".join(map(json.dumps, people)))
+    opened = clew.Base(base)
+    opened.add_graph(path)
+    chain = f"{FILM} >> director >> #1; #1 >> spouse >> #2; final answer: #2"
+    try:
+        answer, _ = run(base, Agent(chain), "Whom did the director marry?")
+        assert answer.text == "Greta Lind"
+        assert [hit.node.document_name for hit in answer.evidence] == ["films", "people"]
+        (said,) = steps(answer, "fill")[1].detail["same"]
+        assert said == f"films:{DIRECTOR} is people:p1: alias '{DIRECTOR}'"
+    finally:
+        opened.remove_graph("people")
+
+
+def test_a_triple_that_was_extracted_comes_with_its_passage(base):
+    passage = base.document(next(d.key for d in base.documents() if d.name == f"{DIRECTOR}.txt"))
+    node = next(node for node in base.tree(passage.key) if node.kind == "passage")
+    builder = base.graphs.builder("extracted")
+    builder.edge(DIRECTOR, "birthplace", TOWN, {"passage": node.id, "document": node.document_name})
+    builder.edge(DIRECTOR, "friend", "Nobody", {"passage": "gone:1"})
+    base.graphs.store(builder, [])
+    try:
+        chain = f"{DIRECTOR} >> birthplace >> #1; final answer: #1"
+        answer, _ = run(base, Agent(chain), f"Where was {DIRECTOR} born?", "chain(k=3, sources=kg)")
+        assert answer.text == TOWN
+        assert [hit.node.id for hit in answer.evidence][1:] == [node.id]
+        answer, _ = run(base, Agent(chain.replace("birthplace", "friend")), "Who?", "chain(k=3, sources=kg)")
+        assert answer.text == "Nobody" and len(answer.evidence) == 1
+    finally:
+        base.graphs.remove("extracted")
+
+
 def test_samples_are_filtered_and_the_chain_that_most_agree_on_is_filled(base):
     good = f"{FILM} >> director >> #1; #1 >> place of birth >> #2; final answer: #2"
     samples = [

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.errors import NotFound
 from clew.methods.chain.values import Candidate
-from clew.protocols import PropertyGraph
+from clew.protocols import PropertyGraph, Snapshot
 from clew.types import TRIPLE, Entity, Hit, Node, Quote
 
 if TYPE_CHECKING:
@@ -25,8 +26,13 @@ def as_hit(graph: str, head: Entity, relation: str, tail: str, tail_id: str = ""
 
 
 def quoted(hits: Sequence[Hit]) -> tuple[Quote, ...]:
-    """Return the whole text of each hit as a quote: what a triple says, it says with all its words."""
-    return tuple(Quote(hit.node.id, hit.node.text, (0, len(hit.node.text))) for hit in hits)
+    """Return the whole text of each triple as a quote: what it says, it says with all its words."""
+    triples = (hit for hit in hits if hit.node.kind == TRIPLE)
+    return tuple(Quote(hit.node.id, hit.node.text, (0, len(hit.node.text))) for hit in triples)
+
+
+#: Of so many values the passages are looked up that they were extracted from.
+_SAID = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +40,11 @@ class Reached:
     """The nodes of a graph that one relation leads to from others: all values of an unknown, without their names.
 
     ``rows`` and ``heads`` are rows of the graph, ascending; ``before`` is how the heads were reached, None where they
-    are what a constant of the chain stands for. ``inverse``: the relation was followed from its tails.
+    are what a constant of the chain stands for. ``inverse``: the relation was followed from its tails. ``snapshot``
+    is where the passages are that a triple was extracted from.
     """
 
+    snapshot: Snapshot
     graph: PropertyGraph
     rows: Rows
     relation: str
@@ -74,7 +82,27 @@ class Reached:
         )
         before = [()] * len(rows) if self.before is None else self.before._paths(heads)
         ends = zip(self.graph.entities(heads), self.graph.entities(rows), strict=True)
-        return [(*path, self._fact(*pair)) for path, pair in zip(before, ends, strict=True)]
+        said = [
+            self._said(*pair) if place < _SAID else ()
+            for place, pair in enumerate(zip(heads.tolist(), rows.tolist(), strict=True))
+        ]
+        return [
+            (*path, self._fact(*pair), *passages)
+            for path, pair, passages in zip(before, ends, said, strict=True)
+        ]
+
+    def _said(self, source: int, target: int) -> tuple[Hit, ...]:
+        """Return the passages that a triple was extracted from, where they are in this base."""
+        head, tail = (target, source) if self.inverse else (source, target)
+        statements = self.graph.statements(head, self.relation, tail)
+        found: list[Hit] = []
+        for id in dict.fromkeys(str(one["passage"]) for one in statements if "passage" in one):
+            try:
+                (node,) = self.snapshot.nodes(self.snapshot.rows([id]))
+            except NotFound:  # an extraction that somebody else made, of texts that are not here
+                continue
+            found.append(Hit(node, self.score, (id,)))
+        return tuple(found)
 
     def _first(self, near: Rows) -> int:
         return int(near[np.isin(near, self.heads)][0])

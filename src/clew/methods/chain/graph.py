@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.link.grounding import Grounding, ground
+from clew.link.same import same
 from clew.methods.chain.facts import Reached, as_hit, quoted
 from clew.methods.chain.filling import SHOWN
 from clew.methods.chain.fits import strays
@@ -84,7 +85,7 @@ class GraphSource:
         }
         made = []
         for ask in asks:
-            heads = _rows(graph, ask)
+            heads, links = _rows(self.snapshot, graph, ask)
             near = [one.row for name in names[ask.unknown] for one in linked[name]]
             ways = self._ways(graph, ask, np.concatenate([heads if heads is not None else [], near]))
             best = _Tried()
@@ -97,7 +98,7 @@ class GraphSource:
                 edges = self._from_names(graph, ask, some, ways)
                 own = self._own(graph, ask, [(one.score, one.row) for each in some for one in each])
                 best = max((best, edges, own), key=lambda one: one.score)
-            made.append(best)
+            made.append(replace(best, said=best.said | {"same": links}) if links else best)
         return made
 
     def _ways(self, graph: PropertyGraph, ask: Ask, near: Rows) -> list[LinkedRelation]:
@@ -116,12 +117,13 @@ class GraphSource:
         self, graph: PropertyGraph, ask: Ask, heads: Rows, ways: Sequence[LinkedRelation]
     ) -> _Tried:
         """Return where the best relation leads from nodes that are known."""
-        before = ask.found.every if ask.found and isinstance(ask.found.every, Reached) else None
+        every = ask.found.every if ask.found and ask.found.where == graph.name else None
+        before = every if isinstance(every, Reached) else None
         for way in ways:
             _, tails = graph.adjacent(heads, way.name, way.inverse)
             if not len(tails):
                 continue
-            made = _tried(graph, heads, way, way.score, np.unique(tails), before)
+            made = _tried(self.snapshot, graph, heads, way, way.score, np.unique(tails), before)
             if not _strays(ask, made):
                 return made
         return _Tried()
@@ -139,7 +141,7 @@ class GraphSource:
             same = _same(first, grounded, self.least)
             heads = np.unique([one.entity.row for one in same])
             tails = np.unique(np.concatenate([one.rows for one in same]))
-            made = _tried(graph, heads, first.relation, first.score, tails, None)
+            made = _tried(self.snapshot, graph, heads, first.relation, first.score, tails, None)
             if not _strays(ask, made):
                 return replace(made, said=made.said | {"entities": [_shown(one) for one in same]})
         return _Tried()
@@ -187,17 +189,30 @@ class _Labels:
         return {label: Relation(0) for label in self.labels}
 
 
-def _rows(graph: PropertyGraph, ask: Ask) -> Rows | None:
-    """Return the nodes that the known values are, where they came from this graph."""
-    if ask.found is None or ask.found.where != graph.name:
-        return None
-    if isinstance(ask.found.every, Reached):
-        return ask.found.every.rows
+def _rows(snapshot: Snapshot, graph: PropertyGraph, ask: Ask) -> tuple[Rows | None, list[str]]:
+    """Return the nodes that the known values are, where they came from this graph or are the same as in another, and
+    then what says so; None where neither is known."""
+    if ask.found is None or ask.found.source != "kg":
+        return None, []
+    if ask.found.where == graph.name and isinstance(ask.found.every, Reached):
+        return ask.found.every.rows, []
     ids = [one.id for one in ask.known if one.id]
-    return graph.rows(ids) if ids else None
+    if ask.found.where == graph.name:
+        return (graph.rows(ids) if ids else None), []
+    links = [
+        link
+        for id in ids
+        for link in same(snapshot, id, thorough=False)
+        if link.target.startswith(f"{graph.name}:") and not link.document
+    ]
+    if not links:
+        return None, []
+    said = [f"{link.source} is {link.target}: {'; '.join(link.by)}" for link in links]
+    return np.unique(graph.rows([link.target for link in links])), said
 
 
 def _tried(
+    snapshot: Snapshot,
     graph: PropertyGraph,
     heads: Rows,
     way: LinkedRelation,
@@ -207,7 +222,8 @@ def _tried(
 ) -> _Tried:
     roots = heads if before is None else before.roots
     others = tails[~np.isin(tails, roots)]
-    reached = Reached(graph, others if len(others) else tails, way.name, way.inverse, heads, score, before)
+    rows = others if len(others) else tails
+    reached = Reached(snapshot, graph, rows, way.name, way.inverse, heads, score, before)
     found = Found("kg", reached.candidates(SHOWN), reached, graph.name)
     arrow = f"<< {way.name} <<" if way.inverse else f">> {way.name} >>"
     return _Tried(
