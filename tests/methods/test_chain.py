@@ -159,6 +159,16 @@ def test_all_values_of_a_graph_are_kept_and_counted(base, tmp_path):
         opened.remove_graph("many")
 
 
+def test_a_person_may_say_what_else_a_relation_is_called(base, tmp_path):
+    chain = f"{FILM} >> rendered upon celluloid by >> #1; final answer: #1"
+    asked = Question("Who?", chain=chain)
+    assert catalog.method("chain(sources=kg)", base).answer(asked, Recorder()).abstained
+    (tmp_path / "aliases.tsv").write_text("directed_by\trendered upon celluloid by\n")
+    recipe = f"chain(sources=kg, aliases='{tmp_path / 'aliases.tsv'}')"
+    answer = catalog.method(recipe, base).answer(asked, Recorder())
+    assert answer.text == DIRECTOR and "alias" in steps(answer, "fill")[0].detail["how"]
+
+
 def test_sources_that_disagree_are_shown_with_the_evidence_of_both(base, tmp_path):
     path = tmp_path / "gossip.tsv"
     path.write_text(f"{DIRECTOR}\tplace of birth\tOskell Bay\n")

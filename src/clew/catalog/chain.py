@@ -107,13 +107,15 @@ def _memory(bench: Bench, options: Options) -> Memory:
 def graph_source(bench: Bench, options: Options) -> GraphSource:
     """Return what looks unknowns up in the graphs of the base."""
     from clew.link.entities import Entities
-    from clew.link.relations import Relations
+    from clew.link.relations import Relations, load_aliases
     from clew.methods.chain.graph import GraphSource
 
+    file = options.text("aliases")
+    aliases = load_aliases(file) if file else {}
     return GraphSource(
         bench.snapshot,
         Entities(bench.encoder),
-        Relations(bench.encoder),
+        Relations(bench.encoder, aliases),
         least=SURE if bench.encoder else SURE_BY_WORDS,
     )
 
@@ -128,6 +130,7 @@ def _text(bench: Bench, options: Options, retriever: Retriever, reader: Reader) 
 
 _OPTIONS: dict[str, Value] = {
     "sources": "kg,text,model",
+    "aliases": "",
     "retriever": Recipe("search"),
     "reader": Recipe("auto"),
     "k": 10,

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from clew.errors import UnreadableFile
@@ -64,11 +65,22 @@ class Column:
 
 def edge_columns(header: Sequence[str]) -> list[Column] | None:
     """Return the columns of an edge table, None where this is the header of none: head, relation and tail."""
-    return _columns(header, _EDGE, (HEAD, RELATION, TAIL))
+    return _edges(tuple(header))
 
 
 def node_columns(header: Sequence[str]) -> list[Column] | None:
     """Return the columns of a node table, None where this is the header of none: an id and something else."""
+    return _nodes(tuple(header))
+
+
+# A JSON line has its header in itself, and there are few of them among millions of lines.
+@lru_cache(maxsize=4096)
+def _edges(header: tuple[str, ...]) -> list[Column] | None:
+    return _columns(header, _EDGE, (HEAD, RELATION, TAIL))
+
+
+@lru_cache(maxsize=4096)
+def _nodes(header: tuple[str, ...]) -> list[Column] | None:
     found = _columns(header, _NODE, (ID,))
     return found if found and len(found) > 1 else None
 
