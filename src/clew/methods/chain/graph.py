@@ -76,30 +76,39 @@ class GraphSource:
 
     def _asked(self, graph: PropertyGraph, question: Question, asks: Sequence[Ask]) -> list[_Tried]:
         """Return the best that one graph has for each hop."""
-        names = {ask.unknown: [one.value for one in ask.known] for ask in asks}
-        flat = list(dict.fromkeys(name for some in names.values() for name in some))
-        found = self.entities.link(graph, flat, question.text, self.k)
+        made = [self._known(graph, ask) for ask in asks]
+        # Names are linked where no node is known, or other nodes may stand for the same thing; all in one call.
+        open_ = [ask for ask, one in zip(asks, made, strict=True) if one.score < self.least]
+        names = list(dict.fromkeys(value.value for ask in open_ for value in ask.known))
+        found = self.entities.link(graph, names, question.text, self.k) if names else []
         linked = {
             name: [one for one in some if one.score >= self.same]
-            for name, some in zip(flat, found, strict=True)
+            for name, some in zip(names, found, strict=True)
         }
-        made = []
-        for ask in asks:
-            heads, links = _rows(self.snapshot, graph, ask)
-            near = [one.row for name in names[ask.unknown] for one in linked[name]]
-            ways = self._ways(graph, ask, np.concatenate([heads if heads is not None else [], near]))
-            best = _Tried()
-            if heads is not None:
-                edges = self._from_rows(graph, ask, heads, ways)
-                own = self._own(graph, ask, [(1.0, row) for row in heads.tolist()[:VALUES]])
-                best = max((edges, own), key=lambda one: one.score)
-            if heads is None or best.score < self.least:  # other nodes may stand for the same thing
-                some = [linked[name] for name in names[ask.unknown]]
-                edges = self._from_names(graph, ask, some, ways)
-                own = self._own(graph, ask, [(one.score, one.row) for each in some for one in each])
-                best = max((best, edges, own), key=lambda one: one.score)
-            made.append(replace(best, said=best.said | {"same": links}) if links else best)
-        return made
+        return [
+            one
+            if one.score >= self.least
+            else max((one, self._named(graph, ask, linked)), key=lambda tried: tried.score)
+            for ask, one in zip(asks, made, strict=True)
+        ]
+
+    def _known(self, graph: PropertyGraph, ask: Ask) -> _Tried:
+        """Return the best of a hop from nodes that are known already, here or in another graph."""
+        heads, links = _rows(self.snapshot, graph, ask)
+        if heads is None:
+            return _Tried()
+        edges = self._from_rows(graph, ask, heads, self._ways(graph, ask, heads))
+        own = self._own(graph, ask, [(1.0, row) for row in heads.tolist()[:VALUES]])
+        best = max((edges, own), key=lambda one: one.score)
+        return replace(best, said=best.said | {"same": links}) if links else best
+
+    def _named(self, graph: PropertyGraph, ask: Ask, linked: Mapping[str, Sequence[LinkedEntity]]) -> _Tried:
+        """Return the best of a hop from the nodes that its names may stand for."""
+        some = [linked[value.value] for value in ask.known]
+        near = np.array([one.row for each in some for one in each], dtype=np.int64)
+        edges = self._from_names(graph, ask, some, self._ways(graph, ask, near))
+        own = self._own(graph, ask, [(one.score, one.row) for each in some for one in each])
+        return max((edges, own), key=lambda one: one.score)
 
     def _ways(self, graph: PropertyGraph, ask: Ask, near: Rows) -> list[LinkedRelation]:
         """Return the relations that the words of a hop may stand for, turned the way in which it is asked.
@@ -109,7 +118,7 @@ class GraphSource:
         """
         labels: Any = graph
         if len(graph.relations()) > MANY:
-            labels = _Labels(graph.name, tuple(graph.around(near[:AROUND].astype(np.int64))))
+            labels = _Labels(graph.name, tuple(graph.around(near[:AROUND])))
         found = self.relations.link(labels, [ask.triple.relation], self.k)[0]
         return [replace(one, inverse=one.inverse ^ ask.inverse) for one in found]
 
