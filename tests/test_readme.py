@@ -58,7 +58,8 @@ def test_the_commands_do_what_they_say(
     if "--llm" not in words:
         result = CliRunner().invoke(app, words)
     else:
-        with ScriptedServer(lambda request: {"answer": "", "quotes": [], "abstain": True}) as server:
+        nothing = {"answer": "", "quotes": [], "abstain": True, "entities": [], "triples": []}
+        with ScriptedServer(lambda request: nothing) as server:
             words[words.index("--llm") + 1] = server.llm  # the README's model, answered by a local script
             result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
