@@ -135,7 +135,8 @@ def _without(names: list[str], question: str) -> str:
     """Return a question without what it asks about: "Crime After Crime" says nothing of before and after."""
     for name in names:
         bare = re.sub(r"\s*\([^)]*\)\s*$", "", name)
-        question = re.sub(rf"{re.escape(bare)}(?:\s*\([^)]*\))?", " ", question, flags=re.IGNORECASE)
+        named = rf"(?<!\w){re.escape(bare)}(?!\w)(?:\s*\([^)]*\))?"
+        question = re.sub(named, " ", question, flags=re.IGNORECASE)
     return question
 
 
@@ -156,7 +157,7 @@ def _as_asked(constant: str, question: str) -> str:
     """Return a constant as the question writes it: what a chain misspells there is spelled as it was asked."""
     bare = re.sub(r"\s*\([^)]*\)\s*$", "", constant)
     for name in (constant, bare):
-        found = re.search(re.escape(name), question, re.IGNORECASE)
+        found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", question, re.IGNORECASE)
         if found:
             return found.group()
     near = fuzz.partial_ratio_alignment(bare.lower(), question.lower(), score_cutoff=_SPELLED)

@@ -1,0 +1,243 @@
+"""What of a chain is settled by rule: values that are alike, endings, answers that cannot be; hand-worked."""
+
+import doctest
+
+import pytest
+
+from clew.chains import Chain, Term, Triple, parse
+from clew.methods.chain import endings, fits, likeness, text
+from clew.methods.chain.endings import settled, strands
+from clew.methods.chain.filling import agree, conflicts
+from clew.methods.chain.fits import misfit, strays
+from clew.methods.chain.likeness import Date, alike, date_of, number_of
+from clew.methods.chain.values import Candidate, Filled, Found, reachable
+from clew.methods.chain.writing import ANY
+from clew.read import short
+from clew.read.short import shortest
+
+
+@pytest.mark.parametrize("module", [endings, fits, likeness, text, short])
+def test_examples_in_docstrings(module):
+    assert doctest.testmod(module).failed == 0
+
+
+@pytest.mark.parametrize(
+    "text, date",
+    [
+        ("1 March 1963", Date(1963, 3, 1)),
+        ("March 1, 1963", Date(1963, 3, 1)),
+        ("1963-03-01", Date(1963, 3, 1)),
+        ("1963-03-01T00:00:00Z", Date(1963, 3, 1)),
+        ("3rd of Sept 1921", Date(1921, 9, 3)),
+        ("March 1963", Date(1963, 3)),
+        ("1963", Date(1963)),
+        ("c. 44 BC", Date(-44)),
+        ("about 1200", Date(1200)),
+        ("31 Foo 1963", None),
+        ("1963-13-01", None),
+        ("March", None),
+        ("Lima", None),
+        ("", None),
+    ],
+)
+def test_dates_as_people_write_them(text, date):
+    assert date_of(text) == date
+
+
+@pytest.mark.parametrize(
+    "one, other, order",
+    [
+        (Date(1901, 5, 2), Date(1899), 1),
+        (Date(1901, 5, 2), Date(1901, 5, 3), -1),
+        (Date(1901, 5), Date(1901, 5, 3), None),
+        (Date(1901), Date(1901, 5, 3), None),
+        (Date(1901, 5, 3), Date(1901, 5, 3), 0),
+        (Date(-44), Date(14), -1),
+    ],
+)
+def test_dates_compare_as_far_as_both_are_known(one, other, order):
+    assert one.compared(other) == order
+
+
+def test_numbers_as_people_write_them():
+    texts = ["1,250", "$3.5 million", "-4", "two", "12%", "7 km", "no 7", "", "x"]
+    assert [number_of(text) for text in texts] == [1250, 3.5e6, -4, 2, 12, 7, 7, None, None]
+
+
+@pytest.mark.parametrize(
+    "one, other, same",
+    [
+        ("The Hague", "hague", True),
+        ("Géza von Bolváry", "Geza von Bolvary", True),
+        ("Kismet (1944 film)", "Kismet", True),
+        ("New York", "York", True),
+        ("Yorkshire", "York", False),
+        ("1960", "10 April 1960", True),
+        ("April 1960", "10 May 1960", False),
+        ("12", "twelve", True),
+        ("1,250", "1250", True),
+        ("", "Lima", False),
+    ],
+)
+def test_values_that_say_the_same(one, other, same):
+    assert alike(one, other) is same and alike(other, one) is same
+
+
+def filled(chain, *values, source="kg"):
+    made = Filled(parse(chain, ANY))
+    for number, value in enumerate(values, 1):
+        some = value if isinstance(value, tuple) else (value,)
+        made.add(number, Found(source, tuple(map(Candidate, some))))
+    return made
+
+
+def two(relation, one="Ada", other="Bo"):
+    return f"{one} >> {relation} >> #1; {other} >> {relation} >> #2; final answer: #answer"
+
+
+FOUR = "{0} >> director >> #1; {1} >> director >> #2; #1 >> {2} >> #3; #2 >> {2} >> #4; final answer: #answer"
+
+
+@pytest.mark.parametrize(
+    "question, chain, values, answer",
+    [
+        ("Who was born first, Ada or Bo?", two("born"), ("2 May 1901", "1899"), "Bo"),
+        ("Who was born later, Ada or Bo?", two("born"), ("2 May 1901", "1899"), "Ada"),
+        ("Who is older, Ada or Bo?", two("born"), ("2 May 1901", "1899"), "Bo"),
+        ("Who is younger, Ada or Bo?", two("born"), ("2 May 1901", "1899"), "Ada"),
+        ("Who is older, Ada or Bo?", two("age"), ("40", "31"), "Ada"),
+        ("Who was born first, Ada or Bo?", two("born"), ("1901", "May 1901"), None),
+        ("Which is longer, the Oskell or the Fenn?",
+         two("length", "Oskell", "Fenn"), ("1,250 km", "990 km"), "Oskell"),
+        ("Which has fewer people, Oskell or Fenn?",
+         two("population", "Oskell", "Fenn"), ("2 million", "990,000"), "Fenn"),
+        ("Which came out first, Crime After Crime or Up?",
+         two("year", "Crime After Crime", "Up"), ("2011", "2009"), "Up"),
+        ("Which lived longer, Ada or Bo?", two("born"), ("1901", "1899"), None),
+        ("Whose is the taller tower, Ada's or Bo's?", two("tower"), ("stone", "brick"), None),
+        ("Which film has the director who died earlier, low water or Tin?",
+         FOUR.format("Low Water (film)", "Tin", "died"), ("A", "B", "1950", "3 May 1949"), "Tin"),
+        ("Which film has the director who died later, low water or Tin?",
+         FOUR.format("Low Watr", "Tin", "died"), ("A", "B", "1950", "3 May 1949"), "low water"),
+        ("Are Ada and Bo from the same country?", two("country"), ("Iran", "Iran"), "yes"),
+        ("Are Ada and Bo from the same country?", two("country"), ("Iran", "Peru"), "no"),
+        ("Are Ada and Bo from different countries?", two("country"), ("Iran", "Peru"), "yes"),
+        ("Do both films have directors of one nation?",
+         FOUR.format("Low", "Tin", "nation"), ("A", "B", ("US", "UK"), "UK"), "yes"),
+        ("Is Ada taller than Bo?", two("height"), ("1.80 m", "1.70 m"), None),
+        ("How many films did Ada make?", "#1 >> director >> Ada; final answer: #1", (("X", "Y", "Z"),), "3"),
+        ("How many people live there?", "Lima >> population >> #1; final answer: #1", ("9 million",), None),
+        ("Who made X?", "X >> director >> #1; final answer: #1", ("Ada",), None),
+    ],
+)  # fmt: skip
+def test_endings(question, chain, values, answer):
+    ending = settled(question, filled(chain, *values))
+    assert (ending.text if ending else None) == answer
+    if ending:
+        assert ending.rests_on
+
+
+def test_nothing_is_settled_while_something_is_missing_or_where_only_the_text_was_counted():
+    chain = two("born")
+    assert settled("Who was born first, Ada or Bo?", filled(chain, "1901")) is None
+    made = filled("#1 >> director >> Ada; final answer: #1", ("X", "Y"), source="text")
+    assert settled("How many films did Ada make?", made) is None
+
+
+def test_strands_lead_from_constants_to_the_last_unknowns():
+    chain = parse(FOUR.format("Low", "Tin", "died"))
+    assert [(one.constant, one.last) for one in strands(chain)] == [("Low", 3), ("Tin", 4)]
+    one = parse("A >> father >> #1; flag of the #1 >> colour >> #2; final answer: #2")
+    assert [(strand.constant, strand.last) for strand in strands(one)] == [("A", 2)]
+
+
+@pytest.mark.parametrize(
+    "question, answer, problem",
+    [
+        ("When did he die?", "Hollywood", "a date is asked for"),
+        ("When did he die?", "in the spring of 1950", ""),
+        ("How many were there?", "Hollywood", "a number is asked for"),
+        ("How many were there?", "about forty", ""),
+        ("Who made it?", "3 May 1950", "a person is asked for"),
+        ("Who made it?", "50 Cent", ""),
+        ("Is it old?", "Hollywood", "yes or no is asked for"),
+        ("Is it old?", "No.", ""),
+        ("Is there a film which he made, and when?", "1950", ""),
+        ("Which film is it?", "1917", ""),
+        ("Who made it?", "", "nothing was found"),
+    ],
+)
+def test_answers_that_cannot_be(question, answer, problem):
+    assert misfit(question, answer) == problem
+
+
+@pytest.mark.parametrize(
+    "relation, value, wrong",
+    [
+        ("place of birth", "3 May 1921", True),
+        ("place of birth", "Lima", False),
+        ("date of birth", "Lima", True),
+        ("date of birth", "May 1921", False),
+        ("number of children", "Lima", True),
+        ("director", "1921", True),
+        ("title", "1921", False),
+    ],
+)
+def test_values_that_stray_from_where_a_relation_leads(relation, value, wrong):
+    assert strays(relation, value) is wrong
+
+
+def test_hops_are_open_when_what_they_ask_with_is_known():
+    made = filled("A >> r >> #1; B >> s >> #2; #1 and #2 >> t >> #3; #4 >> u >> #3; final answer: #4")
+    assert [(ask.unknown, str(ask.triple)) for ask in made.open()] == [
+        (1, "A >> r >> #1"),
+        (2, "B >> s >> #2"),
+    ]
+    made.add(1, Found("kg", (Candidate("x"), Candidate("y"))))
+    assert [ask.unknown for ask in made.open()] == [2]
+    made.add(2, Found("kg", (Candidate("z"),)))
+    (ask,) = made.open()
+    assert [one.value for one in ask.known] == ["x and z", "y and z"] and not ask.inverse
+    made.add(3, Found("text", (Candidate("w"),)))
+    (ask,) = made.open()
+    assert ask.inverse and ask.unknown == 4 and str(ask.term) == "w"
+    made.add(4, Found("text", (Candidate("v"),)))
+    assert made.open() == [] and made.missing == ()
+    assert str(made) == "A >> r >> x; B >> s >> z; x and z >> t >> w; v >> u >> w; final answer: #4"
+
+
+def test_a_chain_whose_unknowns_wait_for_each_other_leads_nowhere():
+    assert reachable(parse("A >> r >> #1; #1 >> s >> #2; final answer: #2"))
+    assert reachable(parse("#1 >> r >> B; #1 >> s >> #2; final answer: #2"))
+    assert not reachable(parse("#1 >> r >> #2; #2 >> s >> #1; final answer: #2"))
+
+
+def test_sources_agree_where_any_of_their_values_do():
+    one, other = Found("kg", (Candidate("Iran"), Candidate("Peru"))), Found("text", (Candidate("the Peru"),))
+    assert agree(one, other)
+    made = filled("A >> country >> #1; final answer: #1", ("Iran", "Chile"))
+    made.add(1, other)
+    (conflict,) = conflicts(made)
+    assert (conflict.unknown, conflict.one.source, conflict.other.source) == (1, "kg", "text")
+
+
+def test_names_with_what_divides_a_chain_are_written_so_that_they_parse_back():
+    name = 'Awesome; I "Shot" >> That'
+    chain = Chain((Triple(Term(name), "director", Term("#1")),), 1)
+    again = parse(str(chain), ANY)
+    assert again.triples[0].head.text == name.replace('"', "'") and again.answer == 1
+
+
+@pytest.mark.parametrize(
+    "kind, sentence, question, answer",
+    [
+        ("place", "Ilse Varnholt was born on 3 May 1921 in Dunmere.", "Where Ilse Varnholt: place of birth?", "Dunmere"),
+        ("any", "Its mayor is Jutta Kessel.", "Ludwigshafen: mayor?", "Jutta Kessel"),
+        ("any", "He studied at the University of Michigan and Yale.", "Ada: educated at?", "University of Michigan"),
+        ("date", "It opened on March 1, 1963, and closed in 1970.", "When was it opened?", "March 1, 1963"),
+        ("amount", "Of the 12 men 40 % came back.", "How many percent came back?", "40 %"),
+        ("person", "nothing here is a name", "Who was it?", ""),
+    ],
+)  # fmt: skip
+def test_short_answers(kind, sentence, question, answer):
+    assert shortest(kind, sentence, question) == answer
