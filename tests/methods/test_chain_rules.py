@@ -231,7 +231,7 @@ def test_names_with_what_divides_a_chain_are_written_so_that_they_parse_back():
 @pytest.mark.parametrize(
     "kind, sentence, question, answer",
     [
-        ("place", "Ilse Varnholt was born on 3 May 1921 in Dunmere.", "Where Ilse Varnholt: place of birth?", "Dunmere"),
+        ("place", "Ilse Varnholt was born on 3 May in Dunmere.", "Where Ilse Varnholt: birthplace?", "Dunmere"),
         ("any", "Its mayor is Jutta Kessel.", "Ludwigshafen: mayor?", "Jutta Kessel"),
         ("any", "He studied at the University of Michigan and Yale.", "Ada: educated at?", "University of Michigan"),
         ("date", "It opened on March 1, 1963, and closed in 1970.", "When was it opened?", "March 1, 1963"),
