@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Self
 from urllib.parse import parse_qs
 
 import pytest
@@ -61,7 +62,25 @@ def serving(folder: Path, turtle: str) -> Iterator[str]:
 Bindings = Sequence[dict[str, str]]
 
 
-class ScriptedEndpoint:
+class Served:
+    """An endpoint on loopback while it is entered, whose questions ``handler`` answers."""
+
+    def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
+        self._server = HTTPServer(("127.0.0.1", 0), handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}/sparql"
+
+    def __enter__(self) -> Self:
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+class ScriptedEndpoint(Served):
     """An endpoint that answers with what ``answer`` makes of a query: solutions (an IRI where a value begins with
     ``http``, else an English text), or None, which is refused. ``queries`` are those that it got."""
 
@@ -83,18 +102,7 @@ class ScriptedEndpoint:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}/sparql"
-
-    def __enter__(self) -> ScriptedEndpoint:
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        super().__init__(Handler)
 
 
 def _term(value: str) -> dict[str, str]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,7 @@ from clew.cli.app import app
 from clew.errors import NotFound, RemoteError, UsageError
 from clew.kb.graphs.mounting import MountOptions
 from clew.kb.graphs.sparql import Endpoint, is_iri, literal
-from sparql_servers import serving, stored
+from sparql_servers import Served, serving, stored
 
 TURTLE = """
 @prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -179,7 +178,7 @@ def test_the_command(place: str, tmp_path: Path) -> None:
     assert run.invoke(app, ["graph", "remove", "films", *kb]).exit_code == 0
 
 
-class Scripted:
+class Scripted(Served):
     """A server that answers each question with the next of its answers: status, headers, body."""
 
     def __init__(self, *answers: tuple[int, dict[str, str], bytes]) -> None:
@@ -201,18 +200,7 @@ class Scripted:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}/sparql"
-
-    def __enter__(self) -> Scripted:
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        super().__init__(Handler)
 
 
 EMPTY = json.dumps({"head": {"vars": ["x"]}, "results": {"bindings": []}}).encode()

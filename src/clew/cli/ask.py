@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.options import Documents, Json, Kb, Llm, Recipe, Retriever
+from clew.cli.options import (
+    BudgetCalls,
+    BudgetMoney,
+    BudgetTokens,
+    Documents,
+    Json,
+    Kb,
+    Llm,
+    Recipe,
+    Retriever,
+)
 
 if TYPE_CHECKING:
     from clew.types import Step
@@ -44,23 +54,9 @@ def ask(
     k: Annotated[
         int, typer.Option("--k", "-k", min=1, metavar="N", help="How much evidence to print at most.")
     ] = 5,
-    budget_calls: Annotated[
-        int | None,
-        typer.Option(min=0, metavar="N", help="Stop before more model calls than this.", show_default=False),
-    ] = None,
-    budget_tokens: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="Stop before model calls take more tokens, in and out.",
-            show_default=False,
-        ),
-    ] = None,
-    budget_money: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="DOLLARS", help="Stop before model calls cost more.", show_default=False),
-    ] = None,
+    budget_calls: BudgetCalls = None,
+    budget_tokens: BudgetTokens = None,
+    budget_money: BudgetMoney = None,
     record: Annotated[
         Path | None,
         typer.Option(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from clew.cli.group import FAILED, INTERRUPTED, SPENT
-from clew.cli.options import Documents, Json, Kb, Llm
+from clew.cli.options import BudgetCalls, BudgetMoney, BudgetTokens, Documents, Json, Kb, Llm
 
 if TYPE_CHECKING:
     from clew.api.extracts import Behind, ExtractReport
@@ -22,23 +22,9 @@ def extract(
     ],
     llm: Llm = None,
     documents: Documents = None,
-    budget_calls: Annotated[
-        int | None,
-        typer.Option(min=0, metavar="N", help="Stop before more model calls than this.", show_default=False),
-    ] = None,
-    budget_tokens: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="Stop before more tokens than this, in and out together.",
-            show_default=False,
-        ),
-    ] = None,
-    budget_money: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="DOLLARS", help="Stop before model calls cost more.", show_default=False),
-    ] = None,
+    budget_calls: BudgetCalls = None,
+    budget_tokens: BudgetTokens = None,
+    budget_money: BudgetMoney = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before money is spent.")] = False,
     kb: Kb = None,
     as_json: Json = False,

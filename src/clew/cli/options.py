@@ -62,3 +62,17 @@ Workers: TypeAlias = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="Reading processes.", show_default="one per core"),
 ]
+BudgetCalls: TypeAlias = Annotated[
+    int | None,
+    typer.Option(min=0, metavar="N", help="Stop before more model calls than this.", show_default=False),
+]
+BudgetTokens: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        min=0, metavar="N", help="Stop before model calls take more tokens, in and out.", show_default=False
+    ),
+]
+BudgetMoney: TypeAlias = Annotated[
+    float | None,
+    typer.Option(min=0, metavar="DOLLARS", help="Stop before model calls cost more.", show_default=False),
+]
