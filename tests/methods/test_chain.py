@@ -169,6 +169,30 @@ def test_a_person_may_say_what_else_a_relation_is_called(base, tmp_path):
     assert answer.text == DIRECTOR and "alias" in steps(answer, "fill")[0].detail["how"]
 
 
+def test_a_model_may_choose_which_of_several_things_is_meant(base, tmp_path):
+    path = tmp_path / "streets.jsonl"
+    lines = [
+        {"id": "s1", "types": ["street"], "name": "Mill Lane"}, {"head": "s1", "relation": "length", "tail": "3 km"},
+        {"id": "s2", "types": ["street"], "name": "Mill Lane"}, {"head": "s2", "relation": "length", "tail": "9 km"},
+    ]  # fmt: skip
+    path.write_text("\n".join(map(json.dumps, lines)))
+    opened = clew.Base(base)
+    opened.add_graph(path)
+    chain = "Mill Lane >> length >> #1; final answer: #1"
+    try:
+        for choice, length in ((2, "9 km"), (1, "3 km")):
+
+            def agent(request, choice=choice):
+                return {"choice": choice} if "Entries:" in request.prompt else chain
+
+            answer, requests = run(base, agent, "How long is the lane?", "chain(sources=kg, entities=model)")
+            assert answer.text == length and answer.usage.calls == len(requests) == 2
+            assert [step.name for step in answer.trail] == ["chain", "link", "fill", "filled"]
+        assert "chosen by the model" in steps(answer, "fill")[0].detail["entities"][0]["how"]
+    finally:
+        opened.remove_graph("streets")
+
+
 def test_sources_that_disagree_are_shown_with_the_evidence_of_both(base, tmp_path):
     path = tmp_path / "gossip.tsv"
     path.write_text(f"{DIRECTOR}\tplace of birth\tOskell Bay\n")

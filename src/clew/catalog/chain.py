@@ -109,12 +109,16 @@ def graph_source(bench: Bench, options: Options) -> GraphSource:
     from clew.link.entities import Entities
     from clew.link.relations import Relations, load_aliases
     from clew.methods.chain.graph import GraphSource
+    from clew.prompts import load
 
     file = options.text("aliases")
     aliases = load_aliases(file) if file else {}
+    choosing: dict[str, Any] = {}
+    if options.word("entities", ("ranked", "model")) == "model":
+        choosing = {"model": bench.need_model("chain(entities=model)"), "template": load("link-entity")}
     return GraphSource(
         bench.snapshot,
-        Entities(bench.encoder),
+        Entities(bench.encoder, **choosing),
         Relations(bench.encoder, aliases),
         least=SURE if bench.encoder else SURE_BY_WORDS,
     )
@@ -131,6 +135,7 @@ def _text(bench: Bench, options: Options, retriever: Retriever, reader: Reader) 
 _OPTIONS: dict[str, Value] = {
     "sources": "kg,text,model",
     "aliases": "",
+    "entities": Recipe("ranked"),
     "retriever": Recipe("search"),
     "reader": Recipe("auto"),
     "k": 10,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,11 +13,11 @@ from clew.errors import BadCompletion, UsageError
 from clew.link.describing import degrees, described, said
 from clew.link.mentions import Mention, mention_of, without_qualifier
 from clew.text import folded_name, terms
-from clew.types import LinkedEntity
+from clew.types import LinkedEntity, Step, Usage
 
 if TYPE_CHECKING:
     from clew.prompts import Template
-    from clew.protocols import Encoder, LanguageModel, PropertyGraph
+    from clew.protocols import Encoder, LanguageModel, PropertyGraph, Trail
     from clew.types import Entity
 
 #: Candidates by spelling that are looked at.
@@ -73,9 +74,17 @@ class Entities:
             raise UsageError("a model that links needs its prompt, and the prompt a model")
 
     def link(
-        self, graph: PropertyGraph, names: Sequence[str], context: str = "", k: int = 5
+        self,
+        graph: PropertyGraph,
+        names: Sequence[str],
+        context: str = "",
+        k: int = 5,
+        trail: Trail | None = None,
     ) -> list[tuple[LinkedEntity, ...]]:
-        """Return for each name at most ``k`` candidates, best first; ``context`` is the question around them."""
+        """Return for each name at most ``k`` candidates, best first; ``context`` is the question around them.
+
+        What the model was asked goes to the trail. Raises ModelError.
+        """
         mentions = [mention_of(name) for name in names]
         found = _candidates(graph, mentions)
         doubtful = [_near(mention, several) for mention, several in zip(mentions, found, strict=True)]
@@ -95,8 +104,7 @@ class Entities:
                     one.entity.id,
                 )
             )
-        if self.model is not None:
-            self._choose(names, found, context)
+        self._choose(names, found, context, trail)
         return [tuple(one.linked() for one in several[:k]) for several in found]
 
     def _rank(
@@ -129,8 +137,16 @@ class Entities:
             one.score *= 1 - CONTEXT * (1 - cosine_of[one.line])
             one.how.append(f"context {cosine_of[one.line]:.2f}")
 
-    def _choose(self, names: Sequence[str], found: Sequence[list[_Candidate]], context: str) -> None:
-        assert self.model is not None and self.template is not None
+    def _choose(
+        self,
+        names: Sequence[str],
+        found: Sequence[list[_Candidate]],
+        context: str,
+        trail: Trail | None,
+    ) -> None:
+        """Ask the model about the names that are in doubt, all in one call, and put what it chooses first."""
+        if self.model is None or self.template is None:
+            return
         asked = [
             (name, several)
             for name, several in zip(names, found, strict=True)
@@ -138,25 +154,36 @@ class Entities:
         ]
         if not asked:
             return
+        started = time.perf_counter()
         prompts = [
             self.template.render(question=context, mention=name, candidates=_numbered(several[:CHOICES]))
             for name, several in asked
         ]
-        for (_, several), made in zip(asked, self.model.complete(prompts), strict=True):
-            try:
-                choice = self.template.parse(made.text)["choice"]
-            except BadCompletion as error:
-                several[0].how.append(f"the model's choice cannot be used: {error.problem}")
-                continue
-            if choice == 0:
-                several[0].how.append("the model chose none")
-            elif not 0 < choice <= min(len(several), CHOICES):
-                several[0].how.append(f"the model chose {choice}, which is not there")
-            else:
-                chosen = several.pop(choice - 1)
-                chosen.score = max(chosen.score, *(one.score for one in several))
-                chosen.how.append("chosen by the model")
-                several.insert(0, chosen)
+        completions = self.model.complete(prompts)
+        for (_, several), made in zip(asked, completions, strict=True):
+            _put_first(several, made.text, self.template)
+        if trail is not None:
+            detail = {"prompt": self.template.name, "names": "; ".join(name for name, _ in asked)}
+            usage = sum((one.usage for one in completions), Usage())
+            trail.add(Step("link", detail, (), usage, time.perf_counter() - started))
+
+
+def _put_first(several: list[_Candidate], reply: str, template: Template) -> None:
+    """Put what a model chooses of the candidates first; a reply that cannot be used leaves them as they are."""
+    try:
+        choice = template.parse(reply)["choice"]
+    except BadCompletion as error:
+        several[0].how.append(f"the model's choice cannot be used: {error.problem}")
+        return
+    if choice == 0:
+        several[0].how.append("the model chose none")
+    elif not 0 < choice <= min(len(several), CHOICES):
+        several[0].how.append(f"the model chose {choice}, which is not there")
+    else:
+        chosen = several.pop(choice - 1)
+        chosen.score = max(chosen.score, *(one.score for one in several))
+        chosen.how.append("chosen by the model")
+        several.insert(0, chosen)
 
 
 def _candidates(graph: PropertyGraph, mentions: Sequence[Mention]) -> list[list[_Candidate]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from clew.protocols.asking import Trail
 from clew.types import Entity, LinkedEntity, LinkedRelation, Relation
 
 if TYPE_CHECKING:
@@ -109,9 +110,17 @@ class EntityLinker(Protocol):
     """Finds what names stand for in a graph."""
 
     def link(
-        self, graph: PropertyGraph, names: Sequence[str], context: str = "", k: int = 5
+        self,
+        graph: PropertyGraph,
+        names: Sequence[str],
+        context: str = "",
+        k: int = 5,
+        trail: Trail | None = None,
     ) -> list[tuple[LinkedEntity, ...]]:
-        """Return for each name at most ``k`` candidates, best first; ``context`` is the question around them."""
+        """Return for each name at most ``k`` candidates, best first; ``context`` is the question around them.
+
+        What a model was asked, and what that cost, goes to the trail.
+        """
         ...
 
 

@@ -50,7 +50,7 @@ class GraphSource:
         """Return what the graphs hold for each hop, None where they do not. Raises RemoteError, ModelError."""
         started = time.perf_counter()
         graphs = [self.snapshot.graph(name) for name in self._names(question)]
-        tried = [self._asked(graph, question, asks) for graph in graphs]
+        tried = [self._asked(graph, question, asks, trail) for graph in graphs]
         seconds = (time.perf_counter() - started) / max(len(asks), 1)
         made: list[Found | None] = []
         for number, ask in enumerate(asks):
@@ -74,13 +74,15 @@ class GraphSource:
         wanted = question.scope.graphs
         return [name for name in self.snapshot.graphs() if wanted is None or name in wanted]
 
-    def _asked(self, graph: PropertyGraph, question: Question, asks: Sequence[Ask]) -> list[_Tried]:
+    def _asked(
+        self, graph: PropertyGraph, question: Question, asks: Sequence[Ask], trail: Trail
+    ) -> list[_Tried]:
         """Return the best that one graph has for each hop."""
         made = [self._known(graph, ask) for ask in asks]
         # Names are linked where no node is known, or other nodes may stand for the same thing; all in one call.
         open_ = [ask for ask, one in zip(asks, made, strict=True) if one.score < self.least]
         names = list(dict.fromkeys(value.value for ask in open_ for value in ask.known))
-        found = self.entities.link(graph, names, question.text, self.k) if names else []
+        found = self.entities.link(graph, names, question.text, self.k, trail) if names else []
         linked = {
             name: [one for one in some if one.score >= self.same]
             for name, some in zip(names, found, strict=True)
