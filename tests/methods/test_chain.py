@@ -287,6 +287,10 @@ def test_the_next_chain_is_tried_where_one_cannot_be_filled_or_its_answer_does_n
         "chain(k=3, samples=3, sources='kg,text', tries=1)",
     )
     assert answer.abstained
+    # The memory is asked only where no chain can be filled from what has evidence.
+    agent = Agent(studio, studio, born, memory="no one asks")
+    answer, requests = run(base, agent, "Where was he born?", "chain(k=3, samples=3)")
+    assert answer.text == TOWN and not any("fill in what is missing" in one.system for one in requests)
 
 
 def test_one_triple_is_enough_where_the_question_has_no_more(base):

@@ -33,11 +33,12 @@ class ChainMethod:
 
     ``choose`` is ``order`` (the paper: each source as far as it gets, one after the other) or ``hop`` (all are asked,
     the surest counts, and where they disagree that is shown). Chains are tried in the order of self-consistency, at
-    most ``tries`` of them, until one is filled whole and its answer is of the kind that the question asks for (the
-    paper's future work: semantic filtering). Deviations: :mod:`clew.methods.chain.filling`; dates, numbers, yes or no
-    and counting are settled by rule where they can be (:mod:`clew.methods.chain.endings`), so the model is asked for
-    the end only where that says nothing. Where no chain can be written, the question is answered from what
-    ``retriever`` finds for it, and the trail says so.
+    most ``tries`` of them, until one is filled whole from what has evidence and its answer is of the kind that the
+    question asks for (the paper's future work: semantic filtering); the model's memory is asked about the best of
+    them. Deviations: :mod:`clew.methods.chain.filling`; dates, numbers, yes or no and counting are settled by rule
+    where they can be (:mod:`clew.methods.chain.endings`), so the model is asked for the end only where that says
+    nothing. Where no chain can be written, the question is answered from what ``retriever`` finds for it, and the
+    trail says so.
 
     ``writer`` None: only questions with a chain of their own can be answered. ``claims``: what is asked is whether a
     claim holds; the model judges the filled chain (Appendix K), and the answer is FEVER's label.
@@ -65,12 +66,12 @@ class ChainMethod:
             for chain in chains[: self.tries]:
                 attempts.append(_Attempt(Filled(chain), claims=self.claims))
                 self._attempt(question, attempts[-1], record)
-                if attempts[-1].whole or record.stopped():
+                if attempts[-1].whole or attempts[-1].only_end_open or record.stopped():
                     break
+            self._remember(question, _best(attempts), record)
         except BudgetExceeded as error:
             stopped(record, error)
-        # Of equals the first: what most samples agreed on.
-        return self._answered(max(attempts, key=lambda one: one.worth, default=_Attempt()), record)
+        return self._answered(_best(attempts), record)
 
     def _chains(self, question: Question, record: Recorder) -> list[Chain]:
         if self.writer is not None:
@@ -78,15 +79,22 @@ class ChainMethod:
         return by_hand(question, record)
 
     def _attempt(self, question: Question, attempt: _Attempt, record: Recorder) -> None:
-        """Fill one chain and settle its answer."""
+        """Fill one chain from what has evidence, and settle its answer where that follows."""
         fill = in_order if self.choose == "order" else by_hop
         fill(attempt.filled, self.sources, question, record)
         told(attempt.filled, record)
-        attempt.ending = self._settled(question, attempt)
-        if attempt.needs_model and self.memory is not None and not record.stopped():
-            final = self.memory.settle(question, attempt.filled, record)
-            attempt.final = label_in(final) if self.claims else final
-            attempt.ending = attempt.ending or self._settled(question, attempt)
+        self._settle(question, attempt, record)
+
+    def _remember(self, question: Question, attempt: _Attempt, record: Recorder) -> None:
+        """Let the model fill what is left of the best chain, and settle its answer."""
+        if self.memory is None or not attempt.needs_model or record.stopped():
+            return
+        final = self.memory.settle(question, attempt.filled, record)
+        attempt.final = label_in(final) if self.claims else final
+        self._settle(question, attempt, record)
+
+    def _settle(self, question: Question, attempt: _Attempt, record: Recorder) -> None:
+        attempt.ending = None if self.claims else settled(question.text, attempt.filled)
         attempt.misfit = "" if self.claims and attempt.text else misfit(question.text, attempt.text)
         detail = {"chain": str(attempt.filled), "answer": attempt.text}
         if attempt.ending:
@@ -96,9 +104,6 @@ class ChainMethod:
         if attempt.misfit:
             detail["does not fit"] = attempt.misfit
         record.add(Step("filled", detail))
-
-    def _settled(self, question: Question, attempt: _Attempt) -> Ending | None:
-        return None if self.claims else settled(question.text, attempt.filled)
 
     def _plain(self, question: Question, record: Recorder) -> Answer:
         hits = retrieved(self.retriever, question, self.k, record, query=question.text)
@@ -135,6 +140,11 @@ class ChainMethod:
         )
 
 
+def _best(attempts: Sequence[_Attempt]) -> _Attempt:
+    """Return the attempt that came furthest; of equals the first, what most samples agreed on."""
+    return max(attempts, key=lambda one: one.worth, default=_Attempt())
+
+
 @dataclass(slots=True)
 class _Attempt:
     """One chain as far as it was filled: what was settled by rule, what the model gave as final answer, and what is
@@ -150,6 +160,11 @@ class _Attempt:
     def needs_model(self) -> bool:
         """Whether something is left that no rule and no source has settled."""
         return bool(self.filled.missing) or not self.values
+
+    @property
+    def only_end_open(self) -> bool:
+        """Whether all unknowns are filled and only the model can say what follows from them."""
+        return not self.filled.missing and not self.text
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
