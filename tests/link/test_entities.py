@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+import clew
 from clew.errors import UsageError
 from clew.link import Entities
 from clew.link.mentions import mention_of
 from clew.models import encoder as encoder_of
 from clew.models import language_model
 from clew.prompts import load
+from kb_documents import HashEncoder
 from link_graphs import graph_of
 from scripted import ScriptedServer
 
@@ -136,3 +138,16 @@ def test_what_a_mention_is_looked_up_as() -> None:
     assert mention_of("Ohio’s").ways[1][0] == "Ohio"
     assert mention_of("  ").ways == ()
     assert mention_of("(500) Days").qualifier == ""
+
+
+def test_a_name_that_stands_as_it_is_written_outweighs_every_context(tmp_path):
+    path = tmp_path / "g.tsv"
+    path.write_text("Moulin Rouge!\tdirected_by\tBaz\nMoulin Rouge\tdirected_by\tHuston\n")
+    with clew.open(tmp_path / "kb", create=True) as base:
+        base.add_graph(path)
+        graph = base.graph("g")
+        for name in ("Moulin Rouge!", "Moulin Rouge"):
+            ((first, *_),) = Entities(HashEncoder()).link(graph, [name], "the films of Huston and Baz")
+            assert first.name == name
+        ((*both,),) = Entities().link(graph, ["moulin rouge"])
+        assert {one.name for one in both if one.score == 1} == {"Moulin Rouge!", "Moulin Rouge"}

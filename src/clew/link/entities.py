@@ -26,6 +26,9 @@ POOL = 20
 LEAST = 0.55
 #: What a candidate keeps that is called like the mention but for a qualifier of its own.
 QUALIFIED = 0.96
+#: What a candidate keeps whose name only folds to the mention, where another is written like it; no context
+#: outweighs it.
+REWRITTEN = 0.84
 #: What of its score a candidate loses that has nothing to do with the context, or with the mention's qualifier.
 CONTEXT, DENIED = 0.15, 0.2
 #: Only what is spelled nearly as well as the best is compared with the context, and at most so many.
@@ -87,6 +90,8 @@ class Entities:
         """
         mentions = [mention_of(name) for name in names]
         found = _candidates(graph, mentions)
+        for name, several in zip(names, found, strict=True):
+            _written_the_same(name, several)
         doubtful = [_near(mention, several) for mention, several in zip(mentions, found, strict=True)]
         self._rank(graph, mentions, doubtful, context)
         for name, several, near in zip(names, found, doubtful, strict=True):
@@ -231,6 +236,15 @@ def _settled(mention: Mention, one: _Candidate) -> _Candidate:
     if worth > one.score:
         one.score, one.how = worth, [f"name ({qualifier})"]
     return one
+
+
+def _written_the_same(name: str, several: Sequence[_Candidate]) -> None:
+    """Where a name stands in the graph as it is written, put those behind it that only fold to the same."""
+    if any(one.entity.name == name for one in several):
+        for one in several:
+            if one.how == ["name"] and one.entity.name != name:
+                one.score *= REWRITTEN
+                one.how = ["name in other capitals, accents or punctuation"]
 
 
 def _near(mention: Mention, several: list[_Candidate]) -> list[_Candidate]:
