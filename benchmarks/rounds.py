@@ -77,9 +77,7 @@ def main() -> None:
     options = parser.parse_args()
     if not DATA.is_dir():
         raise SystemExit(f"no data at {DATA}; it is not part of this repository")
-    every = {
-        name: list(load(name, DATA / name / f"{file}.jsonl").examples()) for name, file in POOL.items()
-    }
+    every = {name: list(load(name, DATA / name / f"{file}.jsonl").examples()) for name, file in POOL.items()}
     asked = {"musique 2hop": [one for one in every["musique"] if one.question_type == "2hop"]}
     asked |= {"2wikimultihopqa": every["2wikimultihopqa"]} if options.more else {}
     paragraphs = pooled(one for some in every.values() for one in some)
