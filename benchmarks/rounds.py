@@ -1,11 +1,12 @@
 """Single-round against multi-round retrieval (Su et al., NAACL 2024, Table 6), without a language model.
 
-The 2-hop questions among the shared 100 of MuSiQue, and with --more the 500 of 2WikiMultihopQA, over the pool of all
-paragraphs of the shared HotpotQA, MuSiQue and 2WikiMultihopQA files: 20 passages for each question, found for itself
-or for the hops of its gold decomposition in turn, with ``#n`` filled by gold and by the reader ``short``.
+The 2-hop questions among the shared 100 of MuSiQue, or the 500 of 2WikiMultihopQA, over the pool of all paragraphs of
+the shared HotpotQA, MuSiQue and 2WikiMultihopQA files: 20 passages for each question, found for itself or for the
+hops of its gold decomposition in turn, with ``#n`` filled by gold and by the reader ``short``.
 
     python benchmarks/rounds.py --encoder none --encoder clew:hops
     python benchmarks/rounds.py --encoder onnx:folds/without-musique/onnx    # one that never saw the questions
+    python benchmarks/rounds.py --data 2wikimultihopqa --encoder onnx:folds/without-2wikimultihopqa/onnx
 
 The encoder that comes with clew was trained on these questions; one that was trained without their data set
 (benchmarks/folds.py) is what a row of its own should be compared with.
@@ -73,13 +74,15 @@ def main() -> None:
     parser.add_argument(
         "--retriever", action="append", help="default: search, bm25, kgp; also dense and hybrid"
     )
-    parser.add_argument("--more", action="store_true", help="the questions of 2WikiMultihopQA as well")
+    parser.add_argument("--data", action="append", choices=("musique", "2wikimultihopqa"))
     options = parser.parse_args()
     if not DATA.is_dir():
         raise SystemExit(f"no data at {DATA}; it is not part of this repository")
     every = {name: list(load(name, DATA / name / f"{file}.jsonl").examples()) for name, file in POOL.items()}
-    asked = {"musique 2hop": [one for one in every["musique"] if one.question_type == "2hop"]}
-    asked |= {"2wikimultihopqa": every["2wikimultihopqa"]} if options.more else {}
+    asked = {
+        name: [one for one in every[name] if name != "musique" or one.question_type == "2hop"]
+        for name in options.data or ["musique"]
+    }
     paragraphs = pooled(one for some in every.values() for one in some)
     with tempfile.TemporaryDirectory() as folder, KnowledgeBase.open(folder, create=True) as base:
         fill(base, paragraphs, Bench())
