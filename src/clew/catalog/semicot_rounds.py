@@ -67,6 +67,11 @@ def rounds_section(work: Work, retrievers: Sequence[str], command: str) -> Secti
         f"or by what a reader says of the hop's first {READ} passages. The pool has the paragraphs of all data sets "
         "of this page. The second table says how often the reader's `#n` was the gold one."
     )
+    if work.bench.encoder_name.startswith("clew:"):
+        text += (
+            " The encoder that comes with clew was trained on training questions of HotpotQA, MuSiQue and "
+            "2WikiMultihopQA: over those, it is tested on what it learnt."
+        )
     return Section(
         f"Single-round and multi-round retrieval, {work.data.title}",
         text,

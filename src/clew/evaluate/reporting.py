@@ -134,7 +134,8 @@ def written(made: Table, form: Format) -> str:
 
 def rows_of(made: Table, number: str = "") -> tuple[list[str], list[list[str]]]:
     """Return the table's header and rows as text; figures with intervals, or by the format ``number`` alone."""
-    header = ["data", "recipe", "questions", "errors", *(one.name for one in made.metrics), "rank"]
+    header = ["data", "recipe", "questions", "errors", *(one.name for one in made.metrics)]
+    header += ["rank"] if made.ranks else []
     rows = [
         [
             run.dataset,
@@ -142,7 +143,7 @@ def rows_of(made: Table, number: str = "") -> tuple[list[str], list[list[str]]]:
             str(len(run.results)),
             str(len(run.errors)),
             *(_figure(cells[one.name], number) for one in made.metrics),
-            f"{made.ranks[run.recipe]:.2f}" if run.recipe in made.ranks else "",
+            *([f"{made.ranks[run.recipe]:.2f}" if run.recipe in made.ranks else ""] if made.ranks else []),
         ]
         for run, cells in zip(made.runs, made.cells, strict=True)
     ]
