@@ -15,7 +15,7 @@ from clew.cli.app import app
 from clew.errors import UsageError
 from clew.evaluate.metrics import metric
 from clew.types import Usage
-from scripted import ScriptedServer
+from scripted import Reply, ScriptedServer
 
 #: Film, director, the director's town, the town's mayor.
 WORLD = [
@@ -352,3 +352,31 @@ def test_graphs_stand_beside_a_corpus_that_is_made(data, tmp_path):
     twice = Bench(graphs=(data["graph"], data["graph"]))
     with pytest.raises(UsageError, match="two graphs are called 'films'"):
         evaluate(tmp_path / "twice", questions, ["read"], twice)
+
+
+def test_a_run_that_broke_goes_on_and_ends_as_if_it_had_not(data, tmp_path):
+    broken = []
+
+    def script(request):
+        failing = broken and "You fill in what is missing" in request.system
+        return Reply(status=418) if failing else reply(request)
+
+    with ScriptedServer(script) as server:
+        words = ["--llm", server.llm, "--graph", data["graph"]]
+        broken.append(True)
+        run(*command(data, tmp_path / "one", *words, names=("bamboogle",)))
+        assert "| 0 | 3 |" in (tmp_path / "one" / "page.md").read_text(encoding="utf-8")
+        broken.clear()
+        run(*command(data, tmp_path / "one", *words, names=("bamboogle",)))
+        run(*command(data, tmp_path / "two", *words, names=("bamboogle",)))
+    errors, folders = zip(*((tmp_path / name / "errors.jsonl", tmp_path / name / "bamboogle-none")
+                            for name in ("one", "two")), strict=True)  # fmt: skip
+    assert errors[0].read_text() == errors[1].read_text() and errors[0].read_text().count("unfilled") == 3
+    recipes = Folder(folders[0]).facts["recipes"]
+    assert recipes == Folder(folders[1]).facts["recipes"]
+    for recipe in recipes:
+        held = [
+            {id: (one.answer, one.found, one.usage.calls) for id, one in made.results.items()}
+            for made in (Folder(folder).runs([recipe])[0] for folder in folders)
+        ]
+        assert held[0] == held[1] and len(held[0]) == 3, recipe
