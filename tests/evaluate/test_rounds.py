@@ -8,7 +8,8 @@ from clew.evaluate.examples import Example, Paragraph, Support
 from clew.evaluate.metrics import Result, metric
 from clew.evaluate.mistakes import fits, mistake
 from clew.evaluate.rounds import GOLD, SINGLE, as_record, dealt, filled_right, multi, results, rounds
-from clew.types import Answer, Hit, Node
+from clew.evaluate.running import as_record as answer_record
+from clew.types import Answer, Hit, Node, Step
 
 ANY = Limits(1, 99)
 
@@ -167,6 +168,23 @@ def test_what_says_the_same_is_a_false_negative():
     label = Example("f", "C.", ("NOT ENOUGH INFO",), "label")
     assert classed("SUPPORTS", {"#1": ["x"], "#2": ["y"]}, example=label) == "undecided"
     assert classed("SUPPORTS", {"#1": ["x"]}, example=label) == "unfilled"
+
+
+def test_of_several_chains_the_record_keeps_the_one_that_was_answered_from():
+    def tried(answer, chain, values, **more):
+        return Step("filled", {"answer": answer, "filling": {"chain": chain, "values": values}, **more})
+
+    steps = (
+        tried("Peru", "one", {"#1": ["x"]}, **{"not found": "#2"}),
+        tried("Lima", "two", {"#1": ["x"], "#2": ["Lima"]}, **{"does not fit": "a date is asked for"}),
+        tried("1921", "three", {"#1": ["x"], "#2": ["1921"]}),
+        tried("1922", "four", {"#1": ["x"], "#2": ["1922"]}),
+    )
+    kept = [
+        answer_record(musique(), Answer("", trail=steps[:n]), 0.0)["filling"]["chain"] for n in range(1, 5)
+    ]
+    assert kept == ["one", "one", "three", "three"]
+    assert "filling" not in answer_record(musique(), Answer(""), 0.0)
 
 
 def test_a_question_in_words_is_compared_by_its_words():

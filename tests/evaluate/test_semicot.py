@@ -16,6 +16,7 @@ from clew.errors import UsageError
 from clew.evaluate.metrics import metric
 from clew.types import Usage
 from scripted import Reply, ScriptedServer
+from sparql_servers import stored
 
 #: Film, director, the director's town, the town's mayor.
 WORLD = [
@@ -231,7 +232,7 @@ def test_claims_and_bamboogle_are_asked_as_the_paper_asks_them(page):
     assert "Skipped: what searches: there is nothing to search" in page[1]
 
 
-def test_the_page_has_every_table_and_says_what_it_cost_before(page):
+def test_the_page_has_every_table_and_says_what_it_cost_before(page, data):
     _, text, said = page
     assert re.findall(r"^### (.*?)(?:, .*)?$", text, re.M) == [
         "Methods", "Sources and orders", "Oracle graph", "Single-round and multi-round retrieval",
@@ -239,7 +240,7 @@ def test_the_page_has_every_table_and_says_what_it_cost_before(page):
         "Methods", "Sources and orders", "Methods", "Sources and orders", "Errors of the chain",
     ]  # fmt: skip
     assert "| oracle graph | 3 | 0 | 1.000 [1.000, 1.000] (+0.333" in text
-    assert f"graphs: {'films.tsv'}" in text and "--graph oracle" in text
+    assert f"| graphs: {data['graph']} |" in text and "--graph oracle" in text
     foreseen = re.findall(
         r"^chain\(reader=hops, retriever=bm25, sources='text'\): about (\d+) calls", said, re.M
     )
@@ -339,7 +340,7 @@ def test_graphs_stand_beside_a_corpus_that_is_made(data, tmp_path):
     with ScriptedServer(reply) as server:
         from clew import catalog
 
-        bench = Bench(catalog.language_model(server.llm), llm_name=server.llm, graphs=(data["graph"],))
+        bench = Bench(catalog.language_model(server.llm), llm_name=server.llm, graphs=(str(data["graph"]),))
         folder = evaluate(
             tmp_path / "runs", questions, ["chain(sources=kg)"], bench, foreseen=lambda *one: told.append(one)
         )
@@ -349,7 +350,7 @@ def test_graphs_stand_beside_a_corpus_that_is_made(data, tmp_path):
     assert isinstance(told[0][1], Usage) and told[0][1].calls == 1
     with pytest.raises(UsageError, match="not to 'question'"):
         evaluate(tmp_path / "other", asked(questions.data, "question", 1, 0), ["chain(sources=kg)"], bench)
-    twice = Bench(graphs=(data["graph"], data["graph"]))
+    twice = Bench(graphs=(str(data["graph"]),) * 2)
     with pytest.raises(UsageError, match="two graphs are called 'films'"):
         evaluate(tmp_path / "twice", questions, ["read"], twice)
 
@@ -380,3 +381,27 @@ def test_a_run_that_broke_goes_on_and_ends_as_if_it_had_not(data, tmp_path):
             for made in (Folder(folder).runs([recipe])[0] for folder in folders)
         ]
         assert held[0] == held[1] and len(held[0]) == 3, recipe
+
+
+def test_a_graph_that_stays_where_it_is_is_mounted(data, tmp_path):
+    pytest.importorskip("pyoxigraph")
+    said = "".join(
+        f'<x:{n}> <http://www.w3.org/2000/01/rdf-schema#label> "{film}" ; <x:director> <x:d{n}> .\n'
+        f'<x:d{n}> <http://www.w3.org/2000/01/rdf-schema#label> "{who}" .\n'
+        for n, (film, who, *_) in enumerate(WORLD)
+    )
+    place = str(
+        stored(
+            tmp_path / "films",
+            f'<x:director> <http://www.w3.org/2000/01/rdf-schema#label> "director" .\n{said}',
+        )
+    )
+    questions = asked(f"2wikimultihopqa={data['2wikimultihopqa']}", "pooled", None, 0)
+    with ScriptedServer(reply) as server:
+        from clew import catalog
+
+        bench = Bench(catalog.language_model(server.llm), llm_name=server.llm, graphs=(place,))
+        folder = evaluate(tmp_path / "runs", questions, ["chain(sources=kg)"], bench)
+    held = {one["id"]: one["filling"]["values"] for one in folder.file("chain(sources=kg)").records()}
+    assert held == {f"w-{film[:3]}": {"#1": [who]} for film, who, *_ in WORLD}
+    assert folder.facts["graphs"] == [place]

@@ -11,6 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from clew.catalog.recipe import parse
 from clew.config import base_path
@@ -98,7 +99,8 @@ class Bench:
     """What all recipes of a run share: models, the unit of passages, and the size of a question's corpus.
 
     ``llm_name`` is what names the model, or one per role; a rehearsal needs no more. ``encoder_name`` is what the
-    encoder was asked for by. ``graphs`` are files, each a graph beside the corpus that is made.
+    encoder was asked for by. ``graphs`` are files, each a graph beside the corpus that is made, or places of graphs
+    that are mounted there: URLs of SPARQL endpoints, folders of Oxigraph stores.
     """
 
     llm: LanguageModel | None = None
@@ -108,7 +110,7 @@ class Bench:
     seed: int = 0
     llm_name: str = ""
     encoder_name: str = ""
-    graphs: tuple[Path, ...] = ()
+    graphs: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -173,14 +175,20 @@ def _paragraphs(data: Asked) -> Sequence[Paragraph]:
     return pooled(itertools.chain(data.examples, *(named(one).examples() for one in data.pool)))
 
 
-def _add_graphs(base: KnowledgeBase, files: Sequence[Path]) -> None:
+def _add_graphs(base: KnowledgeBase, places: Sequence[str]) -> None:
+    """Add graphs from files, and mount those that stay where they are, each named by its place."""
     from clew.ingest import GraphFiles, add_graph, graph_name
+    from clew.kb.graphs.mounted import is_endpoint
+    from clew.kb.graphs.mounting import MountOptions
 
-    names = [graph_name(path) for path in files]
-    for name, path in zip(names, files, strict=True):
+    names = [(urlsplit(one).hostname or one) if is_endpoint(one) else graph_name(Path(one)) for one in places]
+    for name, place in zip(names, places, strict=True):
         if names.count(name) > 1:
             raise UsageError(f"two graphs are called '{name}'", "A graph is called by its file: rename one")
-        add_graph(base.graphs, name, GraphFiles((path,)))
+        if is_endpoint(place) or Path(place).is_dir():
+            base.graphs.mount(name, place, MountOptions())
+        else:
+            add_graph(base.graphs, name, GraphFiles((Path(place),)))
 
 
 def scopes(data: Asked, bench: Bench) -> ScopeOf:

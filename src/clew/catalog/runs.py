@@ -199,7 +199,7 @@ def facts_of(questions: Asked, bench: Bench, digest: str, recipes: Sequence[str]
         "seed": questions.seed,
         "corpus": questions.corpus,
         **({"pool": list(questions.pool)} if questions.pool else {}),
-        **({"graphs": [str(path) for path in bench.graphs]} if bench.graphs else {}),
+        **({"graphs": list(bench.graphs)} if bench.graphs else {}),
         "base_digest": digest,
         "passages": bench.passages,
         "sentences": bench.sentences if questions.corpus == "question" else None,

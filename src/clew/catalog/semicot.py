@@ -72,7 +72,7 @@ def page_command(works: Sequence[Work], settings: Settings) -> str:
     words = [word for work in works for word in ("--data", whole(work.data.data))]
     words += [word for one in settings.pool for word in ("--pool", one)]
     words += ["--corpus", settings.corpus] if settings.corpus else []
-    graphs = [*map(str, settings.graphs), *(["oracle"] if settings.oracle else [])]
+    graphs = [*settings.graphs, *(["oracle"] if settings.oracle else [])]
     words += [word for one in graphs for word in ("--graph", one)]
     words += [word for one in settings.retrievers for word in ("--retriever", one)]
     words += ["--samples", str(settings.samples)] if settings.samples > 1 else []
@@ -146,9 +146,9 @@ def _oracle(work: Work, given: Run) -> Section:
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = (json.dumps(dict(zip(names, one, strict=True)), ensure_ascii=False) for one in _triples(work))
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    other = replace(work, bench=replace(work.bench, graphs=(path,)), out=work.out / "oracle")
+    other = replace(work, bench=replace(work.bench, graphs=(str(path),)), out=work.out / "oracle")
     (run,) = other.runs([given.recipe])
-    graphs = ", ".join(one.name for one in work.bench.graphs) or "none"
+    graphs = ", ".join(work.bench.graphs) or "none"
     named = [replace(run, recipe="oracle graph"), replace(given, recipe=f"graphs: {graphs}")]
     return Section(
         f"Oracle graph, {work.data.title}",

@@ -37,7 +37,7 @@ class Settings:
     data sets whose paragraphs are pooled as well; ``samples`` are chains drawn at once.
     """
 
-    graphs: tuple[Path, ...] = ()
+    graphs: tuple[str, ...] = ()
     oracle: bool = False
     retrievers: tuple[str, ...] = ()
     pool: tuple[str, ...] = ()
@@ -81,11 +81,11 @@ def settings_of(
         )
     for one in retrievers:
         parse(_divided(one)[1])
-    files = tuple(Path(one).expanduser() for one in graphs if one != ORACLE)
-    for path in files:
-        if not path.is_file():
-            raise UsageError(f"no file at {path}", "Name a graph's file: --graph FILE; or --graph oracle")
-    return Settings(files, ORACLE in graphs, tuple(retrievers), tuple(pool), corpus, samples)
+    places = tuple(one for one in graphs if one != ORACLE)
+    for one in places:
+        if "://" not in one and not Path(one).exists():
+            raise UsageError(f"no graph at {one}", "Name a file, a SPARQL endpoint's URL, or oracle")
+    return Settings(places, ORACLE in graphs, tuple(retrievers), tuple(pool), corpus, samples)
 
 
 def whole(data: str) -> str:

@@ -64,12 +64,13 @@ Pool: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
-GraphFiles: TypeAlias = Annotated[
-    list[Path] | None,
+GraphPlaces: TypeAlias = Annotated[
+    list[str] | None,
     typer.Option(
         "--graph",
-        metavar="FILE",
-        help="A graph beside the corpus, in any form that clew graph add reads; may be repeated.",
+        metavar="FILE|URL",
+        help="A graph beside the corpus: a file as clew graph add reads it, or what clew graph mount takes; may be "
+        "repeated.",
         show_default=False,
     ),
 ]

@@ -47,7 +47,7 @@ def run(
         str, typer.Option(metavar="question|pooled|own|none|kb|FOLDER", help="What is asked: see below.")
     ] = "pooled",
     pool: analyse.Pool = None,
-    graph: analyse.GraphFiles = None,
+    graph: analyse.GraphPlaces = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where results go, and are continued.")] = Path(
         "runs"
     ),

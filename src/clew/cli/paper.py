@@ -59,8 +59,8 @@ def paper(
         list[str] | None,
         _several(
             "--graph",
-            "FILE",
-            "semicot: a graph, in any form that clew graph add reads; or oracle, for the questions' gold triples",
+            "FILE|URL|oracle",
+            "semicot: a graph, as clew graph add reads or clew graph mount takes it; or the questions' gold triples",
         ),
     ] = None,
     retriever: Annotated[
