@@ -145,8 +145,9 @@ def _rehearsed(questions: Asked, left: Mapping[str, int], bench: Bench) -> Itera
     model = Rehearsal(bench.llm_name or (bench.llm.name if bench.llm else ""))
     few = replace(questions, examples=some, pool=()) if questions.corpus in BROUGHT else questions
     scope_of = scopes(few, bench)
-    # The bases of the few questions serve all recipes: an encoder reads them once.
-    with methods(few, replace(bench, llm=model)) as (method_of, _):
+    # The bases of the few questions serve all recipes: an encoder reads them once. Graphs are left out: what they
+    # would fill, nobody need be asked, and reading them may take longer than the rehearsal.
+    with methods(few, replace(bench, llm=model, graphs=())) as (method_of, _):
         for recipe, count in left.items():
             if not count:
                 continue
