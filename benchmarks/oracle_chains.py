@@ -22,31 +22,16 @@ import clew
 from clew import catalog
 from clew.chains import Chain, Term, Triple
 from clew.evaluate.datasets import load
+from clew.evaluate.decomposed import gold_chain
 from clew.evaluate.examples import Example
 from clew.evaluate.metrics.answers import exact
 from clew.methods.chain.likeness import alike
-from clew.text import title_names
 from clew.trail import Recorder
 from clew.types import Question
 from perturbed import CHANGES
 
 Change = Callable[[Triple], Triple]
 PARAPHRASES = Path(__file__).parent / "data" / "relation_paraphrases.tsv"
-
-
-def gold_chain(example: Example) -> tuple[Chain, dict[int, str]]:
-    """Return a question's gold triples with the tails masked, and what each unknown is."""
-    known: dict[str, int] = {}
-    gold: dict[int, str] = {}
-    triples = []
-    for number, (head, relation, tail) in enumerate(example.chain, 1):
-        before = next((known[name] for name in title_names(head) if name in known), None)
-        triples.append(Triple(Term(f"#{before}" if before else head), relation, Term(f"#{number}")))
-        gold[number] = tail
-        if "comparison" not in example.question_type or example.question_type == "bridge_comparison":
-            known |= dict.fromkeys(title_names(tail), number)
-    compared = "comparison" in example.question_type
-    return Chain(tuple(triples), None if compared else len(triples)), gold
 
 
 def graph_of(examples: list[Example], films: Path, folder: Path) -> Path:

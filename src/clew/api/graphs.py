@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -53,7 +52,7 @@ class WithGraphs:
         )
         return ingest.add_graph(
             self.store.graphs,
-            name or graph_name(chosen.every[0] if chosen.every else Path()),
+            name or ingest.graph_name(chosen.every[0] if chosen.every else Path()),
             chosen,
             options,
             skip_bad=skip_bad,
@@ -144,14 +143,6 @@ class WithGraphs:
     def remove_graph(self, name: str) -> GraphInfo:
         """Forget a graph: the base is as if it had never been added. Raises UsageError where there is none."""
         return self.store.graphs.remove(name)
-
-
-def graph_name(path: Path) -> str:
-    """Return what a graph from this file is called: the file's name without its endings."""
-    stem = path.name
-    while (shorter := Path(stem).stem) != stem:
-        stem = shorter
-    return re.sub(r"[^\w.-]+", "-", stem).strip("-.")
 
 
 def triples_of(graph: PropertyGraph, entity: Entity, limit: int = 10) -> list[Triples]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from clew.catalog.parts import Bench
     from clew.catalog.recipe import Recipe
     from clew.models.budgeted import Budget
-    from clew.protocols import Encoder, Graph, LanguageModel, Method, Retriever, Snapshots
+    from clew.protocols import Encoder, Graph, LanguageModel, Method, Reader, Retriever, Snapshots
 
 
 def method(
@@ -75,6 +75,16 @@ def with_retriever(recipe: str, retriever: str) -> str:
             f"'{named.name}' has no retriever to replace", f"These have one: {', '.join(takers)}"
         )
     return str(named.with_options(retriever=parse(retriever)))
+
+
+def reader(
+    recipe: str, base: Snapshots, *, llm: LanguageModel | None = None, encoder: Encoder | None = None
+) -> Reader:
+    """Return the reader that ``recipe`` names. Raises UsageError."""
+    from clew.catalog.methods import READERS
+    from clew.catalog.recipe import parse
+
+    return READERS.build(parse(recipe), _bench(base, llm, encoder))
 
 
 def graph(recipe: str, base: Snapshots, *, encoder: Encoder | None = None) -> Graph:

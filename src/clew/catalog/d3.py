@@ -12,12 +12,12 @@ from clew.catalog.analysis import Work
 from clew.catalog.d3_plan import CHOSEN, DRILL, RANKED, Plan, Variants, plan
 from clew.catalog.paper import facts_of_data, made_with, write_page
 from clew.catalog.recipe import parse
-from clew.catalog.sections import command_line, write_shape
+from clew.catalog.sections import command_line, run_command, runs_table, write_shape
 from clew.errors import UsageError
 from clew.evaluate import drawing
 from clew.evaluate.metrics import metric
 from clew.evaluate.page import Section, points
-from clew.evaluate.reporting import Run, table, written
+from clew.evaluate.reporting import Run
 from clew.evaluate.statistics import interval
 
 if TYPE_CHECKING:
@@ -99,19 +99,11 @@ def _sections(work: Work, planned: Plan, runs: Mapping[str, Run]) -> list[Sectio
         ),
     ]
     made = [
-        Section(title, text, _run(work, recipes), _table([runs[one] for one in recipes], metrics))
+        Section(title, text, run_command(work, recipes), runs_table([runs[one] for one in recipes], metrics))
         for title, text, recipes, metrics in shown
         if len(recipes) > 1
     ]
     return [*made, _lengths(work, planned, runs), *([_chunks(work, planned, runs)] if planned.chunks else [])]
-
-
-def _run(work: Work, recipes: Sequence[str]) -> str:
-    return command_line("run", [work], [word for recipe in recipes for word in ("--recipe", recipe)])
-
-
-def _table(runs: Sequence[Run], metrics: Sequence[str]) -> str:
-    return written(table(runs, metrics), "markdown")
 
 
 def _models(work: Work, variants: Variants) -> Sequence[Section]:
@@ -130,9 +122,9 @@ def _models(work: Work, variants: Variants) -> Sequence[Section]:
             replace(run, recipe=f"{role}={name}")
             for run, name in zip(runs, [work.bench.llm_name, *names], strict=True)
         ]
-        commands = "\n".join(_run(one, [recipe]) for one in [work, *others])
+        commands = "\n".join(run_command(one, [recipe]) for one in [work, *others])
         text = f"The recipe `{recipe}` with other models in the role `{role}` (paper: Table 3)."
-        sections.append(Section(title, text, commands, _table(named, (*ANSWERS, *EVIDENCE, *COSTS))))
+        sections.append(Section(title, text, commands, runs_table(named, (*ANSWERS, *EVIDENCE, *COSTS))))
     return sections
 
 
@@ -168,7 +160,7 @@ def _lengths(work: Work, planned: Plan, runs: Mapping[str, Run]) -> Section:
     return Section(
         "Document length",
         f"Questions in {len(classes)} classes by the length of what they are asked of (paper: Figure 3).",
-        _run(work, recipes),
+        run_command(work, recipes),
         points(shown | {name: name for name in names}, rows),
         figures,
     )
@@ -184,7 +176,7 @@ def _chunks(work: Work, planned: Plan, runs: Mapping[str, Run]) -> Section:
     return Section(
         "Chunk size",
         "The baseline CHUNK with chunks of several sizes, in tokens (paper: Figure 4).",
-        _run(work, list(planned.chunks.values())),
+        run_command(work, list(planned.chunks.values())),
         points({"size": "size", "questions": "questions"} | {name: name for name in names}, rows),
         drawing.lines(
             rows,

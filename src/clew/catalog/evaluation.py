@@ -11,6 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from clew.catalog.recipe import parse
 from clew.config import base_path
@@ -33,6 +34,7 @@ SENTENCES = 700
 #: Corpora that an evaluation makes: of what the questions bring, or ``none``, for methods that answer from memory or
 #: from the web; all others are knowledge bases. ``own`` is pooled, and each question is asked of its own documents.
 BROUGHT = ("question", "pooled", "own", "none")
+POOLED = ("pooled", "own")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,8 @@ class Asked:
     """A data set as it is asked: its name, the questions, and where their corpus comes from.
 
     ``corpus`` is ``question``, ``pooled``, ``own``, ``none``, ``kb`` or the folder of a knowledge base. ``data`` is
-    ``NAME=PATH`` and ``limit`` how many questions were drawn from it with ``seed`` (None: all).
+    ``NAME=PATH`` and ``limit`` how many questions were drawn from it with ``seed`` (None: all). ``pool`` names data
+    sets, ``NAME=PATH``, of which a pooled corpus has all paragraphs as well, asked or not.
     """
 
     name: str
@@ -49,6 +52,7 @@ class Asked:
     data: str
     limit: int | None
     seed: int
+    pool: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -56,8 +60,12 @@ class Asked:
         return f"{self.name} ({Path(self.corpus).name})"
 
 
-def asked(data: str, corpus: str, limit: int | None, seed: int) -> Asked:
+def asked(data: str, corpus: str, limit: int | None, seed: int, pool: Sequence[str] = ()) -> Asked:
     """Return the questions of ``NAME=PATH``: all, or ``limit`` drawn with the seed. Raises UsageError."""
+    if pool and corpus not in POOLED:
+        raise UsageError(
+            f"no pool is made where the corpus is '{corpus}'", "Pool paragraphs: --corpus pooled"
+        )
     file = named(data)
     examples = list(drawn(file.examples(), limit, seed))
     if not examples:
@@ -67,7 +75,7 @@ def asked(data: str, corpus: str, limit: int | None, seed: int) -> Asked:
             f"the questions of {file.name} bring no paragraphs",
             "Name a knowledge base: --corpus FOLDER; or --corpus none for methods that need none",
         )
-    return Asked(file.name, examples, corpus, data, limit, seed)
+    return Asked(file.name, examples, corpus, data, limit, seed, tuple(pool))
 
 
 def drawn(examples: Iterator[Example], limit: int | None, seed: int) -> Iterator[Example]:
@@ -91,7 +99,8 @@ class Bench:
     """What all recipes of a run share: models, the unit of passages, and the size of a question's corpus.
 
     ``llm_name`` is what names the model, or one per role; a rehearsal needs no more. ``encoder_name`` is what the
-    encoder was asked for by.
+    encoder was asked for by. ``graphs`` are files, each a graph beside the corpus that is made, or places of graphs
+    that are mounted there: URLs of SPARQL endpoints, folders of Oxigraph stores.
     """
 
     llm: LanguageModel | None = None
@@ -101,6 +110,7 @@ class Bench:
     seed: int = 0
     llm_name: str = ""
     encoder_name: str = ""
+    graphs: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -137,6 +147,11 @@ def bases(
     """Give what returns the base that a question is asked of."""
     from clew.kb import KnowledgeBase
 
+    if bench.graphs and data.corpus not in (*POOLED, "none"):
+        raise UsageError(
+            f"graphs are added to a corpus of all questions, not to '{data.corpus}'",
+            "Name it --corpus pooled, or add them to a base of your own: clew graph add FILE --kb FOLDER",
+        )
     if data.corpus == "question":
         with _OwnBases(bench, pooled(data.examples)) as own:
             yield own.base
@@ -146,10 +161,34 @@ def bases(
         path = Path(folder) / "base" if brought else base_of(data.corpus)
         with KnowledgeBase.open(path, create=brought, passages=bench.passages) as base:
             if brought:
-                fill(base, () if data.corpus == "none" else pooled(data.examples), bench, progress)
+                fill(base, _paragraphs(data), bench, progress)
+                _add_graphs(base, bench.graphs)
             elif bench.encoder is not None:
                 base.encode(bench.encoder, progress)
             yield lambda example: base
+
+
+def _paragraphs(data: Asked) -> Sequence[Paragraph]:
+    """Return the paragraphs of the corpus that is made for all questions."""
+    if data.corpus == "none":
+        return ()
+    return pooled(itertools.chain(data.examples, *(named(one).examples() for one in data.pool)))
+
+
+def _add_graphs(base: KnowledgeBase, places: Sequence[str]) -> None:
+    """Add graphs from files, and mount those that stay where they are, each named by its place."""
+    from clew.ingest import GraphFiles, add_graph, graph_name
+    from clew.kb.graphs.mounted import is_endpoint
+    from clew.kb.graphs.mounting import MountOptions
+
+    names = [(urlsplit(one).hostname or one) if is_endpoint(one) else graph_name(Path(one)) for one in places]
+    for name, place in zip(names, places, strict=True):
+        if names.count(name) > 1:
+            raise UsageError(f"two graphs are called '{name}'", "A graph is called by its file: rename one")
+        if is_endpoint(place) or Path(place).is_dir():
+            base.graphs.mount(name, place, MountOptions())
+        else:
+            add_graph(base.graphs, name, GraphFiles((Path(place),)))
 
 
 def scopes(data: Asked, bench: Bench) -> ScopeOf:

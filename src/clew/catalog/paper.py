@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from clew.catalog.analysis import Work, branching_recipes, density_recipes, possible_graphs
@@ -110,10 +110,18 @@ def made_with(works: Sequence[Work], command: str) -> str:
         ("clew", version("clew")),
         ("Python", platform.python_version()),
         ("numpy", version("numpy")),
-        ("matplotlib", version("matplotlib")),
+        *_version("matplotlib"),
         ("machine", f"{platform.system()} {platform.machine()}"),
     ]
     return f"```console\n{command}\n```\n\n{markdown(['made with', ''], rows)}".rstrip()
+
+
+def _version(package: str) -> list[tuple[str, str]]:
+    """Return the row of a package that not every page needs, none where it is not installed."""
+    try:
+        return [(package, version(package))]
+    except PackageNotFoundError:
+        return []
 
 
 def facts_of_data(work: Work, missing: Mapping[str, str]) -> str:
@@ -126,6 +134,7 @@ def facts_of_data(work: Work, missing: Mapping[str, str]) -> str:
         ("questions", f"{facts['questions']} ({limit})"),
         ("seed", str(facts["seed"])),
         ("corpus", f"{facts['corpus']}, passages are {facts['passages']}s"),
+        *((key, ", ".join(facts[key])) for key in ("pool", "graphs") if facts.get(key)),
         *([("sentences of a corpus", f"{facts['sentences']}")] if facts["sentences"] else []),
     ]
     skipped = [f"Skipped: {what}: {why}." for what, why in missing.items()]

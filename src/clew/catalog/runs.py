@@ -143,10 +143,11 @@ def _rehearsed(questions: Asked, left: Mapping[str, int], bench: Bench) -> Itera
 
     some = questions.examples[:REHEARSED]
     model = Rehearsal(bench.llm_name or (bench.llm.name if bench.llm else ""))
-    few = replace(questions, examples=some) if questions.corpus in BROUGHT else questions
+    few = replace(questions, examples=some, pool=()) if questions.corpus in BROUGHT else questions
     scope_of = scopes(few, bench)
-    # The bases of the few questions serve all recipes: an encoder reads them once.
-    with methods(few, replace(bench, llm=model)) as (method_of, _):
+    # The bases of the few questions serve all recipes: an encoder reads them once. Graphs are left out: what they
+    # would fill, nobody need be asked, and reading them may take longer than the rehearsal.
+    with methods(few, replace(bench, llm=model, graphs=())) as (method_of, _):
         for recipe, count in left.items():
             if not count:
                 continue
@@ -155,17 +156,18 @@ def _rehearsed(questions: Asked, left: Mapping[str, int], bench: Bench) -> Itera
             for example in some:
                 method_for(example).answer(Question(example.question, scope_of(example)), Recorder())
             total = sum(model.asked.values(), Usage())
-            share = count / len(some)
-            yield (
-                recipe,
-                Usage(
-                    calls=round(total.calls * share),
-                    tokens_in=round(total.tokens_in * share),
-                    tokens_out=round(total.tokens_out * share),
-                    money=None if total.money is None else total.money * share,
-                    estimated=True,
-                ),
-            )
+            yield recipe, scaled(total, count / len(some))
+
+
+def scaled(total: Usage, share: float) -> Usage:
+    """Return about what ``share`` times as many questions cost as were rehearsed."""
+    return Usage(
+        calls=round(total.calls * share),
+        tokens_in=round(total.tokens_in * share),
+        tokens_out=round(total.tokens_out * share),
+        money=None if total.money is None else total.money * share,
+        estimated=True,
+    )
 
 
 def graded(
@@ -197,6 +199,8 @@ def facts_of(questions: Asked, bench: Bench, digest: str, recipes: Sequence[str]
         "limit": questions.limit,
         "seed": questions.seed,
         "corpus": questions.corpus,
+        **({"pool": list(questions.pool)} if questions.pool else {}),
+        **({"graphs": list(bench.graphs)} if bench.graphs else {}),
         "base_digest": digest,
         "passages": bench.passages,
         "sentences": bench.sentences if questions.corpus == "question" else None,

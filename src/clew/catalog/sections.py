@@ -22,9 +22,11 @@ from clew.catalog.analysis import (
 )
 from clew.evaluate import drawing
 from clew.evaluate.page import Section, points
+from clew.evaluate.reporting import table, written
 
 if TYPE_CHECKING:
     from clew.catalog.runs import Folder
+    from clew.evaluate.reporting import Run
 
 _STATISTICS = {
     "graph": "graph",
@@ -51,9 +53,9 @@ def graph_sections(work: Work, graphs: Sequence[str]) -> tuple[Section, Section]
     """Return the statistics of graphs (Tables 2 and 4) and their quality (Figures 5 and 9). Raises UsageError."""
     series = graph_qualities(work, graphs)
     sizes = statistics(series)
-    table = points(_STATISTICS, sizes)
+    counts = points(_STATISTICS, sizes)
     write_shape(work.graph_folder, "statistics", {"graphs": sizes})
-    (work.graph_folder.path / "statistics.md").write_text(table, encoding="utf-8")
+    (work.graph_folder.path / "statistics.md").write_text(counts, encoding="utf-8")
     write_shape(work.graph_folder, "quality", {"graphs": series})
     alone = replace(work, bench=replace(work.bench, llm=None))
     command = command_line("graphs", [alone], _named(graphs))
@@ -62,7 +64,7 @@ def graph_sections(work: Work, graphs: Sequence[str]) -> tuple[Section, Section]
         "Means over questions (paper: Tables 2 and 4). Edges are distinct and undirected, density is their share "
         "of all pairs of passages, words are those of the text index.",
         command,
-        table,
+        counts,
     )
     drawn = Section(
         f"Graph quality of {work.data.title}",
@@ -133,11 +135,31 @@ def _title(work: Work) -> str:
     return f"{work.data.title}, {count} question{'s' * (count != 1)}"
 
 
+def run_command(work: Work, recipes: Sequence[str]) -> str:
+    """Return the command line that runs recipes over the questions of an analysis."""
+    return command_line("run", [work], [word for recipe in recipes for word in ("--recipe", recipe)])
+
+
+def runs_table(
+    runs: Sequence[Run],
+    metrics: Sequence[str],
+    baseline: str = "",
+    ranked_by: Sequence[str] | None = None,
+) -> str:
+    """Return the Markdown table of some runs."""
+    return written(table(runs, metrics, baseline, ranked_by=ranked_by), "markdown")
+
+
 def command_line(name: str, works: Sequence[Work], more: Sequence[str] = ()) -> str:
     """Return the command line that makes an analysis of data sets that share all else."""
     data, bench = works[0].data, works[0].bench
     words = [word for work in works for word in ("--data", work.data.data)]
-    words += ["--corpus", data.corpus, "--passages", bench.passages, "--sentences", str(bench.sentences)]
+    words += ["--corpus", data.corpus]
+    # A paper's page has the passages of the paper.
+    words += [] if name.startswith("paper ") else ["--passages", bench.passages]
+    words += ["--sentences", str(bench.sentences)]
+    words += [word for one in data.pool for word in ("--pool", one)]
+    words += [word for place in bench.graphs for word in ("--graph", place)]
     words += [] if data.limit is None else ["--limit", str(data.limit)]
     words += ["--seed", str(data.seed)]
     words += ["--llm", bench.llm_name] if bench.llm else []

@@ -1,16 +1,15 @@
-"""The analyses of the KGP paper: ``clew eval graphs``, ``density``, ``branching`` and ``paper``."""
+"""The analyses of the KGP paper: ``clew eval graphs``, ``density`` and ``branching``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from clew.cli.group import INTERRUPTED
 from clew.cli.options import Llm
+from clew.cli.works import works
 
 if TYPE_CHECKING:
     from clew.catalog.analysis import Work
@@ -56,6 +55,25 @@ Seed: TypeAlias = Annotated[int, typer.Option(help="Of drawing questions and neg
 Workers: TypeAlias = Annotated[
     int, typer.Option(min=1, metavar="N", help="Questions asked at once; more than one spoils latencies.")
 ]
+Pool: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pool",
+        metavar="NAME=PATH",
+        help="A data set whose paragraphs are in the pooled corpus as well; may be repeated.",
+        show_default=False,
+    ),
+]
+GraphPlaces: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--graph",
+        metavar="FILE|URL",
+        help="A graph beside the corpus: a file as clew graph add reads it, or what clew graph mount takes; may be "
+        "repeated.",
+        show_default=False,
+    ),
+]
 OUT = Path("analyses")
 
 
@@ -81,8 +99,8 @@ def graphs(
     """
     from clew.catalog.sections import graph_sections
 
-    with _works(data, corpus, out, (), encoder, passages, sentences, limit, seed) as works:
-        for work in works:
+    with works(data, corpus, out, (), encoder, passages, sentences, limit, seed) as found:
+        for work in found:
             for section in graph_sections(work, _graphs(work, graph)):
                 _show(section)
 
@@ -111,8 +129,8 @@ def density(
     """
     from clew.catalog.sections import density_section
 
-    with _works(data, corpus, out, llm, encoder, passages, sentences, limit, seed, workers) as works:
-        for work in works:
+    with works(data, corpus, out, llm, encoder, passages, sentences, limit, seed, workers) as found:
+        for work in found:
             _show(density_section(work, _graphs(work, graph), recipe))
 
 
@@ -139,120 +157,9 @@ def branching(
     """
     from clew.catalog.sections import branching_section
 
-    with _works(data, corpus, out, llm, encoder, passages, sentences, limit, seed, workers) as works:
-        for work in works:
+    with works(data, corpus, out, llm, encoder, passages, sentences, limit, seed, workers) as found:
+        for work in found:
             _show(branching_section(work, recipe, budget))
-
-
-def paper(
-    name: Annotated[str, typer.Argument(metavar="PAPER", help="kgp or d3.")],
-    data: Data,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where results and the page go.")],
-    corpus: Annotated[
-        str | None,
-        typer.Option(
-            metavar="question|pooled|own|kb|FOLDER",
-            help="What is asked.",
-            show_default="question for kgp, own for d3",
-        ),
-    ] = None,
-    llm: Llm = None,
-    encoder: Encoder = None,
-    reranker: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="d3: such as monot5:castorini/monot5-base-msmarco-10k or cross-encoder:FOLDER; may be repeated.",
-        ),
-    ] = None,
-    summariser: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="d3: another summariser; may be repeated.")
-    ] = None,
-    choose_with: Annotated[
-        list[str] | None,
-        typer.Option(metavar="MODEL", help="d3: another model that chooses; may be repeated."),
-    ] = None,
-    answer_with: Annotated[
-        list[str] | None,
-        typer.Option(metavar="MODEL", help="d3: another model that answers; may be repeated."),
-    ] = None,
-    sentences: Sentences = 700,
-    limit: Limit = None,
-    seed: Seed = 0,
-    workers: Workers = 1,
-) -> None:
-    """Run a paper's experiments over data sets and write one page of them: page.md, page.html and the figures.
-
-    Of the KGP paper: its methods compared (Table 1), as far as the models given allow; graph statistics (Tables 2
-    and 4), graph quality (Figures 5 and 9), density (6 and 10), branching factor (7). Of the D3 paper, over QASPER
-    or HotpotQA-Doc: answers by type, evidence and what finding it costs (Table 1), Self-Ask (Table 2), strategies,
-    summarisers and models (Table 3), headings (Table 4), question categories (Table 5), document length and chunk
-    size (Figures 3 and 4). Needs the extra plots. Killed, it continues where it was when run again.
-
-      clew eval paper kgp --data hotpotqa=dev.json --data musique=dev.jsonl --limit 100 --out page
-
-      clew eval paper d3 --data qasper=qasper-dev.json --limit 150 --llm openai:gpt-4o-mini --out page
-    """
-    from clew.errors import unknown
-
-    if name not in ("kgp", "d3"):
-        raise unknown("paper", name, ("kgp", "d3"))
-    passages, usual = ("sentence", "question") if name == "kgp" else ("paragraph", "own")
-    asked = corpus or usual
-    with _works(data, asked, out, llm, encoder, passages, sentences, limit, seed, workers) as works:
-        if name == "kgp":
-            from clew.catalog.paper import kgp_page
-
-            written = kgp_page(works)
-        else:
-            from clew.catalog.d3 import d3_page
-            from clew.catalog.d3_plan import Variants
-
-            varied = Variants(reranker or (), summariser or (), choose_with or (), answer_with or ())
-            written = d3_page(works, varied)
-        for path in written:
-            print(path)
-
-
-@contextmanager
-def _works(
-    data: Sequence[str],
-    corpus: str,
-    out: Path,
-    llm: Sequence[str] | None,
-    encoder: str | None,
-    passages: str,
-    sentences: int,
-    limit: int | None,
-    seed: int,
-    workers: int = 1,
-) -> Iterator[list[Work]]:
-    """Give what is analysed; an interrupt says that it can be continued. ``llm`` is None for the usual one, ``()``
-    for none."""
-    from clew import catalog
-    from clew.catalog.analysis import Work
-    from clew.catalog.evaluation import Bench, asked
-    from clew.cli.output import note
-    from clew.cli.progress import told
-    from clew.cli.remote import configured_model, model_name, say_where_texts_go
-    from clew.cli.stages import chosen_encoder, foreseen, unit
-    from clew.evaluate.drawing import pyplot
-
-    # What a figure lacks is said before hours of measuring, not after them.
-    pyplot()
-    model = None if llm == () else configured_model(llm, charged=True)
-    name = chosen_encoder(encoder)
-    found = catalog.encoder(name, remember=True) if name else None
-    bench = Bench(
-        model, found, unit(passages), sentences, seed, model_name(llm) or "" if model else "", name or ""
-    )
-    say_where_texts_go("questions and passages", model)
-    say_where_texts_go("questions and passages", found)
-    try:
-        yield [Work(asked(one, corpus, limit, seed), bench, out, workers, told, foreseen) for one in data]
-    except KeyboardInterrupt:
-        note("clew: stopped; what was measured is kept. To continue, run the same command again.")
-        raise typer.Exit(INTERRUPTED) from None
 
 
 def _graphs(work: Work, named: Sequence[str] | None) -> list[str]:

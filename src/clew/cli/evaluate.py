@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli import analyse
+from clew.cli import analyse, paper
 from clew.cli.group import INTERRUPTED, Group
 from clew.cli.options import Json, Llm
 from clew.cli.progress import told
@@ -46,6 +46,8 @@ def run(
     corpus: Annotated[
         str, typer.Option(metavar="question|pooled|own|none|kb|FOLDER", help="What is asked: see below.")
     ] = "pooled",
+    pool: analyse.Pool = None,
+    graph: analyse.GraphPlaces = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where results go, and are continued.")] = Path(
         "runs"
     ),
@@ -71,10 +73,13 @@ def run(
 
     The corpus is that of each question with others drawn at random (question), of all questions together
     (pooled), the same with each question asked of its own documents alone (own), your knowledge base (kb) or
-    another one; or nothing (none), for recipes that answer from memory or the web. Killed, it continues where it
-    was when run again; a question that failed is recorded as an error, never as a wrong answer, and asked again.
+    another one; or nothing (none), for recipes that answer from memory or the web. Graphs stand beside a corpus that
+    is pooled or none; a base of your own brings its own. Killed, it continues where it was when run again; a question
+    that failed is recorded as an error, never as a wrong answer, and asked again.
 
       clew eval run --data hotpotqa=dev.json -r kgp -r "read(retriever=bm25)" --limit 200 --out runs
+
+      clew eval run --data 2wikimultihopqa=dev.json -r chain --graph wikidata.nt.gz --limit 200 --out runs
 
       clew eval report runs
     """
@@ -93,7 +98,9 @@ def run(
     model = configured_model(llm, cache=not no_cache, charged=True)
     name = chosen_encoder(encoder)
     found = catalog.encoder(name, remember=True) if name else None
-    bench = Bench(model, found, unit(passages), sentences, seed, model_name(llm) or "")
+    bench = Bench(
+        model, found, unit(passages), sentences, seed, model_name(llm) or "", name or "", tuple(graph or ())
+    )
     recipes = recipe or ["default"]
     say_where_texts_go("questions and passages", model)
     say_where_texts_go("questions and passages", found)
@@ -101,7 +108,7 @@ def run(
 
     try:
         for one in data:
-            questions = asked(one, corpus, limit, seed)
+            questions = asked(one, corpus, limit, seed, pool or ())
             calls = "no model calls" if model is None else f"each by {model.name}"
             note(
                 f"{questions.title}: {len(questions.examples):,} questions x {len(recipes)} recipes, {calls}"
@@ -284,4 +291,4 @@ def _folders(paths: list[Path], most: int | None = None) -> list[Folder]:
 app.command("graphs")(analyse.graphs)
 app.command("density")(analyse.density)
 app.command("branching")(analyse.branching)
-app.command("paper")(analyse.paper)
+app.command("paper")(paper.paper)

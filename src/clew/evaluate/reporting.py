@@ -134,7 +134,8 @@ def written(made: Table, form: Format) -> str:
 
 def rows_of(made: Table, number: str = "") -> tuple[list[str], list[list[str]]]:
     """Return the table's header and rows as text; figures with intervals, or by the format ``number`` alone."""
-    header = ["data", "recipe", "questions", "errors", *(one.name for one in made.metrics), "rank"]
+    header = ["data", "recipe", "questions", "errors", *(one.name for one in made.metrics)]
+    header += ["rank"] if made.ranks else []
     rows = [
         [
             run.dataset,
@@ -142,7 +143,7 @@ def rows_of(made: Table, number: str = "") -> tuple[list[str], list[list[str]]]:
             str(len(run.results)),
             str(len(run.errors)),
             *(_figure(cells[one.name], number) for one in made.metrics),
-            f"{made.ranks[run.recipe]:.2f}" if run.recipe in made.ranks else "",
+            *([f"{made.ranks[run.recipe]:.2f}" if run.recipe in made.ranks else ""] if made.ranks else []),
         ]
         for run, cells in zip(made.runs, made.cells, strict=True)
     ]
@@ -241,19 +242,24 @@ def failures(run: Run) -> dict[str, Failure]:
     of it was, and the hop from there to the rest went elsewhere. ``alias``: the answer holds the gold one, or
     nearly is it, so that it may be right. ``misread``: all evidence was there.
     """
-    exact, near, holds, covered = metric("EM"), metric("F1"), metric("accuracy"), metric("SF-coverage")
+    exact, covered = metric("EM"), metric("SF-coverage")
     kinds: dict[str, Failure] = dict.fromkeys(run.errors, "error")
     for name, result in run.results.items():
         if exact.measure(result) in {1.0, None}:
             continue
         held = covered.measure(result)
-        if holds.measure(result) == 1 or (near.measure(result) or 0) >= ALIAS_F1:
+        if nearly(result):
             kinds[name] = "alias"
         elif held is not None and held < 1:
             kinds[name] = "chain wrong" if held else "not retrieved"
         else:
             kinds[name] = "abstained" if result.abstained else "misread"
     return kinds
+
+
+def nearly(result: Result) -> bool:
+    """Return whether an answer holds the gold one, or nearly is it, so that it may be right."""
+    return metric("accuracy").measure(result) == 1 or (metric("F1").measure(result) or 0) >= ALIAS_F1
 
 
 def compared(one: Run, other: Run, by: str) -> list[tuple[str, float, float]]:

@@ -205,6 +205,7 @@ def as_record(example: Example, answer: Answer, seconds: float) -> dict[str, Any
         "usage": usage_shape(answer.usage),
         "retrieval": usage_shape(retrieval_usage(answer)),
         "steps": [step.name for step in answer.trail],
+        **_filling(answer),
         "walk_seconds": _walk_seconds(answer),
         "seconds": round(seconds, 4),
     }
@@ -217,6 +218,20 @@ def retrieval_usage(answer: Answer) -> Usage:
     retrieval, as in its Table 2, where MonoT5, which calls no model, has the calls of Self-Ask alone.
     """
     return sum((step.usage for step in answer.trail if step.name != ANSWERING), Usage())
+
+
+def _filling(answer: Answer) -> dict[str, Any]:
+    """Return as ``filling`` the chain that was answered from and what was found for its unknowns, where there is one.
+
+    Of several chains that were tried it is the best, as the method ``chain`` chooses it.
+    """
+    tried = [step.detail for step in answer.trail if step.name == "filled"]
+
+    def worth(one: Mapping[str, Any]) -> tuple[bool, bool, bool, int]:
+        said, fits = bool(one["answer"]), "does not fit" not in one
+        return said and fits and "not found" not in one, said, fits, len(one["filling"]["values"])
+
+    return {"filling": max(tried, key=worth)["filling"]} if tried else {}
 
 
 def _walk_seconds(answer: Answer) -> float | None:

@@ -2,7 +2,7 @@
 
 from clew.ingest.add import Base, add
 from clew.ingest.estimate import Estimate, estimate
-from clew.ingest.graphs import GraphFiles, GraphReport, add_graph
+from clew.ingest.graphs import GraphFiles, GraphReport, add_graph, graph_name
 from clew.ingest.report import Event, Failure, Progress, Report, silent
 
 __all__ = [
@@ -17,5 +17,6 @@ __all__ = [
     "add",
     "add_graph",
     "estimate",
+    "graph_name",
     "silent",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -141,6 +142,14 @@ def add_graph(
         undescribed,
         time.monotonic() - started,
     )
+
+
+def graph_name(path: Path) -> str:
+    """Return what a graph from this file is called: the file's name without its endings."""
+    stem = path.name
+    while (shorter := Path(stem).stem) != stem:
+        stem = shorter
+    return re.sub(r"[^\w.-]+", "-", stem).strip("-.")
 
 
 def _read(

@@ -19,9 +19,10 @@ class Rehearsal:
     """Stands for the model of ``name`` (or one per role) and adds up, per role, what it is asked.
 
     Its replies are the least that a prompt's schema allows: no structure, no quote, the first choice; of what
-    is numbered (role ``select``), the first. A run
-    over them asks what a real run asks as long as no question depends on what an earlier reply says. Tokens
-    out are counted as long as replies may get. Raises UsageError for a name that makes no sense; needs no key.
+    is numbered (role ``select``), the first; of a few-shot prompt, what its last example says, so that a chain of
+    triples is followed hop by hop. A run over them asks what a real run asks as long as no question depends on what
+    an earlier reply says. Tokens out are counted as long as replies may get.
+    Raises UsageError for a name that makes no sense; needs no key.
     """
 
     name: str
@@ -36,10 +37,24 @@ class Rehearsal:
             model = str(models.get(prompt.role, default) or "")
             usage = estimate([prompt], model)
             self.asked[prompt.role] += usage
-            free = "1" if prompt.role == "select" else ""
+            free = "1" if prompt.role == "select" else _exemplified(prompt.user)
             text = json.dumps(_least(prompt.schema)) if prompt.schema else free
             completions.append(Completion(text, usage, model))
         return completions
+
+
+def _exemplified(user: str) -> str:
+    r"""Return what the last example of a prompt says after the words that the prompt ends with.
+
+    It is "" where there is none, and where it says more than a line.
+
+    >>> _exemplified("Question: Who?\nAnswer: Ada\n\nQuestion: Where?\nAnswer:")
+    'Ada'
+    """
+    before, line_end, label = user.rstrip().rpartition("\n")
+    _, found, rest = before.rpartition(line_end + label)
+    said = rest.partition("\n\n")[0].strip()
+    return said if found and label.endswith(":") and "\n" not in said else ""
 
 
 def _least(schema: Mapping[str, Any]) -> Any:

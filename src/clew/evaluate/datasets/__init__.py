@@ -11,6 +11,8 @@ from typing import Any
 from clew.errors import UsageError, unknown
 from clew.evaluate.examples import Example
 
+#: Forms that are named in a hint only where no other fits: lenient ones, and parts of others.
+_SPECIAL = {"jsonl", "hotpotqa-doc", "musique-2hop"}
 #: Reads a file: yields examples. Raises UsageError naming the place of what is wrong.
 Reader = Callable[[Path], Iterator[Example]]
 
@@ -58,7 +60,7 @@ def _fitting(path: Path) -> list[str]:
                 found.append(name)
         except UsageError:
             continue
-    return sorted(name for name in found if name not in {"jsonl", "hotpotqa-doc"}) or found
+    return sorted(name for name in found if name not in _SPECIAL) or found
 
 
 def _readers() -> dict[str, Reader]:
@@ -69,6 +71,7 @@ def _readers() -> dict[str, Reader]:
         "2wikimultihopqa": hotpot.read,
         "hotpotqa-doc": hotpot.read_documents,
         "musique": musique.read,
+        "musique-2hop": musique.read_two_hops,
         "iirc": iirc.read,
         "qasper": documents.read_qasper,
         "financebench": documents.read_financebench,

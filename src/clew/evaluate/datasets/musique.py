@@ -10,6 +10,14 @@ from clew.evaluate.examples import Example, Paragraph, Support
 from clew.evaluate.streams import records
 
 
+def read_two_hops(path: Path) -> Iterator[Example]:
+    """Yield the questions of two hops: those whose ids begin with ``2hop``. Raises UsageError.
+
+    Many of the composed ones of three and four hops are unnatural (Su et al., NAACL 2024, Appendix C).
+    """
+    return (example for example in read(path) if example.question_type == "2hop")
+
+
 def read(path: Path) -> Iterator[Example]:
     """Yield the questions of official JSON lines. Raises UsageError."""
     for place, record in records(path):

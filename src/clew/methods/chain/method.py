@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from clew.chains import Chain
 from clew.errors import BudgetExceeded
 from clew.methods.answering import NEAREST, SPENT, answered, stopped
 from clew.methods.chain.endings import Ending, settled, strands
-from clew.methods.chain.filling import Source, by_hop, in_order, told
+from clew.methods.chain.filling import SHOWN, Source, by_hop, in_order, told
 from clew.methods.chain.fits import misfit
 from clew.methods.chain.memory import Memory
 from clew.methods.chain.values import Candidate, Filled
@@ -96,13 +96,14 @@ class ChainMethod:
     def _settle(self, question: Question, attempt: _Attempt, record: Recorder) -> None:
         attempt.ending = None if self.claims else settled(question.text, attempt.filled)
         attempt.misfit = "" if self.claims and attempt.text else misfit(question.text, attempt.text)
-        detail = {"chain": str(attempt.filled), "answer": attempt.text}
+        detail: dict[str, Any] = {"chain": str(attempt.filled), "answer": attempt.text}
         if attempt.ending:
             detail["settled by"] = attempt.ending.how
         if attempt.filled.missing:
             detail["not found"] = ", ".join(f"#{number}" for number in attempt.filled.missing)
         if attempt.misfit:
             detail["does not fit"] = attempt.misfit
+        detail["filling"] = attempt.filling
         record.add(Step("filled", detail))
 
     def _plain(self, question: Question, record: Recorder) -> Answer:
@@ -204,6 +205,13 @@ class _Attempt:
     def whole(self) -> bool:
         """Whether every unknown is filled and the answer is of the kind that is asked for."""
         return bool(self.text) and not self.filled.missing and not self.misfit
+
+    @property
+    def filling(self) -> dict[str, Any]:
+        """The chain with its unknowns, and the first values of each that has some."""
+        found = sorted(self.filled.found.items())
+        values = {f"#{number}": [one.value for one in some[0].values(SHOWN)] for number, some in found}
+        return {"chain": str(self.filled.chain), "values": values}
 
     @property
     def worth(self) -> tuple[bool, bool, bool, int]:

@@ -1,0 +1,105 @@
+"""Single-round against multi-round retrieval (Su et al., NAACL 2024, Table 6), without a language model.
+
+The 2-hop questions among the shared 100 of MuSiQue, or the 500 of 2WikiMultihopQA, over the pool of all paragraphs of
+the shared HotpotQA, MuSiQue and 2WikiMultihopQA files: 20 passages for each question, found for itself or for the
+hops of its gold decomposition in turn, with ``#n`` filled by gold and by the reader ``short``.
+
+    python benchmarks/rounds.py --encoder none --encoder clew:hops
+    python benchmarks/rounds.py --encoder onnx:folds/without-musique/onnx    # one that never saw the questions
+    python benchmarks/rounds.py --data 2wikimultihopqa --encoder onnx:folds/without-2wikimultihopqa/onnx
+
+The encoder that comes with clew was trained on these questions; one that was trained without their data set
+(benchmarks/folds.py) is what a row of its own should be compared with.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from clew import catalog
+from clew.catalog.evaluation import Bench, fill
+from clew.evaluate.corpora import pooled
+from clew.evaluate.datasets import load
+from clew.evaluate.examples import Example
+from clew.evaluate.metrics import Result, metric
+from clew.evaluate.rounds import SINGLE, as_record, filled_right, results, rounds
+from clew.evaluate.statistics import difference, interval
+from clew.kb import KnowledgeBase
+from clew.models.remembering import Remembering
+
+DATA = Path(__file__).parent.parent.parent / "shared" / "data"
+POOL = {"hotpotqa": "train100", "musique": "train100", "2wikimultihopqa": "train500"}
+METRICS = ("recall@5", "recall@20", "all-gold@20")
+LEXICAL = ("search", "bm25", "kgp")
+DENSE = ("search", "dense", "hybrid", "kgp")
+
+
+def rows(
+    examples: Sequence[Example], retriever: str, base: KnowledgeBase, encoder: Remembering | None
+) -> Iterator[str]:
+    """Yield a row for each way of asking: means with intervals, and what it has more than a single round."""
+    searching = catalog.retriever(retriever, base, encoder=encoder)
+    readers = {"short": catalog.reader("short", base)}
+    found: dict[str, list[Result]] = {}
+    right: dict[str, list[float]] = {}
+    started = time.perf_counter()
+    for example in examples:
+        record = as_record(example, rounds(example, searching, readers))
+        for way, result in results(example, record).items():
+            found.setdefault(way, []).append(result)
+            share = filled_right(example, record, way)
+            right.setdefault(way, []).extend([] if share is None else [share])
+    ms = 1000 * (time.perf_counter() - started) / len(examples)
+    for way, some in found.items():
+        cells = []
+        for name in METRICS:
+            values = [metric(name).measure(one) or 0.0 for one in some]
+            single = [metric(name).measure(one) or 0.0 for one in found[SINGLE]]
+            one, more = interval(values), difference(values, single)
+            said = f"{one.mean:.3f} [{one.low:.3f}, {one.high:.3f}]"
+            cells.append(said if way == SINGLE else f"{said} ({more.mean:+.3f}, p {more.p:.4f})")
+        filled = f"{np.mean(right[way]):.2f}" if right[way] else ""
+        yield f"{retriever} | {way} | {' | '.join(cells)} | {filled} | {ms:.0f} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--encoder", action="append", help="such as onnx:FOLDER, or none (default: none)")
+    parser.add_argument(
+        "--retriever", action="append", help="default: search, bm25, kgp; also dense and hybrid"
+    )
+    parser.add_argument("--data", action="append", choices=("musique", "2wikimultihopqa"))
+    options = parser.parse_args()
+    if not DATA.is_dir():
+        raise SystemExit(f"no data at {DATA}; it is not part of this repository")
+    every = {name: list(load(name, DATA / name / f"{file}.jsonl").examples()) for name, file in POOL.items()}
+    asked = {
+        name: [one for one in every[name] if name != "musique" or one.question_type == "2hop"]
+        for name in options.data or ["musique"]
+    }
+    paragraphs = pooled(one for some in every.values() for one in some)
+    with tempfile.TemporaryDirectory() as folder, KnowledgeBase.open(folder, create=True) as base:
+        fill(base, paragraphs, Bench())
+        counts = ", ".join(f"{len(some)} of {name}" for name, some in asked.items())
+        print(f"questions: {counts}; pool: {len(paragraphs):,} paragraphs; intervals: bootstrap, seed 0\n")
+        print(f"| data | encoder | search | way | {' | '.join(METRICS)} | #n right | ms a question |")
+        print("|" + "---|" * (len(METRICS) + 6))
+        for name in options.encoder or ["none"]:
+            encoder = None if name == "none" else Remembering(catalog.encoder(name))
+            if encoder is not None:
+                base.encode(encoder)
+            shown = "/".join(Path(name).parts[-2:]) if name.startswith("onnx:") else name
+            for retriever in options.retriever or (DENSE if encoder else LEXICAL):
+                for data, examples in asked.items():
+                    for row in rows(examples, retriever, base, encoder):
+                        print(f"| {data} | {shown} | {row}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
