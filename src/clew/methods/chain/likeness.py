@@ -108,5 +108,12 @@ def alike(one: str, other: str) -> bool:
     return bool(short.strip()) and short in long
 
 
+def named_in(name: str, text: str) -> bool:
+    """Return whether a text has a name in it, in whatever case, with or without what stands in brackets after it."""
+    words = f" {_plain(text)} "
+    bare = re.sub(r"\s*\([^)]*\)\s*$", "", name)
+    return any(f" {_plain(one)} " in words for one in (name, bare) if one.strip())
+
+
 def _plain(name: str) -> str:
     return normalise_name(folded_name(name))
