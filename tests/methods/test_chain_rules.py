@@ -102,6 +102,7 @@ FOUR = "{0} >> director >> #1; {1} >> director >> #2; #1 >> {2} >> #3; #2 >> {2}
     "question, chain, values, answer",
     [
         ("Who was born first, Ada or Bo?", two("born"), ("2 May 1901", "1899"), "Bo"),
+        ("Was Ada or Bo born first?", two("born"), ("2 May 1901", "1899"), "Bo"),
         ("Who was born later, Ada or Bo?", two("born"), ("2 May 1901", "1899"), "Ada"),
         ("Who is older, Ada or Bo?", two("born"), ("2 May 1901", "1899"), "Bo"),
         ("Who is younger, Ada or Bo?", two("born"), ("2 May 1901", "1899"), "Ada"),
@@ -162,6 +163,7 @@ def test_strands_lead_from_constants_to_the_last_unknowns():
         ("Who made it?", "50 Cent", ""),
         ("Is it old?", "Hollywood", "yes or no is asked for"),
         ("Is it old?", "No.", ""),
+        ("Is Ada or Bo older?", "Bo", ""),
         ("Is there a film which he made, and when?", "1950", ""),
         ("Which film is it?", "1917", ""),
         ("Who made it?", "", "nothing was found"),

@@ -20,6 +20,7 @@ from clew.methods.chain.values import Candidate, Filled
 
 _COUNTS = re.compile(r"^\W*how many\b|\bnumber of\b", re.IGNORECASE)
 _BOOLEAN = re.compile(r"^\W*(?:are|is|was|were|did|do|does|has|have|had|can|could)\b", re.IGNORECASE)
+_EITHER = re.compile(r"\bor\b", re.IGNORECASE)
 _SAME = re.compile(r"\b(?:same|share|shared|both|common|also)\b", re.IGNORECASE)
 _DIFFERENT = re.compile(r"\b(?:different|differ|distinct)\b", re.IGNORECASE)
 _LEAST = re.compile(
@@ -78,7 +79,8 @@ def settled(question: str, filled: Filled) -> Ending | None:
     last = strands(filled.chain)
     if len(last) != 2:
         return _counted(question, filled, last[0].last) if len(last) == 1 else None
-    if _BOOLEAN.search(question):
+    # "Was Ada or Bo born first?" wants one of the two.
+    if _BOOLEAN.search(question) and not _EITHER.search(question):
         return _same(question, filled, last)
     return _compared(question, filled, last)
 

@@ -9,7 +9,8 @@ from clew.read.expected import Kind, expected, holds
 
 _BOOLEAN = re.compile(r"^\W*(?:yes|no|true|false)\b", re.IGNORECASE)
 _POLAR = re.compile(r"^\W*(?:are|is|was|were|did|do|does|has|have|had|can|could)\b", re.IGNORECASE)
-_OPEN = re.compile(r"\b(?:what|which|who|whom|whose|when|where|why|how)\b", re.IGNORECASE)
+#: Neither a question with one of these words nor one of two things to choose between wants yes or no.
+_OPEN = re.compile(r"\b(?:what|which|who|whom|whose|when|where|why|how|or)\b", re.IGNORECASE)
 #: What a relation leads to, by its words.
 _LEADS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (re.compile(r"\b(?:date|year|when|day|inception)\b", re.IGNORECASE), "date"),
