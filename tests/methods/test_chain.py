@@ -105,6 +105,13 @@ def test_without_any_model_a_chain_by_hand_is_filled_just_so(base, question, cha
     assert [source for _, source in sources(answer)] == filled_by
 
 
+@pytest.mark.parametrize("retriever", ["bm25", "kgp", "kgp(hops=1, guide=tfidf)"])
+def test_any_retriever_finds_the_passages(base, retriever):
+    answer, _ = run(base, Agent(THREE_HOPS), recipe=f"chain(k=3, retriever={retriever})")
+    assert answer.text == MAYOR
+    assert f"retriever={retriever.partition('(')[0]}" in answer.recipe
+
+
 def test_what_a_source_may_not_be_asked_stays_open(base):
     answer, _ = run(base, Agent(THREE_HOPS), recipe="chain(k=3, sources=kg)")
     assert answer.abstained and sources(answer) == [("#1", "kg")]

@@ -37,22 +37,15 @@ def retriever(
     llm: LanguageModel | None = None,
     encoder: Encoder | None = None,
 ) -> Retriever:
-    """Return a retriever by name; a method that retrieves (``kgp``) is one too. Raises UsageError."""
+    """Return a retriever by name. Raises UsageError."""
     from clew.catalog.methods import METHODS
     from clew.catalog.retrievers import RETRIEVERS
-    from clew.errors import UsageError, unknown
-    from clew.methods.kgp import KGP
+    from clew.errors import UsageError
 
     named = _named(recipe)
-    bench = _bench(base, llm, encoder)
-    if named.name in RETRIEVERS.parts:
-        return RETRIEVERS.build(named, bench)
-    if named.name not in METHODS.parts:
-        raise unknown("retriever", named.name, [*RETRIEVERS.parts, *METHODS.parts])
-    found = METHODS.build(named, bench)
-    if not isinstance(found, KGP):
+    if named.name in METHODS.parts and named.name not in RETRIEVERS.parts:
         raise UsageError(f"'{named.name}' answers, it does not search", "Name a retriever: clew recipes")
-    return found
+    return RETRIEVERS.build(named, _bench(base, llm, encoder))
 
 
 def with_retriever(recipe: str, retriever: str) -> str:

@@ -154,7 +154,7 @@ _OPTIONS: dict[str, Value] = {
 CHAIN: dict[str, Part[Method]] = {
     "chain": Part(
         "Semi-Structured Chain-of-Thought: the question as triples, filled from graphs, text and the model's memory; "
-        "task=claim for claims",
+        "choose=hop asks them all for every hop and shows where they disagree; task=claim for claims",
         _chain,
         _OPTIONS,
     ),

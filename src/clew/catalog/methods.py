@@ -10,13 +10,13 @@ from clew.catalog.parts import Bench, Options, Part, Shelf
 from clew.catalog.prompting import prompting
 from clew.catalog.recipe import Recipe, make, parse
 from clew.catalog.retrievers import RETRIEVERS
+from clew.catalog.walks import KGP_OPTIONS, KGP_PAPER
 from clew.catalog.web import within_base
 from clew.errors import UsageError, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.catalog.recipe import Value
     from clew.methods.guides import Expectation, Guide, Matcher
     from clew.methods.kgp import KGP, Structures
     from clew.protocols import Method, Reader, Retriever
@@ -254,40 +254,17 @@ def _no_gold(bench: Bench, options: Options) -> Method:
     )
 
 
-_KGP: dict[str, Value] = {
-    "graph": Recipe("mentions"),
-    "guide": Recipe("residual"),
-    "seeding": Recipe("search"),
-    "reader": Recipe("auto"),
-    "structures": True,
-    "seeds": 10,
-    "branch": 3,
-    "hops": 2,
-    "budget": 30,
-    "prior": 1.0,
-    "beyond": 100,
-    "sharpness": 8,
-    "context": Recipe("passages"),
-}
-_KGP_PAPER: dict[str, Value] = {
-    **_KGP,
-    "graph": Recipe("keywords"),
-    "guide": Recipe("question"),
-    "seeding": Recipe("tfidf"),
-    "prior": None,
-    "sharpness": None,
-    "context": Recipe("paths"),
-}
-
 METHODS: Shelf[Method] = Shelf(
     "recipe",
     {
-        "kgp": Part("Knowledge Graph Prompting: walk a graph of passages from seeds to evidence", kgp, _KGP),
+        "kgp": Part(
+            "Knowledge Graph Prompting: walk a graph of passages from seeds to evidence", kgp, KGP_OPTIONS
+        ),
         "kgp-paper": Part(
             "the same as the paper has it: 10 TF-IDF seeds, 2 hops, branch 3, 30 paths, only along edges; "
             "guide 'question' is the paper's 'without LM'",
             kgp_paper,
-            _KGP_PAPER,
+            KGP_PAPER,
         ),
         "read": Part(
             "retrieve once and read: any retriever as a baseline",

@@ -9,6 +9,7 @@ from clew.catalog.baselines import BASELINES
 from clew.catalog.drill import shelved
 from clew.catalog.parts import Bench, Options, Part, Shelf
 from clew.catalog.recipe import Recipe
+from clew.catalog.walks import WALKS
 from clew.config import SERPAPI, web_search
 from clew.errors import UsageError
 
@@ -105,6 +106,7 @@ RETRIEVERS: Shelf[Retriever] = Shelf(
             _serpapi,
             {"timeout": 20},
         ),
+        **WALKS,
         **BASELINES,
         **shelved(lambda: RETRIEVERS),
     },
