@@ -80,9 +80,10 @@ def settled(question: str, filled: Filled) -> Ending | None:
     if len(last) != 2:
         return _counted(question, filled, last[0].last) if len(last) == 1 else None
     # "Was Ada or Bo born first?" wants one of the two.
-    if _BOOLEAN.search(question) and not _EITHER.search(question):
+    words = _without([strand.constant for strand in last], question)
+    if _BOOLEAN.search(question) and not _EITHER.search(words):
         return _same(question, filled, last)
-    return _compared(question, filled, last)
+    return _compared(question, words, filled, last)
 
 
 def strands(chain: Chain) -> list[Strand]:
@@ -120,8 +121,8 @@ def _same(question: str, filled: Filled, last: list[Strand]) -> Ending | None:
     return Ending("yes" if yes else "no", "same", (one.candidates[0], other.candidates[0]))
 
 
-def _compared(question: str, filled: Filled, last: list[Strand]) -> Ending | None:
-    words = _without([strand.constant for strand in last], question)
+def _compared(question: str, words: str, filled: Filled, last: list[Strand]) -> Ending | None:
+    """Return which strand comes first or last; ``words`` are the question's without what it asks about."""
     least, most = _LEAST.search(words), _MOST.search(words)
     if (least is None) == (most is None) or _LIVED.search(words):
         return None
