@@ -103,7 +103,7 @@ FOUR = "{0} >> director >> #1; {1} >> director >> #2; #1 >> {2} >> #3; #2 >> {2}
     [
         ("Who was born first, Ada or Bo?", two("born"), ("2 May 1901", "1899"), "Bo"),
         ("Was Ada or Bo born first?", two("born"), ("2 May 1901", "1899"), "Bo"),
-        ("Are Nenjil Or Aalayam and Bo from the same country?", two("country", "Nenjil Or Aalayam"), ("A", "B"), "no"),
+        ("Are Low Or High and Bo from the same country?", two("country", "Low Or High"), ("A", "B"), "no"),
         ("Who was born later, Ada or Bo?", two("born"), ("2 May 1901", "1899"), "Ada"),
         ("Who is older, Ada or Bo?", two("born"), ("2 May 1901", "1899"), "Bo"),
         ("Who is younger, Ada or Bo?", two("born"), ("2 May 1901", "1899"), "Ada"),
