@@ -172,7 +172,7 @@ def test_damaged_arrays_are_made_again(base, harm: str) -> None:
         (folder / "graph.json").write_text("{")
     else:
         manifest = folder / "graph.json"
-        manifest.write_text(manifest.read_text().replace("graphs/2", "graphs/1"))
+        manifest.write_text(manifest.read_text().replace("graphs/3", "graphs/2"))
     with KnowledgeBase.open(base.path) as again:
         if harm == "flipped":  # found by its checksum alone
             assert [one.repaired for one in again.doctor()] == [True]
