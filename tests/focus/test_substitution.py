@@ -104,7 +104,7 @@ def check(case) -> None:
             assert got is None or exact <= set(got.tolist())
 
 
-SETTINGS = settings(max_examples=1000, deadline=None)
+SETTINGS = settings(max_examples=60, deadline=None)
 
 
 @SETTINGS

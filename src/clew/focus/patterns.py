@@ -67,8 +67,8 @@ class Count:
     """How many different tails a head must have among the candidates of the tail; ``most`` None: no limit.
 
     ``only``: all its tails must be among them. The candidates are those that the rest of the pattern leaves the tail,
-    counted as a set: what else binds a tail to this very head is not looked at, except by :data:`NOT`. A constant's are
-    those it was given with.
+    counted as a set: what else binds a tail to this very head is not looked at, except by :data:`NOT`. A
+    constant has those that it was given with.
     """
 
     least: int = 1

@@ -71,8 +71,7 @@ class Test:
             inside: Mask = (numbers >= value) & (numbers <= number_of(asked.high))
             return inside
         if asked.test in _ORDER:
-            compared: Mask = _ORDER[asked.test](numbers, value)
-            return compared
+            return np.asarray(_ORDER[asked.test](numbers, value), dtype=np.bool_)
         if asked.test == "contains" or math.isnan(value):
             return None
         equal: Mask = numbers == value

@@ -74,12 +74,13 @@ def substitute(graph: PropertyGraph, pattern: Pattern) -> Substituted:
 def _solved(state: Fixpoint) -> bool:
     """Narrow everything; return whether every part of the pattern holds somewhere."""
     pattern = state.pattern
+    counting = any(one.count is not None for one in pattern.triples)
+    order = in_order(pattern.triples, {one.name for one in pattern.constants}) if counting else []
     if not state.run({n for n, one in enumerate(pattern.triples) if one.count is None}):
         return False
-    if any(one.count is not None for one in pattern.triples):
-        for number in in_order(pattern.triples, {one.name for one in pattern.constants}):
-            if not counted(state, number):
-                return False
+    for number in order:
+        if not counted(state, number):
+            return False
     left = set(state.candidates)
     for name in (pattern.target, *(one.name for one in pattern.variables)):
         if name in left:
