@@ -7,10 +7,10 @@
 left out at every hop. Answer sets are compared with the data set's, by name.
 
 *The generated graph* (:mod:`papers_graph`, a tenth as many nodes as edges) is imported by ``clew graph add`` in a
-process of its own, then asked in another: patterns of one to four triples, triangles, and constants among the 0.1 % of
-nodes with most edges (hubs). 200 of the patterns, of every form, are compared with what trying everything finds.
+process of its own, then asked in another: patterns of one to four triples, triangles, and constants among the 0.1 %
+of nodes with most edges (hubs). 200 of the patterns, of every form, are compared with what trying everything finds.
 
-The transcription is the corrected Algorithm 2 as the paper has it, in plain Python: adjacency as dictionaries of sets,
+The transcription is the corrected Algorithm 2 as the paper has it, in Python: adjacency as dictionaries of sets,
 ``substitute`` lazily all nodes, lines 2 to 21 repeated until no set changes, unions by ``set().union(*...)``. It gets
 its constants as nodes, as the engine does. Both answer the same questions in the same process, one after the other.
 """
@@ -25,6 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +50,7 @@ class Transcription:
                 listed, ends = others.tolist(), offsets.tolist()
                 self.neighbours[relation, inverse] = {
                     row: set(listed[start:end])
-                    for row, (start, end) in enumerate(zip(ends, ends[1:], strict=False))
+                    for row, (start, end) in enumerate(pairwise(ends))
                     if end > start
                 }
 
