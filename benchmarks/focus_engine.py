@@ -4,7 +4,8 @@
     python benchmarks/focus_engine.py --edges 200000      # a generated citation graph, patterns of 1 to 4 triples
 
 *MetaQA.* Each question's type spells its chain (``writer_to_movie_to_actor``), its start stands in [brackets] and is
-left out at every hop. Answer sets are compared with the data set's, by name.
+left out at every hop. Answer sets are compared with the data set's, by name. They are asked one by one
+(``substitute``) and all at once (``substitute_all``).
 
 *The generated graph* (:mod:`papers_graph`, a tenth as many nodes as edges) is imported by ``clew graph add`` in a
 process of its own, then asked in another: patterns of one to four triples, triangles, and constants among the 0.1 %
@@ -31,7 +32,7 @@ from pathlib import Path
 import numpy as np
 
 import clew
-from clew.focus import Constant, Pattern, TypedTriple, Variable, along, substitute
+from clew.focus import Constant, Pattern, TypedTriple, Variable, along, substitute, substitute_all
 from clew.protocols import PropertyGraph
 from graph_import import memory, step_add
 from metaqa_stores import DATA, RELATIONS, Chain, chain_of
@@ -135,28 +136,29 @@ def films() -> None:
         relations = {one.replace(" ", "_"): one for one in graph.relations()}
         plain = Transcription(graph, [relations[one] for one in RELATIONS.values() if one in relations])
         print(
-            "| questions | number | engine: sets equal | Python sets: equal | engine: questions/s | median ms "
-            "| Python sets: questions/s | median ms | ratio of time |"
+            "| questions | number | sets equal to the data set's: one by one / all at once / Python sets "
+            "| one by one: questions/s | median ms | all at once: questions/s | Python sets: questions/s "
+            "| median ms | ratio, one by one | ratio, all at once |"
         )
-        print("|---|---|---|---|---|---|---|---|---|")
-        totals = np.zeros(5)
+        print("|---|---|---|---|---|---|---|---|---|---|")
+        totals = np.zeros(7)
         for name in ("dev_2hop", "dev_3hop"):
             lines = (DATA / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
             chains = [chain_of(json.loads(line), relations) for line in lines]
             asked = [pattern_of(graph, one) for one in chains]
             found, ours = timed(lambda one: substitute(graph, one).rows, asked)
             sets, theirs = timed(plain.substitute, asked)
-            equal = [0, 0]
-            for chain, rows, same in zip(chains, found, sets, strict=True):
-                for place, some in enumerate((rows, np.array(sorted(same), dtype=np.int64))):
+            started = time.perf_counter()
+            together = substitute_all(graph, asked)
+            batch = time.perf_counter() - started
+            equal = [0, 0, 0]
+            for chain, rows, same, many in zip(chains, found, sets, together, strict=True):
+                for place, some in enumerate((rows, many.rows, np.array(sorted(same), dtype=np.int64))):
                     equal[place] += frozenset(one.name for one in graph.entities(some)) == chain.gold
-            totals += [len(chains), *equal, sum(ours), sum(theirs)]
-            row(name, len(chains), equal, ours, theirs)
-        number, one, two, ours, theirs = totals.tolist()
-        print(
-            f"| both | {number:.0f} | {one:.0f} | {two:.0f} | {number / ours:,.0f} | | {number / theirs:,.0f} | "
-            f"| {theirs / ours:.1f} |"
-        )
+            totals += [len(chains), *equal, sum(ours), batch, sum(theirs)]
+            row(name, len(chains), equal, (sum(ours), batch, sum(theirs)), (ours, theirs))
+        number, *equal, one, batch, plainly = totals.tolist()
+        row("both", int(number), list(map(int, equal)), (one, batch, plainly), ())
 
 
 def timed(function, asked):  # noqa: ANN001, ANN201
@@ -170,12 +172,16 @@ def timed(function, asked):  # noqa: ANN001, ANN201
     return found, took
 
 
-def row(name: str, number: int, equal: list[int], ours: list[float], theirs: list[float]) -> None:
-    """Print a line of the table."""
+def row(
+    name: str, number: int, equal: list[int], seconds: tuple[float, ...], each: tuple[list[float], ...]
+) -> None:
+    """Print a line of the table: one by one, all at once, and the Python sets; each with its median, if known."""
+    one, batch, plainly = seconds
+    medians = [f"{statistics.median(took) * 1000:.3f}" for took in each] or ["", ""]
     print(
-        f"| {name} | {number} | {equal[0]} | {equal[1]} | {number / sum(ours):,.0f} "
-        f"| {statistics.median(ours) * 1000:.3f} | {number / sum(theirs):,.0f} "
-        f"| {statistics.median(theirs) * 1000:.3f} | {sum(theirs) / sum(ours):.1f} |"
+        f"| {name} | {number} | {equal[0]} / {equal[1]} / {equal[2]} | {number / one:,.0f} | {medians[0]} "
+        f"| {number / batch:,.0f} | {number / plainly:,.0f} | {medians[1]} "
+        f"| {plainly / one:.1f} | {plainly / batch:.1f} |"
     )
 
 

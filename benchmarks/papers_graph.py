@@ -63,7 +63,7 @@ _TYPES = {
 
 def patterns(graph: PropertyGraph, number: int, seed: int) -> Iterator[tuple[str, Pattern]]:
     """Yield ``number`` patterns of each form, with its name. Constants have an edge of their relation; constants of
-    one pattern are drawn by themselves, so some patterns have no answer."""
+    one pattern are drawn by themselves, so some patterns have no answer; hubs in proportion to their edges."""
     draw = np.random.default_rng(seed)
     drawn = {name: _ends(graph, *kind, hub=name in HUBS) for name, kind in _KINDS.items()}
     for form, triples in FORMS.items():
@@ -79,22 +79,30 @@ def patterns(graph: PropertyGraph, number: int, seed: int) -> Iterator[tuple[str
                 Pattern(
                     "x",
                     tuple(Variable(one, (types[one],)) for one in terms if one.islower()),
-                    tuple(Constant(one, (int(draw.choice(drawn[one])),)) for one in terms if one.isupper()),
+                    tuple(
+                        Constant(one, (int(draw.choice(drawn[one][0], p=drawn[one][1])),))
+                        for one in terms
+                        if one.isupper()
+                    ),
                     tuple(TypedTriple(head, along(relation), tail) for head, relation, tail in triples),
                 ),
             )
 
 
-def _ends(graph: PropertyGraph, relation: str, inverse: bool, hub: bool) -> np.ndarray:
-    """Return the rows with an edge of a relation; with ``hub`` those with most, one in a thousand of all nodes."""
+def _ends(
+    graph: PropertyGraph, relation: str, inverse: bool, hub: bool
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the rows with an edge of a relation, any as likely as another; with ``hub`` those with most, one in a
+    thousand of all nodes, as likely as they have edges."""
     edges = graph.adjacency(relation, inverse)
     assert edges is not None
     degrees = np.diff(edges.starts)
     rows = np.arange(graph.size) if edges.heads is None else np.asarray(edges.heads)
     if not hub:
-        return rows[degrees > 0]
+        return rows[degrees > 0], None
     most = max(1, min(graph.size // 1000, int((degrees > 0).sum()) // 10))
-    return rows[np.argsort(-degrees, kind="stable")[:most]]
+    first = np.argsort(-degrees, kind="stable")[:most]
+    return rows[first], degrees[first] / degrees[first].sum()
 
 
 def main() -> None:

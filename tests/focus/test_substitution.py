@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -25,6 +27,7 @@ from clew.focus import (
     at_most,
     exactly,
     substitute,
+    substitute_all,
 )
 
 SIZE = 6
@@ -228,3 +231,33 @@ def test_patterns_that_make_no_sense_are_refused() -> None:
     waiting = (TypedTriple("x", EITHER, "y", NOT), TypedTriple("y", EITHER, "x", NOT))
     with pytest.raises(UsageError, match="wait for each other"):
         substitute(graph, Pattern("x", (x, y), (), waiting))
+
+
+@SETTINGS
+@given(cases(), st.integers(0, 2**32))
+def test_many_patterns_at_once_are_each_by_itself(case, seed: int) -> None:
+    edges, types, pattern = case
+    rng = np.random.default_rng(seed)
+    graph = brute.opened(edges | {(SIZE, r, SIZE + 1) for r in "rst"}, types | {6: set(), 7: set()}, SIZE + 2)
+
+    def some() -> np.ndarray:
+        return rng.choice(SIZE, rng.integers(0, 4), replace=False)
+
+    several = [
+        replace(
+            pattern,
+            constants=tuple(replace(one, rows=tuple(some().tolist())) for one in pattern.constants),
+            variables=tuple(
+                replace(one, rows=None if one.rows is None else some(), without=tuple(some().tolist()))
+                for one in pattern.variables
+            ),
+        )
+        for _ in range(4)
+    ]
+    several.append(replace(pattern, triples=pattern.triples[:1]))
+    together = substitute_all(graph, several)
+    for one, found in zip(several, together, strict=True):
+        alone = substitute(graph, one)
+        assert {k: v if v is None else v.tolist() for k, v in found.sets.items()} == {
+            k: v if v is None else v.tolist() for k, v in alone.sets.items()
+        }

@@ -252,7 +252,9 @@ def test_all_relations_as_one_and_every_adjacency_as_arrays(base) -> None:
                 expected = sorted(p[1 - inverse] for p in pairs if p[inverse] == row)
                 assert others[offsets[place] : offsets[place + 1]].tolist() == expected
                 at = np.flatnonzero(heads == row)
-                found.append(edges.tails[edges.starts[at[0]] : edges.starts[at[0] + 1]].tolist() if len(at) else [])
+                found.append(
+                    edges.tails[edges.starts[at[0]] : edges.starts[at[0] + 1]].tolist() if len(at) else []
+                )
                 assert found[-1] == expected
     with pytest.raises(UsageError, match="Did you mean 'many'"):
         graph.adjacency("mny")
@@ -272,7 +274,11 @@ def test_types_of_rows_and_columns_of_properties(base) -> None:
     assert graph.typed(rows, "no such type").tolist() == [False] * 4
     year, note, none = (graph.column(name) for name in ("year", "note", "no such property"))
     assert year.rows.tolist() == [0, 1, 2] and note.rows.tolist() == [0, 1, 1] and len(none.rows) == 0
-    assert year.numbers[:2].tolist() == [1979, 2000] and np.isnan(year.numbers[2]) and np.isnan(note.numbers).all()
+    assert (
+        year.numbers[:2].tolist() == [1979, 2000]
+        and np.isnan(year.numbers[2])
+        and np.isnan(note.numbers).all()
+    )
     for column, expected in ((year, ["1979", "2000 01 01", "12 films"]), (note, ["deja vu", "x", "true"])):
         texts = column.texts.tobytes()
         assert [

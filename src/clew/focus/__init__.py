@@ -4,6 +4,7 @@
 ...                   (TypedTriple("film", along("directed_by"), "Lynch"),))
 
 * :func:`substitute` narrows the candidates of every term until nothing changes; those of the target are exact.
+  :func:`substitute_all` does so for many patterns at once.
 * :func:`relaxed` does so, and gives up the weakest of contradictory constraints, one at a time, until there is an
   answer; it says which contradicted each other.
 * :func:`met` says how far each row of the target meets each constraint; :func:`why_not` which of them drop a row.
@@ -32,6 +33,7 @@ from clew.focus.patterns import (
     exactly,
 )
 from clew.focus.relaxing import WhyNot, conflicting, relaxed, why_not
+from clew.focus.several import substitute_all
 from clew.focus.substitution import Substituted, substitute
 
 __all__ = [
@@ -58,5 +60,6 @@ __all__ = [
     "met",
     "relaxed",
     "substitute",
+    "substitute_all",
     "why_not",
 ]

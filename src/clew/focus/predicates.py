@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +19,11 @@ if TYPE_CHECKING:
     from clew.focus.sets import Set
     from clew.protocols import Column, Floats, Mask, PropertyGraph
 
-_ORDER: dict[str, Callable[[Any, Any], Any]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
+_ORDER: dict[str, Any] = {
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
 }
 
 
@@ -60,7 +59,8 @@ class Test:
         wanted = np.frombuffer(folded_name(said(self.predicate.value)).encode(), dtype=np.uint8)
         starts, ends = column.starts[places], column.starts[places + 1]
         if self.predicate.test == "=":
-            return _begins(column.texts, starts, ends, wanted) & (ends - starts == len(wanted))
+            equal: Mask = _begins(column.texts, starts, ends, wanted) & (ends - starts == len(wanted))
+            return equal
         return _contains(column.texts, starts, ends, wanted)
 
     def _numbers(self, numbers: Floats) -> Mask | None:
@@ -71,7 +71,8 @@ class Test:
             inside: Mask = (numbers >= value) & (numbers <= number_of(asked.high))
             return inside
         if asked.test in _ORDER:
-            return np.asarray(_ORDER[asked.test](numbers, value), dtype=np.bool_)
+            compared: Mask = _ORDER[asked.test](numbers, value)
+            return compared
         if asked.test == "contains" or math.isnan(value):
             return None
         equal: Mask = numbers == value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     Set = NDArray[np.uint32]
 
+Number = TypeVar("Number", bound="np.integer[Any]")
 NOTHING: Set = np.empty(0, dtype=np.uint32)
 #: A set is put in order by marking its rows among all rows, not by sorting, from this share of them on.
 _MARKED = 16
@@ -28,14 +29,14 @@ def as_set(rows: Any) -> Set:
     return found
 
 
-def distinct(rows: Set, size: int) -> Set:
+def distinct(rows: NDArray[Number], size: int) -> NDArray[Number]:
     """Return the set of rows that are in any order; ``size``: how many rows there are in all, 0 if unknown."""
     if len(rows) < 2:
         return rows
     if size and len(rows) * _MARKED > size:
         marks = np.zeros(size, dtype=np.bool_)
         marks[rows] = True
-        return np.flatnonzero(marks).astype(np.uint32)
+        return np.flatnonzero(marks).astype(rows.dtype)
     ordered = np.sort(rows)
     first = np.empty(len(ordered), dtype=np.bool_)
     first[0] = True
