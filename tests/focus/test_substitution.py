@@ -201,6 +201,8 @@ def test_memory_is_bounded_by_looking_at_a_few_edges_at_a_time(chunk: int, monke
         ),
     )
     whole = substitute(graph, pattern).rows.tolist()
+    monkeypatch.setattr(engine_edges, "_FEW", -1)  # pair after pair, never all edges
+    assert substitute(graph, pattern).rows.tolist() == whole
     monkeypatch.setattr(engine_edges, "CHUNK", chunk)
     assert substitute(graph, pattern).rows.tolist() == whole
     assert 0 < len(whole) <= 40

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 CHUNK = 1 << 20
 #: What a row is taken to have of tails where nobody can say.
 _GUESS = 16
+#: Up to this many edges for each pair that is looked up, all edges of its sources are written down first.
+_FEW = 4
 #: Of sets larger than this the degrees are estimated by their average.
 _EXACT = 1024
 
@@ -156,8 +158,15 @@ class Edges:
             owners, tails = self.pairs(sources)
             keys = np.unique(owners << 32 | tails.astype(np.int64))
             return within(places << 32 | others.astype(np.int64), keys)
+        sources = distinct(rows, self._size)
         for one in self._arrays:
-            found |= _searched(one, rows, others)
+            starts, ends = one.bounds(sources)
+            if (ends - starts).sum() > len(rows) * _FEW:
+                found |= _searched(one, rows, others)
+                continue
+            offsets, tails = _gathered(one, starts, ends - starts)
+            keys = np.repeat(sources.astype(np.int64) << 32, np.diff(offsets)) | tails
+            found |= within(rows.astype(np.int64) << 32 | others, keys)
         return found
 
 
