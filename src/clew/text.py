@@ -6,11 +6,14 @@ its postings at the next ``add``.
 
 from __future__ import annotations
 
+import calendar
 import hashlib
+import math
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from datetime import date
 from functools import lru_cache
 
 import snowballstemmer
@@ -224,6 +227,41 @@ def _without_marks(name: str) -> str:
 
 
 _DIACRITIC = re.compile(r"[\u0300-\u036f]")
+
+
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:T.*)?")
+
+
+def said(value: object) -> str:
+    """Return a JSON scalar as text.
+
+    >>> said(True), said(1994), said("Lima")
+    ('true', '1994', 'Lima')
+    """
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def number_of(value: object) -> float:
+    """Return the number that a value of a property is, or NaN. A day is its year and the share of it that is over, so
+    that days and years can be compared.
+
+    >>> number_of("12.5"), number_of(3), number_of("1994-01-01"), number_of("12 films")
+    (12.5, 3.0, 1994.0, nan)
+    """
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
+    text = value.strip() if isinstance(value, str) else ""
+    if _NUMBER.fullmatch(text):
+        return float(text)
+    if match := _DATE.fullmatch(text):
+        year, month, day = map(int, match.groups())
+        try:
+            gone = date(year, month, day).timetuple().tm_yday - 1
+        except ValueError:
+            return math.nan
+        return year + gone / (366 if calendar.isleap(year) else 365) if year else math.nan
+    return math.nan
 
 
 def title_names(title: str) -> list[str]:

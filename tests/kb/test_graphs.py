@@ -174,7 +174,7 @@ def test_damaged_arrays_are_made_again(base, harm: str) -> None:
         (folder / "graph.json").write_text("{")
     else:
         manifest = folder / "graph.json"
-        manifest.write_text(manifest.read_text().replace("graphs/2", "graphs/1"))
+        manifest.write_text(manifest.read_text().replace("graphs/3", "graphs/2"))
     with KnowledgeBase.open(base.path) as again:
         if harm == "flipped":  # found by its checksum alone
             assert [one.repaired for one in again.doctor()] == [True]
@@ -234,3 +234,58 @@ def test_a_base_of_the_version_before_graphs_is_brought_up_to_date(tmp_path: Pat
         assert base.digest() == digest
         stored(base, "g", film_twin(1, 5, 9))
         assert_equal(base.snapshot().graph("g"), film_twin(1, 5, 9))
+
+
+def test_all_relations_as_one_and_every_adjacency_as_arrays(base) -> None:
+    twin = film_twin(9, 120, 900)
+    for number in range(60):  # pairs that two relations join are one
+        twin.edge(f"n{number}", "few", f"n{number + 1}")
+        twin.edge(f"n{number}", "many", f"n{number + 1}")
+    stored(base, "g", twin)
+    graph = base.snapshot().graph("g")
+    row_of = {id: int(row) for id, row in zip(sorted(twin.nodes), range(graph.size), strict=True)}
+    rows = np.arange(graph.size)[::-1]
+    for relation in (None, "many", "few"):
+        pairs = {(row_of[h], row_of[t]) for h, r, t in twin.edges if relation in (None, r)}
+        for inverse in (False, True):
+            offsets, others = graph.adjacent(rows, relation, inverse)
+            edges = graph.adjacency(relation, inverse)
+            heads = rows[::-1] if edges.heads is None else edges.heads
+            found = []
+            for place, row in enumerate(rows.tolist()):
+                expected = sorted(p[1 - inverse] for p in pairs if p[inverse] == row)
+                assert others[offsets[place] : offsets[place + 1]].tolist() == expected
+                at = np.flatnonzero(heads == row)
+                found.append(
+                    edges.tails[edges.starts[at[0]] : edges.starts[at[0] + 1]].tolist() if len(at) else []
+                )
+                assert found[-1] == expected
+    with pytest.raises(UsageError, match="Did you mean 'many'"):
+        graph.adjacency("mny")
+
+
+def test_types_of_rows_and_columns_of_properties(base) -> None:
+    twin = Twin()
+    twin.node("a", types=["film", "work"], properties={"year": 1979, "note": "Déjà  vu"})
+    twin.node("b", types=["work"], properties={"note": ["x", True], "year": "2000-01-01"})
+    twin.node("c", properties={"year": "12 films"})
+    twin.edge("a", "r", "c")
+    stored(base, "g", twin)
+    graph = base.snapshot().graph("g")
+    rows = np.array([2, 0, 1, 0])
+    assert graph.typed(rows, "work").tolist() == [False, True, True, True]
+    assert graph.typed(rows, "film").tolist() == [False, True, False, True]
+    assert graph.typed(rows, "no such type").tolist() == [False] * 4
+    year, note, none = (graph.column(name) for name in ("year", "note", "no such property"))
+    assert year.rows.tolist() == [0, 1, 2] and note.rows.tolist() == [0, 1, 1] and len(none.rows) == 0
+    assert (
+        year.numbers[:2].tolist() == [1979, 2000]
+        and np.isnan(year.numbers[2])
+        and np.isnan(note.numbers).all()
+    )
+    for column, expected in ((year, ["1979", "2000 01 01", "12 films"]), (note, ["deja vu", "x", "true"])):
+        texts = column.texts.tobytes()
+        assert [
+            texts[start - column.starts[0] : end - column.starts[0]].decode()
+            for start, end in zip(column.starts, column.starts[1:], strict=False)
+        ] == expected

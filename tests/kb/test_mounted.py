@@ -254,3 +254,16 @@ def test_a_slow_endpoint_is_said_to_be_slow() -> None:
 def test_nothing_that_is_given_gets_out_of_its_quotes() -> None:
     assert literal('a"b\\c\n', "en") == '"a\\"b\\\\c\\n"@en'
     assert is_iri(FILM) and not any(map(is_iri, ("a b", "http://a>b", "no scheme", "http://a b", "a:\n")))
+
+
+def test_any_relation_and_the_types_of_rows(tmp_path: Path, place: str) -> None:
+    with clew.open(tmp_path / "kb", create=True) as base:
+        graph = base.mount_graph("m", place)
+        graph = base.graph("m")
+        k, d, m = graph.rows([f"m:http://example.org/{one}" for one in "kdm"])
+        offsets, others = graph.adjacent(np.array([k, d]), None)
+        assert offsets.tolist() == [0, 2, 2] and others.tolist() == sorted([d, m])
+        offsets, others = graph.adjacent(np.array([m]), None, True)
+        assert set(graph.ids(others)) == {"m:http://example.org/k", "m:http://example.org/n"}
+        assert graph.typed(np.array([k, m]), "Singer").tolist() == [False, True]
+        assert graph.adjacency(None) is None and graph.column("year") is None

@@ -11,7 +11,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.protocols.asking import Explorer, Method, Reader, Retriever, Trail
-from clew.protocols.graphs import EntityLinker, Graph, GraphSink, PropertyGraph, RelationLinker
+from clew.protocols.graphs import (
+    Adjacency,
+    Column,
+    EntityLinker,
+    Graph,
+    GraphSink,
+    PropertyGraph,
+    RelationLinker,
+)
 from clew.protocols.models import Completion, Encoder, LanguageModel, Prompt, PromptTemplate, Reranker
 from clew.protocols.store import Postings, Snapshot, Snapshots, VectorView
 
@@ -19,6 +27,8 @@ if TYPE_CHECKING:
     from clew.protocols.arrays import Floats, Hashes, Mask, Rows, Vectors
 
 __all__ = [
+    "Adjacency",
+    "Column",
     "Completion",
     "Encoder",
     "EntityLinker",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from clew.protocols.asking import Trail
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from clew.protocols.arrays import Floats, Rows
+    from clew.protocols.arrays import Floats, Mask, Rows
 
 
 class Graph(Protocol):
@@ -39,6 +40,47 @@ class Graph(Protocol):
     def why(self, source: int, target: int) -> str:
         """Say what joins two neighbours, for the trail (``keywords: ohio, river``)."""
         ...
+
+
+class Adjacency(Protocol):
+    """The edges of one relation, or of all, one way: for every source its tails, ascending, each once.
+
+    ``heads`` are the rows with an edge, ascending; the tails of the n-th are ``tails[starts[n]:starts[n + 1]]``.
+    ``heads`` None: every row is one. The arrays may be memory-mapped and must not be written to.
+    """
+
+    @property
+    def heads(self) -> NDArray[np.uint32] | None:
+        """The rows with an edge, (h,), or None."""
+        ...
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """Where the tails of each source start, and where the last end, (h + 1,)."""
+        ...
+
+    @property
+    def tails(self) -> NDArray[np.uint32]:
+        """The tails, (edges,)."""
+        ...
+
+    def bounds(self, rows: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return where the tails of each row start and end."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The values of one property: whose each is, ascending (a row with several values is there several times).
+
+    ``numbers`` has what :func:`clew.text.number_of` makes of each, NaN for what is no number; ``texts`` the values
+    in UTF-8 after :func:`clew.text.folded_name`, one after the other, the n-th from ``starts[n]`` on.
+    """
+
+    rows: NDArray[np.uint32]
+    numbers: Floats
+    texts: NDArray[np.uint8]
+    starts: NDArray[np.int64]
 
 
 class PropertyGraph(Protocol):
@@ -90,11 +132,26 @@ class PropertyGraph(Protocol):
         """
         ...
 
-    def adjacent(self, rows: Rows, relation: str, inverse: bool = False) -> tuple[NDArray[np.int64], Rows]:
+    def typed(self, rows: Rows, type: str) -> Mask:
+        """Return which of ``rows`` have a type, (n,)."""
+        ...
+
+    def adjacent(
+        self, rows: Rows, relation: str | None, inverse: bool = False
+    ) -> tuple[NDArray[np.int64], Rows]:
         """Return the tails of ``rows`` (with ``inverse``: the heads): offsets (n + 1), rows ascending for each.
 
-        Raises UsageError for a relation that the graph does not have.
+        ``relation`` None: along any relation, each row once. Raises UsageError for one that the graph does not have.
         """
+        ...
+
+    def adjacency(self, relation: str | None, inverse: bool = False) -> Adjacency | None:
+        """Return the edges of a relation (None: of any) as arrays, for operations on whole sets; None where they
+        cannot be had and :meth:`adjacent` must be asked. Raises UsageError as it does."""
+        ...
+
+    def column(self, property: str) -> Column | None:
+        """Return the values of a property, none for one that no node has; None where they cannot be had whole."""
         ...
 
     def around(self, rows: Rows) -> list[str]:

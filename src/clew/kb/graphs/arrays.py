@@ -11,6 +11,9 @@ which three characters (:mod:`clew.kb.graphs.spelling`).
 * ``out.heads``, ``out.starts``, ``out.tails`` and the same with ``in``: the tails of heads and the heads of tails,
   relation after relation. A relation lists the rows that have an edge, unless a quarter of all have; then its
   starts are those of every row. So a graph of thousands of relations costs no more than its edges.
+* ``any.out.heads`` and so on: the same with all relations as one, a pair of nodes once.
+* ``columns.rows``, ``columns.numbers``, ``columns.texts``, ``columns.starts``: the values of properties, property
+  after property (:class:`clew.protocols.Column`).
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from clew.protocols import Rows
 
 #: Changing what is made changes this name, and every graph's arrays are made anew.
-MAKER = "graphs/2"
+MAKER = "graphs/3"
 MANIFEST = "graph.json"
 #: From this share of all rows on, a relation's starts are those of every row.
 DENSE = 0.25
@@ -60,11 +63,11 @@ class Direction:
             return cls(None, starts_of(np.bincount(sources, minlength=size)), tails)
         return cls(heads, np.append(firsts, len(sources)).astype(np.int64), tails)
 
-    def bounds(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def bounds(self, rows: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return where the tails of each row start and end."""
         if self.heads is None:
             return self.starts[rows], self.starts[rows + 1]
-        wanted = rows.astype(np.uint32)  # one type, or the whole array would be converted
+        wanted = rows.astype(np.uint32, copy=False)  # one type, or the whole array would be converted
         places = np.minimum(np.searchsorted(self.heads, wanted), max(len(self.heads) - 1, 0))
         if not len(self.heads):
             return places, places
@@ -90,10 +93,12 @@ class GraphArrays:
     content: dict[str, Any]
     arrays: Arrays
 
-    def direction(self, relation: int, inverse: bool) -> Direction:
-        """Return the edges of the ``relation``-th relation."""
+    def direction(self, relation: int | None, inverse: bool) -> Direction:
+        """Return the edges of the ``relation``-th relation; None: of all as one."""
         way = "in" if inverse else "out"
-        first, count, at, length, edge, edges = self.content["places"][way][relation]
+        place = self.content["any" if relation is None else "places"][way][relation or 0]
+        first, count, at, length, edge, edges = place
+        way = f"any.{way}" if relation is None else way
         starts = self.arrays[f"{way}.starts"][at : at + length]
         heads = self.arrays[f"{way}.heads"][first : first + count] if count >= 0 else None
         tails = self.arrays[f"{way}.tails"][edge : edge + edges]

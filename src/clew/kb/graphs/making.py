@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from clew.kb.graphs.arrays import MAKER, MANIFEST, Direction
 from clew.kb.graphs.packing import Stored
 from clew.kb.graphs.spelling import clipped, indexed
 from clew.kb.segments import starts_of, write_arrays, write_manifest
-from clew.text import folded_name, term_hash
+from clew.text import folded_name, number_of, said, term_hash
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,11 +55,15 @@ def build(connection: sqlite3.Connection, graph: Stored, folder: Path) -> None:
         for name, out, back, rows in zip(names, ways["out"], ways["in"], examples, strict=True)
     }
     arrays = nodes.arrays(folder.parent) | {"types.starts": types.starts, "types.rows": types.rows}
-    places = {}
-    for way, directions in ways.items():
-        made, places[way] = _joined(directions)
-        arrays |= {f"{way}.{part}": one for part, one in made.items()}
-        directions.clear()
+    columns, numbers = nodes.columns.joined()
+    arrays |= columns
+    whole = {way: [one] for way, one in zip(ways, _merged(ways["out"], graph.nodes), strict=True)}
+    places: dict[str, dict[str, list[list[int]]]] = {"": {}, "any.": {}}
+    for prefix, every in (("any.", whole), ("", ways)):
+        for way, directions in every.items():
+            made, places[prefix][way] = _joined(directions)
+            arrays |= {f"{prefix}{way}.{part}": one for part, one in made.items()}
+            directions.clear()
     # The manifest is written last, so that a folder without one is an unfinished one.
     files = write_arrays(arrays, folder)
     content = {
@@ -67,7 +71,9 @@ def build(connection: sqlite3.Connection, graph: Stored, folder: Path) -> None:
         "files": files,
         "types": types.names,
         "relations": relations,
-        "places": places,
+        "places": places[""],
+        "any": places["any."],
+        "columns": numbers,
     }
     write_manifest(folder / MANIFEST, content)
 
@@ -79,6 +85,68 @@ def _both_ways(pairs: NDArray[np.uint32], size: int) -> tuple[Direction, Directi
     keys.sort()
     sources = (keys >> np.uint64(32)).astype(np.uint32)
     return Direction.of(heads, tails, size), Direction.of(sources, keys.astype(np.uint32), size)
+
+
+def _merged(relations: list[Direction], size: int) -> tuple[Direction, Direction]:
+    """Return the edges of all relations as one, from their heads and from their tails."""
+    keys = np.empty(sum(len(one.tails) for one in relations), dtype=np.uint64)
+    at = 0
+    for one in relations:
+        sources = np.arange(size, dtype=np.uint64) if one.heads is None else one.heads.astype(np.uint64)
+        part = keys[at : at + len(one.tails)]
+        part[:] = np.repeat(sources << np.uint64(32), np.diff(one.starts))
+        part |= one.tails
+        at += len(part)
+    if len(relations) > 1:
+        keys.sort()
+        keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
+    pairs = np.empty((len(keys), 2), dtype=np.uint32)
+    pairs[:, 0], pairs[:, 1] = keys >> np.uint64(32), keys & np.uint64(0xFFFFFFFF)
+    del keys
+    return _both_ways(pairs, size)
+
+
+class _Columns:
+    """Collects the values of properties, row after row."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, array[int]] = {}
+        self._numbers: dict[str, array[float]] = {}
+        self._texts: dict[str, bytearray] = {}
+        self._lengths: dict[str, array[int]] = {}
+
+    def take(self, row: int, properties: dict[str, Any]) -> None:
+        """Take the properties of a row."""
+        for name, given in properties.items():
+            if name not in self._rows:
+                self._rows[name], self._numbers[name] = array("I"), array("d")
+                self._texts[name], self._lengths[name] = bytearray(), array("q")
+            for value in given if isinstance(given, list) else [given]:
+                text = folded_name(said(value)).encode("utf-8", "surrogatepass")
+                self._rows[name].append(row)
+                self._numbers[name].append(number_of(value))
+                self._texts[name] += text
+                self._lengths[name].append(len(text))
+
+    def joined(self) -> tuple[Arrays, dict[str, list[int]]]:
+        """Return the arrays of all properties, one after the other, and where each starts: its values, its texts,
+        and how many of both it has."""
+        places: dict[str, list[int]] = {}
+        at = byte = 0
+        for name, rows in self._rows.items():
+            places[name] = [at, len(rows), byte, len(self._texts[name])]
+            at, byte = at + len(rows), byte + len(self._texts[name])
+        starts = [starts_of(np.frombuffer(one, dtype=np.int64)) for one in self._lengths.values()]
+        return {
+            "columns.rows": _end_to_end(self._rows, np.uint32),
+            "columns.numbers": _end_to_end(self._numbers, np.float64),
+            "columns.texts": _end_to_end(self._texts, np.uint8),
+            "columns.starts": np.concatenate([np.empty(0, dtype=np.int64), *starts]),
+        }, places
+
+
+def _end_to_end(parts: Mapping[str, array[Any] | bytearray], dtype: Any) -> NDArray[Any]:
+    return np.concatenate([np.empty(0, dtype=dtype), *(np.frombuffer(one, dtype) for one in parts.values())])
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +183,7 @@ class _Nodes:
         self._owners = array("I")
         self._texts = bytearray()
         self._cuts = array("q", [0])
+        self.columns = _Columns()
 
     def take(self, row: int, kept: dict[str, Any]) -> None:
         """Take the node of a row."""
@@ -124,6 +193,8 @@ class _Nodes:
             if one not in self._types:
                 self._types[one] = array("I")
             self._types[one].append(row)
+        if "properties" in kept:
+            self.columns.take(row, kept["properties"])
         own = kept.get("name", kept["id"])
         if row in self._wanted:
             self._names[row] = own

@@ -39,7 +39,7 @@ from clew.types import Entity, Relation
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.protocols import Floats, Rows
+    from clew.protocols import Floats, Mask, Rows
 
 _TEXTS = ("http://www.w3.org/2000/01/rdf-schema#comment", "http://schema.org/description")
 _WIKIBASE = "http://wikiba.se/ontology#"
@@ -218,6 +218,11 @@ class MountedGraph:
             )
         return np.unique(self._seen(one["x"]["value"] for one in found))
 
+    def typed(self, rows: Rows, type: str) -> Mask:
+        """Return which of ``rows`` have a type, (n,)."""
+        found = self.entities(rows)
+        return np.array([type in (one.type, *one.also) for one in found], dtype=np.bool_)
+
     @property
     def lookup(self) -> Lookup:
         """What finds names; ``lookup.service`` is the search that is used."""
@@ -235,21 +240,36 @@ class MountedGraph:
 
     # Edges
 
-    def adjacent(self, rows: Rows, relation: str, inverse: bool = False) -> tuple[NDArray[np.int64], Rows]:
-        """Return the tails of ``rows`` (with ``inverse``: the heads): offsets (n + 1), rows ascending for each."""
-        properties = {label: iri for iri, (label, _) in self._schema()["properties"].items()}
-        if relation not in properties:
+    def adjacent(
+        self, rows: Rows, relation: str | None, inverse: bool = False
+    ) -> tuple[NDArray[np.int64], Rows]:
+        """Return the tails of ``rows`` (with ``inverse``: the heads): offsets (n + 1), rows ascending for each;
+        ``relation`` None: along any."""
+        known = self._schema()["properties"]
+        properties = {label: iri for iri, (label, _) in known.items()}
+        if relation is not None and relation not in properties:
             raise unknown(f"relation in the graph '{self.name}'", relation, properties)
         iris = [self._iris[row] for row in np.asarray(rows).tolist()]
-        pattern = f"?y <{properties[relation]}> ?x" if inverse else f"?x <{properties[relation]}> ?y"
+        along = "?p" if relation is None else f"<{properties[relation]}>"
+        pattern = f"?y {along} ?x" if inverse else f"?x {along} ?y"
+        named = " ?p" if relation is None else ""
         found: dict[str, list[str]] = {}
         for batch in batches(list(dict.fromkeys(iris))):
-            query = f"SELECT DISTINCT ?x ?y WHERE {{ {listed('x', batch)} {pattern} FILTER(isIRI(?y)) }}"
+            query = (
+                f"SELECT DISTINCT ?x ?y{named} WHERE {{ {listed('x', batch)} {pattern} FILTER(isIRI(?y)) }}"
+            )
             for one in self.endpoint.select(query):
-                found.setdefault(one["x"]["value"], []).append(one["y"]["value"])
+                if relation is not None or one["p"]["value"] in known:
+                    found.setdefault(one["x"]["value"], []).append(one["y"]["value"])
         others = [np.unique(self._seen(found.get(iri, ()))) for iri in iris]
         offsets = starts_of(np.array([len(one) for one in others], dtype=np.int64))
         return offsets, np.concatenate([np.empty(0, dtype=np.int64), *others])
+
+    def adjacency(self, relation: str | None, inverse: bool = False) -> None:
+        """Return nothing: what an endpoint holds is asked for, never copied."""
+
+    def column(self, property: str) -> None:
+        """Return nothing, as :meth:`adjacency`."""
 
     def around(self, rows: Rows) -> list[str]:
         """Return the relations that have an edge at one of ``rows``, at either end, sorted by name."""

@@ -15,13 +15,17 @@ from clew.kb.graphs.arrays import Direction, GraphArrays
 from clew.kb.graphs.packing import Stored
 from clew.kb.graphs.spelling import Spellings
 from clew.kb.segments import starts_of
+from clew.protocols import Column
 from clew.text import folded_name, term_hash
 from clew.types import Entity, Relation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.protocols import Floats, Rows
+    from clew.protocols import Floats, Mask, Rows
+
+#: Types whose nodes are kept as one flag for each row.
+_MARKED = 32
 
 
 class ImportedGraph:
@@ -36,8 +40,9 @@ class ImportedGraph:
         self._starts: Any = opened.arrays["ids.starts"]
         self._relations = {name: number for number, name in enumerate(opened.content["relations"])}
         self._types = {name: number for number, name in enumerate(opened.content["types"])}
-        self._directions: dict[tuple[int, bool], Direction] = {}
+        self._directions: dict[tuple[str | None, bool], Direction] = {}
         self._described: dict[str, Relation] | None = None
+        self._marked: dict[int, Mask] = {}
 
     def types(self) -> Mapping[str, int]:
         """Return the node types, with how many nodes have each."""
@@ -101,6 +106,34 @@ class ImportedGraph:
         starts: Any = self._opened.arrays["types.starts"]
         return self._opened.arrays["types.rows"][starts[number] : starts[number + 1]].astype(np.int64)
 
+    def typed(self, rows: Rows, type: str) -> Mask:
+        """Return which of ``rows`` have a type, (n,)."""
+        number = self._types.get(type)
+        if number is None:
+            return np.zeros(len(rows), dtype=np.bool_)
+        if number not in self._marked:
+            starts: Any = self._opened.arrays["types.starts"]
+            mask = np.zeros(self.size, dtype=np.bool_)
+            mask[self._opened.arrays["types.rows"][starts[number] : starts[number + 1]]] = True
+            while len(self._marked) >= _MARKED:
+                self._marked.pop(next(iter(self._marked)), None)
+            self._marked[number] = mask
+            return mask[rows]
+        return self._marked[number][rows]
+
+    def column(self, property: str) -> Column:
+        """Return the values of a property."""
+        opened = self._opened
+        numbers = {name: n for n, name in enumerate(opened.content["columns"])}
+        at, count, byte, bytes = opened.content["columns"].get(property, (0, 0, 0, 0))
+        first = at + numbers.get(property, 0)  # each property before has one start more than values
+        return Column(
+            opened.arrays["columns.rows"][at : at + count],  # type: ignore[arg-type]
+            opened.arrays["columns.numbers"][at : at + count],  # type: ignore[arg-type]
+            opened.arrays["columns.texts"][byte : byte + bytes],  # type: ignore[arg-type]
+            opened.arrays["columns.starts"][first : first + count + 1],  # type: ignore[arg-type]
+        )
+
     def named(self, name: str) -> Rows:
         """Return the rows with this name or alias, ascending."""
         hashes: Any = self._opened.arrays["names.hashes"]
@@ -131,18 +164,25 @@ class ImportedGraph:
         best = order[np.sort(firsts)[:k]]
         return rows[best], alike[best]
 
-    def adjacent(self, rows: Rows, relation: str, inverse: bool = False) -> tuple[NDArray[np.int64], Rows]:
-        """Return the tails of ``rows`` (with ``inverse``: the heads): offsets (n + 1), rows ascending for each."""
+    def adjacent(
+        self, rows: Rows, relation: str | None, inverse: bool = False
+    ) -> tuple[NDArray[np.int64], Rows]:
+        """Return the tails of ``rows`` (with ``inverse``: the heads): offsets (n + 1), rows ascending for each;
+        ``relation`` None: along any."""
         return self._direction(relation, inverse).adjacent(np.asarray(rows, dtype=np.int64))
 
-    def _direction(self, relation: str, inverse: bool) -> Direction:
-        number = self._relations.get(relation)
-        if number is None:
-            raise unknown(f"relation in the graph '{self.name}'", relation, self._relations)
-        key = (number, inverse)
-        if key not in self._directions:
-            self._directions[key] = self._opened.direction(number, inverse)
-        return self._directions[key]
+    def adjacency(self, relation: str | None, inverse: bool = False) -> Direction:
+        """Return the edges of a relation (None: of any) as arrays."""
+        return self._direction(relation, inverse)
+
+    def _direction(self, relation: str | None, inverse: bool) -> Direction:
+        found = self._directions.get((relation, inverse))
+        if found is None:
+            if relation is not None and relation not in self._relations:
+                raise unknown(f"relation in the graph '{self.name}'", relation, self._relations)
+            number = None if relation is None else self._relations[relation]
+            found = self._directions[relation, inverse] = self._opened.direction(number, inverse)
+        return found
 
     def around(self, rows: Rows) -> list[str]:
         """Return the relations that have an edge at one of ``rows``, at either end, sorted by name."""

@@ -1,0 +1,318 @@
+"""Substitution: the engine of ``focus`` against 4StepFocus's Algorithm 2 on Python sets, at equal answers.
+
+    python benchmarks/focus_engine.py                     # MetaQA, dev_2hop and dev_3hop: all 4,000 questions
+    python benchmarks/focus_engine.py --edges 200000      # a generated citation graph, patterns of 1 to 4 triples
+
+*MetaQA.* Each question's type spells its chain (``writer_to_movie_to_actor``), its start stands in [brackets] and is
+left out at every hop. Answer sets are compared with the data set's, by name. They are asked one by one
+(``substitute``) and all at once (``substitute_all``).
+
+*The generated graph* (:mod:`papers_graph`, a tenth as many nodes as edges) is imported by ``clew graph add`` in a
+process of its own, then asked in another: patterns of one to four triples, triangles, and constants among the 0.1 %
+of nodes with most edges (hubs). 200 of the patterns, of every form, are compared with what trying everything finds.
+
+The transcription is the corrected Algorithm 2 as the paper has it, in Python: adjacency as dictionaries of sets,
+``substitute`` lazily all nodes, lines 2 to 21 repeated until no set changes, unions by ``set().union(*...)``. It gets
+its constants as nodes, as the engine does. Both answer the same questions in the same process, one after the other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+import clew
+from clew.focus import Constant, Pattern, TypedTriple, Variable, along, substitute, substitute_all
+from clew.protocols import PropertyGraph
+from graph_import import memory, step_add
+from metaqa_stores import DATA, RELATIONS, Chain, chain_of
+from papers_graph import FORMS, generate, patterns
+
+
+class Transcription:
+    """Algorithm 2, lines 14 and 19 put right, on dictionaries of Python sets."""
+
+    def __init__(self, graph: PropertyGraph, relations: Iterable[str]) -> None:
+        self.neighbours: dict[tuple[str, bool], dict[int, set[int]]] = {}
+        every = np.arange(graph.size)
+        for relation in relations:
+            for inverse in (False, True):
+                offsets, others = graph.adjacent(every, relation, inverse)
+                listed, ends = others.tolist(), offsets.tolist()
+                self.neighbours[relation, inverse] = {
+                    row: set(listed[start:end])
+                    for row, (start, end) in enumerate(pairwise(ends))
+                    if end > start
+                }
+
+    def substitute(self, pattern: Pattern) -> set[int]:
+        """Return the rows of the target."""
+        nothing: set[int] = set()
+        constants = {one.name: one.rows[0] for one in pattern.constants}
+        without = {one.name: set(one.without) for one in pattern.variables}
+        triples = [
+            (
+                one.head,
+                self.neighbours[one.ways[0].relation, False],
+                self.neighbours[one.ways[0].relation, True],
+                one.tail,
+            )
+            if not one.ways[0].inverse
+            else (
+                one.head,
+                self.neighbours[one.ways[0].relation, True],
+                self.neighbours[one.ways[0].relation, False],
+                one.tail,
+            )
+            for one in pattern.triples
+        ]
+        found: dict[str, set[int]] = {}
+
+        def narrow(name: str, rows: set[int]) -> bool:
+            if name in found:
+                before = len(found[name])
+                found[name] = found[name] & rows
+                return len(found[name]) != before
+            found[name] = rows - without[name]
+            return True
+
+        changed = True
+        while changed:
+            changed = False
+            for head, out, back, tail in triples:
+                if head in constants:
+                    changed |= narrow(tail, out.get(constants[head], nothing))
+                elif tail in constants:
+                    changed |= narrow(head, back.get(constants[tail], nothing))
+                else:
+                    # An unrestricted side is every node; its neighbours are all that has an edge.
+                    if head in found:
+                        changed |= narrow(
+                            tail, nothing.union(*(out[one] for one in found[head] if one in out))
+                        )
+                    if tail in found:
+                        changed |= narrow(
+                            head, nothing.union(*(back[one] for one in found[tail] if one in back))
+                        )
+                    if head not in found and tail not in found:
+                        changed |= narrow(head, set(out))
+        return found[pattern.target]
+
+
+def pattern_of(graph: PropertyGraph, chain: Chain) -> Pattern:
+    """Return a chain as a pattern: a variable for each hop, none of which is the start."""
+    starts = graph.named(chain.start)
+    exact = [n for n, one in enumerate(graph.entities(starts)) if one.name == chain.start]
+    (row,) = starts[exact].tolist()
+    names = ["start", *(f"#{number}" for number in range(1, len(chain.hops) + 1))]
+    return Pattern(
+        names[-1],
+        tuple(Variable(name, without=(row,)) for name in names[1:]),
+        (Constant("start", (row,)),),
+        tuple(
+            TypedTriple(names[hop], along(relation, inverse), names[hop + 1])
+            for hop, (relation, inverse) in enumerate(chain.hops)
+        ),
+    )
+
+
+def films() -> None:
+    """All questions of MetaQA that are there."""
+    if not (DATA / "graph.tsv").is_file():
+        sys.exit(f"absent: {DATA}")
+    with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
+        base.add_graph(DATA / "graph.tsv", name="films")
+        graph = base.graph("films")
+        relations = {one.replace(" ", "_"): one for one in graph.relations()}
+        plain = Transcription(graph, [relations[one] for one in RELATIONS.values() if one in relations])
+        print(
+            "| questions | number | sets equal to the data set's: one by one / all at once / Python sets "
+            "| one by one: questions/s | median ms | all at once: questions/s | Python sets: questions/s "
+            "| median ms | ratio, one by one | ratio, all at once |"
+        )
+        print("|---|---|---|---|---|---|---|---|---|---|")
+        totals = np.zeros(7)
+        for name in ("dev_2hop", "dev_3hop"):
+            lines = (DATA / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+            chains = [chain_of(json.loads(line), relations) for line in lines]
+            asked = [pattern_of(graph, one) for one in chains]
+            found, ours = timed(lambda one: substitute(graph, one).rows, asked)
+            sets, theirs = timed(plain.substitute, asked)
+            started = time.perf_counter()
+            together = substitute_all(graph, asked)
+            batch = time.perf_counter() - started
+            equal = [0, 0, 0]
+            for chain, rows, same, many in zip(chains, found, sets, together, strict=True):
+                for place, some in enumerate((rows, many.rows, np.array(sorted(same), dtype=np.int64))):
+                    equal[place] += frozenset(one.name for one in graph.entities(some)) == chain.gold
+            totals += [len(chains), *equal, sum(ours), batch, sum(theirs)]
+            row(name, len(chains), equal, (sum(ours), batch, sum(theirs)), (ours, theirs))
+        number, *equal, one, batch, plainly = totals.tolist()
+        row("both", int(number), list(map(int, equal)), (one, batch, plainly), ())
+
+
+def timed(function, asked):  # noqa: ANN001, ANN201
+    """Return what a function answers, and the seconds of each."""
+    found, took = [], []
+    function(asked[0])
+    for one in asked:
+        started = time.perf_counter()
+        found.append(function(one))
+        took.append(time.perf_counter() - started)
+    return found, took
+
+
+def row(
+    name: str, number: int, equal: list[int], seconds: tuple[float, ...], each: tuple[list[float], ...]
+) -> None:
+    """Print a line of the table: one by one, all at once, and the Python sets; each with its median, if known."""
+    one, batch, plainly = seconds
+    medians = [f"{statistics.median(took) * 1000:.3f}" for took in each] or ["", ""]
+    print(
+        f"| {name} | {number} | {equal[0]} / {equal[1]} / {equal[2]} | {number / one:,.0f} | {medians[0]} "
+        f"| {number / batch:,.0f} | {number / plainly:,.0f} | {medians[1]} "
+        f"| {plainly / one:.1f} | {plainly / batch:.1f} |"
+    )
+
+
+def step_import(folder: Path, chosen: argparse.Namespace) -> dict[str, float]:
+    """Generate the graph and add it."""
+    options = generate(folder, chosen.edges, chosen.seed)
+    return step_add(folder / "kb", options)
+
+
+def step_ask(folder: Path, chosen: argparse.Namespace) -> dict[str, float]:
+    """Open the graph in a fresh process and ask it every form of pattern."""
+    started = time.perf_counter()
+    base = clew.open(folder / "kb")
+    graph = base.graph("g")
+    opened = time.perf_counter() - started
+    asked = list(patterns(graph, chosen.number, chosen.seed))
+    substitute(graph, asked[0][1])
+    found, took = timed(lambda one: substitute(graph, one[1]), asked)
+    print("| pattern | asked | with answers | median answers | p50 ms | p95 ms |")
+    print("|---|---|---|---|---|---|")
+    for form in dict.fromkeys(form for form, _ in asked):
+        some = [n for n, one in enumerate(asked) if one[0] == form]
+        sizes = [len(found[n].rows) for n in some]
+        line(form, sizes, [took[n] for n in some])
+    line("all", [len(one.rows) for one in found], took)
+    own = memory()
+    held = memory("RssAnon")
+    base.close()
+    return {"open s": opened, "peak MB": own, "of which not mapped files MB, at the end": held}
+
+
+def line(form: str, sizes: list[int], took: list[float]) -> None:
+    """Print the times of a form."""
+    low, high = np.quantile(np.array(took) * 1000, [0.5, 0.95])
+    print(
+        f"| {form} | {len(took)} | {sum(map(bool, sizes))} | {statistics.median(sizes):,.0f} "
+        f"| {low:.2f} | {high:.2f} |"
+    )
+
+
+def step_check(folder: Path, chosen: argparse.Namespace) -> dict[str, float]:
+    """Compare with trying everything, and with the transcription, on 200 patterns."""
+    base = clew.open(folder / "kb")
+    graph = base.graph("g")
+    number = -(-200 // len(FORMS))
+    asked = [one for _, one in patterns(graph, number, chosen.seed + 1)]
+    plain = Transcription(graph, list(graph.relations()))
+    found, ours = timed(lambda one: substitute(graph, one).rows, asked)
+    sets, theirs = timed(plain.substitute, asked)
+    same = larger = 0
+    for pattern, rows, some in zip(asked, found, sets, strict=True):
+        exact = tried(plain, pattern, some)
+        same += set(rows.tolist()) == exact
+        larger += len(some) > len(exact)
+    base.close()
+    ratios = np.array(theirs) / np.array(ours)
+    return {
+        "patterns": len(asked),
+        "equal to trying everything": same,
+        "of which Python sets have more (cycles)": larger,
+        "engine s": sum(ours),
+        "Python sets s": sum(theirs),
+        "ratio of time": sum(theirs) / sum(ours),
+        "median ratio": float(np.median(ratios)),
+        "peak MB of this check": memory(),
+    }
+
+
+def tried(plain: Transcription, pattern: Pattern, candidates: set[int]) -> set[int]:
+    """Return the rows of the target of which some assignment satisfies every triple, tried one after the other.
+
+    ``candidates``: what the fixpoint leaves the target, which holds every answer.
+    """
+    constants = {one.name: one.rows[0] for one in pattern.constants}
+
+    def options(of: dict[str, int], name: str) -> set[int]:
+        found: set[int] | None = None
+        for one in pattern.triples:
+            relation = str(one.ways[0].relation)
+            if one.tail == name and one.head in of:
+                some = plain.neighbours[relation, False].get(of[one.head], set())
+            elif one.head == name and one.tail in of:
+                some = plain.neighbours[relation, True].get(of[one.tail], set())
+            else:
+                continue
+            found = some if found is None else found & some
+        return found or set()
+
+    def holds(of: dict[str, int], left: list[str]) -> bool:
+        if not left:
+            return True
+        ready = [one for one in left if any({one} < {t.head, t.tail} <= {one, *of} for t in pattern.triples)]
+        name = min(ready, key=lambda one: len(options(of, one)))
+        return any(holds(of | {name: row}, [one for one in left if one != name]) for row in options(of, name))
+
+    others = [one.name for one in pattern.variables if one.name != pattern.target]
+    own = (
+        options(constants, pattern.target)
+        if any({t.head, t.tail} <= {pattern.target, *constants} for t in pattern.triples)
+        else candidates
+    )
+    return {row for row in own if holds(constants | {pattern.target: row}, others)}
+
+
+STEPS = {"import": step_import, "ask": step_ask, "check": step_check}
+
+
+def main() -> None:
+    """Run the benchmark, or one step of it in this process."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--edges", type=int, default=0, help="edges of the generated graph; 0: MetaQA")
+    parser.add_argument("--number", type=int, default=50, help="patterns of each form")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--folder", type=Path, help="where the generated graph lies, or is to lie")
+    parser.add_argument("--step", choices=STEPS, help="one step alone, in this process")
+    chosen = parser.parse_args()
+    if chosen.step:
+        found = STEPS[chosen.step](chosen.folder, chosen)
+        found["peak MB"] = memory()
+        print(f"{chosen.step}: " + ", ".join(f"{key} {value:,.6g}" for key, value in found.items()))
+    elif not chosen.edges:
+        films()
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            for step in STEPS:
+                options = [f"--{key}={getattr(chosen, key)}" for key in ("edges", "number", "seed")]
+                command = [sys.executable, __file__, "--step", step, "--folder", folder, *options]
+                subprocess.run(command, check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""The candidates of one term. Those of a variable that nothing has narrowed yet are all nodes, and no array: only
+what is looked at is tested for its type, as the note in Algorithm 3 has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.focus.predicates import Test, tests
+from clew.focus.sets import NOTHING, as_set, common, distinct, within
+
+if TYPE_CHECKING:
+    from clew.focus.patterns import Constant, Pattern, Variable
+    from clew.focus.sets import Set
+    from clew.protocols import Mask, PropertyGraph
+
+#: From this share of all rows looked up on, 1 in 2 to the power of it, a flag for every row is worth making.
+_WORTH = 8
+
+
+class Candidates:
+    """The rows that a term can be; ``rows`` None: every one that its tests let through."""
+
+    __slots__ = ("_flags", "_graph", "_tests", "_types", "dense", "rows", "version")
+
+    def __init__(self, graph: PropertyGraph, dense: bool) -> None:
+        self._graph, self.dense = graph, dense
+        self._tests: list[Callable[[Set], Mask]] = []
+        self._types: tuple[str, ...] = ()
+        self._flags: Mask | None = None
+        self.rows: Set | None = None
+        self.version = 0
+
+    def __len__(self) -> int:
+        """How many there are, or at most are."""
+        if self.rows is not None:
+            return len(self.rows)
+        if self._types:
+            counts = self._graph.types()
+            return min(self._graph.size, sum(counts.get(type, 0) for type in self._types))
+        return self._graph.size
+
+    @property
+    def tested(self) -> bool:
+        """Whether not every node can be one."""
+        return self.rows is not None or bool(self._tests)
+
+    def test(self, holds: Callable[[Set], Mask]) -> None:
+        """Let nothing through but what ``holds``."""
+        self._tests.append(holds)
+
+    def keep(self, found: Set) -> Set:
+        """Return those of a set that are candidates."""
+        if self.rows is not None:
+            if self.dense and self._flags is not None:
+                return found[self._flags[found]]
+            small, large = sorted((found, self.rows), key=len)
+            if not self.dense or len(large) > len(small) << 3 or len(small) << _WORTH < self._graph.size:
+                return common(small, large)
+            flags = np.zeros(self._graph.size, dtype=np.bool_)
+            flags[large] = True
+            chosen: Set = small[flags[small]]
+            return chosen
+        for holds in self._tests:
+            if len(found):
+                found = found[holds(found)]
+        return found
+
+    def has(self, others: Set) -> Mask:
+        """Return which of some rows, in any order, are candidates."""
+        if self.rows is None:
+            if not self._tests:
+                return np.ones(len(others), dtype=np.bool_)
+            if not self.dense:  # a test may be a question to somebody
+                return within(others, self.keep(distinct(others, 0)))
+            marks = self._tests[0](others)
+            for holds in self._tests[1:]:
+                marks = marks & holds(others)
+            return marks
+        if self._flags is None and self.dense and len(others) << _WORTH > self._graph.size:
+            self._flags = np.zeros(self._graph.size, dtype=np.bool_)
+            self._flags[self.rows] = True
+        return within(others, self.rows) if self._flags is None else self._flags[others]
+
+    def become(self, rows: Set) -> bool:
+        """Take a set in place of what was there, which it is a part of; return whether that is less."""
+        if self.rows is not None and len(rows) == len(self.rows):
+            return False
+        self.rows, self._flags = rows, None
+        self.version += 1
+        return True
+
+    def materialise(self, base: Set | None = None) -> None:
+        """Write down all candidates: those of ``base``, or of all nodes."""
+        if self.rows is not None:
+            return
+        if base is None and self._types:
+            every = [self._graph.of_type(type) for type in self._types]
+            base = as_set(every[0].astype(np.uint32) if len(every) == 1 else np.concatenate(every))
+        if base is None:
+            base = np.arange(self._graph.size, dtype=np.uint32)
+        self.become(self.keep(base))
+
+    def of_types(self, types: Sequence[str]) -> None:
+        """Let only nodes of one of some types through."""
+        if not types:
+            return
+        self._types = tuple(types)
+        graph = self._graph
+
+        def typed(rows: Set) -> Mask:
+            marks = graph.typed(rows, types[0])  # type: ignore[arg-type]
+            for type in types[1:]:
+                marks = marks | graph.typed(rows, type)  # type: ignore[arg-type]
+            return marks
+
+        self.test(typed)
+
+
+def of_constant(graph: PropertyGraph, constant: Constant, dense: bool) -> Candidates:
+    """Return the candidates of a constant."""
+    made = Candidates(graph, dense)
+    made.rows = as_set(np.array(constant.rows, dtype=np.uint32)) if constant.rows else NOTHING
+    return made
+
+
+def of_variable(graph: PropertyGraph, pattern: Pattern, variable: Variable, dense: bool) -> Candidates:
+    """Return the candidates of a variable: what it may be by itself."""
+    made = Candidates(graph, dense)
+    if variable.without:
+        out = as_set(np.array(variable.without, dtype=np.uint32))
+        made.test((lambda rows: rows != out[0]) if len(out) == 1 else (lambda rows: ~within(rows, out)))
+    made.of_types(variable.types)
+    own: list[Test] = tests(graph, [one for one in pattern.predicates if one.variable == variable.name])
+    for one in own:
+        made.test(one.holds)
+    base = None if variable.rows is None else as_set(variable.rows)
+    if pattern.answers is not None and variable.name == pattern.target:
+        answers = as_set(pattern.answers)
+        if base is None and len(answers) << 1 > graph.size:  # nearly everything: tested, not written down
+            made.test(lambda rows: within(rows, answers))
+        else:
+            base = answers if base is None else common(base, answers)
+    if base is not None:
+        made.materialise(base)
+    return made

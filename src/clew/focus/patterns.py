@@ -1,0 +1,219 @@
+"""What is to be substituted: triples over constants and variables, as rows of one graph.
+
+A pattern is what Algorithm 3 of 4StepFocus prepares: names are already nodes and relations those of the graph. Terms
+are known by name, and one term is one node: a constant with several candidates stands for the same one of them in
+all its triples.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from clew.errors import UsageError, unknown
+
+if TYPE_CHECKING:
+    from clew.protocols import Rows
+
+TESTS = ("=", "<", "<=", ">", ">=", "between", "contains")
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a triple may lead from its head to its tail: along a relation (None: any), or against it."""
+
+    relation: str | None = None
+    inverse: bool = False
+
+
+#: Any relation, from the head to the tail.
+ANY = (Way(),)
+#: Any relation in either direction, as the paper looks for neighbours: its edge types were "error-prone".
+EITHER = (Way(), Way(inverse=True))
+
+
+def along(relation: str, inverse: bool = False) -> tuple[Way, ...]:
+    """Return the one way along a relation, or against it."""
+    return (Way(relation, inverse),)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variable:
+    """An unknown node: of one of ``types`` (none: of any), one of ``rows`` where they are given, none of ``without``.
+
+    Its types are a constraint, of this ``weight``, that can be relaxed; ``rows`` and ``without`` always hold.
+    """
+
+    name: str
+    types: tuple[str, ...] = ()
+    rows: Rows | None = None
+    without: tuple[int, ...] = ()
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A known node: the candidates for it with a score from 0 to 1 each, 1 where none are given."""
+
+    name: str
+    rows: tuple[int, ...]
+    scores: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many different tails a head must have among the candidates of the tail; ``most`` None: no limit.
+
+    ``only``: all its tails must be among them. The candidates are those that the rest of the pattern leaves the tail,
+    counted as a set: what else binds a tail to this very head is not looked at, except by :data:`NOT`. A
+    constant has those that it was given with.
+    """
+
+    least: int = 1
+    most: int | None = None
+    only: bool = False
+
+
+#: No tail: where other triples join head and tail already, not this tail (films whose director does not act in them).
+NOT = Count(0, 0)
+#: At least one tail, and no other than candidates.
+ONLY = Count(1, None, only=True)
+
+
+def at_least(n: int) -> Count:
+    """Return the quantifier "at least n"."""
+    return Count(n, None)
+
+
+def at_most(n: int) -> Count:
+    """Return the quantifier "at most n"; none is few enough."""
+    return Count(0, n)
+
+
+def exactly(n: int) -> Count:
+    """Return the quantifier "exactly n"."""
+    return Count(n, n)
+
+
+@dataclass(frozen=True, slots=True)
+class TypedTriple:
+    """The term named ``head`` leads one of ``ways`` to the term named ``tail``; with ``count``, to so many.
+
+    ``weight`` says how much speaks for it, such as the score of its constant's match: the weakest is relaxed first.
+    """
+
+    head: str
+    ways: tuple[Way, ...]
+    tail: str
+    count: Count | None = None
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """What a property of a variable must be: one of :data:`TESTS`; of several values one is enough.
+
+    ``=`` compares numbers as numbers, all else as :func:`clew.text.folded_name` leaves it; ``contains`` looks for the
+    folded value in the folded text. ``between`` includes both ``value`` and ``high``. ``negated``: the nodes that it
+    does not hold for, those without the property among them.
+    """
+
+    variable: str
+    property: str
+    test: str
+    value: str | float
+    high: str | float | None = None
+    negated: bool = False
+    weight: float = 1.0
+
+
+#: What a pattern can do without. A variable stands for its types.
+Constraint = TypedTriple | Predicate | Variable
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pattern:
+    """Triples and predicates, all of which must hold, and the variable that is asked for.
+
+    ``answers``, where given, are the rows that may answer: only the target is restricted to them, while constants and
+    other variables range over all nodes. Raises UsageError for what makes no sense.
+    """
+
+    target: str
+    variables: tuple[Variable, ...]
+    constants: tuple[Constant, ...] = ()
+    triples: tuple[TypedTriple, ...] = ()
+    predicates: tuple[Predicate, ...] = ()
+    answers: Rows | None = field(default=None)
+
+    def __post_init__(self) -> None:
+        variables = [one.name for one in self.variables]
+        names = {*variables, *(one.name for one in self.constants)}
+        if len(names) < len(variables) + len(self.constants):
+            raise UsageError("two terms of a pattern have the same name", "One term is one node")
+        if self.target not in variables:
+            raise unknown("variable", self.target, variables)
+        for triple in self.triples:
+            self._check(triple, names)
+        for predicate in self.predicates:
+            if predicate.variable not in variables:
+                raise unknown("variable", predicate.variable, variables)
+            if predicate.test not in TESTS:
+                raise unknown("test", predicate.test, TESTS)
+            if (predicate.test == "between") != (predicate.high is not None):
+                raise UsageError(f"'{predicate.test}' on {predicate.property}", "Only between has two values")
+
+    def _check(self, triple: TypedTriple, names: set[str]) -> None:
+        for end in (triple.head, triple.tail):
+            if end not in names:
+                raise unknown("term", end, names)
+        if not triple.ways:
+            raise UsageError(f"no way from {triple.head} to {triple.tail}", "Any relation: EITHER")
+        if triple.count is None:
+            return
+        if triple.count.least < 0 or triple.count.least > (
+            math.inf if triple.count.most is None else triple.count.most
+        ):
+            raise UsageError(f"at least {triple.count.least} and at most {triple.count.most}")
+        if triple.head == triple.tail and triple.count != NOT:
+            raise UsageError(f"{triple.head} is counted among its own tails", "Only 'not' makes sense here")
+
+    def variable(self, name: str) -> Variable:
+        """Return the variable of that name."""
+        return next(one for one in self.variables if one.name == name)
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """What can be relaxed: the triples, the predicates, and the variables that have types."""
+        return (*self.triples, *self.predicates, *(one for one in self.variables if one.types))
+
+    def only(self, constraints: Iterable[Constraint]) -> Pattern:
+        """Return the pattern with no other constraints than these, told apart by identity."""
+        kept = set(map(id, constraints))
+        return replace(
+            self,
+            triples=tuple(one for one in self.triples if id(one) in kept),
+            predicates=tuple(one for one in self.predicates if id(one) in kept),
+            variables=tuple(
+                one if id(one) in kept or not one.types else replace(one, types=()) for one in self.variables
+            ),
+        )
+
+    def without(self, constraints: Sequence[Constraint]) -> Pattern:
+        """Return the pattern without some of its constraints."""
+        gone = set(map(id, constraints))
+        return self.only(one for one in self.constraints if id(one) not in gone)
+
+
+def components(triples: Sequence[TypedTriple], names: Iterable[str]) -> dict[str, frozenset[str]]:
+    """Return for each term those that triples join to it, itself included; triples that count join nothing."""
+    found = {name: {name} for name in names}
+    for triple in triples:
+        one, other = found[triple.head], found[triple.tail]
+        if triple.count is None and one is not other:
+            one |= other
+            for name in other:
+                found[name] = one
+    return {name: frozenset(one) for name, one in found.items()}

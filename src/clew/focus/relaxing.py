@@ -1,0 +1,99 @@
+"""Constraints that contradict each other: which, and what is left when the weakest of them is given up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from clew.focus.substitution import Substituted, substitute
+
+if TYPE_CHECKING:
+    from clew.focus.patterns import Constraint, Pattern
+    from clew.protocols import PropertyGraph
+
+
+def relaxed(graph: PropertyGraph, pattern: Pattern) -> Substituted:
+    """Return what the terms of a pattern can be, giving up constraints until there is an answer.
+
+    While there is none, constraints are looked for that cannot hold together, none of which can be left out, and the
+    weakest of them, of equal ones the last, is given up. Where there are no rows that may answer at all, nothing
+    helps, and the result is empty.
+    """
+    started = time.perf_counter()
+    found, gone, conflicts = (
+        substitute(graph, pattern),
+        list["Constraint"](),
+        list[tuple["Constraint", ...]](),
+    )
+    left, rounds = list(pattern.constraints), found.rounds
+    while found.empty and left:
+        conflict = conflicting(graph, pattern.only(left))
+        if not conflict:
+            break
+        weakest = min(reversed(conflict), key=lambda one: one.weight)
+        conflicts.append(conflict)
+        gone.append(weakest)
+        left = [one for one in left if one is not weakest]
+        found = substitute(graph, pattern.only(left))
+        rounds += found.rounds
+    seconds = time.perf_counter() - started
+    return Substituted(found.target, found.sets, rounds, seconds, tuple(gone), tuple(conflicts))
+
+
+def conflicting(graph: PropertyGraph, pattern: Pattern) -> tuple[Constraint, ...]:
+    """Return constraints that cannot hold together, none of which can be left out; none where all can.
+
+    Strong ones are left out first, so that of several such sets one with weak constraints is found.
+    """
+    left = list(pattern.constraints)
+    if not substitute(graph, pattern).empty or substitute(graph, pattern.only(())).empty:
+        return ()
+    for one in sorted(pattern.constraints, key=lambda one: -one.weight):
+        fewer = [other for other in left if other is not one]
+        if substitute(graph, pattern.only(fewer)).empty:
+            left = fewer
+    return tuple(left)
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNot:
+    """Why a row is no answer: the constraints that drop it; none for one that is.
+
+    ``alone``: each of them does so by itself, and without any one of them the row would be an answer; else all of
+    them have to be given up. ``restricted``: it is none of the rows that may answer, whatever the constraints.
+    """
+
+    row: int
+    constraints: tuple[Constraint, ...] = ()
+    alone: bool = False
+    restricted: bool = False
+
+
+def why_not(graph: PropertyGraph, pattern: Pattern, row: int) -> WhyNot:
+    """Return which constraints of a pattern drop a row of the target."""
+    asked = fixed(pattern, (row,))
+    if substitute(graph, asked.only(())).empty:
+        return WhyNot(row, restricted=True)
+    if not substitute(graph, asked).empty:
+        return WhyNot(row)
+    constraints = asked.constraints
+    own = dict(zip(map(id, constraints), pattern.constraints, strict=True))
+    alone = [one for one in constraints if not substitute(graph, asked.without([one])).empty]
+    if alone:
+        return WhyNot(row, tuple(own[id(one)] for one in alone), alone=True)
+    return WhyNot(row, tuple(own[id(one)] for one in relaxed(graph, asked).relaxed))
+
+
+def fixed(pattern: Pattern, rows: Sequence[int]) -> Pattern:
+    """Return the pattern with its target restricted to some rows."""
+    import numpy as np
+
+    given = pattern.variable(pattern.target)
+    allowed = np.unique(np.array(rows, dtype=np.int64))
+    if given.rows is not None:
+        allowed = np.intersect1d(allowed, given.rows)
+    target = replace(given, rows=allowed)
+    variables = tuple(target if one is given else one for one in pattern.variables)
+    return replace(pattern, variables=variables)

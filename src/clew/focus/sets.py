@@ -1,0 +1,80 @@
+"""Sets of rows: ascending uint32 arrays without repetition. Runs of them lie one after the other, between offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.protocols import Mask
+
+    Set = NDArray[np.uint32]
+
+Number = TypeVar("Number", bound="np.integer[Any]")
+NOTHING: Set = np.empty(0, dtype=np.uint32)
+#: A set is put in order by marking its rows among all rows, not by sorting, from this share of them on.
+_MARKED = 16
+
+
+def as_set(rows: Any) -> Set:
+    """Return the set of some rows, given in any order."""
+    given = np.asarray(rows)
+    if given.dtype == np.uint32 and (len(given) < 2 or bool((given[1:] > given[:-1]).all())):
+        return given
+    found: Set = np.unique(given).astype(np.uint32)
+    return found
+
+
+def distinct(rows: NDArray[Number], size: int) -> NDArray[Number]:
+    """Return the set of rows that are in any order; ``size``: how many rows there are in all, 0 if unknown."""
+    if len(rows) < 2:
+        return rows
+    if size and len(rows) * _MARKED > size:
+        marks = np.zeros(size, dtype=np.bool_)
+        marks[rows] = True
+        return np.flatnonzero(marks).astype(rows.dtype)
+    ordered = np.sort(rows)
+    first = np.empty(len(ordered), dtype=np.bool_)
+    first[0] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return ordered[first]
+
+
+def within(rows: NDArray[Any], among: NDArray[Any]) -> Mask:
+    """Return which of ``rows`` are in an ascending array of the same type."""
+    if not len(among):
+        return np.zeros(len(rows), dtype=np.bool_)
+    places = among.searchsorted(rows)
+    found: Mask = among.take(places, mode="clip") == rows
+    return found
+
+
+def common(one: Set, other: Set) -> Set:
+    """Return what two sets have in common."""
+    small, large = (one, other) if len(one) <= len(other) else (other, one)
+    return small[within(small, large)]
+
+
+def together(sets: Sequence[Set], size: int) -> Set:
+    """Return the union of sets."""
+    return sets[0] if len(sets) == 1 else distinct(np.concatenate(sets), size)
+
+
+def offsets_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where each of consecutive runs of these sizes starts, and where the last one ends."""
+    offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    return offsets
+
+
+def summed(flags: Mask, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how many flags are set in each run."""
+    sums = np.zeros(len(flags) + 1, dtype=np.int64)
+    np.cumsum(flags, out=sums[1:])
+    ends = sums[offsets]
+    counted: NDArray[np.int64] = ends[1:] - ends[:-1]
+    return counted

@@ -1,0 +1,94 @@
+"""Substitution: from a pattern to the rows that its target can be.
+
+``substitute(graph, pattern)`` is step 2 of 4StepFocus (Boer et al., 2024, Algorithm 2), with what the paper leaves
+open: relations and directions or any of them, constants with several candidates, predicates, quantifiers and
+negation, cycles made exact. Without any of these it is the paper's algorithm, its lines 14 and 19 put right
+(:mod:`clew.focus.fixpoint`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.focus.counting import counted, in_order
+from clew.focus.fixpoint import Fixpoint
+from clew.focus.joining import made_exact
+from clew.focus.sets import NOTHING
+
+if TYPE_CHECKING:
+    from clew.focus.patterns import Constraint, Pattern
+    from clew.protocols import PropertyGraph, Rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Substituted:
+    """What the terms of a pattern can be.
+
+    ``sets`` has the rows of every term, ascending, by name; None: every node. Those of the target are exact; those
+    of the others have a partner in each of their triples. Where the pattern has no answer, no term has any.
+    ``rounds`` is how often a triple was looked at. ``relaxed`` are the constraints that were given up so that there
+    is an answer, in that order, and ``conflicts`` for each of them those that could not hold together
+    (:func:`clew.focus.relaxing.relaxed`).
+    """
+
+    target: str
+    sets: Mapping[str, Rows | None]
+    rounds: int
+    seconds: float
+    relaxed: tuple[Constraint, ...] = ()
+    conflicts: tuple[tuple[Constraint, ...], ...] = ()
+
+    @property
+    def rows(self) -> Rows | None:
+        """The rows of the target, ascending; None where nothing restricts it."""
+        return self.sets[self.target]
+
+    @property
+    def empty(self) -> bool:
+        """Whether the pattern has no answer."""
+        return self.rows is not None and not len(self.rows)
+
+
+def substitute(graph: PropertyGraph, pattern: Pattern) -> Substituted:
+    """Return what the terms of a pattern can be in a graph, the target exactly.
+
+    A target that no triple reaches is every node that its types, predicates and answers allow, if the rest of the
+    pattern holds anywhere. Raises UsageError for a relation that the graph does not have, and for quantifiers that
+    wait for each other.
+    """
+    started = time.perf_counter()
+    state = Fixpoint(graph, pattern)
+    holds = _solved(state)
+    sets: dict[str, Rows | None] = {}
+    for name, one in state.candidates.items():
+        rows = one.rows if holds else NOTHING
+        sets[name] = None if rows is None else rows.astype(np.int64)
+    return Substituted(pattern.target, sets, state.rounds, time.perf_counter() - started)
+
+
+def _solved(state: Fixpoint) -> bool:
+    """Narrow everything; return whether every part of the pattern holds somewhere."""
+    pattern = state.pattern
+    counting = any(one.count is not None for one in pattern.triples)
+    order = in_order(pattern.triples, {one.name for one in pattern.constants}) if counting else []
+    if not state.run({n for n, one in enumerate(pattern.triples) if one.count is None}):
+        return False
+    for number in order:
+        if not counted(state, number):
+            return False
+    left = set(state.candidates)
+    for name in (pattern.target, *(one.name for one in pattern.variables)):
+        if name in left:
+            left -= state.component[name]
+            if not made_exact(state, name):
+                return False
+    for variable in pattern.variables:  # what no triple has narrowed, but something else restricts
+        one = state.candidates[variable.name]
+        if one.rows is None and one.tested:
+            one.materialise()
+    return not state.empty

@@ -1,0 +1,265 @@
+"""Substitution against trying everything, and Algorithm 2 as printed against what it should say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import clew.focus.edges as engine_edges
+import focus_brute as brute
+from clew.errors import UsageError
+from clew.focus import (
+    EITHER,
+    NOT,
+    ONLY,
+    Constant,
+    Count,
+    Pattern,
+    TypedTriple,
+    Variable,
+    Way,
+    along,
+    at_least,
+    at_most,
+    exactly,
+    substitute,
+    substitute_all,
+)
+
+SIZE = 6
+
+
+rows_of = st.lists(st.integers(0, SIZE - 1), min_size=1, max_size=3, unique=True)
+ways = st.lists(
+    st.builds(Way, st.sampled_from(["r", "s", None]), st.booleans()), min_size=1, max_size=2, unique=True
+).map(tuple)
+counts = st.sampled_from([None, None, None, None, NOT, ONLY, at_least(2), at_most(1), exactly(1)])
+SHAPES = {
+    "chain": [("c", "x"), ("x", "y"), ("y", "z")],
+    "star": [("x", "c"), ("x", "d"), ("y", "x")],
+    "triangle": [("x", "y"), ("y", "z"), ("z", "x")],
+    "square": [("x", "y"), ("y", "z"), ("z", "w"), ("w", "x")],
+    "twice": [("x", "y"), ("y", "x"), ("y", "c")],
+    "loop": [("x", "x"), ("x", "y"), ("y", "y")],
+    "with a tail": [("x", "y"), ("y", "z"), ("z", "x"), ("z", "w"), ("w", "d")],
+    "shared constant": [("x", "c"), ("y", "c"), ("x", "y")],
+    "apart": [("x", "c"), ("y", "z")],
+}
+
+
+@st.composite
+def cases(draw, counting: bool = False):
+    edge = st.tuples(st.integers(0, SIZE - 1), st.sampled_from("rst"), st.integers(0, SIZE - 1))
+    edges = draw(st.sets(edge, min_size=1, max_size=30))
+    types = {row: draw(st.sets(st.sampled_from(["a", "b"]), max_size=2)) for row in range(SIZE)}
+    shape = draw(st.sampled_from(sorted(SHAPES)))
+    triples = []
+    for head, tail in SHAPES[shape]:
+        if draw(st.booleans()):
+            head, tail = tail, head
+        count = draw(counts) if counting else None
+        if head == tail and count is not None:
+            count = NOT
+        triples.append(TypedTriple(head, draw(ways), tail, count))
+    names = sorted({end for one in triples for end in (one.head, one.tail)} | {"x"})
+    variables, constants = [], []
+    for name in names:
+        if name in "cd":
+            constants.append(Constant(name, tuple(draw(rows_of))))
+            continue
+        rows = np.array(draw(rows_of)) if draw(st.integers(0, 5)) == 0 else None
+        out = tuple(draw(rows_of)) if draw(st.integers(0, 3)) == 0 else ()
+        kinds = tuple(draw(st.sampled_from([(), (), ("a",), ("a", "b"), ("none",)])))
+        variables.append(Variable(name, kinds, rows, out))
+    allowed = np.array(draw(rows_of)) if draw(st.integers(0, 5)) == 0 else None
+    target = draw(st.sampled_from([one.name for one in variables]))
+    pattern = Pattern(target, tuple(variables), tuple(constants), tuple(triples), answers=allowed)
+    return edges, types, pattern
+
+
+def check(case) -> None:
+    edges, types, pattern = case
+    edges = edges | {(SIZE, r, SIZE + 1) for r in "rst"}  # every relation occurs
+    types, size = types | {SIZE: set(), SIZE + 1: set()}, SIZE + 2
+    graph = brute.opened(edges, types, size)
+    try:
+        found = substitute(graph, pattern)
+    except UsageError as error:
+        assert "wait for each other" in str(error)
+        return
+    rows = set(range(size)) if found.rows is None else set(found.rows.tolist())
+    assert rows == brute.answers(pattern, edges, types, size)
+    if rows and not any(one.count for one in pattern.triples):
+        for name, got in found.sets.items():  # a superset of the exact values of every other term
+            exact = brute.values(pattern, name, edges, types, size)
+            assert got is None or exact <= set(got.tolist())
+
+
+SETTINGS = settings(max_examples=60, deadline=None)
+
+
+@SETTINGS
+@given(cases())
+def test_the_targets_rows_are_those_that_trying_everything_finds(case) -> None:
+    check(case)
+
+
+@SETTINGS
+@given(cases(counting=True))
+def test_so_they_are_where_triples_count_or_deny(case) -> None:
+    joins = brute.components(case[2].triples, [one.name for one in (*case[2].variables, *case[2].constants)])
+    # What is counted among what the head's own triples lead to has a test of its own.
+    assume(
+        all(t.count in (None, NOT) or t.tail not in joins[t.head] or t.tail in "cd" for t in case[2].triples)
+    )
+    check(case)
+
+
+def printed(neighbours, triples: list[tuple[str, str]], constants: dict[str, int]) -> dict[str, set[int]]:
+    """Algorithm 2 as it is printed, over one relation: ``neighbours[True]`` are those that an edge leads to."""
+    return transcribed(neighbours, triples, constants, lambda head, tail: (head, tail))
+
+
+def corrected(neighbours, triples: list[tuple[str, str]], constants: dict[str, int]) -> dict[str, set[int]]:
+    """Algorithm 2 with line 14 narrowing the tail's set, and line 19 the head's."""
+    return transcribed(neighbours, triples, constants, lambda head, tail: (tail, head))
+
+
+def transcribed(neighbours, triples, constants, narrowed) -> dict[str, set[int]]:
+    every = {row for way in neighbours.values() for row in way}
+    substitute = {end: set(every) for pair in triples for end in pair if end not in constants}
+    while True:
+        before = {name: set(rows) for name, rows in substitute.items()}
+        for head, tail in triples:
+            if head in constants:
+                substitute[tail] &= neighbours[True][constants[head]]
+            elif tail in constants:
+                substitute[head] &= neighbours[False][constants[tail]]
+            else:
+                line14, line19 = narrowed(head, tail)
+                substitute[line14] &= {t for h in substitute[head] for t in neighbours[True][h]}
+                substitute[line19] &= {h for t in substitute[tail] for h in neighbours[False][t]}
+        if substitute == before:
+            return substitute
+
+
+def test_algorithm_2_as_printed_finds_nothing_on_a_chain_and_corrected_what_the_engine_finds() -> None:
+    # 0 -> 1 -> 2 and 3 -> 4: what follows what follows 0 is 2.
+    edges = {(0, "r", 1), (1, "r", 2), (3, "r", 4)}
+    neighbours = {
+        True: {row: {t for h, _, t in edges if h == row} for row in range(5)},
+        False: {row: {h for h, _, t in edges if t == row} for row in range(5)},
+    }
+    triples = [("start", "x"), ("x", "y")]
+    assert printed(neighbours, triples, {"start": 0})["y"] == set()
+    assert corrected(neighbours, triples, {"start": 0}) == {"x": {1}, "y": {2}}
+    graph = brute.opened(edges, {row: set() for row in range(5)}, 5)
+    pattern = Pattern(
+        "y",
+        (Variable("x"), Variable("y")),
+        (Constant("start", (0,)),),
+        tuple(TypedTriple(head, along("r"), tail) for head, tail in triples),
+    )
+    found = substitute(graph, pattern)
+    assert {name: rows.tolist() for name, rows in found.sets.items()} == {"start": [0], "x": [1], "y": [2]}
+
+
+def test_a_fixpoint_alone_keeps_what_no_triangle_holds_and_the_join_drops_it() -> None:
+    # A ring of six: every node has a follower and is followed, but there is no triangle; with 0 -> 1 -> 2 -> 0 one.
+    ring = {(row, "r", (row + 1) % 6) for row in range(6)}
+    three = (("x", "y"), ("y", "z"), ("z", "x"))
+    pattern = Pattern(
+        "x",
+        tuple(Variable(one) for one in "xyz"),
+        triples=tuple(TypedTriple(head, along("r"), tail) for head, tail in three),
+    )
+    types = {row: set() for row in range(6)}
+    neighbours = {
+        True: {row: {(row + 1) % 6} for row in range(6)},
+        False: {row: {(row - 1) % 6} for row in range(6)},
+    }
+    assert corrected(neighbours, list(three), {})["x"] == set(range(6))
+    assert substitute(brute.opened(ring, types, 6), pattern).rows.tolist() == []
+    assert substitute(brute.opened(ring | {(2, "r", 0)}, types, 6), pattern).rows.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("chunk", [1, 7])
+def test_memory_is_bounded_by_looking_at_a_few_edges_at_a_time(chunk: int, monkeypatch) -> None:
+    rng = np.random.default_rng(5)
+    edges = {(int(h), "r", int(t)) for h, t in rng.integers(0, 40, (300, 2))}
+    graph = brute.opened(edges, {row: set() for row in range(40)}, 40)
+    pattern = Pattern(
+        "x",
+        tuple(Variable(one) for one in "xyzw"),
+        triples=tuple(
+            TypedTriple(head, along("r"), tail)
+            for head, tail in [("x", "y"), ("y", "z"), ("z", "w"), ("w", "x")]
+        ),
+    )
+    whole = substitute(graph, pattern).rows.tolist()
+    monkeypatch.setattr(engine_edges, "_FEW", -1)  # pair after pair, never all edges
+    assert substitute(graph, pattern).rows.tolist() == whole
+    monkeypatch.setattr(engine_edges, "CHUNK", chunk)
+    assert substitute(graph, pattern).rows.tolist() == whole
+    assert 0 < len(whole) <= 40
+
+
+def test_what_nothing_restricts_is_every_node_and_not_written_down() -> None:
+    graph = brute.opened({(0, "r", 1)}, {0: {"a"}, 1: set(), 2: {"a"}}, 3)
+    assert substitute(graph, Pattern("x", (Variable("x"),))).rows is None
+    assert substitute(graph, Pattern("x", (Variable("x", ("a",)),))).rows.tolist() == [0, 2]
+    assert substitute(graph, Pattern("x", (Variable("x"),), answers=np.array([2, 1]))).rows.tolist() == [1, 2]
+
+
+def test_patterns_that_make_no_sense_are_refused() -> None:
+    graph = brute.opened({(0, "r", 1)}, {0: set(), 1: set()}, 2)
+    x, y = Variable("x"), Variable("y")
+    with pytest.raises(UsageError, match="Did you mean 'r'"):
+        substitute(graph, Pattern("x", (x, y), (), (TypedTriple("x", along("rr"), "y"),)))
+    with pytest.raises(UsageError, match="same name"):
+        Pattern("x", (x, x))
+    with pytest.raises(UsageError, match="no variable named 'z'"):
+        Pattern("z", (x,))
+    with pytest.raises(UsageError, match="no term named 'z'"):
+        Pattern("x", (x,), (), (TypedTriple("x", EITHER, "z"),))
+    with pytest.raises(UsageError, match="at least 3"):
+        Pattern("x", (x, y), (), (TypedTriple("x", EITHER, "y", Count(3, 2)),))
+    with pytest.raises(UsageError, match="among its own tails"):
+        Pattern("x", (x,), (), (TypedTriple("x", EITHER, "x", at_least(2)),))
+    waiting = (TypedTriple("x", EITHER, "y", NOT), TypedTriple("y", EITHER, "x", NOT))
+    with pytest.raises(UsageError, match="wait for each other"):
+        substitute(graph, Pattern("x", (x, y), (), waiting))
+
+
+@SETTINGS
+@given(cases(), st.integers(0, 2**32))
+def test_many_patterns_at_once_are_each_by_itself(case, seed: int) -> None:
+    edges, types, pattern = case
+    rng = np.random.default_rng(seed)
+    graph = brute.opened(edges | {(SIZE, r, SIZE + 1) for r in "rst"}, types | {6: set(), 7: set()}, SIZE + 2)
+
+    def some() -> np.ndarray:
+        return rng.choice(SIZE, rng.integers(0, 4), replace=False)
+
+    several = [
+        replace(
+            pattern,
+            constants=tuple(replace(one, rows=tuple(some().tolist())) for one in pattern.constants),
+            variables=tuple(
+                replace(one, rows=None if one.rows is None else some(), without=tuple(some().tolist()))
+                for one in pattern.variables
+            ),
+        )
+        for _ in range(4)
+    ]
+    several.append(replace(pattern, triples=pattern.triples[:1]))
+    together = substitute_all(graph, several)
+    for one, found in zip(several, together, strict=True):
+        alone = substitute(graph, one)
+        assert {k: v if v is None else v.tolist() for k, v in found.sets.items()} == {
+            k: v if v is None else v.tolist() for k, v in alone.sets.items()
+        }
