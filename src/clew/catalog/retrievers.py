@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from clew.catalog.baselines import BASELINES
 from clew.catalog.drill import shelved
+from clew.catalog.entities import over_nodes
 from clew.catalog.parts import Bench, Options, Part, Shelf
 from clew.catalog.recipe import Recipe
 from clew.config import SERPAPI, web_search
@@ -107,5 +108,6 @@ RETRIEVERS: Shelf[Retriever] = Shelf(
         ),
         **BASELINES,
         **shelved(lambda: RETRIEVERS),
+        **over_nodes(lambda: RETRIEVERS),
     },
 )

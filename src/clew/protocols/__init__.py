@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from clew.protocols.asking import Explorer, Method, Reader, Retriever, Trail
 from clew.protocols.graphs import EntityLinker, Graph, GraphSink, PropertyGraph, RelationLinker
 from clew.protocols.models import Completion, Encoder, LanguageModel, Prompt, PromptTemplate, Reranker
+from clew.protocols.nodes import NodeVectors
 from clew.protocols.store import Postings, Snapshot, Snapshots, VectorView
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ __all__ = [
     "LanguageModel",
     "Mask",
     "Method",
+    "NodeVectors",
     "Postings",
     "Prompt",
     "PromptTemplate",

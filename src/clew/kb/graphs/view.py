@@ -12,6 +12,7 @@ from clew.errors import NotFound, unknown
 from clew.kb.database import Database
 from clew.kb.graphs import truth
 from clew.kb.graphs.arrays import Direction, GraphArrays
+from clew.kb.graphs.nodes import KeptVectors, Place, words
 from clew.kb.graphs.packing import Stored
 from clew.kb.graphs.spelling import Spellings
 from clew.kb.segments import starts_of
@@ -21,15 +22,18 @@ from clew.types import Entity, Relation
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.protocols import Floats, Rows
+    from clew.protocols import Encoder, Floats, Postings, Rows
+    from clew.protocols.nodes import Texts, Tick
 
 
 class ImportedGraph:
     """:class:`clew.protocols.PropertyGraph` of a graph in a base. Rows are in order of ids, so that a tie broken by
     row is one broken by id."""
 
-    def __init__(self, database: Database, stored: Stored, opened: GraphArrays) -> None:
-        self._database, self._stored, self._opened = database, stored, opened
+    mounted = False
+
+    def __init__(self, database: Database, stored: Stored, opened: GraphArrays, place: Place) -> None:
+        self._database, self._stored, self._opened, self._place = database, stored, opened, place
         self.name = stored.name
         self.size = stored.nodes
         self._ids: Any = opened.arrays["ids"]
@@ -38,6 +42,7 @@ class ImportedGraph:
         self._types = {name: number for number, name in enumerate(opened.content["types"])}
         self._directions: dict[tuple[int, bool], Direction] = {}
         self._described: dict[str, Relation] | None = None
+        self._vectors: dict[tuple[str, str], KeptVectors] = {}
 
     def types(self) -> Mapping[str, int]:
         """Return the node types, with how many nodes have each."""
@@ -167,3 +172,20 @@ class ImportedGraph:
             return []
         with self._database.reading() as connection:
             return truth.statements(connection, self._current(connection), relation, place)
+
+    # What is kept of the nodes' texts
+
+    def answer_types(self) -> Sequence[str]:
+        """Return the types of the nodes that may answer a question; none where any may."""
+        return self._stored.answers
+
+    def vectors(self, encoder: Encoder, what: str) -> KeptVectors:
+        """Return the vectors that ``encoder`` made, or is to make, of the texts that ``what`` names."""
+        key = (encoder.name, what)
+        if key not in self._vectors:
+            self._vectors[key] = KeptVectors(self._place, encoder, what, self.size)
+        return self._vectors[key]
+
+    def words(self, what: str, texts: Texts | None = None, progress: Tick | None = None) -> Postings | None:
+        """Return the postings of the texts that ``what`` names; made of ``texts`` where there are none."""
+        return words(self._place, what, self.size, texts, progress)
