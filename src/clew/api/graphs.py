@@ -147,8 +147,9 @@ class WithGraphs:
 
 
 def graph_name(path: Path) -> str:
-    """Return what a graph from this file is called: the file's name without its endings."""
-    stem = path.name
+    """Return what a graph from this file is called: the file's name without its endings; of STaRK's folders
+    ``processed`` that of the folder around it."""
+    stem = path.absolute().parent.name if path.name in {"processed", "processed.zip"} else path.name
     while (shorter := Path(stem).stem) != stem:
         stem = shorter
     return re.sub(r"[^\w.-]+", "-", stem).strip("-.")
