@@ -38,7 +38,10 @@ Metrics = Annotated[
 def run(
     data: Annotated[
         list[str],
-        typer.Option(metavar="NAME=PATH", help="A data set: its form and its file; may be repeated."),
+        typer.Option(
+            metavar="NAME=PATH",
+            help="A data set: its form and its file (of STaRK with a split: stark_qa.csv#test); may be repeated.",
+        ),
     ],
     recipe: Annotated[
         list[str] | None, typer.Option("--recipe", "-r", metavar="RECIPE", help="May be repeated.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clew.cli import graphadd, graphextract, graphmount
+from clew.cli import graphadd, graphencode, graphextract, graphmount
 from clew.cli.group import Group
 from clew.cli.options import Json, Kb
 
@@ -240,6 +240,7 @@ def links(
 
 app.command("mount")(graphmount.mount)
 app.command("extract")(graphextract.extract)
+app.command("encode")(graphencode.encode)
 
 
 @app.command("remove")

@@ -134,9 +134,16 @@ class EntityLinker(Protocol):
     """Finds what names stand for in a graph."""
 
     def link(
-        self, graph: PropertyGraph, names: Sequence[str], context: str = "", k: int = 5
+        self,
+        graph: PropertyGraph,
+        names: Sequence[str],
+        context: str = "",
+        k: int = 5,
+        types: Sequence[str] = (),
     ) -> list[tuple[LinkedEntity, ...]]:
-        """Return for each name at most ``k`` candidates, best first; ``context`` is the question around them."""
+        """Return for each name at most ``k`` candidates, best first; ``context`` is the question around them.
+
+        Nodes of ``types`` come before others that are called as well."""
         ...
 
 

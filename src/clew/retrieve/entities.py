@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from clew.errors import unknown
 from clew.retrieve.dense import cosines
 from clew.retrieve.lexical import Sum, Terms, lucene_idf
 from clew.retrieve.nodetexts import NodeTexts, node_texts
@@ -251,10 +252,17 @@ class EntityRetriever:
 
 
 def answer_rows(graph: PropertyGraph, types: Sequence[str] = ()) -> Rows | None:
-    """Return the rows of ``types``, else of the types that the graph declares as answers, ascending; None for all."""
+    """Return the rows of ``types``, else of the types that the graph declares as answers, ascending; None for all.
+
+    Raises UsageError for a type that the graph does not have.
+    """
     wanted = types or graph.answer_types()
     if not wanted:
         return None
+    known = graph.types()
+    for one in wanted:
+        if one not in known:
+            raise unknown(f"type of nodes in the graph '{graph.name}'", one, known or {"(none)": 0})
     rows = [graph.of_type(one) for one in wanted]
     return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *rows]))
 

@@ -140,7 +140,7 @@ class RerankedSearch:
         return self.reranker.rerank(question.text, hits, trail)[:k]
 
 
-_NUMBER = r"(?<![\w.,])(?:\d+(?:[.,]\d+)?|[.,]\d+)(?![\w])"
+_NUMBER = r"(?<![\w.,-])(?:\d+(?:[.,]\d+)?|[.,]\d+)(?!\w|[.,]\d)"
 _OF = re.compile(rf"({_NUMBER})\s*(?:(%)|(?:/|out of|of)\s*(\d+(?:\.\d+)?))?")
 _SAID = re.compile(r"\b(?:score|rating|answer|output)\b[^\d.\n]*", re.IGNORECASE)
 _SCALE = re.compile(r"(?:from\s+)?0(?:\.0+)?\s*(?:to|-|–|and)\s*1(?:\.0+)?(?![\w.])", re.IGNORECASE)

@@ -1,0 +1,292 @@
+"""Nodes of graphs ranked by their texts: worked by hand, lazily embedded, gone with their graph."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from clew.errors import NotFound, UsageError
+from clew.kb import KnowledgeBase
+from clew.retrieve.entities import (
+    EntityRetriever,
+    NodeChunks,
+    NodeSearch,
+    NodeWords,
+    aggregated,
+    answer_rows,
+    best,
+)
+from clew.retrieve.nodetexts import NodeTexts, joined, pieces
+from clew.text import terms
+from clew.trail import Recorder
+from clew.types import ENTITY, Question, Scope
+from link_graphs import graph_of
+from retrieve_encoders import WordEncoder
+
+FILMS = {
+    "k1": {"name": "Kismet", "types": ["film"], "text": "A beggar of Baghdad.", "properties": {"year": 1944}},
+    "k2": {"name": "Love Letters", "types": ["film"], "text": "A soldier writes letters."},
+    "k3": {"name": "Juarez", "types": ["film"], "text": "An emperor in Mexico."},
+    "d": {"name": "William Dieterle", "types": ["person"], "aliases": ["Wilhelm Dieterle"]},
+}
+EDGES = [
+    ("k1", "director", "d"),
+    ("k2", "director", "d"),
+    ("k3", "director", "d"),
+    ("k1", "near", "k3"),
+    ("k3", "near", "k1"),
+]
+
+
+class Counted(WordEncoder):
+    """Notes what it was given to encode."""
+
+    def __init__(self, *words: str) -> None:
+        super().__init__(*words)
+        self.seen: list[str] = []
+
+    def encode(self, texts, query=False):
+        if not query:
+            self.seen += list(texts)
+        return super().encode(texts, query)
+
+
+@pytest.fixture
+def films(base):
+    return graph_of(base, EDGES, "films", **FILMS)
+
+
+def test_the_document_of_a_node_names_it_and_what_it_is_joined_to(films) -> None:
+    texts = NodeTexts(films)
+    first, second, _, person = films.rows(["films:k1", "films:k2", "films:k3", "films:d"]).tolist()
+    documents = texts.documents(np.array([person, first, second]))
+    assert documents[0] == (
+        "name: William Dieterle\nalso: Wilhelm Dieterle\ntype: person\n"
+        "relations:\ndirector of: Kismet, Love Letters, Juarez"
+    )
+    # A relation that is given both ways is said once.
+    assert documents[1] == (
+        "name: Kismet\ntype: film\nyear: 1944\nA beggar of Baghdad.\n"
+        "relations:\ndirector: William Dieterle\nnear: Juarez"
+    )
+    assert documents[2].endswith("A soldier writes letters.\nrelations:\ndirector: William Dieterle")
+    few = NodeTexts(films, each=2).documents(np.array([person]))
+    assert few[0].endswith("director of: Kismet, Love Letters and 1 more")
+    assert few[0] != documents[0] and NodeTexts(films, each=2).document_name != texts.document_name
+
+
+def test_a_graph_of_many_relations_is_asked_for_those_that_are_there(base) -> None:
+    triples = [(f"n{n}", f"relation {n:03}", f"n{n + 1}") for n in range(80)]
+    graph = graph_of(base, triples, "many")
+    (text,) = NodeTexts(graph).documents(graph.rows(["many:n7"]))
+    assert text == "name: n7\nrelations:\nrelation 007: n8\nrelation 006 of: n6"
+
+
+def test_a_long_text_is_cut_and_its_relations_stay() -> None:
+    assert joined("x" * 50, "relations:\na: b", 40) == "x" * 26 + "\nrelations:\na:"
+    assert joined("x" * 10, "", 5) == "xxxxx"
+    assert pieces("one two\nthree\nfour five six", 14) == ["one two\nthree", "four five six"]
+    assert pieces("a" * 7, 3) == ["aaa", "aaa", "a"] and pieces("", 3) == []
+
+
+def test_chunks_never_mix_text_and_relations(films) -> None:
+    (chunks,) = NodeTexts(films, size=70).chunks(films.rows(["films:k1"]))
+    assert chunks == [
+        "Kismet: name: Kismet\ntype: film\nyear: 1944\nA beggar of Baghdad.",
+        "Kismet: relations:\ndirector: William Dieterle\nnear: Juarez",
+    ]
+
+
+def test_bm25_over_nodes_is_the_formula(films) -> None:
+    texts = NodeTexts(films)
+    documents = texts.documents(np.arange(4))
+    counts = [
+        [terms(one).count("letter") for one in documents],
+        [terms(one).count("soldier") for one in documents],
+    ]
+    lengths = np.array([len(terms(one)) for one in documents])
+    wanted = np.zeros(4)
+    for tf in map(np.array, counts):
+        holders = int((tf > 0).sum())
+        idf = math.log(1 + (4 - holders + 0.5) / (holders + 0.5))
+        wanted += idf * tf * 2.2 / (tf + 1.2 * (0.25 + 0.75 * lengths / lengths.mean()))
+    found = NodeWords(texts).nearest("soldier's letters".replace("'s", ""), 4)
+    assert (
+        found.rows.tolist() == np.flatnonzero(wanted)[np.argsort(-wanted[wanted > 0], kind="stable")].tolist()
+    )
+    assert found.scores.tolist() == pytest.approx(sorted(wanted[wanted > 0], reverse=True), abs=1e-8)
+    assert NodeWords(texts).nearest("letters", 4, films.rows(["films:k1"])).rows.tolist() == []
+
+
+def test_vector_search_ranks_by_cosine_and_embeds_what_it_needs(films) -> None:
+    encoder = Counted("letter", "mexico", "baghdad")
+    search = NodeSearch(encoder, NodeTexts(films))
+    rows = films.rows(["films:k2", "films:k3"])
+    found = search.nearest("letters mexico", 5, rows)
+    vectors = encoder.encode(NodeTexts(films).documents(rows)).astype(np.float64)
+    cosines = vectors @ encoder.encode(["letters mexico"], query=True)[0].astype(np.float64)
+    assert found.rows.tolist() == rows[np.argsort(-cosines)].tolist()
+    assert found.scores.tolist() == pytest.approx(sorted(cosines, reverse=True))
+    assert found.detail["nodes"] == 2 and found.detail["embedded"] == 2
+    seen = len(encoder.seen)
+    assert "embedded" not in search.nearest("mexico", 5, rows).detail and len(encoder.seen) == seen
+    # All nodes: the other two are embedded now.
+    assert search.nearest("baghdad", 1).rows.tolist() == films.rows(["films:k1"]).tolist()
+    assert len(encoder.seen) == seen + 2
+
+
+def test_what_is_found_does_not_depend_on_what_was_embedded_before(base, films) -> None:
+    encoder = WordEncoder("letter", "mexico", "baghdad")
+    capped = NodeSearch(encoder, NodeTexts(films), cap=1)
+    first = capped.nearest("letters", 3)
+    assert first.rows.tolist() == films.rows(["films:k2"]).tolist()
+    assert first.detail["without a vector"] == 4 and first.detail["looked at"] == "the best 1 by words"
+    NodeSearch(encoder, NodeTexts(films)).nearest("mexico", 3, films.rows(["films:k3"]))
+    again = capped.nearest("letters", 3)
+    assert (again.rows.tolist(), again.scores.tolist()) == (first.rows.tolist(), first.scores.tolist())
+    # Where all but as many as may be embedded have a vector, all are ranked.
+    NodeSearch(encoder, NodeTexts(films)).nearest("mexico", 3, films.rows(["films:k1"]))
+    whole = capped.nearest("letters", 4)
+    assert len(whole.rows) == 4 and "looked at" not in whole.detail
+
+
+def test_no_word_in_common_means_the_first_by_id_and_that_is_said(films) -> None:
+    # Of a large graph the words are counted by clew graph encode alone.
+    large = NodeSearch(WordEncoder("letter"), NodeTexts(films), cap=2, counted=3).nearest("letters", 3)
+    assert large.detail["looked at"] == "the first 2 by id"
+    found = NodeSearch(WordEncoder("zebra"), NodeTexts(films), cap=1).nearest("zebra", 3)
+    assert len(found.rows) == 1 and found.detail["looked at"] == "the first 1 by id"
+
+
+def test_chunks_are_made_of_what_the_plain_search_finds_alone(films) -> None:
+    encoder = Counted("letter", "mexico", "baghdad")
+    texts = NodeTexts(films, size=70)
+    found = NodeChunks(NodeSearch(encoder, texts), first=2, top=1).nearest(
+        "letters", 1, films.of_type("film")
+    )
+    assert found.rows.tolist() == films.rows(["films:k2"]).tolist()
+    chunked = [text for text in encoder.seen if not text.startswith("name:")]
+    assert {text.partition(":")[0] for text in chunked} <= {
+        "Love Letters",
+        "Juarez",
+        "Kismet",
+        "William Dieterle",
+    }
+    assert len({text.partition(":")[0] for text in chunked}) == 2
+    query = encoder.encode(["letters"], query=True)[0].astype(np.float64)
+    mine = encoder.encode([one for one in chunked if one.startswith("Love Letters")]).astype(np.float64)
+    assert found.scores.tolist() == pytest.approx([max(mine @ query)])
+
+
+def test_the_mean_of_the_best_chunks() -> None:
+    vectors = np.array([[0.2], [0.9], [0.4], [0.5], [0.1]], dtype=np.float32)
+    query = np.ones(1, dtype=np.float32)
+    offsets = np.array([0, 3, 3, 5])
+    assert aggregated(offsets, vectors, query, 2).tolist() == pytest.approx([0.65, 0, 0.3])
+    assert aggregated(offsets, vectors, query, 1).tolist() == pytest.approx([0.9, 0, 0.5])
+
+
+def test_ties_go_by_row_and_so_by_id() -> None:
+    found = best(np.array([1, 4, 7, 9]), np.array([0.5, 0.7, 0.5, 0.5]), 3)
+    assert found.rows.tolist() == [4, 1, 7]
+    assert best(np.array([1]), np.array([0.5]), 0).rows.tolist() == []
+
+
+def test_hits_are_entities_of_the_types_that_may_answer(base, films) -> None:
+    snapshot = base.snapshot()
+    encoder = WordEncoder("dieterl", "letter")
+    retriever = EntityRetriever(snapshot, "vss", lambda texts: NodeSearch(encoder, texts), ("film",))
+    record = Recorder()
+    hits = retriever.explore(Question("letters"), 2, record)
+    assert [hit.node.id for hit in hits] == ["films:k2", "films:k1"]  # the others have none: by id
+    assert hits[0].node.kind == ENTITY and hits[0].node.name == "Love Letters"
+    assert hits[0].node.text.startswith("name: Love Letters")
+    assert record.steps[0].detail["graph"] == "films" and record.steps[0].detail["nodes"] == 3
+    everything = EntityRetriever(snapshot, "vss", lambda texts: NodeSearch(encoder, texts))
+    assert everything.retrieve(Question("dieterle"), 1)[0].node.id == "films:d"
+    persons = everything.retrieve(Question("letters", Scope(kinds=frozenset({"person"}))), 3)
+    assert [hit.node.id for hit in persons] == ["films:d"]
+    assert everything.retrieve(Question("letters", Scope(graphs=frozenset({"other"}))), 3) == []
+    with pytest.raises(UsageError, match="type"):
+        answer_rows(films, ["flim"])
+
+
+# What is kept
+
+
+def kept(base: KnowledgeBase) -> list[Path]:
+    return sorted((base.path / "derived" / "nodes").glob("*/*"))
+
+
+def test_vectors_and_words_go_with_their_graph(base) -> None:
+    before = (list(base.dump()), base.digest())
+    graph = graph_of(base, EDGES, "films", **FILMS)
+    NodeSearch(WordEncoder("letter"), NodeTexts(graph), cap=1).nearest("letters", 1)
+    assert [path.name.split("-")[0] for path in kept(base)] == ["vectors", "words"]
+    assert base.doctor() == []
+    base.graphs.remove("films")
+    assert kept(base) == [] and (list(base.dump()), base.digest()) == before
+    # Whoever still holds the graph cannot bring anything of it back.
+    with pytest.raises(NotFound):
+        NodeSearch(WordEncoder("mexico"), NodeTexts(graph)).nearest("mexico", 1)
+    assert kept(base) == []
+
+
+def test_vectors_outlive_the_base_and_a_repair_of_the_arrays(base) -> None:
+    graph = graph_of(base, EDGES, "films", **FILMS)
+    encoder = Counted("letter")
+    first = NodeSearch(encoder, NodeTexts(graph)).nearest("letters", 4)
+    made = len(encoder.seen)
+    (base.path / "derived" / "graphs").rename(base.path / "gone")
+    with KnowledgeBase.open(base.path) as other:
+        assert [one.problem for one in other.doctor()] == ["its arrays are missing or damaged"]
+        again = NodeSearch(encoder, NodeTexts(other.snapshot().graph("films"))).nearest("letters", 4)
+    assert again.rows.tolist() == first.rows.tolist() and len(encoder.seen) == made
+
+
+def test_two_processes_make_each_vector_once(base) -> None:
+    graph = graph_of(base, EDGES, "films", **FILMS)
+    encoder = Counted("letter")
+    texts = NodeTexts(graph)
+    mine = graph.vectors(encoder, texts.document_name)
+    with KnowledgeBase.open(base.path) as other:
+        theirs = other.snapshot().graph("films").vectors(encoder, texts.document_name)
+
+        def slow(rows):
+            theirs.make(np.arange(2), texts.whole)  # the other one is quicker
+            return texts.whole(rows)
+
+        assert mine.make(np.arange(4), slow) == 4
+        for one in (mine, theirs):
+            offsets, vectors = one.vectors(np.arange(4))
+            assert offsets.tolist() == [0, 1, 2, 3, 4] and len(one.missing()) == 0
+            assert np.array_equal(vectors, encoder.encode(texts.documents(np.arange(4))))
+
+
+def test_damaged_vectors_and_words_are_found_and_made_again(base) -> None:
+    graph = graph_of(base, EDGES, "films", **FILMS)
+    encoder = WordEncoder("letter")
+    search = NodeSearch(encoder, NodeTexts(graph), cap=1)
+    wanted = search.nearest("letters", 1)
+    vectors, words = kept(base)
+    (vectors / "vectors.f32").write_bytes(b"")
+    (words / "0.terms.npy").unlink()
+    problems = [one.problem for one in base.doctor()]
+    assert problems == ["vectors of its nodes are damaged; encode again", "words of its nodes are damaged"]
+    assert base.doctor() == [] and kept(base) == []
+    again = NodeSearch(encoder, NodeTexts(base.snapshot().graph("films")), cap=1).nearest("letters", 1)
+    assert again.rows.tolist() == wanted.rows.tolist()
+
+
+def test_words_of_more_nodes_than_a_block(base, monkeypatch: pytest.MonkeyPatch) -> None:
+    from clew.kb.graphs import nodes
+
+    graph = graph_of(base, [(f"n{n}", "next", f"n{n + 1}") for n in range(50)], "long")
+    whole = NodeWords(NodeTexts(graph)).nearest("n7 n20", 9)
+    monkeypatch.setattr(nodes, "BLOCK", 8)
+    monkeypatch.setattr(nodes, "BATCH", 3)
+    parted = NodeWords(NodeTexts(graph, each=11)).nearest("n7 n20", 9)
+    assert (parted.rows.tolist(), parted.scores.tolist()) == (whole.rows.tolist(), whole.scores.tolist())
