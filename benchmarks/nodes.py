@@ -15,8 +15,9 @@ import tempfile
 import time
 from pathlib import Path
 
-import clew
 import numpy as np
+
+import clew
 from clew import catalog
 from clew.protocols import PropertyGraph
 from clew.retrieve.entities import NodeChunks, NodeSearch, NodeWords

@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clew.errors import NotFound, UsageError
+from clew.cli.remote import with_nodes
+from clew.errors import ModelError, NotFound, UsageError
 from clew.kb import KnowledgeBase
+from clew.read.contexts import numbered, place, title_of
 from clew.retrieve.entities import (
     EntityRetriever,
     NodeChunks,
@@ -18,6 +20,7 @@ from clew.retrieve.entities import (
     aggregated,
     answer_rows,
     best,
+    sorted_and_filled,
 )
 from clew.retrieve.nodetexts import NodeTexts, joined, pieces
 from clew.text import terms
@@ -189,6 +192,21 @@ def test_the_mean_of_the_best_chunks() -> None:
     assert aggregated(offsets, vectors, query, 1).tolist() == pytest.approx([0.9, 0, 0.5])
 
 
+def test_what_fills_up_is_the_next_best_and_never_a_filtered_one(films) -> None:
+    search = NodeSearch(WordEncoder("letter", "mexico", "baghdad"), NodeTexts(films))
+    first, second, third = films.rows(["films:k1", "films:k2", "films:k3"]).tolist()
+    (person,) = films.rows(["films:d"]).tolist()
+    firm, more = sorted_and_filled(search, "letters mexico", np.array([first, third]), 3)
+    assert firm.rows.tolist() == [third, first]
+    assert more.rows.tolist() == [second] and len(more.scores) == 1
+    firm, more = sorted_and_filled(search, "letters", np.array([first]), 20, films.of_type("film"))
+    assert (firm.rows.tolist(), more.rows.tolist()) == ([first], [second, third])
+    firm, more = sorted_and_filled(search, "letters", np.array([first, second]), 2)
+    assert firm.rows.tolist() == [second, first] and not len(more.rows)
+    firm, more = sorted_and_filled(search, "letters", np.array([], dtype=np.int64), 4)
+    assert not len(firm.rows) and more.rows.tolist()[:2] == [second, person]
+
+
 def test_ties_go_by_row_and_so_by_id() -> None:
     found = best(np.array([1, 4, 7, 9]), np.array([0.5, 0.7, 0.5, 0.5]), 3)
     assert found.rows.tolist() == [4, 1, 7]
@@ -290,3 +308,69 @@ def test_words_of_more_nodes_than_a_block(base, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(nodes, "BATCH", 3)
     parted = NodeWords(NodeTexts(graph, each=11)).nearest("n7 n20", 9)
     assert (parted.rows.tolist(), parted.scores.tolist()) == (whole.rows.tolist(), whole.scores.tolist())
+
+
+class Failing(WordEncoder):
+    """Gives up after some texts, as an endpoint that breaks off or a kill does."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__("n7", "n20")
+        self.most = most
+
+    def encode(self, texts, query=False):
+        self.most -= len(texts)
+        if self.most < 0:
+            raise ModelError("broken off")
+        return super().encode(texts, query)
+
+
+def test_embedding_all_continues_where_it_was_stopped(base, monkeypatch: pytest.MonkeyPatch) -> None:
+    from clew.kb.graphs import nodes
+
+    monkeypatch.setattr(nodes, "BATCH", 4)
+    graph = graph_of(base, [(f"n{n}", "next", f"n{n + 1}") for n in range(20)], "long")
+    texts, told = NodeTexts(graph), []
+    with pytest.raises(ModelError):
+        graph.vectors(Failing(10), texts.document_name).make(np.arange(21), texts.whole)
+    kept = graph.vectors(Failing(13), texts.document_name)
+    assert len(kept.missing()) == 13
+    assert kept.make(np.arange(21), texts.whole, lambda done, total: told.append((done, total))) == 13
+    assert told == [(4, 13), (8, 13), (12, 13), (13, 13)] and len(kept.missing()) == 0
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_search_equals_brute_force(base, monkeypatch: pytest.MonkeyPatch, signed: bool) -> None:
+    from clew.kb import vectors
+    from clew.kb.graphs import nodes as kept_nodes
+
+    if signed:  # as of 32,768 vectors: a shortlist by signs, here so long that nothing can be missed
+        monkeypatch.setattr(vectors, "SIGNED", 50)
+        monkeypatch.setattr(kept_nodes, "EXACT", 50)
+    rng = np.random.default_rng(5)
+    words = [f"w{n}" for n in range(30)]
+    nodes = {f"n{n:03}": {"name": " ".join(rng.choice(words, 4))} for n in range(300)}
+    graph = graph_of(base, [], "words", **nodes)
+    encoder, texts = WordEncoder(*words), NodeTexts(graph)
+    search = NodeSearch(encoder, texts)
+    rows = np.sort(rng.choice(300, 120, replace=False))
+    for among in (None, rows, rows[:20]):
+        chosen = np.arange(300) if among is None else among
+        found = search.nearest("w3 w7 w7", 15, among)
+        matrix = encoder.encode(texts.documents(chosen)).astype(np.float64)
+        scores = (matrix @ encoder.encode(["w3 w7 w7"], query=True)[0].astype(np.float64)).round(9)
+        order = np.lexsort((chosen, -scores))[:15]
+        assert found.scores.tolist() == pytest.approx(scores[order].tolist())
+        assert found.rows.tolist() == chosen[order].tolist()
+
+
+def test_an_entity_is_shown_with_its_graph_and_called_by_its_name(base, films) -> None:
+    hit = EntityRetriever(base.snapshot(), "bm25", NodeWords).retrieve(Question("beggar"), 1)[0]
+    assert place(hit.node) == "graph films" and title_of(hit) == "Kismet"
+    assert numbered([hit]).startswith("[1] graph films\nname: Kismet")
+
+
+def test_what_leaves_the_machine_is_named() -> None:
+    for recipe in ("vss", "read(retriever=multi-vss)", "reranked", "read(retriever=reranked(retriever=vss))"):
+        assert with_nodes("the question", [recipe]) == "the question and texts of nodes"
+    for recipe in ("default", "bm25-nodes", "reranked(retriever=bm25-nodes)", "chain"):
+        assert with_nodes("the question", [recipe]) == "the question"

@@ -16,8 +16,18 @@ if TYPE_CHECKING:
     from clew.retrieve.reranking import HitReranker
 
 RERANKERS = ("pointwise", "listwise")
+#: What sends texts of nodes to the encoder; an entry of the catalogue whose default part is one of them is one, too.
+EMBEDDING = ("vss", "multi-vss")
 #: Options of every retriever over nodes: graphs and types by name, ``a|b`` for several, "" for what is declared.
 _WHERE: dict[str, Value] = {"graphs": "", "types": ""}
+
+
+def embeds_nodes(recipe: Recipe) -> bool:
+    """Return whether a recipe, or any part of it, gives texts of nodes to the encoder."""
+    if recipe.name == "reranked" and recipe.option("retriever") is None:
+        return True
+    parts = (value for _, value in recipe.options if isinstance(value, Recipe))
+    return recipe.name in EMBEDDING or any(map(embeds_nodes, parts))
 
 
 def node_search(bench: Bench, who: str, texts: NodeTexts, cap: int | None = None) -> NodeSearch:

@@ -90,6 +90,7 @@ def run(
         model_name,
         say_where_searches_go,
         say_where_texts_go,
+        with_nodes,
     )
     from clew.cli.stages import chosen_encoder, foreseen, unit
 
@@ -99,7 +100,7 @@ def run(
     bench = Bench(model, found, unit(passages), sentences, seed, model_name(llm) or "")
     recipes = recipe or ["default"]
     say_where_texts_go("questions and passages", model)
-    say_where_texts_go("questions and passages", found)
+    say_where_texts_go(with_nodes("questions and passages", recipes), found)
     say_where_searches_go("questions and the queries made of them", recipes)
 
     try:

@@ -37,5 +37,5 @@ class NodeVectors(Protocol):
 
     def search(self, query: Vectors, k: int, allowed: Mask | None = None) -> tuple[Rows, Floats]:
         """Return at most ``k`` rows whose vectors have the greatest inner product with ``query``, (d,), best first,
-        ties by row. Of a row with several vectors the one made last counts."""
+        ties by row. For texts of which a node has one."""
         ...

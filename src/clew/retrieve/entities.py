@@ -202,6 +202,30 @@ def best(rows: Rows, scores: Floats, k: int, detail: dict[str, Any] | None = Non
     return Ranked(rows[order], scores[order], detail or {})
 
 
+def sorted_and_filled(
+    ranking: NodeRanking, query: str, filtered: Rows, k_max: int, among: Rows | None = None
+) -> tuple[Ranked, Ranked]:
+    """Return the filtered candidates, best first, and what fills up where they are fewer than ``k_max``: the next best
+    of ``among`` (None: of all nodes), which belong below them (4StepFocus, Algorithm 1, line 3, and Section 3).
+
+    Of more filtered candidates than ``ranking`` looks at, the best of those are returned, and its detail says so.
+    """
+    filtered = np.unique(np.asarray(filtered, dtype=np.int64))
+    none = Ranked(filtered[:0], np.empty(0))
+    firm = ranking.nearest(query, len(filtered), filtered) if len(filtered) else none
+    if len(filtered) >= k_max:
+        return firm, none
+    if among is None:
+        # Fewer than k_max of the best k_max are filtered ones, so what is left suffices.
+        found = ranking.nearest(query, k_max)
+        others = ~np.isin(found.rows, filtered)
+        rest = Ranked(found.rows[others], found.scores[others], found.detail)
+    else:
+        rest = ranking.nearest(query, k_max, np.setdiff1d(among, filtered))
+    room = k_max - len(filtered)
+    return firm, Ranked(rest.rows[:room], rest.scores[:room], rest.detail)
+
+
 #: Makes what ranks the nodes of the graph whose texts it is given.
 RankingOf = Callable[[NodeTexts], NodeRanking]
 

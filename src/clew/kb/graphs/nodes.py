@@ -22,7 +22,7 @@ import numpy as np
 
 from clew.errors import Damaged, NotFound
 from clew.kb.database import held
-from clew.kb.nearest import NearestView
+from clew.kb.nearest import EXACT, PER_NEAREST, SHORTLIST
 from clew.kb.postings import SegmentedPostings
 from clew.kb.segments import Field, read_arrays, starts_of, write_arrays, write_manifest
 from clew.kb.vectors import Store, text_hashes
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.kb.segments import Arrays
+    from clew.kb.signs import Signs
     from clew.protocols import Encoder, Floats, Mask, Rows, Vectors
     from clew.protocols.nodes import Texts, Tick
 
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 BATCH = 256
 #: Nodes whose words are sorted at once: bounds memory, not results.
 BLOCK = 1 << 16
+#: Vectors that are compared at once, and how far off BLAS may be.
+_AT_ONCE, _ROUNDING = 1 << 14, 1e-5
 MANIFEST = "words.json"
 #: Changing how words are counted changes this name, and they are counted again.
 MAKER = f"words/1 text/{VERSION}"
@@ -113,7 +116,9 @@ def _folder(place: Place, kind: str, what: str) -> Path:
 class _State:
     """The slots as they were at one count: whose each is, and which are whose."""
 
-    view: NearestView
+    slots: Vectors
+    slot_rows: Rows
+    signs: Signs | None
     order: NDArray[np.int64]
     rows: Rows  # of each slot, in that order
 
@@ -122,7 +127,8 @@ class KeptVectors:
     """:class:`clew.protocols.NodeVectors`."""
 
     def __init__(self, place: Place, encoder: Encoder, what: str, size: int) -> None:
-        self._place, self._encoder, self._size = place, encoder, size
+        self.encoder = encoder
+        self._place, self._size = place, size
         self._store = Store(_folder(place, "vectors", f"{encoder.name} {what}"))
         self._held: tuple[int, _State] | None = None
 
@@ -152,34 +158,47 @@ class KeptVectors:
         hashes = text_hashes([text for one in parts for text in one])
         _, firsts, again = np.unique(hashes, return_index=True, return_inverse=True)
         flat = [text for one in parts for text in one]
-        vectors = self._encoder.encode([flat[n] for n in firsts.tolist()])[again]
+        vectors = self.encoder.encode([flat[n] for n in firsts.tolist()])[again]
         with self._place.writing():
             # Another process may have made some of them meanwhile.
             new = np.isin(slots, self.missing(rows))
             if new.any():
-                self._store.append(self._encoder.name, vectors[new], slots[new], hashes[new])
+                self._store.append(self.encoder.name, vectors[new], slots[new], hashes[new])
 
     def vectors(self, rows: Rows) -> tuple[NDArray[np.int64], Vectors]:
         """Return the vectors of ``rows``: offsets (n + 1), and the vectors."""
         rows = np.asarray(rows, dtype=np.int64)
         state = self._state()
         if state is None:
-            empty = np.empty((0, self._encoder.dimension), dtype=np.float32)
+            empty = np.empty((0, self.encoder.dimension), dtype=np.float32)
             return np.zeros(len(rows) + 1, dtype=np.int64), empty
         firsts = np.searchsorted(state.rows, rows)
         sizes = np.searchsorted(state.rows, rows, side="right") - firsts
         offsets = starts_of(sizes)
         at = np.repeat(firsts - offsets[:-1], sizes) + np.arange(int(offsets[-1]))
-        return offsets, np.asarray(state.view.slots[state.order[at]])
+        return offsets, np.asarray(state.slots[state.order[at]])
 
     def search(self, query: Vectors, k: int, allowed: Mask | None = None) -> tuple[Rows, Floats]:
-        """Return at most ``k`` rows, nearest first; exact up to 32,768 vectors, by a shortlist above."""
+        """Return at most ``k`` rows, nearest first, ties by row: exact up to 32,768 vectors, by a shortlist above.
+
+        All that are as near as the last are compared, so that ties do not go by the order in which vectors were made.
+        """
         state = self._state()
-        if state is None:
+        if state is None or k < 1:
             return np.empty(0, dtype=np.int64), np.empty(0)
-        rows, scores = state.view.search(query[None], k, allowed)
-        found = rows[0] >= 0
-        return rows[0][found], scores[0][found]
+        among = np.ones(len(state.slot_rows), dtype=np.bool_) if allowed is None else allowed[state.slot_rows]
+        slots = np.flatnonzero(among)
+        if state.signs is not None and len(slots) > EXACT:
+            slots = state.signs.shortlist(query, among, max(SHORTLIST, PER_NEAREST * k))
+        near = np.concatenate(
+            [np.empty(0, dtype=np.float32), *(state.slots[some] @ query for some in _blocks(slots))]
+        )
+        if len(slots) > k:
+            slots = slots[near >= np.partition(near, -k)[-k] - _ROUNDING]
+        exact = [_exactly(state.slots[some], query) for some in _blocks(slots)]
+        scores, rows = np.concatenate([np.empty(0), *exact]), state.slot_rows[slots]
+        order = np.lexsort((rows, -scores))[:k]
+        return rows[order], scores[order]
 
     def _state(self) -> _State | None:
         count = int(self._store.manifest().get("count", 0))
@@ -187,11 +206,19 @@ class KeptVectors:
             return None
         if self._held is None or self._held[0] != count:
             slots, rows, signs = self._store.searchable()
-            every = np.ones(self._size, dtype=np.bool_)
             order = np.argsort(rows, kind="stable")
-            view = NearestView(slots, rows, every, every, signs)
-            self._held = (len(rows), _State(view, order, rows[order]))
+            self._held = (len(rows), _State(slots, rows, signs, order, rows[order]))
         return self._held[1]
+
+
+def _blocks(slots: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    return (slots[start : start + _AT_ONCE] for start in range(0, len(slots), _AT_ONCE))
+
+
+def _exactly(vectors: Vectors, query: Vectors) -> Floats:
+    """Return inner products in float64, row by row: BLAS gives other last bits for another number of rows."""
+    found: Floats = np.einsum("ij,j->i", vectors.astype(np.float64), query.astype(np.float64)).round(9)
+    return found
 
 
 def words(

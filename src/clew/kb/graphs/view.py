@@ -181,10 +181,10 @@ class ImportedGraph:
 
     def vectors(self, encoder: Encoder, what: str) -> KeptVectors:
         """Return the vectors that ``encoder`` made, or is to make, of the texts that ``what`` names."""
-        key = (encoder.name, what)
-        if key not in self._vectors:
-            self._vectors[key] = KeptVectors(self._place, encoder, what, self.size)
-        return self._vectors[key]
+        found = self._vectors.get((encoder.name, what))
+        if found is None or found.encoder is not encoder:
+            found = self._vectors[encoder.name, what] = KeptVectors(self._place, encoder, what, self.size)
+        return found
 
     def words(self, what: str, texts: Texts | None = None, progress: Tick | None = None) -> Postings | None:
         """Return the postings of the texts that ``what`` names; made of ``texts`` where there are none."""
