@@ -14,10 +14,13 @@ import pytest
 from typer.testing import CliRunner
 
 import clew
+from clew import catalog
 from clew.cli.app import app
 from clew.errors import NotFound, RemoteError, UsageError
 from clew.kb.graphs.mounting import MountOptions
 from clew.kb.graphs.sparql import Endpoint, is_iri, literal
+from clew.trail import Recorder, explored
+from clew.types import Question
 from sparql_servers import serving, stored
 
 TURTLE = """
@@ -266,3 +269,16 @@ def test_a_slow_endpoint_is_said_to_be_slow() -> None:
 def test_nothing_that_is_given_gets_out_of_its_quotes() -> None:
     assert literal('a"b\\c\n', "en") == '"a\\"b\\\\c\\n"@en'
     assert is_iri(FILM) and not any(map(is_iri, ("a b", "http://a>b", "no scheme", "http://a b", "a:\n")))
+
+
+def test_nothing_is_kept_of_a_mounted_graphs_nodes_and_that_is_said(place: str, tmp_path: Path) -> None:
+    with clew.open(tmp_path / "kb", create=True) as base:
+        base.mount_graph("there", place)
+        record = Recorder()
+        retriever = catalog.retriever("bm25-nodes", base.store)
+        assert explored(retriever, Question("Kismet"), 3, record) == []
+        assert record.steps[0].detail["passed over"] == "it is mounted"
+        graph = base.graph("there")
+        assert list(graph.answer_types()) == []
+        with pytest.raises(UsageError, match="mounted graph: no texts of its nodes are kept"):
+            graph.words("document")

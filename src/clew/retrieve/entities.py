@@ -10,7 +10,7 @@ questions that were asked before. ``clew graph encode`` embeds all, and then all
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -205,8 +205,8 @@ def best(rows: Rows, scores: Floats, k: int, detail: dict[str, Any] | None = Non
 def sorted_and_filled(
     ranking: NodeRanking, query: str, filtered: Rows, k_max: int, among: Rows | None = None
 ) -> tuple[Ranked, Ranked]:
-    """Return the filtered candidates, best first, and what fills up where they are fewer than ``k_max``: the next best
-    of ``among`` (None: of all nodes), which belong below them (4StepFocus, Algorithm 1, line 3, and Section 3).
+    """Return the filtered candidates, best first, and what fills up where they are fewer than ``k_max``: the next
+    best of ``among`` (None: of all nodes), which belong below them (4StepFocus, Algorithm 1, line 3, and Section 3).
 
     Of more filtered candidates than ``ranking`` looks at, the best of those are returned, and its detail says so.
     """
@@ -236,7 +236,7 @@ class EntityRetriever:
 
     ``ranking`` makes what ranks the nodes of a graph; ``types`` restricts to nodes of those types, by default to the
     question's kinds, else to the types that the graph declares as answers. ``graphs`` are the names of the graphs
-    that are searched, none for all; mounted graphs, whose nodes have no texts here, are passed over.
+    that are searched, none for all; mounted graphs, whose nodes have no texts here, are passed over, and it is said.
     """
 
     snapshot: Snapshot
@@ -252,23 +252,22 @@ class EntityRetriever:
     def explore(self, question: Question, k: int, trail: Trail) -> list[Hit]:
         """Return the same; how many nodes of each graph were looked at goes to the trail."""
         found: list[Hit] = []
-        for graph in self._graphs(question):
-            started = time.perf_counter()
+        for name in self.graphs or self.snapshot.graphs():
+            if question.scope.graphs is not None and name not in question.scope.graphs:
+                continue
+            graph, started = self.snapshot.graph(name), time.perf_counter()
+            if graph.mounted:
+                trail.add(
+                    Step("rank nodes", {"by": self.name, "graph": name, "passed over": "it is mounted"})
+                )
+                continue
             texts = node_texts(self.snapshot, graph)
             ranked = self.ranking(texts).nearest(question.text, k, self.among(graph, question))
             hits = as_hits(texts, ranked)
-            detail = {"by": self.name, "graph": graph.name, **ranked.detail}
+            detail = {"by": self.name, "graph": name, **ranked.detail}
             trail.add(Step("rank nodes", detail, tuple(hits), seconds=time.perf_counter() - started))
             found += hits
         return sorted(found, key=lambda hit: (-hit.score, hit.node.id))[:k]
-
-    def _graphs(self, question: Question) -> Iterator[PropertyGraph]:
-        wanted = question.scope.graphs
-        for name in self.graphs or self.snapshot.graphs():
-            if wanted is None or name in wanted:
-                graph = self.snapshot.graph(name)
-                if not graph.mounted:
-                    yield graph
 
     def among(self, graph: PropertyGraph, question: Question) -> Rows | None:
         """Return the rows that may answer, ascending; None for all."""

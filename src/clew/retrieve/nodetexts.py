@@ -113,16 +113,14 @@ class NodeTexts:
         ]
 
     def _called(self, rows: set[int]) -> dict[int, str]:
-        wanted = sorted(rows - self._names.keys())
-        new = {
-            row: entity.name
-            for row, entity in zip(wanted, self.graph.entities(np.array(wanted, dtype=np.int64)), strict=True)
-        }
-        called = {row: self._names[row] if row in self._names else new[row] for row in rows}
+        # Copied at once: threads share what is remembered.
+        called = {row: name for row in rows if (name := self._names.get(row)) is not None}
+        wanted = np.array(sorted(rows - called.keys()), dtype=np.int64)
+        new = {row: one.name for row, one in zip(wanted.tolist(), self.graph.entities(wanted), strict=True)}
         if len(self._names) + len(new) > _NAMES:
             self._names.clear()
         self._names.update(new)
-        return called
+        return called | new
 
 
 def node_texts(snapshot: Snapshot, graph: PropertyGraph) -> NodeTexts:
