@@ -157,11 +157,30 @@ def test_what_is_found_does_not_depend_on_what_was_embedded_before(base, films) 
 
 
 def test_no_word_in_common_means_the_first_by_id_and_that_is_said(films) -> None:
-    # Of a large graph the words are counted by clew graph encode alone.
-    large = NodeSearch(WordEncoder("letter"), NodeTexts(films), cap=2, counted=3).nearest("letters", 3)
-    assert large.detail["looked at"] == "the first 2 by id"
     found = NodeSearch(WordEncoder("zebra"), NodeTexts(films), cap=1).nearest("zebra", 3)
     assert len(found.rows) == 1 and found.detail["looked at"] == "the first 1 by id"
+
+
+def test_of_a_large_graph_some_candidates_are_read(films, base, monkeypatch: pytest.MonkeyPatch) -> None:
+    from clew.retrieve import entities
+
+    texts = NodeTexts(films)
+    large = NodeSearch(WordEncoder("letter"), texts, cap=1, counted=3)
+    found = large.nearest("letters", 3, films.of_type("film"))
+    assert found.rows.tolist() == films.rows(["films:k2"]).tolist()
+    assert found.detail["looked at"] == "the best 1 by words"
+    assert not [path for path in kept(base) if path.name.startswith("words")]  # nothing was counted for it
+    # The same as from counted words, where the candidates are all nodes.
+    every = np.arange(4)
+    read, counted = (
+        NodeWords(texts).read("letters dieterle", 4, every),
+        NodeWords(texts).nearest("letters dieterle", 4),
+    )
+    assert read.rows.tolist() == counted.rows.tolist() and len(read.rows) == 4
+    assert read.scores.tolist() == pytest.approx(counted.scores.tolist(), abs=1e-8)
+    monkeypatch.setattr(entities, "READ", 2)
+    few = NodeSearch(WordEncoder("letter", "x"), NodeTexts(films, each=11), cap=1, counted=3)
+    assert few.nearest("baghdad", 3).detail["looked at"] == "the best 1 by words of the first 2 by id"
 
 
 def test_chunks_are_made_of_what_the_plain_search_finds_alone(films) -> None:

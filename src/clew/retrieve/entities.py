@@ -21,6 +21,7 @@ from clew.retrieve.dense import cosines
 from clew.retrieve.lexical import Sum, Terms, lucene_idf
 from clew.retrieve.nodetexts import NodeTexts, node_texts
 from clew.retrieve.ranking import DECIMALS
+from clew.text import term_counts
 from clew.trail import Recorder
 from clew.types import ENTITY, Entity, Hit, Node, Step
 
@@ -30,8 +31,11 @@ if TYPE_CHECKING:
 
 #: Nodes that are embedded for one question at the most.
 CAP = 500
-#: A graph up to this size has its words counted when they are first needed; a larger one by ``clew graph encode``.
+#: A graph up to this size has its words counted when they are first needed; a larger one by ``clew graph encode``,
+#: and until then some candidates are read.
 COUNTED = 100_000
+#: Candidates whose texts are read to choose among them, in a graph whose words are not counted.
+READ = 5_000
 #: How many chunks of a node count, those most like the question (STaRK: ``top3_avg``).
 TOP = 3
 
@@ -100,6 +104,23 @@ class NodeWords:
         count = self.texts.graph.size if among is None else len(np.unique(among))
         return best(rows, scores[rows], k, {"nodes": count, "sharing a word": len(rows)})
 
+    def read(self, query: str, k: int, rows: Rows) -> Ranked:
+        """Return the ``k`` best of ``rows``, ascending, whose documents are read for it: BM25 with their statistics
+        alone."""
+        terms = Terms.of(query)
+        counted = [term_counts(text) for text in self.texts.documents(rows)]
+        lengths = np.array([sum(one.values()) for one in counted], dtype=np.float64)
+        held = [[one.get(term, 0) for term in terms.hashes.tolist()] for one in counted]
+        counts = np.array(held, dtype=np.float64).reshape(len(rows), -1)
+        holders = (counts > 0).sum(axis=0)
+        weights = terms.counts * np.log1p((len(rows) - holders + 0.5) / (holders + 0.5)) * (self.k1 + 1)
+        norms = self.k1 * (1 - self.b + self.b * lengths / (lengths.mean() or 1.0))
+        scores = (counts / (counts + norms[:, None]) * weights).sum(axis=1)
+        sharing = scores > 0
+        return best(
+            rows[sharing], scores[sharing], k, {"nodes": len(rows), "sharing a word": int(sharing.sum())}
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class NodeSearch:
@@ -150,9 +171,12 @@ class NodeSearch:
         words = NodeWords(self.texts)
         postings = words.counted(make=self.texts.graph.size <= self.counted)
         if postings is not None:
-            found = words.best(postings, query, self.cap, None if every else rows).rows
-            if len(found):
-                return np.sort(found), f"the best {len(found):,} by words"
+            found, of = words.best(postings, query, self.cap, None if every else rows).rows, ""
+        else:
+            found = words.read(query, self.cap, rows[:READ]).rows
+            of = f" of the first {READ:,} by id" if len(rows) > READ else ""
+        if len(found):
+            return np.sort(found), f"the best {len(found):,} by words{of}"
         return rows[: self.cap], f"the first {min(len(rows), self.cap):,} by id"
 
 
