@@ -109,6 +109,7 @@ def test_from_the_command_line(tmp_path: Path) -> None:
     kb, place = str(tmp_path / "kb"), write_stark(tmp_path / "prime")
     added = runner.invoke(app, ["graph", "add", str(place), "--answers", "drug", "--kb", kb])
     assert added.exit_code == 0 and "added prime: 6 nodes, 8 edges" in added.stdout
+    assert "answers: drug\n" in runner.invoke(app, ["graph", "schema", "prime", "--kb", kb]).stdout
     runner.invoke(app, ["encoder", "set", "clew:hops", "--kb", kb])
     made = runner.invoke(app, ["graph", "encode", "prime", "--kb", kb])
     assert made.exit_code == 0 and "prime: 2 vectors made by clew:hops" in made.stdout
