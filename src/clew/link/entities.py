@@ -33,7 +33,7 @@ NEAR, RANKED = 0.15, 10
 #: Candidates that a model chooses among.
 CHOICES = 5
 #: Where nothing is spelled more like the mention than this, spelling has failed.
-FAILED = 0.75
+FAILED = 0.85
 #: What a candidate keeps that is of another type than was asked for.
 OTHER_TYPE = 0.9
 
