@@ -2,6 +2,7 @@
 
     python benchmarks/linking.py names                      # spelling alone: the shared film graph, 2,000 names
     python benchmarks/linking.py names --generate 2000000   # the same in a graph of two million generated names
+    python benchmarks/linking.py names --encoder clew:hops  # what the vectors of names add; other names of a thing
     python benchmarks/linking.py triples --encoder clew:hops --encoder onnx:FOLDER
 
 ``names`` draws names of a graph by ``--seed``, changes each (``benchmarks/perturbed.py``) and asks ``similar`` for
@@ -29,6 +30,7 @@ from pathlib import Path
 import clew
 from clew import catalog
 from clew.link import Entities, Relations, ground
+from clew.link.nearest import NAMES, NearestNames, named
 from clew.protocols import Encoder, PropertyGraph
 from clew.types import LinkedEntity, LinkedRelation
 from perturbed import CHANGES
@@ -108,6 +110,59 @@ def measure_names(graph: PropertyGraph, count: int, seed: int) -> None:
             + " | ".join(f"{share:.3f}" for share in shares)
             + f" | {ms:.2f} |"
         )
+
+
+def other_names(folder: Path) -> tuple[Path, list[tuple[str, str]]]:
+    """Write the film graph and the things of 2Wiki under their most frequent names as one graph; return it, and the
+    other names that 2Wiki has for them, each with its node's id: real ones, often not spelled alike."""
+    _, names, _, _ = gold()
+    path, others = folder / "others.jsonl", []
+    with path.open("w", encoding="utf-8") as file:
+        for id, counted in names.items():
+            first, *more = sorted(counted, key=lambda name: (-counted[name], name))
+            file.write(json.dumps({"id": id, "name": first}, ensure_ascii=False) + "\n")
+            others += [(name, id) for name in more]
+        for name in film_names():
+            file.write(json.dumps({"id": f"film {name}", "name": name}, ensure_ascii=False) + "\n")
+    return path, others
+
+
+def measure_meaning(graph: PropertyGraph, asked: dict[str, list[tuple[str, str]]], encoder: Encoder) -> None:
+    """Print what the vectors of names add to spelling: recall at 1 and 5, milliseconds per name."""
+    import numpy as np
+
+    kept, rows = graph.vectors(encoder, NAMES), np.arange(graph.size)
+    started = time.perf_counter()
+    made = kept.make(rows, lambda some: named(graph, some))
+    seconds = time.perf_counter() - started
+    print(
+        f"\n{made:,} names embedded by {encoder.name} in {seconds:.1f} s ({made / seconds:,.0f} a second)\n"
+    )
+    print("| names | linker | count | at 1 | at 5 | ms per name |\n|---|---|---|---|---|---|")
+    linkers = {"spelling": Entities(), "and meaning": Entities(nearest=NearestNames(encoder))}
+    for label, items in asked.items():
+        for called, linker in linkers.items():
+            started = time.perf_counter()
+            found = [[one.id for one in linker.link(graph, [name])[0]] for name, _ in items]
+            ms = (time.perf_counter() - started) / max(len(items), 1) * 1000
+            shares = [
+                sum(f"g:{id}" in ids[:k] for (_, id), ids in zip(items, found, strict=True))
+                / max(len(items), 1)
+                for k in (1, 5)
+            ]
+            print(f"| {label} | {called} | {len(items)} | {shares[0]:.3f} | {shares[1]:.3f} | {ms:.1f} |")
+
+
+def perturbed_names(count: int, seed: int) -> dict[str, list[tuple[str, str]]]:
+    """Return for each change names of the film graph, changed, with the ids of their nodes."""
+    draw = random.Random(seed)
+    names = film_names()
+    return {
+        label: [
+            (change(one, draw), f"film {one}") for one in draw.sample([n for n in names if fits(n)], count)
+        ]
+        for label, (change, fits) in CHANGES.items()
+    }
 
 
 # Triples
@@ -314,6 +369,14 @@ def main() -> None:
     chosen = parser.parse_args()
     if not FILMS.is_file():
         raise SystemExit(f"absent: {FILMS}")
+    if chosen.what == "names" and chosen.encoder:
+        with tempfile.TemporaryDirectory() as folder:
+            path, others = other_names(Path(folder))
+            asked = {"other names": others, **perturbed_names(min(chosen.count, 300), chosen.seed)}
+            with imported(path) as graph:
+                for name in chosen.encoder:
+                    measure_meaning(graph, asked, catalog.encoder(name))
+        return
     if chosen.what == "names":
         with tempfile.TemporaryDirectory() as folder:
             path = generated(Path(folder), chosen.generate, chosen.seed) if chosen.generate else FILMS

@@ -16,6 +16,8 @@ DOCUMENT, SECTION, PAGE, TABLE, ROW, PASSAGE = "document", "section", "page", "t
 KINDS = (DOCUMENT, SECTION, PAGE, TABLE, ROW, PASSAGE)
 #: The kind of a node that stands for a triple of a graph, where one is given as evidence.
 TRIPLE = "triple"
+#: The kind of a node that stands for a node of a graph, where one is given as evidence or as an answer.
+ENTITY = "entity"
 #: The kinds whose text is searched and given as evidence.
 RETRIEVED = (PASSAGE, ROW)
 

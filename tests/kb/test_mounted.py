@@ -13,10 +13,13 @@ import pytest
 from typer.testing import CliRunner
 
 import clew
+from clew import catalog
 from clew.cli.app import app
 from clew.errors import NotFound, RemoteError, UsageError
 from clew.kb.graphs.mounting import MountOptions
 from clew.kb.graphs.sparql import Endpoint, is_iri, literal
+from clew.trail import Recorder, explored
+from clew.types import Question
 from sparql_servers import Served, serving, stored
 
 TURTLE = """
@@ -267,3 +270,16 @@ def test_any_relation_and_the_types_of_rows(tmp_path: Path, place: str) -> None:
         assert set(graph.ids(others)) == {"m:http://example.org/k", "m:http://example.org/n"}
         assert graph.typed(np.array([k, m]), "Singer").tolist() == [False, True]
         assert graph.adjacency(None) is None and graph.column("year") is None
+
+
+def test_nothing_is_kept_of_a_mounted_graphs_nodes_and_that_is_said(place: str, tmp_path: Path) -> None:
+    with clew.open(tmp_path / "kb", create=True) as base:
+        base.mount_graph("there", place)
+        record = Recorder()
+        retriever = catalog.retriever("bm25-nodes", base.store)
+        assert explored(retriever, Question("Kismet"), 3, record) == []
+        assert record.steps[0].detail["passed over"] == "it is mounted"
+        graph = base.graph("there")
+        assert list(graph.answer_types()) == []
+        with pytest.raises(UsageError, match="mounted graph: no texts of its nodes are kept"):
+            graph.words("document")

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 import clew
 from clew.errors import UsageError
 from clew.link import Entities
 from clew.link.mentions import mention_of
+from clew.link.nearest import NAMES, NearestNames
 from clew.models import encoder as encoder_of
 from clew.models import language_model
 from clew.prompts import load
 from kb_documents import HashEncoder
 from link_graphs import graph_of
+from retrieve_encoders import WordEncoder
 from scripted import ScriptedServer
 
 NODES = {
@@ -151,3 +155,57 @@ def test_a_name_that_stands_as_it_is_written_outweighs_every_context(tmp_path):
             assert first.name == name
         ((*both,),) = Entities().link(graph, ["moulin rouge"])
         assert {one.name for one in both if one.score == 1} == {"Moulin Rouge!", "Moulin Rouge"}
+
+
+# By meaning
+
+COLOURS = {
+    "g": {"name": "green", "types": ["colour"]},
+    "l": {"name": "light green", "types": ["colour"]},
+    "o": {"name": "olive", "types": ["colour"]},
+    "r": {"name": "red", "types": ["colour"]},
+    "t": {"name": "green", "types": ["team"]},
+}
+
+
+class Hues(WordEncoder):
+    """Knows that olive is a green."""
+
+    def encode(self, texts, query=False):
+        return super().encode([text.replace("olive", "olive green") for text in texts], query)
+
+
+def test_names_that_mean_nearly_the_same_within_a_type_are_kept_with_scores(base) -> None:
+    graph = graph_of(base, [], **COLOURS)
+    by_spelling = Entities().link(graph, ["green"], types=["colour"])[0]
+    assert ids(by_spelling)[0] == "g" and "o" not in ids(by_spelling)
+    assert {one.id: one.score for one in by_spelling}["g:t"] == pytest.approx(0.9)  # of another type
+    linker = Entities(nearest=NearestNames(Hues("green", "light", "oliv")))
+    (found,) = linker.link(graph, ["green"], types=["colour"])
+    assert ids(found)[0] == "g" and found[0].score == 1
+    olive = next(one for one in found if one.id == "g:o")
+    # cos(green, olive green) = 1 / sqrt 2, and a candidate by vector keeps nine tenths of it.
+    assert olive.score == pytest.approx(0.9 / math.sqrt(2)) and olive.how == "meaning 0.71"
+    assert "r" not in ids(found)
+
+
+def test_meaning_is_asked_where_spelling_fails_and_only_a_few_names_are_embedded(base) -> None:
+    graph = graph_of(base, [], **COLOURS)
+    encoder = WordEncoder("green", "light", "oliv")
+    linker = Entities(nearest=NearestNames(encoder))
+    names = graph.vectors(encoder, NAMES)
+    assert ids(linker.link(graph, ["green"])[0])[:1] == ["g"]
+    assert len(names.missing()) == 5  # it was spelled right: nothing was embedded
+    (found,) = linker.link(graph, ["olives olives"])
+    assert ids(found)[0] == "o" and found[0].how.startswith("meaning 1.00") and len(names.missing()) == 0
+    few = WordEncoder("green", "red")
+    Entities(nearest=NearestNames(few, cap=2)).link(graph, ["greene"], types=["colour"])
+    # More names than may be embedded: only those that are spelled most like it were.
+    assert ids(graph.entities(graph.vectors(few, NAMES).missing())) == ["l", "o", "r", "t"]
+
+
+def test_a_mounted_graph_keeps_no_names() -> None:
+    class Mounted:
+        mounted = True
+
+    assert NearestNames(WordEncoder("a")).alike(Mounted(), ["x", "y"]) == [{}, {}]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, cast
 
 from clew.api.shapes import Triples
-from clew.errors import NotFound
+from clew.errors import NotFound, UsageError
 from clew.types import Entity, GraphInfo
 
 if TYPE_CHECKING:
@@ -18,14 +19,27 @@ if TYPE_CHECKING:
     from clew.kb.graphs.mounted import MountedGraph
     from clew.kb.graphs.mounting import MountOptions
     from clew.link import SameLink
-    from clew.protocols import LanguageModel, PropertyGraph
+    from clew.protocols import Encoder, LanguageModel, NodeVectors, PropertyGraph, Rows
+    from clew.protocols.nodes import Texts
     from clew.triples import Options
+
+
+#: Nodes that are encoded to foresee how long all will take.
+SAMPLED = 24
 
 
 class WithGraphs:
     """The part of :class:`clew.Base` that is about graphs."""
 
     store: KnowledgeBase
+
+    def encoder(self) -> Encoder | None:
+        """Return the base's encoder, loaded, or None."""
+        raise NotImplementedError
+
+    def encoder_name(self) -> str | None:
+        """Return the name of the base's encoder as it was set, or None."""
+        raise NotImplementedError
 
     def add_graph(
         self,
@@ -139,6 +153,76 @@ class WithGraphs:
 
     def _mounts(self) -> list[str]:
         return [one.name for one in self.graphs() if one.url]
+
+    def encode_graph(
+        self, name: str, *, names: bool = False, every: bool = False, progress: Progress | None = None
+    ) -> int:
+        """Make the vectors of a graph's nodes that the base's encoder has not made yet; return of how many. Stopped,
+        it continues next time.
+
+        Those of the nodes that may answer (``every``: of all), of their text and relations; with ``names``, of their
+        names alone, which help to find what a name stands for. The words of the texts are counted first. Raises
+        UsageError for a mounted graph, or where the base has no encoder; ModelError.
+        """
+        from clew import ingest
+        from clew.retrieve.nodetexts import NodeTexts
+
+        told = progress or ingest.silent
+        graph, kept, rows, texts = self._node_vectors(name, names, every)
+        if not names:
+            node_texts = NodeTexts(graph)
+            graph.words(
+                node_texts.document_name,
+                node_texts.whole,
+                lambda done, total: told(ingest.Event("words", done, total)),
+            )
+        return kept.make(rows, texts, lambda done, total: told(ingest.Event("encode", done, total)))
+
+    def graph_encoding_ahead(
+        self, name: str, *, names: bool = False, every: bool = False
+    ) -> tuple[int, float | None]:
+        """Return how many vectors :meth:`encode_graph` has to make, and about how many seconds they take: by some
+        that are made now, and not kept. None for an encoder that sends texts elsewhere."""
+        import numpy as np
+
+        from clew.models import leaves_machine
+
+        _, kept, rows, texts = self._node_vectors(name, names, every)
+        missing = kept.missing(rows)
+        encoder, called = self.encoder(), self.encoder_name()
+        assert encoder is not None and called is not None
+        if not len(missing) or leaves_machine(called):
+            return len(missing), None if len(missing) else 0.0
+        some = missing[np.linspace(0, len(missing) - 1, min(len(missing), SAMPLED)).astype(np.int64)]
+        encoder.encode(["the first text also loads the model"])
+        started = perf_counter()
+        encoder.encode([part for one in texts(some) for part in one])
+        return len(missing), len(missing) * (perf_counter() - started) / len(some)
+
+    def _node_vectors(
+        self, name: str, names: bool, every: bool
+    ) -> tuple[PropertyGraph, NodeVectors, Rows, Texts]:
+        """Return a graph, the vectors of its nodes, the rows that should have one, and what writes their texts."""
+        import numpy as np
+
+        from clew.link.nearest import NAMES, named
+        from clew.retrieve.entities import answer_rows
+        from clew.retrieve.nodetexts import NodeTexts
+
+        graph, encoder = self.graph(name), self.encoder()
+        if encoder is None:
+            raise UsageError("this knowledge base has no encoder", "Set one: clew encoder set onnx:FOLDER")
+        if names:
+            return (
+                graph,
+                graph.vectors(encoder, NAMES),
+                np.arange(graph.size),
+                lambda rows: named(graph, rows),
+            )
+        texts = NodeTexts(graph)
+        rows = None if every else answer_rows(graph)
+        chosen = np.arange(graph.size) if rows is None else rows
+        return graph, graph.vectors(encoder, texts.document_name), chosen, texts.whole
 
     def remove_graph(self, name: str) -> GraphInfo:
         """Forget a graph: the base is as if it had never been added. Raises UsageError where there is none."""

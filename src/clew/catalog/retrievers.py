@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from clew.catalog.baselines import BASELINES
 from clew.catalog.drill import shelved
+from clew.catalog.entities import over_nodes
 from clew.catalog.parts import Bench, Options, Part, Shelf
 from clew.catalog.recipe import Recipe
 from clew.catalog.walks import WALKS
@@ -109,5 +110,6 @@ RETRIEVERS: Shelf[Retriever] = Shelf(
         **WALKS,
         **BASELINES,
         **shelved(lambda: RETRIEVERS),
+        **over_nodes(lambda: RETRIEVERS),
     },
 )

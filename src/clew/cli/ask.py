@@ -95,7 +95,7 @@ def ask(
     from clew.catalog import with_retriever
     from clew.cli.group import SPENT
     from clew.cli.output import not_found, note, print_json
-    from clew.cli.remote import configured_model, say_where_searches_go, say_where_texts_go
+    from clew.cli.remote import configured_model, say_where_searches_go, say_where_texts_go, with_nodes
     from clew.shapes import answer_shape
 
     model = configured_model(
@@ -113,7 +113,7 @@ def ask(
     with clew.open(kb) as base:
         behind = not_found(base)
         say_where_texts_go("the question and passages", model)
-        say_where_texts_go("the question", base.encoder())
+        say_where_texts_go(with_nodes("the question", [recipe]), base.encoder())
         say_where_searches_go("the question and the queries made of it", [recipe])
         with _watching(quiet=as_json) as watch:
             answer = base.ask(

@@ -38,7 +38,10 @@ Metrics = Annotated[
 def run(
     data: Annotated[
         list[str],
-        typer.Option(metavar="NAME=PATH", help="A data set: its form and its file; may be repeated."),
+        typer.Option(
+            metavar="NAME=PATH",
+            help="A data set: its form and its file (of STaRK with a split: stark_qa.csv#test); may be repeated.",
+        ),
     ],
     recipe: Annotated[
         list[str] | None, typer.Option("--recipe", "-r", metavar="RECIPE", help="May be repeated.")
@@ -92,6 +95,7 @@ def run(
         model_name,
         say_where_searches_go,
         say_where_texts_go,
+        with_nodes,
     )
     from clew.cli.stages import chosen_encoder, foreseen, unit
 
@@ -103,7 +107,7 @@ def run(
     )
     recipes = recipe or ["default"]
     say_where_texts_go("questions and passages", model)
-    say_where_texts_go("questions and passages", found)
+    say_where_texts_go(with_nodes("questions and passages", recipes), found)
     say_where_searches_go("questions and the queries made of them", recipes)
 
     try:

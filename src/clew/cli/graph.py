@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clew.cli import graphadd, graphextract, graphmount
+from clew.cli import graphadd, graphencode, graphextract, graphmount
 from clew.cli.group import Group
 from clew.cli.options import Json, Kb
 
@@ -86,13 +86,18 @@ def schema(
     with clew.open(kb) as base:
         graph = base.graph(name)
         types, relations, size = graph.types(), graph.relations(), graph.size
+        answers = list(graph.answer_types())
     by_size = sorted(relations.items(), key=lambda one: (-one[1].edges, one[0]))
     if as_json:
         shapes = [relation_shape(*one) for one in by_size]
-        print_json({"graph": name, "nodes": size, "types": dict(types), "relations": shapes})
+        print_json(
+            {"graph": name, "nodes": size, "types": dict(types), "answers": answers, "relations": shapes}
+        )
         return
     nodes = f"{count(size, 'node')}, " if size else ""
     print(f"{name}: {nodes}{count(sum(one.edges for one in relations.values()), 'edge')}")
+    if answers:
+        print(f"answers: {', '.join(answers)}")
     by_count = sorted(types.items(), key=lambda one: (-one[1], one[0]))
     for type, number in by_count[:limit]:
         print(f"type {type}: {count(number, 'node')}")
@@ -240,6 +245,7 @@ def links(
 
 app.command("mount")(graphmount.mount)
 app.command("extract")(graphextract.extract)
+app.command("encode")(graphencode.encode)
 
 
 @app.command("remove")

@@ -35,7 +35,7 @@ def add(
         typer.Option(
             "--format",
             metavar="FORM",
-            help="csv, tsv, jsonl, parquet, ntriples, turtle or rdfxml.",
+            help="csv, tsv, jsonl, parquet, ntriples, turtle, rdfxml or stark.",
             show_default="by the file's name",
         ),
     ] = "",
@@ -61,6 +61,14 @@ def add(
             help="Languages of names and texts in RDF, the preferred first (de,en); * for any.",
         ),
     ] = "en",
+    answers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TYPES",
+            help="Types of the nodes that may answer a question: paper,author.",
+            show_default="as STaRK declares them, else all",
+        ),
+    ] = None,
     skip_bad: Annotated[
         bool,
         typer.Option("--skip-bad", help="Leave out rows that make no sense; they are counted and named."),
@@ -68,12 +76,13 @@ def add(
     kb: Kb = None,
     as_json: Json = False,
 ) -> None:
-    """Add a knowledge graph: triples, tables of nodes and edges, JSON lines, Parquet or RDF.
+    """Add a knowledge graph: triples, tables of nodes and edges, JSON lines, Parquet, RDF or STaRK's.
 
     A table with three columns holds head, relation, tail. Tables with a header may have types, names, aliases, texts
     and properties: columns are known by their names (id, type, name, text; head, relation, tail), also as Neo4j
     exports them (:ID, :LABEL, :START_ID, :END_ID, :TYPE, name:string). JSON lines are triples, nodes and edges, or
-    triples extracted from passages. Files may be compressed (.gz, .bz2, .xz).
+    triples extracted from passages. Files may be compressed (.gz, .bz2, .xz). A folder or zip archive holds one of
+    STaRK's processed knowledge bases, as they are published; nothing in its pickles is run.
 
     A row that makes no sense is named with its line, and nothing is added; --skip-bad leaves such rows out. A file
     that did not change is not read again; a changed one replaces the graph of that name.
@@ -84,6 +93,8 @@ def add(
 
       clew graph add export.nt.gz --language de,en
 
+      clew graph add prime/processed.zip --name prime
+
       clew graph schema films       its types and relations, with examples
     """
     import clew
@@ -93,7 +104,12 @@ def add(
     from clew.triples import Options
 
     options = Options(
-        form, tuple(columns.split(",")) if columns else (), header, "", tuple(language.lower().split(","))
+        form,
+        tuple(columns.split(",")) if columns else (),
+        header,
+        "",
+        tuple(language.lower().split(",")),
+        tuple(one.strip() for one in answers.split(",") if one.strip()) if answers else (),
     )
     with clew.open(kb, create=True) as base, showing(quiet=as_json) as progress:
         try:

@@ -23,6 +23,7 @@ _TITLES = {
     "train": "Training",
     "graph": "Bytes read",
     "pack": "Packing",
+    "words": "Counting",
 }
 #: In plain lines, a stage that has no files to name says so once for each tenth of its work.
 _PLAIN_PARTS = 10

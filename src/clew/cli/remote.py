@@ -73,6 +73,17 @@ def say_where_texts_go(what: str, model: LanguageModel | Encoder | None) -> None
         note(f"{what}: {destination(model.name)}")
 
 
+def with_nodes(what: str, recipes: Sequence[str]) -> str:
+    """Return what an encoder is sent: ``what``, and texts of nodes where one of the recipes embeds them.
+
+    Raises UsageError for a recipe that makes no sense.
+    """
+    from clew.catalog.entities import embeds_nodes
+    from clew.catalog.recipe import parse
+
+    return f"{what} and texts of nodes" if any(embeds_nodes(parse(one)) for one in recipes) else what
+
+
 def say_where_searches_go(what: str, recipes: Sequence[str]) -> None:
     """Say which texts a web search is sent, and where, if one of the recipes asks the web.
 

@@ -39,11 +39,11 @@ def search(
     """
     import clew
     from clew.cli.output import not_found, note, print_json
-    from clew.cli.remote import say_where_searches_go, say_where_texts_go
+    from clew.cli.remote import say_where_searches_go, say_where_texts_go, with_nodes
     from clew.shapes import hit_shape
 
     with clew.open(kb) as base:
-        say_where_texts_go("the question", base.encoder())
+        say_where_texts_go(with_nodes("the question", [retriever]), base.encoder())
         say_where_searches_go("the question", [retriever])
         hits = base.search(query, k=k, retriever=retriever, documents=documents)
         behind = not_found(base)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from clew.parse.build import DocumentBuilder, Unit
 from clew.text import normalise
 from clew.text import sentences as text_sentences
-from clew.types import PASSAGE, Location, ParsedNode
+from clew.types import ENTITY, PASSAGE, Location, ParsedNode
 
 if TYPE_CHECKING:
     from clew.evaluate.examples import Example, Paragraph, Support
@@ -148,7 +148,8 @@ def sentence_spans(paragraph: Paragraph) -> list[tuple[int, int]]:
 class Gold:
     """Which pieces of gold evidence of one example a node holds.
 
-    A piece that names a document is held within that document only. Beyond that, one that names a page is held by
+    An entity of a graph holds the piece that its id names (STaRK's answers are ids of nodes), and no other. A piece
+    that names a document is held within that document only. Beyond that, one that names a page is held by
     a node on that page; one that names a sentence, by a node with more than half of it (where the example does not
     come with the sentence, as in FEVER, by any node of the document); one that has only a text, by a node that
     contains it or is contained in it; and any other by any node of its document.
@@ -161,6 +162,8 @@ class Gold:
         return frozenset(n for n, one in enumerate(self.example.pieces) if self._holds(one, node))
 
     def _holds(self, support: Support, node: Node) -> bool:
+        if node.kind == ENTITY:
+            return node.id.partition(":")[2] == support.title
         if support.title and not _same_document(support.title, node):
             return False
         if support.page is not None:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from clew.errors import UnreadableFile, UsageError
 from clew.ingest.report import Event, Progress, silent
 from clew.protocols import GraphSink
-from clew.triples import Faults, Options, format_of, gives_iris, read
+from clew.triples import Faults, Options, answers_in, files_of, format_of, gives_iris, read
 from clew.types import GraphInfo, GraphSource
 
 #: Raised when a reader gives another graph for the same file: graphs are then read again.
@@ -118,7 +118,7 @@ def add_graph(
         raise UsageError("RDF and other files cannot make one graph", "Add them as two: their ids differ")
     said = _said(files, options, skip_bad)
     known = next((one for one in graphs.infos() if one.name == name and one.options == said), None)
-    sources = _sources(files.every, known.sources if known else ())
+    sources = _sources(files.every, options.format, known.sources if known else ())
     if known and _contents(known.sources) == _contents(sources):
         if tuple(sources) != known.sources:
             graphs.touch(name, sources)
@@ -145,8 +145,9 @@ def add_graph(
 
 
 def graph_name(path: Path) -> str:
-    """Return what a graph from this file is called: the file's name without its endings."""
-    stem = path.name
+    """Return what a graph from this file is called: the file's name without its endings; of STaRK's folders
+    ``processed`` that of the folder around it."""
+    stem = path.absolute().parent.name if path.name in {"processed", "processed.zip"} else path.name
     while (shorter := Path(stem).stem) != stem:
         stem = shorter
     return re.sub(r"[^\w.-]+", "-", stem).strip("-.")
@@ -180,22 +181,33 @@ def _said(files: GraphFiles, options: Options, skip_bad: bool) -> str:
     kinds = [files.kind(number) for number in range(len(files.every))]
     forms = [format_of(path, options.format) for path in files.every]
     said = asdict(options) | {"kind": kinds, "format": forms, "skip_bad": skip_bad, "readers": READERS}
+    declared = (type for path in files.every for type in answers_in(path, options.format))
+    said["answers"] = options.answers or tuple(dict.fromkeys(declared))
+    if not said["answers"]:
+        del said["answers"]  # as graphs say it that were added before there was such an option
     return json.dumps(said, sort_keys=True)
 
 
-def _sources(paths: Sequence[Path], known: Sequence[GraphSource]) -> list[GraphSource]:
-    """Return what the files are; the checksum of one of the same size and time is taken to be as it was."""
+def _sources(paths: Sequence[Path], form: str, known: Sequence[GraphSource]) -> list[GraphSource]:
+    """Return what the files are; the checksum of one of the same size and time is taken to be as it was. A folder has
+    the sizes of its files together, the time of the latest, and one checksum of all."""
     seen = {(one.path, one.size, one.mtime_ns): one for one in known}
     found = []
     for path in paths:
         place = str(path.absolute())
         try:
-            state = path.stat()
-            same = seen.get((place, state.st_size, state.st_mtime_ns))
+            files = files_of(path, form)
+            states = [one.stat() for one in files]
+            size, latest = sum(one.st_size for one in states), max(one.st_mtime_ns for one in states)
+            same = seen.get((place, size, latest))
             if same is None:
-                with path.open("rb") as file:
-                    sum = hashlib.file_digest(file, "sha256").hexdigest()
-                same = GraphSource(place, state.st_size, state.st_mtime_ns, sum)
+                sums = hashlib.sha256()
+                for one in files:
+                    with one.open("rb") as file:
+                        digest = hashlib.file_digest(file, "sha256")
+                    sums.update(digest.digest())
+                single = digest if files == [path] else sums
+                same = GraphSource(place, size, latest, single.hexdigest())
         except OSError as error:
             raise UnreadableFile(f"{path}: {error.strerror or error}") from error
         found.append(same)

@@ -6,17 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-Stage = Literal["files", "index", "encode", "annotate", "summarise", "extract", "graph", "pack"]
+Stage = Literal["files", "index", "encode", "annotate", "summarise", "extract", "graph", "pack", "words"]
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """Progress: ``done`` of ``total`` units of ``stage`` are finished, the last of them ``path``.
 
-    Units are files to read (``files``), documents to make searchable (``index``), passages to encode (``encode``)
-    or to annotate (``annotate``), sections to summarise (``summarise``), passages to
-    extract triples from (``extract``), bytes of the files of a graph (``graph``),
-    or its nodes (``pack``). ``outcome`` is what :class:`Report` calls the list that the file went to, or "".
+    Units are files to read (``files``), documents to make searchable (``index``), passages or nodes of a graph to
+    encode (``encode``), passages to annotate (``annotate``), sections to summarise (``summarise``), passages to
+    extract triples from (``extract``), bytes of the files of a graph (``graph``), or its nodes, to pack (``pack``) or
+    to count the words of (``words``). ``outcome`` is what :class:`Report` calls the list that the file went to, or
+    "".
     """
 
     stage: Stage

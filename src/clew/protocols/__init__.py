@@ -21,6 +21,7 @@ from clew.protocols.graphs import (
     RelationLinker,
 )
 from clew.protocols.models import Completion, Encoder, LanguageModel, Prompt, PromptTemplate, Reranker
+from clew.protocols.nodes import NodeVectors
 from clew.protocols.store import Postings, Snapshot, Snapshots, VectorView
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ __all__ = [
     "LanguageModel",
     "Mask",
     "Method",
+    "NodeVectors",
     "Postings",
     "Prompt",
     "PromptTemplate",

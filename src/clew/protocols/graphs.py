@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.protocols.arrays import Floats, Mask, Rows
+    from clew.protocols.models import Encoder
+    from clew.protocols.nodes import NodeVectors, Texts, Tick
+    from clew.protocols.store import Postings
 
 
 class Graph(Protocol):
@@ -97,6 +100,11 @@ class PropertyGraph(Protocol):
         """Number of nodes; of a mounted graph, of those seen so far."""
         ...
 
+    @property
+    def mounted(self) -> bool:
+        """Whether it stays elsewhere: it is asked, and nothing is kept of its nodes."""
+        ...
+
     def types(self) -> Mapping[str, int]:
         """Return the node types, with how many nodes have each."""
         ...
@@ -162,6 +170,23 @@ class PropertyGraph(Protocol):
         """Return the properties of an edge, one mapping for each time that it was given with any."""
         ...
 
+    def answer_types(self) -> Sequence[str]:
+        """Return the types of the nodes that may answer a question, as they were declared when the graph was added;
+        none where any may."""
+        ...
+
+    def vectors(self, encoder: Encoder, what: str) -> NodeVectors:
+        """Return the vectors that ``encoder`` made, or is to make, of the kind of text that ``what`` names.
+
+        Raises UsageError for a mounted graph: nothing is kept of its nodes.
+        """
+        ...
+
+    def words(self, what: str, texts: Texts | None = None, progress: Tick | None = None) -> Postings | None:
+        """Return the postings of one kind of text of every node; where there are none yet, they are made of ``texts``
+        and kept. None without ``texts``. Raises UsageError for a mounted graph."""
+        ...
+
 
 class EntityLinker(Protocol):
     """Finds what names stand for in a graph."""
@@ -173,10 +198,12 @@ class EntityLinker(Protocol):
         context: str = "",
         k: int = 5,
         trail: Trail | None = None,
+        types: Sequence[str] = (),
     ) -> list[tuple[LinkedEntity, ...]]:
         """Return for each name at most ``k`` candidates, best first; ``context`` is the question around them.
 
-        What a model was asked, and what that cost, goes to the trail.
+        Nodes of ``types`` come before others that are called as well. What a model was asked, and what that cost,
+        goes to the trail.
         """
         ...
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from clew.types import TRIPLE, Hit, Node
+from clew.types import ENTITY, TRIPLE, Hit, Node
 
 #: The ending of a file's name; in "St. Louis" there is none.
 _ENDING = re.compile(r"\.\w{1,8}$")
 
 
 def place(node: Node) -> str:
-    """Say where a node stands: ``report.pdf, page 3, Results > Costs``; of a triple, in which graph."""
-    if node.kind == TRIPLE:
+    """Say where a node stands: ``report.pdf, page 3, Results > Costs``; of a triple or an entity, in which graph."""
+    if node.kind in {TRIPLE, ENTITY}:
         return f"graph {node.document_name}"
     parts = [node.document_name]
     if node.page is not None:
@@ -41,7 +41,10 @@ def fitting(hits: Sequence[Hit], characters: int) -> list[Hit]:
 
 
 def title_of(hit: Hit) -> str:
-    """Return what a passage's document is called: its file name without the ending, or the title that it has."""
+    """Return what a passage's document is called: its file name without the ending, or the title that it has; of an
+    entity of a graph, its name."""
+    if hit.node.kind == ENTITY:
+        return hit.node.name
     return _ENDING.sub("", hit.node.document_name) or hit.node.document_name
 
 

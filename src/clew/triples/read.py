@@ -10,6 +10,8 @@ from typing import Literal
 from clew.errors import UnreadableFile, unknown
 from clew.protocols import GraphSink
 from clew.triples.rows import Faults, compressed, opened
+from clew.triples.stark import answer_types, holds_stark, read_stark
+from clew.triples.stark import files_of as stark_files
 
 #: The forms of files, each with the endings of names that mean it.
 FORMATS = {
@@ -20,6 +22,7 @@ FORMATS = {
     "ntriples": ("nt",),
     "turtle": ("ttl",),
     "rdfxml": ("rdf", "owl", "xml"),
+    "stark": (),  # a folder or zip archive, known by what is in it
 }
 _RDF = frozenset({"ntriples", "turtle", "rdfxml"})
 
@@ -30,7 +33,8 @@ class Options:
 
     ``format`` "" goes by the name of each file. ``columns`` names the columns of tables; ``header`` says whether
     their first row does (None: look); ``kind`` says that a table holds ``nodes`` or ``edges``. ``languages`` are
-    those of texts in RDF, lower case, the preferred first; ``*`` for any.
+    those of texts in RDF, lower case, the preferred first; ``*`` for any. ``answers`` are the types of nodes that may
+    answer a question; none: as the files declare it, else all.
     """
 
     format: str = ""
@@ -38,6 +42,7 @@ class Options:
     header: bool | None = None
     kind: Literal["", "nodes", "edges"] = ""
     languages: tuple[str, ...] = ("en",)
+    answers: tuple[str, ...] = ()
 
 
 def format_of(path: Path, asked: str = "") -> str:
@@ -46,6 +51,8 @@ def format_of(path: Path, asked: str = "") -> str:
         if asked not in FORMATS:
             raise unknown("form of graph files", asked, FORMATS)
         return asked
+    if holds_stark(path):
+        return "stark"
     name = PurePath(path.stem) if compressed(path) else path
     ending = name.suffix.lower().removeprefix(".")
     for form, endings in FORMATS.items():
@@ -56,6 +63,16 @@ def format_of(path: Path, asked: str = "") -> str:
         f"{path}: its name does not say what form of graph it holds",
         f"Say it: --format {'|'.join(FORMATS)}; known by name: {known}",
     )
+
+
+def files_of(path: Path, asked: str = "") -> list[Path]:
+    """Return the files that are read for a path: itself, but for a folder. Raises as :func:`format_of`."""
+    return stark_files(path) if format_of(path, asked) == "stark" else [path]
+
+
+def answers_in(path: Path, asked: str = "") -> tuple[str, ...]:
+    """Return the types of nodes that may answer, where the file declares it. Raises as :func:`format_of`."""
+    return answer_types(path) if format_of(path, asked) == "stark" else ()
 
 
 def gives_iris(path: Path, asked: str = "") -> bool:
@@ -76,6 +93,9 @@ def read(
     skips them), MissingExtra.
     """
     options = replace(options, format=format_of(path, options.format))
+    if options.format == "stark":
+        read_stark(path, sink, tick)
+        return
     if options.format == "parquet":
         from clew.triples.parquet import read_parquet
 

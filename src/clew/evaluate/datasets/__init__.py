@@ -19,11 +19,13 @@ Reader = Callable[[Path], Iterator[Example]]
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A data set: a file, read by the reader of its form."""
+    """A data set: a file, read by the reader of its form. ``split`` is the file of the part of it that is asked: the
+    ids of its questions, one a line; None: all are."""
 
     name: str
     path: Path
     read: Reader
+    split: Path | None = None
 
     def examples(self) -> Iterator[Example]:
         """Yield the questions in the order of the file, one in memory at a time.
@@ -32,12 +34,14 @@ class File:
         has the form of another data set, the hint says which.
         """
         seen: set[str] = set()
+        wanted = self._wanted()
         try:
             for example in self.read(self.path):
                 if example.id in seen:
                     raise UsageError(f"{self.path.name}: two questions have the id '{example.id}'")
                 seen.add(example.id)
-                yield example
+                if wanted is None or example.id in wanted:
+                    yield example
         except UsageError as error:
             others = [] if seen else _fitting(self.path)
             if not others:
@@ -45,10 +49,22 @@ class File:
             hint = f"It looks like {' or '.join(others)}: --data {others[0]}={self.path}"
             raise UsageError(error.problem, hint) from error
 
+        if wanted is not None and (missing := wanted - seen):
+            raise UsageError(f"{self.split}: no question has the id '{min(missing)}'", f"In {self.path}")
+
+    def _wanted(self) -> frozenset[str] | None:
+        """Return the ids of the questions of the split; None for all."""
+        if self.split is None:
+            return None
+        return frozenset(self.split.read_text(encoding="utf-8").split())
+
     def digest(self) -> str:
-        """Return the SHA-256 of the file's bytes, in hexadecimal digits."""
+        """Return the SHA-256 of the file's bytes and of its split's, in hexadecimal digits."""
         with self.path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+            made = hashlib.file_digest(stream, "sha256")
+        if self.split is not None:
+            made.update(self.split.read_bytes())
+        return made.hexdigest()
 
 
 def _fitting(path: Path) -> list[str]:
@@ -89,14 +105,31 @@ def names() -> list[str]:
 
 
 def load(name: str, path: str | Path) -> File:
-    """Return the data set in ``path``, which has the official form of ``name``. Raises UsageError."""
+    """Return the data set in ``path``, which has the official form of ``name``. Raises UsageError.
+
+    ``stark_qa.csv#test`` names a part of it: ``split/test.index`` beside the file or its folder, as STaRK has it.
+    """
     readers = _readers()
     if name not in readers:
         raise unknown("form of data set", name, readers)
     found = Path(path).expanduser()
+    file, mark, part = str(found).rpartition("#")
+    if mark and not found.exists():
+        return File(name, Path(file), readers[name], split_of(Path(file), part))
     if not found.is_file():
         raise UsageError(f"no file at {found}", f"Name the file of {name}: --data {name}=PATH")
     return File(name, found, readers[name])
+
+
+def split_of(file: Path, part: str) -> Path:
+    """Return the file of a part of a data set. Raises UsageError where there is none of that name."""
+    if not file.is_file():
+        raise UsageError(f"no file at {file}", "Name the file of the questions before the '#'")
+    folders = [one / "split" for one in file.absolute().parents[:2] if (one / "split").is_dir()]
+    known = {one.stem: one for folder in reversed(folders) for one in sorted(folder.glob("*.index"))}
+    if part not in known:
+        raise unknown(f"part of {file.name}", part, known or {"(none)": None})
+    return known[part]
 
 
 def named(data: str) -> File:

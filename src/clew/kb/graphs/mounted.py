@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.errors import NotFound, RemoteError, UnreadableFile, unknown
+from clew.errors import NotFound, RemoteError, UnreadableFile, UsageError, unknown
 from clew.kb.graphs.lookup import Lookup, batches, is_wikidata, listed, service_of, there
 from clew.kb.graphs.mounting import ALIAS, LABEL, TYPE, Answers, MountOptions, Term
 from clew.kb.graphs.packing import readable
@@ -39,7 +39,8 @@ from clew.types import Entity, Relation
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.protocols import Floats, Mask, Rows
+    from clew.protocols import Encoder, Floats, Mask, NodeVectors, Postings, Rows
+    from clew.protocols.nodes import Texts, Tick
 
 _TEXTS = ("http://www.w3.org/2000/01/rdf-schema#comment", "http://schema.org/description")
 _WIKIBASE = "http://wikiba.se/ontology#"
@@ -49,6 +50,8 @@ _INSTANCE_OF = "http://www.wikidata.org/prop/direct/P31"
 class MountedGraph:
     """:class:`clew.protocols.PropertyGraph` of what answers SPARQL. ``kept`` is the file of what it says
     of itself."""
+
+    mounted = True
 
     def __init__(
         self, name: str, endpoint: Answers, options: MountOptions, kept: Path, titles: Titles | None = None
@@ -285,6 +288,24 @@ class MountedGraph:
     def statements(self, head: int, relation: str, tail: int) -> Sequence[Mapping[str, Any]]:
         """Return nothing: a statement of RDF has no properties."""
         return []
+
+    def answer_types(self) -> Sequence[str]:
+        """Return none: any node may answer."""
+        return ()
+
+    def vectors(self, encoder: Encoder, what: str) -> NodeVectors:
+        """Raise UsageError: nothing is kept of the nodes of a mounted graph."""
+        raise self._not_kept()
+
+    def words(self, what: str, texts: Texts | None = None, progress: Tick | None = None) -> Postings | None:
+        """Raise UsageError: nothing is kept of the nodes of a mounted graph."""
+        raise self._not_kept()
+
+    def _not_kept(self) -> UsageError:
+        return UsageError(
+            f"'{self.name}' is a mounted graph: no texts of its nodes are kept",
+            "Add it from files to search it: clew graph add FILE",
+        )
 
 
 def _distinct(labels: Mapping[str, str], counts: Mapping[str, int]) -> dict[str, list[Any]]:

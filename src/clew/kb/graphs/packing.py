@@ -28,7 +28,8 @@ _encode = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The row of one graph in the table ``graph``. ``relations`` maps a relation to its own id where that differs."""
+    """The row of one graph in the table ``graph``. ``relations`` maps a relation to its own id where that differs;
+    ``answers`` are the types of nodes that may answer, as its options say."""
 
     number: int
     name: str
@@ -36,6 +37,7 @@ class Stored:
     nodes: int
     edges: int
     relations: Mapping[str, str]
+    answers: tuple[str, ...] = ()
 
 
 def dumps(value: object) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from clew.kb.graphs.build import GraphBuilder
     from clew.kb.graphs.mounted import MountedGraph
     from clew.kb.graphs.mounting import MountOptions
+    from clew.kb.graphs.nodes import Place
     from clew.kb.graphs.packing import Stored
     from clew.protocols import PropertyGraph
 
@@ -143,7 +144,15 @@ class Graphs:
                     found = arrays.load(folder)
         if found is None:
             raise Damaged(f"the arrays of the graph '{known.name}' cannot be read", "Run: clew doctor")
-        return ImportedGraph(self._database, known, found)
+        return ImportedGraph(self._database, known, found, self._place(known))
+
+    def _place(self, known: Stored) -> Place:
+        from clew.kb.graphs.nodes import place_of
+
+        def there() -> bool:
+            return known.digest in {one.digest for one in self._stored()}
+
+        return place_of(self._derived, known.digest, there)
 
     def _build(self, known: Stored, folder: Path) -> None:
         from clew.kb.graphs.making import build
@@ -158,11 +167,12 @@ class Graphs:
             return truth.stored(connection)
 
     def _tidy(self) -> None:
-        from clew.kb.graphs import arrays
+        from clew.kb.graphs import arrays, nodes
 
         with held(self._lock):
             arrays.tidy(self._derived, [one.digest for one in self._stored()])
             self._tidy_mounts()
+        nodes.tidy(self._derived, [one.digest for one in self._stored()])
 
     def _tidy_mounts(self) -> None:
         folder = self._derived / "mounts"
@@ -184,7 +194,7 @@ class Graphs:
             return []
         import shutil
 
-        from clew.kb.graphs import arrays
+        from clew.kb.graphs import arrays, nodes
 
         findings = []
         for one in stored:
@@ -198,6 +208,8 @@ class Graphs:
                         shutil.rmtree(folder, ignore_errors=True)
                     self._opened(one)
                 findings.append((f"graph {one.name}", "its arrays are missing or damaged", repair))
+            for problem, done in nodes.faults(self._derived, one.digest, repair, checksums):
+                findings.append((f"graph {one.name}", problem, done))
         return findings
 
     def _damage(self, one: Stored) -> str:

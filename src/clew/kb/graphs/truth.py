@@ -19,7 +19,7 @@ from clew.types import Entity, GraphInfo, GraphSource
 if TYPE_CHECKING:
     from clew.kb.graphs.build import Packed
 
-_STORED = "SELECT number, name, digest, nodes, edges, relations FROM graph"
+_STORED = "SELECT number, name, digest, nodes, edges, relations, options FROM graph"
 _TABLES = ("graph_node", "graph_edge", "graph_statement")
 
 
@@ -27,9 +27,13 @@ def stored(connection: sqlite3.Connection) -> list[Stored]:
     """Return every imported graph, sorted by name."""
     rows = connection.execute(f"{_STORED} ORDER BY name")
     return [
-        Stored(number, name, digest, nodes, edges, json.loads(said))
-        for number, name, digest, nodes, edges, said in rows
+        Stored(number, name, digest, nodes, edges, json.loads(said), _answers(options))
+        for number, name, digest, nodes, edges, said, options in rows
     ]
+
+
+def _answers(options: str) -> tuple[str, ...]:
+    return tuple(json.loads(options).get("answers", ())) if options.startswith("{") else ()
 
 
 def infos(connection: sqlite3.Connection) -> list[GraphInfo]:

@@ -12,6 +12,7 @@ from clew.errors import NotFound, unknown
 from clew.kb.database import Database
 from clew.kb.graphs import truth
 from clew.kb.graphs.arrays import Direction, GraphArrays
+from clew.kb.graphs.nodes import KeptVectors, Place, words
 from clew.kb.graphs.packing import Stored
 from clew.kb.graphs.spelling import Spellings
 from clew.kb.segments import starts_of
@@ -22,7 +23,8 @@ from clew.types import Entity, Relation
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.protocols import Floats, Mask, Rows
+    from clew.protocols import Encoder, Floats, Mask, Postings, Rows
+    from clew.protocols.nodes import Texts, Tick
 
 #: Types whose nodes are kept as one flag for each row.
 _MARKED = 32
@@ -32,8 +34,10 @@ class ImportedGraph:
     """:class:`clew.protocols.PropertyGraph` of a graph in a base. Rows are in order of ids, so that a tie broken by
     row is one broken by id."""
 
-    def __init__(self, database: Database, stored: Stored, opened: GraphArrays) -> None:
-        self._database, self._stored, self._opened = database, stored, opened
+    mounted = False
+
+    def __init__(self, database: Database, stored: Stored, opened: GraphArrays, place: Place) -> None:
+        self._database, self._stored, self._opened, self._place = database, stored, opened, place
         self.name = stored.name
         self.size = stored.nodes
         self._ids: Any = opened.arrays["ids"]
@@ -43,6 +47,7 @@ class ImportedGraph:
         self._directions: dict[tuple[str | None, bool], Direction] = {}
         self._described: dict[str, Relation] | None = None
         self._marked: dict[int, Mask] = {}
+        self._vectors: dict[tuple[str, str], KeptVectors] = {}
 
     def types(self) -> Mapping[str, int]:
         """Return the node types, with how many nodes have each."""
@@ -207,3 +212,20 @@ class ImportedGraph:
             return []
         with self._database.reading() as connection:
             return truth.statements(connection, self._current(connection), relation, place)
+
+    # What is kept of the nodes' texts
+
+    def answer_types(self) -> Sequence[str]:
+        """Return the types of the nodes that may answer a question; none where any may."""
+        return self._stored.answers
+
+    def vectors(self, encoder: Encoder, what: str) -> KeptVectors:
+        """Return the vectors that ``encoder`` made, or is to make, of the texts that ``what`` names."""
+        found = self._vectors.get((encoder.name, what))
+        if found is None or found.encoder is not encoder:
+            found = self._vectors[encoder.name, what] = KeptVectors(self._place, encoder, what, self.size)
+        return found
+
+    def words(self, what: str, texts: Texts | None = None, progress: Tick | None = None) -> Postings | None:
+        """Return the postings of the texts that ``what`` names; made of ``texts`` where there are none."""
+        return words(self._place, what, self.size, texts, progress)

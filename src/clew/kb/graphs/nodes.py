@@ -1,0 +1,282 @@
+"""What is derived from the texts of a graph's nodes: their vectors, by encoder, and their words.
+
+It lies in ``derived/nodes/<digest>``, apart from the arrays of :mod:`clew.kb.graphs.arrays`, which are made again
+when their form changes: vectors are hours of work. A folder is right for its graph or not there, and goes with it, so
+nothing of a removed graph's texts stays. Vectors are appended as questions need them, by any process; a lock of
+their own is held while some are written, never while they are made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.errors import Damaged, NotFound
+from clew.kb.database import held
+from clew.kb.nearest import EXACT, PER_NEAREST, SHORTLIST
+from clew.kb.postings import SegmentedPostings
+from clew.kb.segments import Field, read_arrays, starts_of, write_arrays, write_manifest
+from clew.kb.vectors import Store, text_hashes
+from clew.text import VERSION, term_counts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.kb.segments import Arrays
+    from clew.kb.signs import Signs
+    from clew.protocols import Encoder, Floats, Mask, Rows, Vectors
+    from clew.protocols.nodes import Texts, Tick
+
+#: Texts that are encoded between two writes: what a kill loses at the most.
+BATCH = 256
+#: Nodes whose words are sorted at once: bounds memory, not results.
+BLOCK = 1 << 16
+#: Vectors that are compared at once, and how far off BLAS may be.
+_AT_ONCE, _ROUNDING = 1 << 14, 1e-5
+MANIFEST = "words.json"
+#: Changing how words are counted changes this name, and they are counted again.
+MAKER = f"words/1 text/{VERSION}"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where what is derived from a graph's nodes lies; ``there`` says whether the graph is still in the base."""
+
+    folder: Path
+    lock: Path
+    there: Callable[[], bool]
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the lock, for a graph that is there. Raises NotFound, Locked."""
+        with held(self.lock):
+            if not self.there():
+                raise NotFound("the graph was removed or replaced a moment ago", "Ask again")
+            yield
+
+
+def place_of(derived: Path, digest: str, there: Callable[[], bool]) -> Place:
+    """Return the place of the graph with that digest."""
+    return Place(derived / "nodes" / digest, lock_of(derived), there)
+
+
+def lock_of(derived: Path) -> Path:
+    """Return the lock file of what is derived from nodes."""
+    return derived.parent / "nodes.lock"
+
+
+def tidy(derived: Path, digests: Sequence[str]) -> None:
+    """Delete what was derived from graphs that are no longer there."""
+    if (derived / "nodes").exists():
+        with held(lock_of(derived)):
+            for folder in (derived / "nodes").glob("*"):
+                if folder.name not in digests:
+                    shutil.rmtree(folder)
+
+
+def faults(derived: Path, digest: str, repair: bool, checksums: bool) -> Iterator[tuple[str, bool]]:
+    """Yield what is wrong with what is kept of a graph, and whether it was put right: vectors that cannot be used are
+    forgotten, signs and words made again (words when they are next asked for)."""
+    for folder in sorted((derived / "nodes" / digest).glob("*")):
+        if folder.name.startswith("words-"):
+            if _words(folder) is None:
+                if repair:
+                    shutil.rmtree(folder)
+                yield "words of its nodes are damaged", repair
+            continue
+        store = Store(folder)
+        if not store.manifest():
+            if repair:
+                shutil.rmtree(folder)
+            yield "vectors of its nodes are damaged; encode again", repair
+        elif (signs := store.signs()) is not None and not (
+            signs.right(store.vectors()) if checksums else signs.whole()
+        ):
+            if repair:
+                with held(lock_of(derived)):
+                    signs.rebuild(store.vectors())
+            yield f"{signs.path.name} of the vectors of its nodes is missing or damaged", repair
+
+
+def _folder(place: Place, kind: str, what: str) -> Path:
+    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", what).strip("-.")[:40]
+    return place.folder / f"{kind}-{readable}-{hashlib.blake2b(what.encode(), digest_size=4).hexdigest()}"
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """The slots as they were at one count: whose each is, and which are whose."""
+
+    slots: Vectors
+    slot_rows: Rows
+    signs: Signs | None
+    order: NDArray[np.int64]
+    rows: Rows  # of each slot, in that order
+
+
+class KeptVectors:
+    """:class:`clew.protocols.NodeVectors`."""
+
+    def __init__(self, place: Place, encoder: Encoder, what: str, size: int) -> None:
+        self.encoder = encoder
+        self._place, self._size = place, size
+        self._store = Store(_folder(place, "vectors", f"{encoder.name} {what}"))
+        self._held: tuple[int, _State] | None = None
+
+    def missing(self, rows: Rows | None = None) -> Rows:
+        """Return those of ``rows`` without a vector, ascending, each once."""
+        asked = np.ones(self._size, dtype=np.bool_)
+        if rows is not None:
+            asked[:] = False
+            asked[np.asarray(rows, dtype=np.int64)] = True
+        state = self._state()
+        if state is not None:
+            asked[state.rows] = False
+        return np.flatnonzero(asked)
+
+    def make(self, rows: Rows, texts: Texts, progress: Tick | None = None) -> int:
+        """Make and keep the vectors that are missing, a batch at a time; return of how many nodes."""
+        waiting = self.missing(rows)
+        for start in range(0, len(waiting), BATCH):
+            some = waiting[start : start + BATCH]
+            self._make(some, texts(some))
+            if progress:
+                progress(start + len(some), len(waiting))
+        return len(waiting)
+
+    def _make(self, rows: Rows, parts: Sequence[Sequence[str]]) -> None:
+        slots = np.repeat(rows, [len(one) for one in parts])
+        hashes = text_hashes([text for one in parts for text in one])
+        _, firsts, again = np.unique(hashes, return_index=True, return_inverse=True)
+        flat = [text for one in parts for text in one]
+        vectors = self.encoder.encode([flat[n] for n in firsts.tolist()])[again]
+        with self._place.writing():
+            # Another process may have made some of them meanwhile.
+            new = np.isin(slots, self.missing(rows))
+            if new.any():
+                self._store.append(self.encoder.name, vectors[new], slots[new], hashes[new])
+
+    def vectors(self, rows: Rows) -> tuple[NDArray[np.int64], Vectors]:
+        """Return the vectors of ``rows``: offsets (n + 1), and the vectors."""
+        rows = np.asarray(rows, dtype=np.int64)
+        state = self._state()
+        if state is None:
+            empty = np.empty((0, self.encoder.dimension), dtype=np.float32)
+            return np.zeros(len(rows) + 1, dtype=np.int64), empty
+        firsts = np.searchsorted(state.rows, rows)
+        sizes = np.searchsorted(state.rows, rows, side="right") - firsts
+        offsets = starts_of(sizes)
+        at = np.repeat(firsts - offsets[:-1], sizes) + np.arange(int(offsets[-1]))
+        return offsets, np.asarray(state.slots[state.order[at]])
+
+    def search(self, query: Vectors, k: int, allowed: Mask | None = None) -> tuple[Rows, Floats]:
+        """Return at most ``k`` rows, nearest first, ties by row: exact up to 32,768 vectors, by a shortlist above.
+
+        All that are as near as the last are compared, so that ties do not go by the order in which vectors were made.
+        """
+        state = self._state()
+        if state is None or k < 1:
+            return np.empty(0, dtype=np.int64), np.empty(0)
+        among = np.ones(len(state.slot_rows), dtype=np.bool_) if allowed is None else allowed[state.slot_rows]
+        slots = np.flatnonzero(among)
+        if state.signs is not None and len(slots) > EXACT:
+            slots = state.signs.shortlist(query, among, max(SHORTLIST, PER_NEAREST * k))
+        near = np.concatenate(
+            [np.empty(0, dtype=np.float32), *(state.slots[some] @ query for some in _blocks(slots))]
+        )
+        if len(slots) > k:
+            slots = slots[near >= np.partition(near, -k)[-k] - _ROUNDING]
+        exact = [_exactly(state.slots[some], query) for some in _blocks(slots)]
+        scores, rows = np.concatenate([np.empty(0), *exact]), state.slot_rows[slots]
+        order = np.lexsort((rows, -scores))[:k]
+        return rows[order], scores[order]
+
+    def _state(self) -> _State | None:
+        count = int(self._store.manifest().get("count", 0))
+        if not count:
+            return None
+        if self._held is None or self._held[0] != count:
+            slots, rows, signs = self._store.searchable()
+            order = np.argsort(rows, kind="stable")
+            self._held = (len(rows), _State(slots, rows, signs, order, rows[order]))
+        return self._held[1]
+
+
+def _blocks(slots: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    return (slots[start : start + _AT_ONCE] for start in range(0, len(slots), _AT_ONCE))
+
+
+def _exactly(vectors: Vectors, query: Vectors) -> Floats:
+    """Return inner products in float64, row by row: BLAS gives other last bits for another number of rows."""
+    found: Floats = np.einsum("ij,j->i", vectors.astype(np.float64), query.astype(np.float64)).round(9)
+    return found
+
+
+def words(
+    place: Place, what: str, size: int, texts: Texts | None, progress: Tick | None = None
+) -> SegmentedPostings | None:
+    """Return the postings of the nodes' texts; they are made of ``texts`` where there are none, None without it."""
+    folder = _folder(place, "words", what)
+    fields = _words(folder)
+    if fields is None and texts is not None:
+        made = list(_counted(size, texts, progress))
+        with place.writing():
+            if _words(folder) is None:
+                _save(folder, made)
+        fields = made
+    if fields is None:
+        return None
+    return SegmentedPostings(fields, np.ones(size, dtype=np.bool_))
+
+
+def _counted(size: int, texts: Texts, progress: Tick | None) -> Iterator[Field]:
+    for first in range(0, size, BLOCK):
+        end = min(first + BLOCK, size)
+        lengths: list[NDArray[np.int64]] = []
+        terms: list[NDArray[np.uint64]] = []
+        counts: list[NDArray[np.uint32]] = []
+        for start in range(first, end, BATCH):
+            rows = np.arange(start, min(start + BATCH, end))
+            found = [term_counts("\n".join(one)) for one in texts(rows)]
+            lengths.append(np.array([len(one) for one in found], dtype=np.int64))
+            pairs = [pair for one in found for pair in sorted(one.items())]
+            terms.append(np.array([term for term, _ in pairs], dtype=np.uint64))
+            counts.append(np.array([count for _, count in pairs], dtype=np.uint32))
+            if progress:
+                progress(int(rows[-1]) + 1, size)
+        yield Field.of(
+            np.arange(first, end), np.concatenate(lengths), np.concatenate(terms), np.concatenate(counts)
+        )
+
+
+def _save(folder: Path, fields: Sequence[Field]) -> None:
+    arrays: Arrays = {
+        f"{number}.{part}": getattr(field, part)
+        for number, field in enumerate(fields)
+        for part in Field.__slots__
+    }
+    files = write_arrays(arrays, folder)
+    write_manifest(folder / MANIFEST, {"maker": MAKER, "fields": len(fields), "files": files})
+
+
+def _words(folder: Path) -> list[Field] | None:
+    try:
+        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        if content["maker"] != MAKER:
+            return None
+        arrays = read_arrays(folder, content["files"])
+        return [
+            Field(*(arrays[f"{number}.{part}"] for part in Field.__slots__))  # type: ignore[arg-type]
+            for number in range(content["fields"])
+        ]
+    except (OSError, ValueError, KeyError, TypeError, Damaged):
+        return None
