@@ -41,7 +41,7 @@ def opened(edges: Edges, types: dict[int, set[str]], size: int) -> PropertyGraph
         for way, some in every.items():
             made, content[key][way] = making._joined(some)
             arrays |= {f"{prefix}{way}.{part}": one for part, one in made.items()}
-    return ImportedGraph(None, Stored(1, "g", "", size, len(edges), {}), GraphArrays(content, arrays))
+    return ImportedGraph(None, Stored(1, "g", "", size, len(edges), {}), GraphArrays(content, arrays), None)
 
 
 def pairs(edges: Edges, triple: TypedTriple) -> set[tuple[int, int]]:
