@@ -65,7 +65,8 @@ class Entities:
     (:meth:`~clew.protocols.PropertyGraph.similar`); a mention is looked up as it is written, and without its article,
     "'s" or qualifier, which then speaks for the nodes whose type, text, properties or triples confirm it. Where
     several are spelled about equally well, ``encoder`` compares the context with a line about each; without it, or
-    among equals, the one with more edges comes first. ``model`` with ``template`` (the prompt ``link-entity``) may
+    among equals, the one with more edges comes first. In a mounted graph spellings are searched only where nothing has
+    the name itself. ``model`` with ``template`` (the prompt ``link-entity``) may
     choose among the first few where that leaves a doubt; a reply that cannot be used leaves the order as it was.
 
     ``nearest`` adds the nodes whose names mean nearly the same: those of the types that are asked for, and where
@@ -239,6 +240,9 @@ def _rows(graph: PropertyGraph, mention: Mention) -> dict[int, tuple[float, str]
     for way, worth in mention.ways:
         for row in graph.named(way)[:POOL].tolist():
             take(row, worth, "name")
+        if graph.mounted and found:
+            # Each look-up is a question over a network, or a scan; what has the name itself is enough.
+            return found
     # An article or "'s" hardly changes what is spelled alike: only the qualifier is worth a second search.
     for way, worth in mention.ways[: 2 if mention.qualifier else 1]:
         rows, likeness = graph.similar(way, POOL)
