@@ -65,9 +65,9 @@ class Entities:
     (:meth:`~clew.protocols.PropertyGraph.similar`); a mention is looked up as it is written, and without its article,
     "'s" or qualifier, which then speaks for the nodes whose type, text, properties or triples confirm it. Where
     several are spelled about equally well, ``encoder`` compares the context with a line about each; without it, or
-    among equals, the one with more edges comes first. In a mounted graph spellings are searched only where nothing has
-    the name itself. ``model`` with ``template`` (the prompt ``link-entity``) may
-    choose among the first few where that leaves a doubt; a reply that cannot be used leaves the order as it was.
+    among equals, the one with more edges comes first. In a mounted graph spellings are searched only where nothing
+    has the name itself. ``model`` with ``template`` (the prompt ``link-entity``) may choose among the first few where
+    that leaves a doubt; a reply that cannot be used leaves the order as it was.
 
     ``nearest`` adds the nodes whose names mean nearly the same: those of the types that are asked for, and where
     none are, only where spelling fails. So "green" of the type colour is green first, then light green, dark green.
