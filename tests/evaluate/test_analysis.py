@@ -315,6 +315,7 @@ def test_what_figures_need_is_said_before_anything_is_measured(data, tmp_path, m
     assert "clew[plots]" in shown.output and not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_walk_that_always_fails_gives_no_figure(data, tmp_path):
     with ScriptedServer([]) as server:
         words = ["-r", "kgp-paper(guide=generated)", "--llm", server.llm, "--sentences", 12]

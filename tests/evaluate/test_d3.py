@@ -139,6 +139,7 @@ def drilled(page):
     return run_
 
 
+@pytest.mark.slow
 def test_metrics_are_those_worked_by_hand(page):
     run_ = drilled(page)
     assert len(run_.results) == 5 and not run_.errors
@@ -170,6 +171,7 @@ def test_metrics_are_those_worked_by_hand(page):
     assert values("tokens") == {id: 18 * calls for id, calls in values("calls").items()}
 
 
+@pytest.mark.slow
 def test_questions_are_asked_of_their_own_paper(page):
     folder = Folder(page / "qasper-own")
     for recipe in folder.facts["recipes"]:
@@ -178,6 +180,7 @@ def test_questions_are_asked_of_their_own_paper(page):
             assert {hit["document"] for hit in record["hits"]} <= {own}, recipe
 
 
+@pytest.mark.slow
 def test_the_page_has_every_table(page):
     text = (page / "page.md").read_text()
     titles = re.findall(r"^### (.*)$", text, re.M)
@@ -195,6 +198,7 @@ def test_the_page_has_every_table(page):
     assert facts["llm"] and [point["size"] for point in facts["points"]][-1] == 3500
 
 
+@pytest.mark.slow
 def test_map_reduce_asks_about_every_paragraph_and_then_once_more(page):
     folder = Folder(page / "qasper-own")
     (run_,) = folder.runs(["read(k=30, reader=cited, retriever=map-reduce)"])

@@ -204,6 +204,7 @@ def values(page, folder, recipe, name):
 BM25 = "retriever=bm25, "
 
 
+@pytest.mark.slow
 def test_the_chain_answers_what_graph_and_text_hold(page):
     wiki, two = "2wikimultihopqa-pooled", "musique-2hop-pooled"
     # The graph knows the directors, the passages all towns but one that the reader cannot name.
@@ -223,6 +224,7 @@ def test_the_chain_answers_what_graph_and_text_hold(page):
     assert set(values(page, f"oracle/{wiki}", recipe, "EM").values()) == {1.0}
 
 
+@pytest.mark.slow
 def test_claims_and_bamboogle_are_asked_as_the_paper_asks_them(page):
     label = "chain(reader=hops, sources='kg,model', task=claim)"
     assert set(values(page, "fever-none", label, "accuracy").values()) == {0.0}
@@ -232,6 +234,7 @@ def test_claims_and_bamboogle_are_asked_as_the_paper_asks_them(page):
     assert "Skipped: what searches: there is nothing to search" in page[1]
 
 
+@pytest.mark.slow
 def test_the_page_has_every_table_and_says_what_it_cost_before(page, data):
     _, text, said = page
     assert re.findall(r"^### (.*?)(?:, .*)?$", text, re.M) == [
@@ -249,6 +252,7 @@ def test_the_page_has_every_table_and_says_what_it_cost_before(page, data):
     assert re.search(r"rounds of bm25: about 3 calls", said)
 
 
+@pytest.mark.slow
 def test_errors_are_sorted_and_written_down(page):
     out, text, _ = page
     found = [json.loads(line) for line in (out / "errors.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -266,6 +270,7 @@ def test_errors_are_sorted_and_written_down(page):
     assert rows["unfilled"] == "1 | 1 | 3 | 3" and rows["false negative"] == "0 | 0 | 0 | 0"
 
 
+@pytest.mark.slow
 def test_rounds_are_measured_over_the_pool_of_all(page):
     out, text, _ = page
     folder = out / "rounds-model" / "musique-2hop-pooled"
@@ -355,6 +360,7 @@ def test_graphs_stand_beside_a_corpus_that_is_made(data, tmp_path):
         evaluate(tmp_path / "twice", questions, ["read"], twice)
 
 
+@pytest.mark.slow
 def test_a_run_that_broke_goes_on_and_ends_as_if_it_had_not(data, tmp_path):
     broken = []
 

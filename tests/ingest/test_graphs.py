@@ -150,6 +150,7 @@ def test_the_film_graph(tmp_path: Path) -> None:
         assert (list(base.store.dump()), base.info().digest) == empty
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not EXTRACTED.is_file(), reason=f"the shared extractions are not at {EXTRACTED}")
 def test_the_shared_extractions(tmp_path: Path) -> None:
     with clew.open(tmp_path / "kb", create=True) as base:

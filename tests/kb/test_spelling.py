@@ -49,6 +49,7 @@ def typo(name: str, rng: random.Random) -> str:
     return name[:place] + rng.choice(["", rng.choice(string.ascii_lowercase)]) + name[place + 1 :]
 
 
+@pytest.mark.slow
 def test_what_brute_force_finds_most_alike_is_found(base) -> None:
     rng = random.Random(5)
     names = [" ".join(rng.choices(WORDS, k=rng.randint(1, 3))) + f" {n % 7}" for n in range(1500)]
@@ -68,7 +69,7 @@ def test_what_brute_force_finds_most_alike_is_found(base) -> None:
     assert graph.ids(graph.similar(f"alias {WORDS[50 % len(WORDS)]} 50", 1)[0]) == ["g:n0050"]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(NAMES, min_size=1, max_size=8), st.data())
 def test_names_of_any_script(tmp_path_factory: pytest.TempPathFactory, names: list[str], data) -> None:
     twin = of_names(names)

@@ -222,6 +222,7 @@ with KnowledgeBase.open(sys.argv[1], create=True) as base:
 """
 
 
+@pytest.mark.slow
 def test_killed_at_any_instant_nothing_committed_is_lost(tmp_path) -> None:
     rng = random.Random(3)
     for attempt in range(20):
