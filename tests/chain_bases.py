@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 
 import clew
+from clew import catalog
+from clew.models import language_model
+from clew.trail import Recorder
+from clew.types import Question, Scope
 from retrieve_documents import add
+from scripted import ScriptedServer
 
 #: (film, director, town of birth, mayor of the town, studio of the film, year of its prize).
 WORLD = [
@@ -86,3 +91,26 @@ def read(user):
                 "abstain": False,
             }
     return {"quotes": [], "answer": "", "abstain": True}
+
+
+FILM, DIRECTOR, TOWN, MAYOR, STUDIO, YEAR = WORLD[0]
+THREE_HOPS = f"{FILM} >> director >> #1; #1 >> place of birth >> #2; #2 >> mayor >> #3; final answer: #3"
+QUESTION = f"Who is mayor of the town where the director of {FILM} was born?"
+
+
+def run(base, agent, question=QUESTION, recipe="chain(k=3)", chain="", scope=None, **more):
+    with ScriptedServer(agent) as server:
+        method = catalog.method(recipe, base, llm=language_model(server.llm, **more))
+        asked = Question(question, scope or Scope(), chain)
+        return method.answer(asked, Recorder()), server.requests
+
+
+def steps(answer, name):
+    return [step for step in answer.trail if step.name == name]
+
+
+def sources(answer):
+    """Return which source filled which unknown, in the order in which they did."""
+    return [
+        (s.detail["unknown"], s.detail["source"]) for s in steps(answer, "fill") if s.detail.get("values")
+    ]

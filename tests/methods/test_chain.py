@@ -5,50 +5,32 @@ import json
 import pytest
 
 import clew
-from chain_bases import SAID, WORLD, Agent, fill
+from chain_bases import (
+    DIRECTOR,
+    FILM,
+    MAYOR,
+    QUESTION,
+    SAID,
+    THREE_HOPS,
+    TOWN,
+    WORLD,
+    Agent,
+    run,
+    sources,
+    steps,
+)
 from clew import catalog
 from clew.chains import ChainError
 from clew.errors import UsageError
-from clew.kb import KnowledgeBase
 from clew.models import language_model
 from clew.models.budgeted import Budget
 from clew.trail import Recorder
 from clew.types import TRIPLE, Question, Scope
-from malformed import MALFORMED
 from scripted import ScriptedServer
 
-FILM, DIRECTOR, TOWN, MAYOR, STUDIO, YEAR = WORLD[0]
-THREE_HOPS = f"{FILM} >> director >> #1; #1 >> place of birth >> #2; #2 >> mayor >> #3; final answer: #3"
-QUESTION = f"Who is mayor of the town where the director of {FILM} was born?"
 
-
-@pytest.fixture(scope="module")
-def base(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("chain")
-    with KnowledgeBase.open(folder / "base", create=True) as made:
-        yield fill(made, folder)
-
-
-def run(base, agent, question=QUESTION, recipe="chain(k=3)", chain="", scope=None, **more):
-    with ScriptedServer(agent) as server:
-        method = catalog.method(recipe, base, llm=language_model(server.llm, **more))
-        asked = Question(question, scope or Scope(), chain)
-        return method.answer(asked, Recorder()), server.requests
-
-
-def steps(answer, name):
-    return [step for step in answer.trail if step.name == name]
-
-
-def sources(answer):
-    """Return which source filled which unknown, in the order in which they did."""
-    return [
-        (s.detail["unknown"], s.detail["source"]) for s in steps(answer, "fill") if s.detail.get("values")
-    ]
-
-
-def test_three_hops_each_from_where_it_is_known(base):
-    answer, requests = run(base, Agent(THREE_HOPS))
+def test_three_hops_each_from_where_it_is_known(world):
+    answer, requests = run(world, Agent(THREE_HOPS))
     assert (
         answer.text == MAYOR and answer.values == (MAYOR,) and not answer.abstained and not answer.remembered
     )
@@ -89,9 +71,9 @@ BACKWARD = [
 @pytest.mark.parametrize("order", ["kg,text,model", "text,kg,model", "text,kg"])
 @pytest.mark.parametrize("question, chain, expected, filled_by", FORWARD + BACKWARD)
 def test_one_hop_only_the_graph_knows_and_one_only_the_documents(
-    base, question, chain, expected, filled_by, order
+    world, question, chain, expected, filled_by, order
 ):
-    answer, _ = run(base, Agent(chain), question, f"chain(k=3, sources='{order}')")
+    answer, _ = run(world, Agent(chain), question, f"chain(k=3, sources='{order}')")
     assert answer.text == expected
     assert [source for _, source in sources(answer)] == filled_by
     kinds = [hit.node.kind == TRIPLE for hit in answer.evidence]
@@ -99,33 +81,33 @@ def test_one_hop_only_the_graph_knows_and_one_only_the_documents(
 
 
 @pytest.mark.parametrize("question, chain, expected, filled_by", FORWARD + BACKWARD)
-def test_without_any_model_a_chain_by_hand_is_filled_just_so(base, question, chain, expected, filled_by):
-    answer = catalog.method("chain(k=3)", base).answer(Question(question, chain=chain), Recorder())
+def test_without_any_model_a_chain_by_hand_is_filled_just_so(world, question, chain, expected, filled_by):
+    answer = catalog.method("chain(k=3)", world).answer(Question(question, chain=chain), Recorder())
     assert answer.text == expected
     assert [source for _, source in sources(answer)] == filled_by
 
 
 @pytest.mark.parametrize("retriever", ["bm25", "kgp", "kgp(hops=1, guide=tfidf)"])
-def test_any_retriever_finds_the_passages(base, retriever):
-    answer, _ = run(base, Agent(THREE_HOPS), recipe=f"chain(k=3, retriever={retriever})")
+def test_any_retriever_finds_the_passages(world, retriever):
+    answer, _ = run(world, Agent(THREE_HOPS), recipe=f"chain(k=3, retriever={retriever})")
     assert answer.text == MAYOR
     assert f"retriever={retriever.partition('(')[0]}" in answer.recipe
 
 
-def test_what_a_source_may_not_be_asked_stays_open(base):
-    answer, _ = run(base, Agent(THREE_HOPS), recipe="chain(k=3, sources=kg)")
+def test_what_a_source_may_not_be_asked_stays_open(world):
+    answer, _ = run(world, Agent(THREE_HOPS), recipe="chain(k=3, sources=kg)")
     assert answer.abstained and sources(answer) == [("#1", "kg")]
     assert steps(answer, "filled")[0].detail["not found"] == "#2, #3"
     assert [hit.node.text for hit in answer.evidence] == [f"{FILM} >> directed_by >> {DIRECTOR}"]
     nowhere = Scope(graphs=frozenset())
-    answer, _ = run(base, Agent(THREE_HOPS), recipe="chain(k=3, sources=kg)", scope=nowhere)
+    answer, _ = run(world, Agent(THREE_HOPS), recipe="chain(k=3, sources=kg)", scope=nowhere)
     assert answer.abstained and sources(answer) == []
 
 
-def test_memory_fills_what_is_left_and_says_so(base):
+def test_memory_fills_what_is_left_and_says_so(world):
     chain = f"{FILM} >> director >> #1; #1 >> favourite dish >> #2; final answer: #2"
     filled = f"{FILM} >> director >> Nobody; {DIRECTOR} >> favourite dish >> pickled herring; final answer: herring"
-    answer, requests = run(base, Agent(chain, memory=filled), "What does the director like to eat?")
+    answer, requests = run(world, Agent(chain, memory=filled), "What does the director like to eat?")
     assert answer.text == "pickled herring"
     assert answer.remembered == ("#2: pickled herring",)
     # The model was shown what the graph had filled in, and could not change it.
@@ -133,57 +115,57 @@ def test_memory_fills_what_is_left_and_says_so(base):
     assert [hit.node.kind for hit in answer.evidence] == [TRIPLE]
 
 
-def test_a_comparison_is_settled_by_the_model_where_no_rule_can(base):
+def test_a_comparison_is_settled_by_the_model_where_no_rule_can(world):
     chain = f"{FILM} >> studio >> #1; Low Water >> studio >> #2; final answer: #answer"
     filled = f"{FILM} >> studio >> Arlen Pictures; Low Water >> studio >> Bittern Films; final answer: Bittern Films"
-    answer, requests = run(base, Agent(chain, memory=filled), "Which studio has the watery name?")
+    answer, requests = run(world, Agent(chain, memory=filled), "Which studio has the watery name?")
     assert answer.text == "Bittern Films" and answer.remembered == ("the answer: Bittern Films",)
     assert len(requests) == 2 and len(answer.evidence) == 2
 
 
-def test_yes_or_no_is_settled_without_the_model(base):
+def test_yes_or_no_is_settled_without_the_model(world):
     chain = f"{FILM} >> studio >> #1; Low Water >> studio >> #2; final answer: #answer"
-    answer, requests = run(base, Agent(chain), f"Were {FILM} and Low Water made by the same studio?")
+    answer, requests = run(world, Agent(chain), f"Were {FILM} and Low Water made by the same studio?")
     assert answer.text == "no" and len(requests) == 1 and not answer.remembered
     assert steps(answer, "filled")[0].detail["settled by"] == "same"
 
 
-def test_all_values_of_a_graph_are_kept_and_counted(base, tmp_path):
+def test_all_values_of_a_graph_are_kept_and_counted(world, tmp_path):
     path = tmp_path / "many.tsv"
     path.write_text("".join(f"Film {n:03}\tdirected_by\tBusy Bee\n" for n in range(130)))
-    opened = clew.Base(base)
+    opened = clew.Base(world)
     opened.add_graph(path)
     try:
         chain = "Film 007 >> director >> #1; #2 >> directed by >> #1; final answer: #2"
-        answer, requests = run(base, Agent(chain), "Which other films did the director of Film 007 make?")
+        answer, requests = run(world, Agent(chain), "Which other films did the director of Film 007 make?")
         assert len(answer.values) == 129 and "Film 007" not in answer.values and len(requests) == 1
         assert answer.text.endswith("and 109 more")
         paths = {hit.node.text for hit in answer.evidence}
         assert {"Film 007 >> directed_by >> Busy Bee", "Film 000 >> directed_by >> Busy Bee"} <= paths
-        answer, _ = run(base, Agent(chain), "How many other films did the director of Film 007 make?")
+        answer, _ = run(world, Agent(chain), "How many other films did the director of Film 007 make?")
         assert answer.text == "and 109 more" or answer.text == "129"
     finally:
         opened.remove_graph("many")
 
 
-def test_a_person_may_say_what_else_a_relation_is_called(base, tmp_path):
+def test_a_person_may_say_what_else_a_relation_is_called(world, tmp_path):
     chain = f"{FILM} >> rendered upon celluloid by >> #1; final answer: #1"
     asked = Question("Who?", chain=chain)
-    assert catalog.method("chain(sources=kg)", base).answer(asked, Recorder()).abstained
+    assert catalog.method("chain(sources=kg)", world).answer(asked, Recorder()).abstained
     (tmp_path / "aliases.tsv").write_text("directed_by\trendered upon celluloid by\n")
     recipe = f"chain(sources=kg, aliases='{tmp_path / 'aliases.tsv'}')"
-    answer = catalog.method(recipe, base).answer(asked, Recorder())
+    answer = catalog.method(recipe, world).answer(asked, Recorder())
     assert answer.text == DIRECTOR and "alias" in steps(answer, "fill")[0].detail["how"]
 
 
-def test_a_model_may_choose_which_of_several_things_is_meant(base, tmp_path):
+def test_a_model_may_choose_which_of_several_things_is_meant(world, tmp_path):
     path = tmp_path / "streets.jsonl"
     lines = [
         {"id": "s1", "types": ["street"], "name": "Mill Lane"}, {"head": "s1", "relation": "length", "tail": "3 km"},
         {"id": "s2", "types": ["street"], "name": "Mill Lane"}, {"head": "s2", "relation": "length", "tail": "9 km"},
     ]  # fmt: skip
     path.write_text("\n".join(map(json.dumps, lines)))
-    opened = clew.Base(base)
+    opened = clew.Base(world)
     opened.add_graph(path)
     chain = "Mill Lane >> length >> #1; final answer: #1"
     try:
@@ -192,7 +174,7 @@ def test_a_model_may_choose_which_of_several_things_is_meant(base, tmp_path):
             def agent(request, choice=choice):
                 return {"choice": choice} if "Entries:" in request.prompt else chain
 
-            answer, requests = run(base, agent, "How long is the lane?", "chain(sources=kg, entities=model)")
+            answer, requests = run(world, agent, "How long is the lane?", "chain(sources=kg, entities=model)")
             assert answer.text == length and answer.usage.calls == len(requests) == 2
             assert [step.name for step in answer.trail] == ["chain", "link", "fill", "filled"]
         assert "chosen by the model" in steps(answer, "fill")[0].detail["entities"][0]["how"]
@@ -200,14 +182,14 @@ def test_a_model_may_choose_which_of_several_things_is_meant(base, tmp_path):
         opened.remove_graph("streets")
 
 
-def test_sources_that_disagree_are_shown_with_the_evidence_of_both(base, tmp_path):
+def test_sources_that_disagree_are_shown_with_the_evidence_of_both(world, tmp_path):
     path = tmp_path / "gossip.tsv"
     path.write_text(f"{DIRECTOR}\tplace of birth\tOskell Bay\n")
-    opened = clew.Base(base)
+    opened = clew.Base(world)
     opened.add_graph(path)
     chain = f"{FILM} >> director >> #1; #1 >> place of birth >> #2; final answer: #2"
     try:
-        answer, _ = run(base, Agent(chain), "Where was the director born?", "chain(k=3, choose=hop)")
+        answer, _ = run(world, Agent(chain), "Where was the director born?", "chain(k=3, choose=hop)")
     finally:
         opened.remove_graph("gossip")
     (conflict,) = steps(answer, "conflict")
@@ -218,7 +200,7 @@ def test_sources_that_disagree_are_shown_with_the_evidence_of_both(base, tmp_pat
     assert answer.text == "Oskell Bay"
 
 
-def test_a_hop_goes_on_in_another_graph_where_the_same_thing_has_another_name(base, tmp_path):
+def test_a_hop_goes_on_in_another_graph_where_the_same_thing_has_another_name(world, tmp_path):
     path = tmp_path / "people.jsonl"
     people = [
         {"id": "p1", "types": ["person"], "name": "I. V. Varnholt", "aliases": [DIRECTOR]},
@@ -226,11 +208,11 @@ def test_a_hop_goes_on_in_another_graph_where_the_same_thing_has_another_name(ba
         {"id": "p2", "types": ["person"], "name": "Greta Lind"},
     ]
     path.write_text("\n".join(map(json.dumps, people)))
-    opened = clew.Base(base)
+    opened = clew.Base(world)
     opened.add_graph(path)
     chain = f"{FILM} >> director >> #1; #1 >> spouse >> #2; final answer: #2"
     try:
-        answer, _ = run(base, Agent(chain), "Whom did the director marry?")
+        answer, _ = run(world, Agent(chain), "Whom did the director marry?")
         assert answer.text == "Greta Lind"
         assert [hit.node.document_name for hit in answer.evidence] == ["films", "people"]
         (said,) = steps(answer, "fill")[1].detail["same"]
@@ -239,25 +221,25 @@ def test_a_hop_goes_on_in_another_graph_where_the_same_thing_has_another_name(ba
         opened.remove_graph("people")
 
 
-def test_a_triple_that_was_extracted_comes_with_its_passage(base):
-    passage = base.document(next(d.key for d in base.documents() if d.name == f"{DIRECTOR}.txt"))
-    node = next(node for node in base.tree(passage.key) if node.kind == "passage")
-    builder = base.graphs.builder("extracted")
+def test_a_triple_that_was_extracted_comes_with_its_passage(world):
+    passage = world.document(next(d.key for d in world.documents() if d.name == f"{DIRECTOR}.txt"))
+    node = next(node for node in world.tree(passage.key) if node.kind == "passage")
+    builder = world.graphs.builder("extracted")
     builder.edge(DIRECTOR, "birthplace", TOWN, {"passage": node.id, "document": node.document_name})
     builder.edge(DIRECTOR, "friend", "Nobody", {"passage": "gone:1"})
-    base.graphs.store(builder, [])
+    world.graphs.store(builder, [])
     try:
         chain = f"{DIRECTOR} >> birthplace >> #1; final answer: #1"
-        answer, _ = run(base, Agent(chain), f"Where was {DIRECTOR} born?", "chain(k=3, sources=kg)")
+        answer, _ = run(world, Agent(chain), f"Where was {DIRECTOR} born?", "chain(k=3, sources=kg)")
         assert answer.text == TOWN
         assert [hit.node.id for hit in answer.evidence][1:] == [node.id]
-        answer, _ = run(base, Agent(chain.replace("birthplace", "friend")), "Who?", "chain(k=3, sources=kg)")
+        answer, _ = run(world, Agent(chain.replace("birthplace", "friend")), "Who?", "chain(k=3, sources=kg)")
         assert answer.text == "Nobody" and len(answer.evidence) == 1
     finally:
-        base.graphs.remove("extracted")
+        world.graphs.remove("extracted")
 
 
-def test_samples_are_filtered_and_the_chain_that_most_agree_on_is_filled(base):
+def test_samples_are_filtered_and_the_chain_that_most_agree_on_is_filled(world):
     good = f"{FILM} >> director >> #1; #1 >> place of birth >> #2; final answer: #2"
     samples = [
         f"{FILM} >> studio >> #1; #1 >> place of birth >> #2; final answer: #2",
@@ -266,7 +248,7 @@ def test_samples_are_filtered_and_the_chain_that_most_agree_on_is_filled(base):
         f"Reasoning Chain: {good}.",
         f"{FILM} >> director >> #1; #1 >> place of birth >> #3; final answer: #3",
     ]
-    answer, requests = run(base, Agent(*samples), "Where was the director born?", "chain(k=3, samples=5)")
+    answer, requests = run(world, Agent(*samples), "Where was the director born?", "chain(k=3, samples=5)")
     written = steps(answer, "chain")[0].detail
     assert written["samples"] == 5 and written["usable"] == 3
     # The samples are asked for at once and may arrive in any order.
@@ -279,16 +261,16 @@ def test_samples_are_filtered_and_the_chain_that_most_agree_on_is_filled(base):
     assert {request.body["temperature"] for request in requests[:5]} == {0.7}
 
 
-def test_the_next_chain_is_tried_where_one_cannot_be_filled_or_its_answer_does_not_fit(base):
+def test_the_next_chain_is_tried_where_one_cannot_be_filled_or_its_answer_does_not_fit(world):
     studio = f"{FILM} >> studio >> #1; #1 >> founder >> #2; final answer: #2"
     born = f"{FILM} >> director >> #1; #1 >> place of birth >> #2; final answer: #2"
     answer, _ = run(
-        base, Agent(studio, studio, born), "Where was he born?", "chain(k=3, samples=3, sources='kg,text')"
+        world, Agent(studio, studio, born), "Where was he born?", "chain(k=3, samples=3, sources='kg,text')"
     )
     assert [step.detail.get("not found") for step in steps(answer, "filled")] == ["#2", None]
     assert answer.text == TOWN
     answer, _ = run(
-        base,
+        world,
         Agent(studio, studio, born),
         "Where was he born?",
         "chain(k=3, samples=3, sources='kg,text', tries=1)",
@@ -296,40 +278,40 @@ def test_the_next_chain_is_tried_where_one_cannot_be_filled_or_its_answer_does_n
     assert answer.abstained
     # The memory is asked only where no chain can be filled from what has evidence.
     agent = Agent(studio, studio, born, memory="no one asks")
-    answer, requests = run(base, agent, "Where was he born?", "chain(k=3, samples=3)")
+    answer, requests = run(world, agent, "Where was he born?", "chain(k=3, samples=3)")
     assert answer.text == TOWN and not any("fill in what is missing" in one.system for one in requests)
 
 
-def test_one_triple_is_enough_where_the_question_has_no_more(base):
-    answer, _ = run(base, Agent(f"{FILM} >> director >> #1; final answer: #1"), f"Who directed {FILM}?")
+def test_one_triple_is_enough_where_the_question_has_no_more(world):
+    answer, _ = run(world, Agent(f"{FILM} >> director >> #1; final answer: #1"), f"Who directed {FILM}?")
     assert answer.text == DIRECTOR
     assert steps(answer, "chain")[0].detail["errors"] == "MaskUnderflowError 1"
 
 
-def test_a_reply_that_is_no_chain_is_returned_once_and_then_the_question_is_simply_read(base):
+def test_a_reply_that_is_no_chain_is_returned_once_and_then_the_question_is_simply_read(world):
     agent = Agent("I would look it up.", THREE_HOPS)
-    answer, requests = run(base, agent)
+    answer, requests = run(world, agent)
     assert answer.text == MAYOR
     assert (
         "Your last reply could not be used: the chain does not end with its final answer" in requests[1].user
     )
     question = f"What is the mayor of {TOWN}?"
-    answer, requests = run(base, Agent("I would look it up."), question)
+    answer, requests = run(world, Agent("I would look it up."), question)
     assert [step.name for step in answer.trail] == ["chain", "retrieve", "read"] and answer.text == MAYOR
     assert steps(answer, "chain")[0].detail["chain"] == ""
 
 
-def test_a_structured_reply_is_a_chain_like_any_other(base):
+def test_a_structured_reply_is_a_chain_like_any_other(world):
     triples = [
         {"head": FILM, "relation": "director", "tail": "#1"},
         {"head": "#1", "relation": "place of birth", "tail": "#2"},
     ]
     reply = json.dumps({"triples": triples, "answer": "#2"})
-    answer, requests = run(base, Agent(reply), "Where was he born?", "chain(k=3, form=structured)")
+    answer, requests = run(world, Agent(reply), "Where was he born?", "chain(k=3, form=structured)")
     assert answer.text == TOWN and requests[0].format == "json_schema"
 
 
-def test_the_reader_of_the_paper_asks_about_independent_hops_in_one_call(base):
+def test_the_reader_of_the_paper_asks_about_independent_hops_in_one_call(world):
     town, other = WORLD[0][2], WORLD[1][2]
     chain = f"{town} >> mayor >> #1; {other} >> mayor >> #2; final answer: #answer"
 
@@ -341,23 +323,23 @@ def test_the_reader_of_the_paper_asks_about_independent_hops_in_one_call(base):
         return Agent(chain)(request)
 
     answer, requests = run(
-        base, agent, f"Do {town} and {other} have the same mayor?", "chain(k=3, reader=hops)"
+        world, agent, f"Do {town} and {other} have the same mayor?", "chain(k=3, reader=hops)"
     )
     assert answer.text == "no" and len(requests) == 1 + 2 + 2
     assert [step.name for step in answer.trail].count("questions") == 1
     assert {quote.text for quote in answer.quotes} == {WORLD[0][3], WORLD[1][3]}
 
 
-def test_a_budget_ends_it_with_what_is_filled(base):
-    answer, requests = run(base, Agent(THREE_HOPS), budget=Budget(calls=2))
+def test_a_budget_ends_it_with_what_is_filled(world):
+    answer, requests = run(world, Agent(THREE_HOPS), budget=Budget(calls=2))
     assert len(requests) == 2 and answer.abstained and answer.stopped
     assert [hit.node.kind for hit in answer.evidence] == [TRIPLE]
 
 
-def test_a_caller_may_stop_it(base):
+def test_a_caller_may_stop_it(world):
     record = Recorder(stop=lambda: True)
     with ScriptedServer(Agent(THREE_HOPS)) as server:
-        method = catalog.method("chain(k=3)", base, llm=language_model(server.llm))
+        method = catalog.method("chain(k=3)", world, llm=language_model(server.llm))
         answer = method.answer(Question(QUESTION), record)
     assert answer.abstained and [step.name for step in answer.trail] == ["chain", "filled"]
 
@@ -370,14 +352,14 @@ def test_a_caller_may_stop_it(base):
         ("A >> b >> c; final answer: #1", "no unknown in 'A >> b >> c'"),
     ],
 )
-def test_a_chain_by_hand_that_is_none_says_what_is_wrong(base, chain, problem):
+def test_a_chain_by_hand_that_is_none_says_what_is_wrong(world, chain, problem):
     with pytest.raises(ChainError, match=problem):
-        catalog.method("chain", base).answer(Question("?", chain=chain), Recorder())
+        catalog.method("chain", world).answer(Question("?", chain=chain), Recorder())
 
 
-def test_without_a_model_somebody_has_to_write_the_chain(base):
+def test_without_a_model_somebody_has_to_write_the_chain(world):
     with pytest.raises(UsageError, match="needs a language model to write the question as triples"):
-        catalog.method("chain", base).answer(Question(QUESTION), Recorder())
+        catalog.method("chain", world).answer(Question(QUESTION), Recorder())
 
 
 @pytest.mark.parametrize(
@@ -389,33 +371,12 @@ def test_without_a_model_somebody_has_to_write_the_chain(base):
         ("", "each named"),
     ],
 )
-def test_sources_that_make_no_sense(base, sources, problem):
+def test_sources_that_make_no_sense(world, sources, problem):
     with pytest.raises(UsageError, match=problem):
-        catalog.method(f"chain(sources='{sources}')", base)
+        catalog.method(f"chain(sources='{sources}')", world)
 
 
-@pytest.mark.parametrize("reply", MALFORMED.values(), ids=MALFORMED)
-@pytest.mark.parametrize("form", ["fewshot", "structured"])
-def test_a_malformed_chain_is_no_failure(base, form, reply):
-    answer, _ = run(base, Agent(reply, memory=reply), recipe=f"chain(k=3, samples=2, form={form})")
-    assert answer.text and answer.trail[0].name == "chain" and answer.trail[0].detail["chain"] == ""
-
-
-@pytest.mark.parametrize("reply", MALFORMED.values(), ids=MALFORMED)
-@pytest.mark.parametrize("reader", ["cited", "hops"])
-def test_malformed_questions_answers_and_memories_are_no_failure(base, reader, reply):
-    def agent(request):
-        return THREE_HOPS if "rewrite" in request.system else reply
-
-    answer, _ = run(base, agent, recipe=f"chain(k=3, reader={reader})")
-    assert answer.text and not any(char in answer.text for char in "\x00\x1b")
-    assert sources(answer)[0] == ("#1", "kg")
-    for quote in answer.quotes:
-        node = next(hit.node for hit in answer.evidence if hit.node.id == quote.node)
-        assert node.text[slice(*quote.span)] == quote.text
-
-
-def test_a_claim_is_judged_by_the_model_from_the_filled_chain(base):
+def test_a_claim_is_judged_by_the_model_from_the_filled_chain(world):
     chain = f"{FILM} >> director >> #1; #1 >> place of birth >> #2; final answer: #answer"
     memory = (
         f"{FILM} >> director >> {DIRECTOR}; {DIRECTOR} >> place of birth >> {TOWN}; final answer: refuted"
@@ -427,12 +388,12 @@ def test_a_claim_is_judged_by_the_model_from_the_filled_chain(base):
         return chain if "as a chain of triples" in request.system else Agent(chain)(request)
 
     claim = f"The director of {FILM} was born in Vessby."
-    answer, requests = run(base, agent, claim, "chain(k=3, task=claim)")
+    answer, requests = run(world, agent, claim, "chain(k=3, task=claim)")
     assert answer.text == "REFUTES" and len(answer.evidence) == 2
     assert f"{DIRECTOR} >> place of birth >> {TOWN}" in requests[-1].user.rpartition("Claim:")[2]
     assert answer.remembered == ("the answer: REFUTES",)
     one = f"{FILM} >> director >> #1; final answer: #answer"
     answer, _ = run(
-        base, lambda r: "final answer: true" if "judge" in r.system else one, claim, "chain(task=claim)"
+        world, lambda r: "final answer: true" if "judge" in r.system else one, claim, "chain(task=claim)"
     )
     assert answer.text == "SUPPORTS" and "errors" not in answer.trail[0].detail

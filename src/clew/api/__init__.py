@@ -12,7 +12,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from clew.api.base import ALL_GRAPHS, ENCODER, Base, open, open_or_empty
+from clew.api.base import ALL_GRAPHS, Base, open, open_or_empty
+from clew.api.encoders import ENCODER
 from clew.api.graphs import triples_of
 from clew.api.models import clear_model_cache, encoder_kinds, estimate_question, model_cache
 from clew.api.shapes import Cache, Cost, GraphSize, Held, Matches, Triples

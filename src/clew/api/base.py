@@ -10,11 +10,12 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import TYPE_CHECKING, Self
 
+from clew.api.encoders import ENCODER
 from clew.api.graphs import WithGraphs
-from clew.api.shapes import GraphSize, Held, Matches
+from clew.api.shapes import GraphSize, Matches
 from clew.config import base_path, default_encoder
 from clew.errors import NotFound, UsageError
-from clew.types import RETRIEVED, Answer, Document, Hit, Node, Question, Scope, Step
+from clew.types import Answer, Document, Hit, Node, Question, Scope, Step
 
 if TYPE_CHECKING:
     from clew.ingest.estimate import Estimate
@@ -24,12 +25,6 @@ if TYPE_CHECKING:
 
 #: The graphs that need neither a model nor a service.
 ALL_GRAPHS = ("keywords", "mentions", "structure")
-#: The setting of a base that names its encoder.
-ENCODER = "encoder"
-#: What it says in a base that has none.
-NONE = "none"
-#: Passages that are encoded to foresee how long all will take.
-SAMPLED = 24
 
 
 def open(  # "clew.open" is what people look for
@@ -251,80 +246,6 @@ class Base(WithGraphs):
                 )
             )
         return sizes
-
-    def vectors(self) -> list[Held]:
-        """Return the encoders that this base has vectors of."""
-        snapshot = self.store.snapshot()
-        return [
-            Held(name, count, snapshot.vectors(name).missing())
-            for name, count in self.store.info().encoders.items()
-        ]
-
-    def set_encoder(self, name: str | None) -> None:
-        """Make ``name`` the encoder of this base (None: have none). The vectors of others stay.
-
-        Raises UsageError or MissingExtra where there is no such encoder; encodes nothing yet.
-        """
-        from clew import catalog
-        from clew.models import anchored
-
-        self._encoder = catalog.encoder(name) if name else None
-        # A folder's path is kept absolute: the base may be opened from anywhere.
-        self.store.set_setting(ENCODER, anchored(name) if name else NONE)
-
-    def encoder_name(self) -> str | None:
-        """Return the name of the base's encoder as it was set, or None."""
-        name = self.store.setting(ENCODER)
-        return None if name in {None, NONE} else name
-
-    def encoder(self) -> Encoder | None:
-        """Return the base's encoder, loaded, or None."""
-        name = self.encoder_name()
-        if name and self._encoder is None:
-            from clew import catalog
-
-            self._encoder = catalog.encoder(name)
-        return self._encoder
-
-    def encode(self, progress: Callable[[int, int], None] | None = None) -> int:
-        """Make the missing vectors of the base's encoder; return how many. Stopped, it continues next time.
-
-        Raises UsageError where the base has no encoder.
-        """
-        encoder = self.encoder()
-        if encoder is None:
-            raise UsageError("this knowledge base has no encoder", "Set one: clew encoder set onnx:FOLDER")
-        return self.store.encode(encoder, progress)
-
-    def missing_vectors(self) -> int:
-        """Return how many searchable passages have no vector of the base's encoder: they are found by words alone."""
-        encoder = self.encoder()
-        if encoder is None:
-            return 0
-        return self.store.snapshot().vectors(encoder.name, encoder.dimension).missing()
-
-    def encoding_ahead(self) -> tuple[int, float | None]:
-        """Return how many vectors of the base's encoder are missing, and about how many seconds they take.
-
-        The time is that of some passages, encoded now; None for an encoder that sends texts elsewhere.
-        """
-        import numpy as np
-
-        from clew.models import leaves_machine
-
-        encoder, name = self.encoder(), self.encoder_name()
-        if encoder is None or name is None:
-            return 0, 0.0
-        snapshot = self.store.snapshot()
-        missing = snapshot.vectors(encoder.name, encoder.dimension).missing()
-        if not missing or leaves_machine(name):
-            return missing, None if missing else 0.0
-        rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED))
-        some = snapshot.nodes(rows[np.linspace(0, len(rows) - 1, min(len(rows), SAMPLED)).astype(np.int64)])
-        encoder.encode(["the first text also loads the model"])
-        started = perf_counter()
-        encoder.encode([node.text for node in some])
-        return missing, missing * (perf_counter() - started) / max(len(some), 1)
 
     def not_annotated(self, service: str = "wat", language: str = "en", url: str = "") -> tuple[int, str]:
         """Return how many passages :meth:`annotate` would send, and where to."""

@@ -4,42 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, cast
 
+from clew.api.encoders import WithEncoder, sampled, seconds_for
 from clew.api.shapes import Triples
-from clew.errors import NotFound, UsageError
+from clew.errors import NotFound
 from clew.types import Entity, GraphInfo
 
 if TYPE_CHECKING:
     from clew.api.base import Base
     from clew.api.extracts import ExtractReport
     from clew.ingest import GraphReport, Progress
-    from clew.kb import KnowledgeBase
     from clew.kb.graphs.mounted import MountedGraph
     from clew.kb.graphs.mounting import MountOptions
     from clew.link import SameLink
-    from clew.protocols import Encoder, LanguageModel, NodeVectors, PropertyGraph, Rows
+    from clew.protocols import LanguageModel, NodeVectors, PropertyGraph, Rows
     from clew.protocols.nodes import Texts
     from clew.triples import Options
 
 
-#: Nodes that are encoded to foresee how long all will take.
-SAMPLED = 24
-
-
-class WithGraphs:
+class WithGraphs(WithEncoder):
     """The part of :class:`clew.Base` that is about graphs."""
-
-    store: KnowledgeBase
-
-    def encoder(self) -> Encoder | None:
-        """Return the base's encoder, loaded, or None."""
-        raise NotImplementedError
-
-    def encoder_name(self) -> str | None:
-        """Return the name of the base's encoder as it was set, or None."""
-        raise NotImplementedError
 
     def add_graph(
         self,
@@ -183,21 +168,15 @@ class WithGraphs:
     ) -> tuple[int, float | None]:
         """Return how many vectors :meth:`encode_graph` has to make, and about how many seconds they take: by some
         that are made now, and not kept. None for an encoder that sends texts elsewhere."""
-        import numpy as np
-
         from clew.models import leaves_machine
 
         _, kept, rows, texts = self._node_vectors(name, names, every)
         missing = kept.missing(rows)
-        encoder, called = self.encoder(), self.encoder_name()
-        assert encoder is not None and called is not None
-        if not len(missing) or leaves_machine(called):
+        if not len(missing) or leaves_machine(self.encoder_name() or ""):
             return len(missing), None if len(missing) else 0.0
-        some = missing[np.linspace(0, len(missing) - 1, min(len(missing), SAMPLED)).astype(np.int64)]
-        encoder.encode(["the first text also loads the model"])
-        started = perf_counter()
-        encoder.encode([part for one in texts(some) for part in one])
-        return len(missing), len(missing) * (perf_counter() - started) / len(some)
+        some = sampled(missing)
+        taken = seconds_for(self.need_encoder(), [part for one in texts(some) for part in one])
+        return len(missing), len(missing) * taken / len(some)
 
     def _node_vectors(
         self, name: str, names: bool, every: bool
@@ -209,9 +188,7 @@ class WithGraphs:
         from clew.retrieve.entities import answer_rows
         from clew.retrieve.nodetexts import NodeTexts
 
-        graph, encoder = self.graph(name), self.encoder()
-        if encoder is None:
-            raise UsageError("this knowledge base has no encoder", "Set one: clew encoder set onnx:FOLDER")
+        graph, encoder = self.graph(name), self.need_encoder()
         if names:
             return (
                 graph,

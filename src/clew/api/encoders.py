@@ -1,0 +1,119 @@
+"""The encoder of a knowledge base, and how long its work will take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from clew.api.shapes import Held
+from clew.errors import UsageError
+from clew.types import RETRIEVED, Scope
+
+if TYPE_CHECKING:
+    from clew.kb import KnowledgeBase
+    from clew.protocols import Encoder, Rows
+
+#: The setting of a base that names its encoder.
+ENCODER = "encoder"
+#: What it says in a base that has none.
+NONE = "none"
+#: Texts that are encoded to foresee how long all will take.
+SAMPLED = 24
+
+
+class WithEncoder:
+    """The part of :class:`clew.Base` that is about its encoder."""
+
+    store: KnowledgeBase
+    _encoder: Encoder | None = None
+
+    def vectors(self) -> list[Held]:
+        """Return the encoders that this base has vectors of."""
+        snapshot = self.store.snapshot()
+        return [
+            Held(name, count, snapshot.vectors(name).missing())
+            for name, count in self.store.info().encoders.items()
+        ]
+
+    def set_encoder(self, name: str | None) -> None:
+        """Make ``name`` the encoder of this base (None: have none). The vectors of others stay.
+
+        Raises UsageError or MissingExtra where there is no such encoder; encodes nothing yet.
+        """
+        from clew import catalog
+        from clew.models import anchored
+
+        self._encoder = catalog.encoder(name) if name else None
+        # A folder's path is kept absolute: the base may be opened from anywhere.
+        self.store.set_setting(ENCODER, anchored(name) if name else NONE)
+
+    def encoder_name(self) -> str | None:
+        """Return the name of the base's encoder as it was set, or None."""
+        name = self.store.setting(ENCODER)
+        return None if name in {None, NONE} else name
+
+    def encoder(self) -> Encoder | None:
+        """Return the base's encoder, loaded, or None."""
+        name = self.encoder_name()
+        if name and self._encoder is None:
+            from clew import catalog
+
+            self._encoder = catalog.encoder(name)
+        return self._encoder
+
+    def encode(self, progress: Callable[[int, int], None] | None = None) -> int:
+        """Make the missing vectors of the base's encoder; return how many. Stopped, it continues next time.
+
+        Raises UsageError where the base has no encoder.
+        """
+        return self.store.encode(self.need_encoder(), progress)
+
+    def missing_vectors(self) -> int:
+        """Return how many searchable passages have no vector of the base's encoder: they are found by words alone."""
+        encoder = self.encoder()
+        if encoder is None:
+            return 0
+        return self.store.snapshot().vectors(encoder.name, encoder.dimension).missing()
+
+    def encoding_ahead(self) -> tuple[int, float | None]:
+        """Return how many vectors of the base's encoder are missing, and about how many seconds they take.
+
+        The time is that of some passages, encoded now; None for an encoder that sends texts elsewhere.
+        """
+        import numpy as np
+
+        from clew.models import leaves_machine
+
+        encoder, name = self.encoder(), self.encoder_name()
+        if encoder is None or name is None:
+            return 0, 0.0
+        snapshot = self.store.snapshot()
+        missing = snapshot.vectors(encoder.name, encoder.dimension).missing()
+        if not missing or leaves_machine(name):
+            return missing, None if missing else 0.0
+        rows = sampled(np.flatnonzero(snapshot.mask(Scope(), RETRIEVED)))
+        taken = seconds_for(encoder, [node.text for node in snapshot.nodes(rows)])
+        return missing, missing * taken / max(len(rows), 1)
+
+    def need_encoder(self) -> Encoder:
+        """Return the base's encoder. Raises UsageError where it has none."""
+        encoder = self.encoder()
+        if encoder is None:
+            raise UsageError("this knowledge base has no encoder", "Set one: clew encoder set onnx:FOLDER")
+        return encoder
+
+
+def sampled(rows: Rows) -> Rows:
+    """Return a few rows from all over, to foresee by them how long all will take."""
+    import numpy as np
+
+    return rows[np.linspace(0, len(rows) - 1, min(len(rows), SAMPLED)).astype(np.int64)]
+
+
+def seconds_for(encoder: Encoder, texts: Sequence[str]) -> float:
+    """Return how long an encoder that is loaded takes for texts."""
+    encoder.encode(["the first text also loads the model"])
+    started = perf_counter()
+    encoder.encode(texts)
+    return perf_counter() - started
