@@ -312,6 +312,39 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
+class Checked:
+    """A constraint of a question, and how far an answer meets it.
+
+    ``text`` is the constraint as it is written (``#1 >> directed_by >> David Lynch``); ``met`` is from 0 to 1, None
+    where nothing that is known says so; ``hits`` are the triples by which it is met.
+    """
+
+    text: str
+    met: float | None
+    hits: tuple[Hit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RankedAnswer:
+    """One answer of a ranked list, with what speaks for it and against it.
+
+    ``hit`` is the node, its text what it was ranked by, its score comparable within the list. ``firm``: it meets all
+    constraints that were not given up; otherwise it only fills the list up, and stands below all that do. ``checks``
+    has every constraint; ``by`` says what ranked it (``vector 0.71``, ``model 0.9``).
+    """
+
+    hit: Hit
+    firm: bool
+    checks: tuple[Checked, ...] = ()
+    by: str = ""
+
+    @property
+    def missed(self) -> tuple[str, ...]:
+        """The constraints that it is known not to meet."""
+        return tuple(one.text for one in self.checks if one.met == 0)
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """An answer with everything needed to check it.
 
@@ -320,7 +353,7 @@ class Answer:
     so, and the evidence is what came nearest. ``rejected`` holds quotes that a model gave and that are not
     verbatim in their source; they support nothing. ``context`` is what the reader was given to read.
     ``values`` are the answers one by one where there are several. ``remembered`` says what rests on nothing but the
-    model's memory.
+    model's memory. ``ranked`` are the answers of a ranked list, best first, those that fill it up among them.
     """
 
     text: str
@@ -335,6 +368,7 @@ class Answer:
     context: tuple[Hit, ...] = ()
     values: tuple[str, ...] = ()
     remembered: tuple[str, ...] = ()
+    ranked: tuple[RankedAnswer, ...] = ()
 
     @property
     def stopped(self) -> str:

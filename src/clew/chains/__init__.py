@@ -18,10 +18,26 @@ from clew.chains.errors import (
 )
 from clew.chains.parsing import Limits, parse
 from clew.chains.terms import Chain, Term, Triple
+from clew.chains.typed import (
+    NOT,
+    ONLY,
+    TESTS,
+    Condition,
+    Count,
+    TypedChain,
+    at_least,
+    at_most,
+    exactly,
+)
 
 __all__ = [
+    "NOT",
+    "ONLY",
+    "TESTS",
     "Chain",
     "ChainError",
+    "Condition",
+    "Count",
     "DiscontinuousMaskError",
     "FinalAnswerFormatError",
     "IncorrectTripleFormatError",
@@ -33,7 +49,11 @@ __all__ = [
     "MissingTripleMaskError",
     "Term",
     "Triple",
+    "TypedChain",
     "agreed",
+    "at_least",
+    "at_most",
+    "exactly",
     "normal_form",
     "parse",
 ]

@@ -12,25 +12,19 @@
 A pattern belongs to one graph, whose rows its constants are. Answers from several graphs are several calls.
 """
 
+from clew.chains import NOT, ONLY, TESTS, Count, at_least, at_most, exactly
 from clew.focus.meeting import met
 from clew.focus.patterns import (
     ANY,
     EITHER,
-    NOT,
-    ONLY,
-    TESTS,
     Constant,
     Constraint,
-    Count,
     Pattern,
     Predicate,
     TypedTriple,
     Variable,
     Way,
     along,
-    at_least,
-    at_most,
-    exactly,
 )
 from clew.focus.relaxing import WhyNot, conflicting, relaxed, why_not
 from clew.focus.several import substitute_all

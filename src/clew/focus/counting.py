@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.chains import Count
 from clew.errors import UsageError
 from clew.focus.candidates import Candidates, of_constant
 from clew.focus.joining import is_between, made_exact
-from clew.focus.patterns import Count, components
+from clew.focus.patterns import components
 from clew.focus.sets import NOTHING
 
 if TYPE_CHECKING:

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.chains import NOT
 from clew.focus import edges as _edges
-from clew.focus.patterns import NOT, TypedTriple
+from clew.focus.patterns import TypedTriple
 from clew.focus.sets import NOTHING
 
 if TYPE_CHECKING:

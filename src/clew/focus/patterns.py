@@ -12,12 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from clew.chains import NOT, TESTS, Count
 from clew.errors import UsageError, unknown
 
 if TYPE_CHECKING:
     from clew.protocols import Rows
-
-TESTS = ("=", "<", "<=", ">", ">=", "between", "contains")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,41 +59,6 @@ class Constant:
     name: str
     rows: tuple[int, ...]
     scores: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Count:
-    """How many different tails a head must have among the candidates of the tail; ``most`` None: no limit.
-
-    ``only``: all its tails must be among them. The candidates are those that the rest of the pattern leaves the tail,
-    counted as a set: what else binds a tail to this very head is not looked at, except by :data:`NOT`. A
-    constant has those that it was given with.
-    """
-
-    least: int = 1
-    most: int | None = None
-    only: bool = False
-
-
-#: No tail: where other triples join head and tail already, not this tail (films whose director does not act in them).
-NOT = Count(0, 0)
-#: At least one tail, and no other than candidates.
-ONLY = Count(1, None, only=True)
-
-
-def at_least(n: int) -> Count:
-    """Return the quantifier "at least n"."""
-    return Count(n, None)
-
-
-def at_most(n: int) -> Count:
-    """Return the quantifier "at most n"; none is few enough."""
-    return Count(0, n)
-
-
-def exactly(n: int) -> Count:
-    """Return the quantifier "exactly n"."""
-    return Count(n, n)
 
 
 @dataclass(frozen=True, slots=True)
