@@ -170,8 +170,8 @@ class Relation:
 class Property:
     """A property of the nodes of an imported graph: how many values it has, and how many of them are numbers or days.
 
-    ``types`` count values by the types of their nodes, as those of :class:`Relation` do. ``row`` is that of a node that
-    has it, to be shown as an example.
+    ``types`` count values by the types of their nodes, as those of :class:`Relation` do. ``row`` is that of a node
+    that has it, to be shown as an example.
     """
 
     values: int

@@ -67,7 +67,7 @@ def test_all_that_a_question_can_say():
     [
         "#1 : film; #1 >> directed_by >> David Lynch; final answer: #1",
         "(#1 (film), directed_by, David Lynch); target: #1",
-        "<think>A film; by (whom?)</think>\nReasoning chain:\n1. `#1 >> directed_by >> David Lynch`\n2. #1 is a film\n"
+        "<think>A film (whose?)</think>\nReasoning chain:\n1) `#1 >> directed_by >> David Lynch`\n2. #1 is a film\n"
         "**Final answer: #1**",
         "```text\nfilm #1 >> directed_by >> “David Lynch”\n```\nThe answer is #1.",
         "Here are the triples:\n- ?film --directed_by--> David Lynch\n- ?film: film\nx_target = ?film",
@@ -177,10 +177,10 @@ def test_both_ends_of_which_one_is_open():
 
 def test_what_is_left_out_is_returned():
     read = read_typed(
-        "I write it down.\nLima >> country >> Peru\n#1 >> lies_in >> Peru\nPeru : country\nSpain : country\nanswer: #1"
+        "I write it.\nLima >> country >> Peru\n#1 >> lies_in >> Peru\nPeru : country\nSpain : country\nanswer: #1"
     )
     assert read.dropped == ("Lima >> country >> Peru",)
-    assert read.passed == ("I write it down.", "Spain : country")
+    assert read.passed == ("I write it.", "Spain : country")
     assert read.chain.kinds == {"Peru": ("country",)} and len(read.chain.chain.triples) == 1
 
 
@@ -244,16 +244,18 @@ def test_no_text_is_another_error(text):
     assert parse_typed(str(read)) == read
 
 
+LOOKALIKES = """David Lynch|not|only Bo|X|?x|#1|C#|a >> b|is a|film or tv|at least 2|12"|a, b|final answer: #1|type
+(a)|-> b|1980|1,000|90 minutes|between 1 and 2|a: b|'q'|~""".replace("\n", "|").split("|")
 _WORDS = st.one_of(
-    st.sampled_from(
-        ["David Lynch", "not", "only Bo", "X", "?x", "#1", "C#", "a >> b", "is a", "film or tv", "at least 2", "12\"", "a, b"]
-        + ["final answer: #1", "type", "(a)", "-> b", "1980", "1,000", "90 minutes", "between 1 and 2", "a: b", "'q'", "~"]
-    ),
+    st.sampled_from(LOOKALIKES),
     st.text(st.characters(exclude_categories=("C", "Zl", "Zp")), min_size=1, max_size=8),
-).filter(lambda text: text == text.strip() and text)  # fmt: skip
+).filter(lambda text: text == text.strip() and text)
 _COUNTS = st.sampled_from(
-    [None, NOT, ONLY, at_least(1), at_least(2), at_most(3), exactly(2), Count(2, 4), Count(0, 0, True), Count(2, None, True)]
-)  # fmt: skip
+    [
+        *(None, NOT, ONLY, at_least(1), at_least(2), at_most(3), exactly(2)),
+        *(Count(2, 4), Count(0, 0, True), Count(2, None, True)),
+    ]
+)
 _NUMBERS = st.one_of(st.integers(-(10**16), 10**16), st.floats(allow_nan=False, allow_infinity=False))
 
 

@@ -17,6 +17,7 @@ from clew.chains.errors import (
     MissingTripleMaskError,
 )
 from clew.chains.parsing import Limits, parse
+from clew.chains.quoting import quoted
 from clew.chains.terms import Chain, Term, Triple
 from clew.chains.typed import (
     NOT,
@@ -60,6 +61,7 @@ __all__ = [
     "normal_form",
     "parse",
     "parse_typed",
+    "quoted",
     "read_typed",
     "typed_form",
 ]

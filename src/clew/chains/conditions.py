@@ -69,13 +69,11 @@ def conditions(text: str, negated: bool = False) -> tuple[Condition, ...]:
 def tail_condition(unknown: int, property: str, tail: str, negated: bool = False) -> Condition | None:
     """Return the condition where the tail of a triple is a test (``#1 >> year >> before 1990``), else None."""
     match = _matched(_TEST, tail)
-    if (
-        match is None
-        or tail[0].isupper()
-        or not isinstance(value_of(tail[match.end() :], True), (int, float))
-    ):
-        if match is None or _kind(match)[0] != "between":
-            return None
+    if match is None or tail[0].isupper():  # a name, such as "Between Two Worlds"
+        return None
+    ends = _ends(tail[match.end() :]) if _kind(match)[0] == "between" else [tail[match.end() :]]
+    if not all(isinstance(value_of(one, True), (int, float)) for one in ends):
+        return None
     return _made(unknown, property, match, tail, negated)
 
 
@@ -83,8 +81,8 @@ def value_of(said: str, compared: bool) -> str | float:
     """Return the value that is said: a number where it is one, text where it is quoted or none. Where it is compared,
     the number before a unit counts.
 
-    >>> value_of("1,250,000", False), value_of("2.5 million", False), value_of("90 minutes", True), value_of('"7"', False)
-    (1250000, 2500000, 90, '7')
+    >>> value_of("1,250,000", False), value_of("2.5 million", False), value_of("90 minutes", True)
+    (1250000, 2500000, 90)
     """
     text, marked = unquoted(said)
     if marked:
@@ -124,7 +122,7 @@ def _made(unknown: int, property: str, match: re.Match[str], text: str, negated:
     said = text[match.end() :].strip().rstrip(".") if not text.endswith('"') else text[match.end() :].strip()
     negated = negated != denied
     if test == "between":
-        ends = pieces(said.strip("[]() "), _AND)
+        ends = _ends(said)
         if len(ends) != 2 or not all(ends):
             raise IncorrectTripleFormatError(f"between which two values: '{text}'", HINT)
         return Condition(unknown, property, test, value_of(ends[0], True), value_of(ends[1], True), negated)
@@ -133,6 +131,10 @@ def _made(unknown: int, property: str, match: re.Match[str], text: str, negated:
     if test == "contains":
         return Condition(unknown, property, test, unquoted(said)[0], None, negated)
     return Condition(unknown, property, test, value_of(said, test != "="), None, negated)
+
+
+def _ends(said: str) -> list[str]:
+    return pieces(said.strip("[]() "), _AND)
 
 
 def _from_both_sides(match: re.Match[str], negated: bool) -> tuple[Condition, ...]:

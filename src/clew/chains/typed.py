@@ -78,8 +78,8 @@ class Condition:
     def __str__(self) -> str:
         """The condition as a question writes it.
 
-        >>> str(Condition(1, "release_year", "between", 1980, 1990)), str(Condition(1, "title", "contains", "7", None, True))
-        ('#1.release_year between 1980 and 1990', 'not #1.title contains "7"')
+        >>> str(Condition(1, "release_year", "between", 1980, 1990)), str(Condition(1, "title", "contains", "7"))
+        ('#1.release_year between 1980 and 1990', '#1.title contains "7"')
         """
         property = written(self.property, also=r"\W")
         values = _value(self.value) if self.high is None else f"{_value(self.value)} and {_value(self.high)}"
@@ -104,7 +104,7 @@ class TypedChain:
     wishes: tuple[str, ...] = ()
 
     def statement(self, place: int) -> str:
-        """Return a triple with its quantifier, as a question writes it: ``not #1 >> starred_actors >> Kyle MacLachlan``."""
+        """Return a triple with its quantifier, as a question writes it: ``not #1 >> starred_actors >> Bob``."""
         triple, count = self.chain.triples[place], self.counts.get(place)
         head = _term(triple.head)
         if count is not None and triple.head.unknown is None:

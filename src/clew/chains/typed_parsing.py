@@ -90,9 +90,9 @@ def parse_typed(text: str) -> TypedChain:
     """Return the question that ``text`` writes, one statement a line or divided by semicolons, in any order:
 
     ``#1 : film``, ``David Lynch : person`` (types) · ``#1 >> directed_by >> David Lynch`` (a triple; also
-    ``(#1, directed_by, David Lynch)``, ``#1 --directed_by--> David Lynch``, ``directed_by(#1, David Lynch)``) · before
-    it ``not``, ``only``, ``at least 2``, ``at most 2``, ``exactly 2`` · ``#1.release_year between 1980 and 1990`` (a
-    condition) · ``#1 ~ slow and dreamlike`` (a wish) · ``final answer: #1``.
+    ``(#1, directed_by, David Lynch)``, ``#1 --directed_by--> David Lynch``, ``directed_by(#1, David Lynch)``) ·
+    before it ``not``, ``only``, ``at least 2``, ``at most 2``, ``exactly 2`` ·
+    ``#1.release_year between 1980 and 1990`` (a condition) · ``#1 ~ slow and dreamlike`` (a wish) · ``final answer: #1``.
 
     What stands in quotation marks is text, whatever it looks like. Tolerant of small models: thoughts, fences, list
     marks and prose around it; ``?film`` or ``X`` as unknowns; ``#1 (film)`` and ``film #1`` as typed ones. Raises the
@@ -189,10 +189,10 @@ class _Reading:
         if ">>" not in shown and count in (None, NOT) and (found := conditions(rest, count == NOT)):
             self.conditions.update(dict.fromkeys(found))
             return
-        if match := _TYPED.fullmatch(shown):
-            if not (">>" in shown or _ARROW.search(shown)):
-                self._typed(int(match[1]), _types(rest[match.start("types") :]))
-                return
+        match = None if ">>" in shown or _ARROW.search(shown) else _TYPED.fullmatch(shown)
+        if match:
+            self._typed(int(match[1]), _types(rest[match.start("types") :]))
+            return
         if (parts := _triple_parts(rest)) is not None:
             self._triple(parts, count, statement)
         elif (match := _KIND.fullmatch(shown)) and "#" not in shown:

@@ -51,13 +51,9 @@ def show(graph: PropertyGraph, limit: int) -> None:
             f"property {key}{owners}: {kind}, {count(properties[key].values, 'value')}, such as {values[key]}"
         )
     more = {"more type": len(types), "more relation": len(relations), "more property": len(properties)}
-    left = [_count(number - limit, what) for what, number in more.items() if number > limit]
+    left = [count(number - limit, what) for what, number in more.items() if number > limit]
     if left:
         print(f"... {', '.join(left)}; see --limit")
-
-
-def _count(number: int, what: str) -> str:
-    return count(number, what) if number == 1 or what != "more property" else f"{number:,} more properties"
 
 
 def _by_size(relations: Mapping[str, Relation]) -> list[tuple[str, Relation]]:

@@ -48,9 +48,9 @@ def schema_of(
     """Return what ``graphs`` can be asked, one part for each, cut to ``room`` and to what the question may need.
 
     Where a graph has more relations than there is room for, two thirds of it go to those that ``linker`` (by default
-    one that goes by words) finds likest to parts of the question, the rest to the biggest that join their types. Types
-    are kept that such relations join, then those that share words with the question, then the biggest; properties by
-    words and by the types that have them. The text says what was cut.
+    one that goes by words) finds likest to parts of the question, the rest to the biggest that join their types. Of
+    types those are kept that share words with the question or that such relations join, then the biggest; of
+    properties those that share words, then those of such types. The text says what was cut.
     """
     linker = linker or Relations()
     parts = [_part(graph, question, linker, room) for graph in graphs]
@@ -69,13 +69,13 @@ def _part(graph: PropertyGraph, question: str, linker: RelationLinker, room: Roo
         _of("property", len(keys), len(properties)),
     ]
     lines = [f"Graph {graph.name}{f', {graph.size:,} nodes' if graph.size and not graph.mounted else ''}"]
-    lines += ["", f"Node types ({counts[0]}):"] if kinds else ["", "Its nodes have no types."]
+    lines += ["", f"Node types ({_share(kinds, types)}):"] if kinds else ["", "Its nodes have no types."]
     for one in kinds:
         lines.append(f"- {one}: {_counted(types[one], 'node')}{_such(type_names.get(one, ()))}")
-    lines += ["", f"Relations ({counts[1]}), as head type >> relation >> tail type:"]
+    lines += ["", f"Relations ({_share(ways, relations)}), as head type >> relation >> tail type:"]
     lines += [relation_line(one, relations[one]) for one in ways]
     if keys:
-        lines += ["", f"Properties of nodes ({counts[2]}):"]
+        lines += ["", f"Properties of nodes ({_share(keys, properties)}):"]
         lines += [property_line(one, properties[one], values[one]) for one in keys]
     return Schema("\n".join(lines), f"{graph.name}: {', '.join(counts)}")
 
@@ -114,7 +114,7 @@ def ended(types: Mapping[str, int]) -> str:
 
 
 def examples_of_types(graph: PropertyGraph, types: Sequence[str]) -> dict[str, list[str]]:
-    """Return the names of a few nodes of each type, from all over it; none of a mounted graph, which would be asked."""
+    """Return the names of a few nodes of each type, from all over it; none of a mounted graph: it would be asked."""
     if graph.mounted:
         return {}
     rows: list[int] = []
@@ -157,11 +157,11 @@ def _relations_kept(graph: PropertyGraph, question: str, linker: RelationLinker,
     for found in linker.link(graph, phrases(question), k=most):
         for one in found:
             scores[one.name] = max(scores.get(one.name, 0.0), one.score)
-    near = sorted(scores, key=lambda one: (-scores[one], one))[: max(most * 2 // 3, 1)]
+    likest = sorted(scores, key=lambda one: (-scores[one], one))
+    near = likest[: max(most * 2 // 3, 1)]
     ends = {type for one in near for type in _ends(relations[one])}
-    kept = set(near)
-    joining = [one for one in by_size if one not in kept and ends.issuperset(_ends(relations[one]) or {""})]
-    return near + joining[: most - len(near)]
+    joining = [one for one in by_size if ends.issuperset(_ends(relations[one]) or {""})]
+    return list(dict.fromkeys([*near, *joining, *likest, *by_size]))[:most]
 
 
 def _types_kept(types: Mapping[str, int], ways: Iterable[Relation], question: str, most: int) -> list[str]:
@@ -220,6 +220,10 @@ def _of(what: str, shown: int, every: int) -> str:
     if shown == every:
         return f"{every:,} {what if every == 1 else many}"
     return f"{shown:,} of {every:,} {many}"
+
+
+def _share(shown: Sequence[str], every: Mapping[str, object]) -> str:
+    return f"{len(shown):,}" if len(shown) == len(every) else f"{len(shown):,} of {len(every):,}"
 
 
 def _counted(number: int, what: str) -> str:
