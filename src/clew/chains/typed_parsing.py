@@ -92,7 +92,8 @@ def parse_typed(text: str) -> TypedChain:
     ``#1 : film``, ``David Lynch : person`` (types) · ``#1 >> directed_by >> David Lynch`` (a triple; also
     ``(#1, directed_by, David Lynch)``, ``#1 --directed_by--> David Lynch``, ``directed_by(#1, David Lynch)``) ·
     before it ``not``, ``only``, ``at least 2``, ``at most 2``, ``exactly 2`` ·
-    ``#1.release_year between 1980 and 1990`` (a condition) · ``#1 ~ slow and dreamlike`` (a wish) · ``final answer: #1``.
+    ``#1.release_year between 1980 and 1990`` (a condition) · ``#1 ~ slow and dreamlike`` (a wish) ·
+    ``final answer: #1``.
 
     What stands in quotation marks is text, whatever it looks like. Tolerant of small models: thoughts, fences, list
     marks and prose around it; ``?film`` or ``X`` as unknowns; ``#1 (film)`` and ``film #1`` as typed ones. Raises the

@@ -15,8 +15,10 @@ from clew.link.wording import spelled, stems
 from clew.protocols import PropertyGraph
 from clew.text import folded_name
 
-#: Spelling from which on a type is taken for another: "flim", and not "file".
-_ALIKE = 88
+#: Spelling from which on a type is taken for another, of 100: "persno" for "person".
+_ALIKE = 83
+#: A shorter name than this is one letter away from too many others: "genre" is no "gene".
+_SHORT = 6
 _CALLED = re.compile(r"(?P<name>.+\S)\s*\((?P<type>[^()]+)\)")
 
 
@@ -31,7 +33,7 @@ class Fitted:
 def fitted(chain: TypedChain, graphs: Sequence[PropertyGraph]) -> Fitted:
     """Return the question with types and properties called as ``graphs`` call them.
 
-    A type that no graph has stays as it is, unless one has its words or almost its spelling ("Films", "flim").
+    A type that no graph has stays as it is, unless one has its words or almost its spelling ("Films", "persno").
     A triple whose relation is called as a property is, and as no relation, is a condition. ``David Lynch (person)``
     is David Lynch, a person, where no node is called so and ``person`` is a type. Raises RemoteError.
     """
@@ -85,6 +87,8 @@ def _nearest(name: str, known: Sequence[str]) -> str | None:
     ):
         if same:
             return same[0] if len(same) == 1 else None
+    if len(folded) < _SHORT:
+        return None
     found = process.extract(
         folded, [spelled(one) for one in known], scorer=fuzz.ratio, score_cutoff=_ALIKE, limit=2
     )
