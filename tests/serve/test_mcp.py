@@ -87,7 +87,7 @@ def is_cited(answer):
     assert found["usage"]["calls"] == 0 and found["steps"]
     text = said(answer)
     assert text.startswith(f"{DIRECTOR} was born in {TOWN} by the water. [1]")
-    assert f"[1] {DIRECTOR}.txt: “{DIRECTOR} was born" in text and "no language model wrote them" in text
+    assert f"Sources:\n[1] {DIRECTOR}.txt\n" in text and "no language model wrote them" in text
 
 
 async def searched_and_shown(client):
@@ -149,7 +149,7 @@ def test_a_question_that_the_client_cancels_stops_before_its_next_step(kb):
         # The process has ended, so this is all that it will ever ask: the thought that was under way, and, as for
         # every answer that is stopped, the reading of what was found. Not stopped, it thinks eight times.
         [thought, reading] = server.requests
-        assert "words" not in thought.prompt and "in less than 6 words" in reading.prompt
+        assert "in less than 6 words" not in thought.prompt and "in less than 6 words" in reading.prompt
 
 
 def test_of_several_bases_each_call_names_one(kb, tmp_path):

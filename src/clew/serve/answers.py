@@ -32,12 +32,13 @@ _RECALLED = "filled in hop by hop, in part from the model's memory"
 class Citation:
     """One source of an answer: its number in the text (from 1), its node, and the words of it that are quoted.
 
-    ``quotes`` is empty where the answer rests on the node as a whole.
+    ``quotes`` is empty where the answer rests on the node as a whole. ``inline``: its words stand in the text.
     """
 
     number: int
     node: Node
     quotes: tuple[Quote, ...] = ()
+    inline: bool = False
 
     @property
     def place(self) -> str:
@@ -78,9 +79,15 @@ class Cited:
     nearest: tuple[Citation, ...] = ()
 
     def sources(self) -> str:
-        """Return the list that goes below the text, a line for each citation; "" where there are none."""
+        """Return the list that goes below the text, a line for each citation; "" where there are none.
+
+        Words that stand in the text are not said again.
+        """
         if self.citations:
-            lines = [f"[{one.number}] {one.place}: “{one.excerpt}”" for one in self.citations]
+            lines = [
+                f"[{one.number}] {one.place}" + ("" if one.inline else f": “{one.excerpt}”")
+                for one in self.citations
+            ]
             return "\n".join(["Sources:", *lines])
         lines = [f"- {one.place}: “{one.excerpt}”" for one in self.nearest]
         return "\n".join(["What came nearest:", *lines]) if lines else ""
@@ -94,14 +101,15 @@ def cited(answer: Answer) -> Cited:
     """
     if answer.abstained:
         hits = answer.evidence[:_NEAREST]
-        return Cited(answer.text, (), tuple(_numbered((hit.node, ()) for hit in hits)))
-    found = list(_numbered(_supports(answer)))
-    ends = {one.number: _end(answer.text, one) for one in found}
-    if answer.reader == "extractive" and any(end is not None for end in ends.values()):
-        used = [(one.node, one.quotes) for one in found if ends[one.number] is not None]
-        found = list(_numbered(used))
-        ends = {one.number: _end(answer.text, one) for one in found}
-    return Cited(_marked(answer.text, ends), tuple(found))
+        return Cited(answer.text, (), tuple(Citation(place, hit.node) for place, hit in enumerate(hits, 1)))
+    found = [(node, quotes, _end(answer.text, node, quotes)) for node, quotes in _supports(answer)]
+    if answer.reader == "extractive" and any(end is not None for _, _, end in found):
+        found = [one for one in found if one[2] is not None]
+    citations = tuple(
+        Citation(number, node, quotes, end is not None) for number, (node, quotes, end) in enumerate(found, 1)
+    )
+    ends = [len(answer.text) if end is None else end for _, _, end in found]
+    return Cited(_marked(answer.text, ends), citations)
 
 
 def answer_text(answer: Answer) -> str:
@@ -195,32 +203,27 @@ def _hits(answer: Answer) -> Iterable[Hit]:
     yield from answer.evidence
 
 
-def _numbered(found: Iterable[tuple[Node, tuple[Quote, ...]]]) -> Iterable[Citation]:
-    return (Citation(number, node, quotes) for number, (node, quotes) in enumerate(found, 1))
-
-
-def _end(text: str, citation: Citation) -> int | None:
+def _end(text: str, node: Node, quotes: Sequence[Quote]) -> int | None:
     """Return where in the text the cited words end for the last time, None where they are not in it."""
-    said = [quote.text for quote in citation.quotes] or [citation.node.text]
-    ends = [end for words in said for end in _ends(text, words)]
+    said = [quote.text for quote in quotes] or [node.text]
+    ends = [end for words in said if (end := _end_of(text, words)) is not None]
     return max(ends, default=None)
 
 
-def _ends(text: str, words: str) -> Sequence[int]:
+def _end_of(text: str, words: str) -> int | None:
     for form in (words.strip(), " ".join(words.split())):
         # At the edges of words: "9" does not stand in "1919".
         at = re.search(rf"(?<!\w){re.escape(form)}(?!\w)", text) if form else None
         if at is not None:
-            return [at.end()]
-    return []
+            return at.end()
+    return None
 
 
-def _marked(text: str, ends: dict[int, int | None]) -> str:
-    """Return the text with each number after the place that it supports, those without one at the end."""
+def _marked(text: str, ends: Sequence[int]) -> str:
+    """Return the text with each number, from 1, after the place where what it supports ends."""
     marks: dict[int, str] = {}
-    for number, end in ends.items():
-        at = len(text) if end is None else end
-        marks[at] = marks.get(at, "") + f"[{number}]"
+    for number, end in enumerate(ends, 1):
+        marks[end] = marks.get(end, "") + f"[{number}]"
     for at in sorted(marks, reverse=True):
         # A mark behind the last cell of a table would be one more cell.
         gap = "\n" if text[:at].endswith("|") else " "
