@@ -4,33 +4,30 @@ import pytest
 
 import clew
 from clew.errors import NotFound, UsageError
+from clew.kb import KnowledgeBase
 from clew.parse.tables import Table
 from clew.serve.looking import ROOM, contents, found, shown
-from small_bases import base, snapshot_of  # noqa: F401 (fixtures)
+from retrieve_documents import add
 
 LONG = "word " * 800
+TABLE = Table(("Month", "Boats"), (("May", "3"), ("June", "4")), caption="Table 1. Boats")
 
 
 @pytest.fixture
-def opened(base, snapshot_of):  # noqa: F811 (the fixtures imported above)
-    table = Table((("Month", "Boats"), ("May", "3")), header_rows=1, caption="Table 1. Boats")
-    snapshot_of(
-        (
-            "report.txt",
-            "A report",
-            ("page", 1),
+def opened(tmp_path):
+    with KnowledgeBase.open(tmp_path / "base", create=True) as base:
+        crossings = (
             ("heading", 1, "Crossings"),
             "The ferry runs.",
             ("heading", 2, "Long ones"),
-            "The long crossing takes an hour.",
-            ("page", 2),
-            ("heading", 1, "Accounts"),
-            table,
-            "Receipts rose.",
-        ),
-        ("long.txt", "Long", *(f"{number} {LONG}" for number in range(9))),
-    )
-    return clew.Base(base)
+            "It takes an hour.",
+        )
+        accounts = ("heading", 1, "Accounts"), TABLE, "Receipts rose."
+        add(base, "report.txt", "A report", ("page", 1), *crossings, ("page", 2), *accounts)
+        add(base, "long.txt", "Long", ("heading", 1, "Words"), *(f"{number} {LONG}" for number in range(9)))
+        add(base, "plain.txt", "Plain", "The heron nests here.", "The mill stands there.")
+        base.catch_up()
+        yield clew.Base(base)
 
 
 def test_an_outline_gives_ids_by_which_sections_pages_and_tables_are_shown(opened):
@@ -39,7 +36,7 @@ def test_an_outline_gives_ids_by_which_sections_pages_and_tables_are_shown(opene
         node["name"] or f"{node['kind']} {node['page']}": node["id"] for node in outline.structure["nodes"]
     }
     section = shown(opened, ids["Crossings"]).text
-    assert "The ferry runs." in section and "takes an hour" in section and "Receipts" not in section
+    assert "The ferry runs." in section and "It takes an hour." in section and "Receipts" not in section
     page = shown(opened, ids["page 2"])
     assert page.text == shown(opened, "report.txt", page=2).text and "Receipts rose." in page.text
     table = shown(opened, ids["Table 1. Boats"])
@@ -48,23 +45,30 @@ def test_an_outline_gives_ids_by_which_sections_pages_and_tables_are_shown(opene
 
 
 def test_what_is_long_comes_in_parts_that_add_up(opened):
-    [key] = [one["id"] for one in contents(opened).structure["documents"] if one["document"] == "long.txt"]
-    texts, start = [], 0
-    outline = shown(opened, "long.txt")
-    assert len(outline.structure["nodes"]) == 10  # it has no sections: its passages are its outline
+    [section] = [
+        node["id"] for node in shown(opened, "long.txt").structure["nodes"] if node["name"] == "Words"
+    ]
+    texts, start, looks = [], 0, 0
     while start is not None:
-        part = found_part(opened, key, start)
+        part = shown(opened, section, start=start)
         texts += [node["text"] for node in part.structure["nodes"]]
-        assert len(part.text) < 2 * ROOM
-        start = part.structure["next"]
-    assert [text.split()[0] for text in texts] == [str(number) for number in range(9)]
+        assert len(part.text) < ROOM + 500
+        start, looks = part.structure["next"], looks + 1
+        assert (f"start={start}" in part.text) == (start is not None)
+    assert [text.split()[0] for text in texts] == ["Words", *map(str, range(9))] and looks >= 3
 
 
-def found_part(opened, key, start):
-    """The passages of the long document have no section; together they are looked at as what a part is made of."""
-    from clew.serve.looking import _texts
+def test_the_outline_of_a_document_without_sections_is_its_passages(opened):
+    nodes = shown(opened, "plain.txt").structure["nodes"]
+    assert [node["kind"] for node in nodes] == ["document", "passage", "passage"]
+    assert "The mill stands there." in shown(opened, nodes[2]["id"]).text
 
-    return _texts([node for node in opened.tree(key) if node.kind == "passage"], start)
+
+def test_what_there_is_can_be_listed_from_any_place_on(opened):
+    every = contents(opened).structure["documents"]
+    assert [one["document"] for one in every] == ["long.txt", "plain.txt", "report.txt"]
+    assert contents(opened, 2).structure["documents"] == every[2:]
+    assert contents(opened, 9).structure["documents"] == []
 
 
 def test_a_look_past_the_end_and_at_what_is_not_there_is_an_error(opened):
@@ -80,7 +84,7 @@ def test_a_look_past_the_end_and_at_what_is_not_there_is_an_error(opened):
 
 
 def test_a_search_cuts_long_passages_and_says_so(opened):
-    [first, *_] = found(opened, "3 word", 3, None).structure["hits"]
+    [first, *_] = found(opened, "word", 3, None).structure["hits"]
     assert "(cut: " in first["text"] and len(first["text"]) < 2_100
     assert found(opened, "zeppelin", 3, ["report.txt"]).text == "Nothing found."
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -124,9 +126,11 @@ async def refused(client):
         await client.call_tool("add", {})
 
 
-def test_a_question_that_the_client_cancels_stops_before_its_next_step(kb):
-    """The model does not answer until the cancellation has arrived."""
+def test_of_several_bases_each_call_names_one_and_a_cancelled_question_is_stopped(kb, tmp_path):
+    """By the older handshake. The model does not answer until the cancellation has arrived."""
     asked, go_on = threading.Event(), threading.Event()
+    with clew.open(tmp_path / "notes", create=True):
+        pass
 
     def script(request):
         asked.set()
@@ -134,13 +138,17 @@ def test_a_question_that_the_client_cancels_stops_before_its_next_step(kb):
         return f"Thought {len(server.requests)} names {DIRECTOR}."
 
     async def talk():
-        async with connected("--kb", kb, "--llm", server.llm, "--recipe", "ircot(each=1)") as client:
+        bases = ["--kb", kb, "--kb", f"empty={tmp_path / 'notes'}"]
+        recipes = ["--recipe", "read(reader=extractive)", "--recipe", "ircot(each=1)"]
+        async with connected(*bases, *recipes, "--llm", server.llm, mode="legacy") as client:
+            await a_base_is_named(client)
+            question = {"base": "films", "question": BORN, "recipe": "ircot(each=1)"}
             async with anyio.create_task_group() as group:
-                group.start_soon(client.call_tool, "ask", {"question": BORN})
-                await anyio.to_thread.run_sync(asked.wait, 60)
+                group.start_soon(client.call_tool, "ask", question)
+                assert await anyio.to_thread.run_sync(asked.wait, 60)
                 group.cancel_scope.cancel()
             # Messages are read in order: where this one is answered, the one before has arrived.
-            hits = await client.call_tool("search", {"query": "mayor"})
+            hits = await client.call_tool("search", {"base": "films", "query": "mayor"})
             assert hits.structured_content["hits"]
             go_on.set()
 
@@ -152,29 +160,39 @@ def test_a_question_that_the_client_cancels_stops_before_its_next_step(kb):
         assert "in less than 6 words" not in thought.prompt and "in less than 6 words" in reading.prompt
 
 
-def test_of_several_bases_each_call_names_one(kb, tmp_path):
-    with clew.open(tmp_path / "notes", create=True):
-        pass
-
-    async def talk():
-        async with connected("--kb", kb, "--kb", f"empty={tmp_path / 'notes'}", mode="legacy") as client:
-            [ask, *_] = (await client.list_tools()).tools
-            assert ask.input_schema["properties"]["base"]["enum"] == ["films", "empty"]
-            unnamed = await client.call_tool("ask", {"question": BORN})
-            assert unnamed.is_error and "'base' is a required property" in said(unnamed)
-            here, there = [
-                await client.call_tool("ask", {"base": base, "question": BORN}) for base in ("films", "empty")
-            ]
-            assert TOWN in said(here)
-            assert there.structured_content["abstained"] and not there.is_error
-
-    anyio.run(talk)
+async def a_base_is_named(client):
+    [ask, *_] = (await client.list_tools()).tools
+    assert ask.input_schema["properties"]["base"]["enum"] == ["films", "empty"]
+    assert ask.input_schema["properties"]["recipe"]["enum"] == ["read(reader=extractive)", "ircot(each=1)"]
+    unnamed = await client.call_tool("ask", {"question": BORN})
+    assert unnamed.is_error and "'base' is a required property" in said(unnamed)
+    here = await client.call_tool("ask", {"base": "films", "question": BORN})
+    there = await client.call_tool("ask", {"base": "empty", "question": BORN})
+    assert TOWN in said(here)
+    assert there.structured_content["abstained"] and not there.is_error
 
 
 def test_what_a_client_needs_is_printed_and_starts_the_server(kb):
     result = CliRunner().invoke(app, ["mcp", "--kb", str(kb), "--config"])
     [server] = json.loads(result.stdout)["mcpServers"].values()
     assert server["command"] == sys.executable and server["args"][-1] == f"films={kb}"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+def test_an_interrupt_ends_it_though_its_input_is_open(kb):
+    initialize = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    }
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize}
+    command = [sys.executable, "-m", "clew", "mcp", "--kb", str(kb)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        child.stdin.write(json.dumps(hello) + "\n")
+        child.stdin.flush()
+        assert json.loads(child.stdout.readline())["result"]["serverInfo"]["name"] == "clew"
+        child.send_signal(signal.SIGINT)
+        assert child.wait(60) == -signal.SIGINT
 
 
 def test_two_bases_of_one_name_are_refused(kb, tmp_path):

@@ -8,6 +8,7 @@ cancels is stopped before its next step.
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
@@ -51,8 +52,14 @@ _INSTRUCTIONS = (
 
 
 def serve(desk: Desk) -> None:
-    """Serve until the client closes our standard input."""
-    anyio.run(_serve, desk)
+    """Serve until the client closes our standard input, or the process is interrupted."""
+    # The thread that waits for standard input cannot be woken, so an interrupt that were raised would wait with it
+    # for one more line. Nothing is written here that an end at any instant could harm.
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        anyio.run(_serve, desk)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 async def _serve(desk: Desk) -> None:
