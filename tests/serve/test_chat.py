@@ -1,25 +1,26 @@
 """The chat endpoint as OpenAI's own client meets it: over HTTP, from a server of ours on this machine."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Annotated
 
 import openai
 import pytest
 import uvicorn
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI, Header, HTTPException
 
 import clew
-from chain_bases import DIRECTOR, FILM, THREE_HOPS, TOWN, fill
-from clew.errors import ModelError, Unavailable
+from chain_bases import DIRECTOR, FILM, THREE_HOPS, TOWN, WORLD, fill
+from clew.errors import ModelError, Unavailable, UsageError
 from clew.kb import KnowledgeBase
 from clew.models import language_model
 from clew.serve.chat import chat_router
+from clew.types import Step
 from retrieve_documents import add
 from scripted import ScriptedServer
 
@@ -49,10 +50,10 @@ def base(tmp_path_factory):
 
 
 @contextlib.contextmanager
-def served(asker, **options):
+def served(asker, dependencies=(), **options):
     """Serve the router on a port of this machine; give its address."""
     app = FastAPI()
-    app.include_router(chat_router(asker, **options))
+    app.include_router(chat_router(asker, **options), dependencies=dependencies)
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="off"))
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -255,25 +256,65 @@ def test_every_hop_of_a_chain_is_cited_by_its_own_source(base):
     assert all(f"[{one['number']}] {one['place']}" in reply.choices[0].message.content for one in citations)
 
 
-@pytest.mark.parametrize("stream", [False, True])
-def test_what_goes_wrong_on_the_way_is_an_error_object(stream):
-    class Failing:
-        def ask(self, question, recipe, watch, stop):
-            raise errors[question]
+@dataclass
+class Failing:
+    """Fails as it is told to, after a step if it is ``late``."""
 
-    errors = {
-        "busy": Unavailable("too many questions at once", "Ask again in a moment", retry_after=3),
-        "down": ModelError("the model is gone"),
-    }
+    late: bool = False
+
+    def ask(self, question, recipe, watch, stop):
+        if self.late:
+            watch(Step("seed"))
+        raise ERRORS[question]
+
+
+ERRORS = {
+    "busy": Unavailable("too many questions at once", "Ask again in a moment", retry_after=3),
+    "down": ModelError("the model is gone"),
+    "none": UsageError("'dpr' needs an encoder"),
+}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_is_wrong_from_the_beginning_has_its_status(stream):
     with served(Failing()) as url, client_of(url) as client:
-        for question, status in (("busy", 503), ("down", 502)):
-            with pytest.raises(openai.APIError) as failed:
-                list(asked(client, question, stream=stream))
-            assert errors[question].problem in failed.value.message
-            if not stream:
-                assert failed.value.status_code == status
-                after = failed.value.response.headers.get("Retry-After")
-                assert after == ("3" if question == "busy" else None)
+        for question, status in (("busy", 503), ("down", 502), ("none", 400)):
+            with pytest.raises(openai.APIStatusError, match=ERRORS[question].problem) as failed:
+                asked(client, question, stream=stream)
+            assert failed.value.status_code == status
+            after = failed.value.response.headers.get("Retry-After")
+            assert after == ("3" if question == "busy" else None)
+
+
+def test_what_goes_wrong_in_the_middle_of_a_stream_is_an_error_event():
+    with served(Failing(late=True)) as url, client_of(url) as client:
+        stream = asked(client, "down", stream=True)
+        assert next(stream).choices[0].delta.role == "assistant"
+        with pytest.raises(openai.APIError, match="the model is gone"):
+            next(stream)
+
+
+def test_a_token_that_the_application_asks_for_is_missing_in_openai_s_form(base):
+    def token(authorization: Annotated[str, Header()] = ""):
+        if authorization != "Bearer right":
+            raise HTTPException(401, "the token is missing", {"WWW-Authenticate": "Bearer"})
+
+    with served(BaseAsker(base), dependencies=[Depends(token)]) as url, client_of(url) as client:
+        with pytest.raises(openai.AuthenticationError, match="the token is missing") as refused:
+            asked(client, BORN)
+        assert refused.value.code == "invalid_api_key"
+        assert refused.value.response.headers["WWW-Authenticate"] == "Bearer"
+        with openai.OpenAI(base_url=url, api_key="right") as known:
+            assert TOWN in asked(known, BORN).choices[0].message.content
+
+
+def test_questions_asked_at_once_get_each_their_own_answer(client):
+    def ask(world):
+        _, director, town, *_ = world
+        return town in asked(client, f"Where was {director} born?").choices[0].message.content
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(ask, WORLD * 3))
 
 
 @pytest.mark.parametrize("stream", [False, True])

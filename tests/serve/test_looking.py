@@ -5,6 +5,7 @@ import pytest
 import clew
 from clew.errors import NotFound, UsageError
 from clew.kb import KnowledgeBase
+from clew.kb.database import held
 from clew.parse.tables import Table
 from clew.serve.looking import ROOM, contents, found, shown
 from retrieve_documents import add
@@ -92,3 +93,12 @@ def test_a_search_cuts_long_passages_and_says_so(opened):
 def test_a_document_may_be_named_like_a_home_that_nobody_has(opened):
     with pytest.raises(NotFound, match="no document named '~nobody'"):
         opened.ask("Does the ferry run?", documents=["~nobody"])
+
+
+def test_what_cannot_be_found_yet_while_another_process_indexes_is_said(opened):
+    assert "Not searchable" not in contents(opened).text
+    late = "Not searchable yet: 1 documents that were just added."
+    with held(opened.store._index_lock):
+        add(opened.store, "new.txt", "New", "The otter swims.")
+        assert late in contents(opened).text and late in found(opened, "otter", 3, None).text
+    assert "The otter swims." in found(opened, "otter", 3, None).text

@@ -178,6 +178,7 @@ def test_what_a_client_needs_is_printed_and_starts_the_server(kb):
     assert server["command"] == sys.executable and server["args"][-1] == f"films={kb}"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 def test_an_interrupt_ends_it_though_its_input_is_open(kb):
     initialize = {

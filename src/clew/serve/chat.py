@@ -13,29 +13,34 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from fastapi import APIRouter, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, StreamingResponse
 from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
 
 from clew.errors import ClewError
 from clew.protocols import LanguageModel
 from clew.serve.answers import step_line
-from clew.serve.chatwire import ChatRequest, Completion, Refusal, contents, event
+from clew.serve.chatwire import ChatRequest, Refusal, Reply, contents, event
 from clew.serve.followup import Asked, Turn, standing_alone
 from clew.serve.recipes import DEFAULT, offered
 from clew.serve.running import running
 from clew.types import Answer, Step
 
+T = TypeVar("T")
+Event: TypeAlias = Step | Answer
 #: The name of the model that is the default recipe, and what the names of the others begin with.
 MODEL = "clew"
 #: How often, in seconds, it is looked whether who asked is still there.
 _LOOK = 0.5
+#: The status of a reply that nobody is there to read.
+_GONE = 499
 
 
 class Asker(Protocol):
@@ -62,6 +67,11 @@ class OpenAIRoute(APIRoute):
                 return _refused(refusal)
             except ClewError as error:
                 return _refused(Refusal.of(error))
+            except HTTPException as wrong:  # of what the application asks before
+                code = "invalid_api_key" if wrong.status_code == 401 else None
+                answer = Refusal(str(wrong.detail), code=code, status=wrong.status_code)
+                answer.headers |= dict(wrong.headers or {})
+                return _refused(answer)
             except RequestValidationError as error:
                 return _refused(_misread(error))
 
@@ -125,31 +135,36 @@ def chat_router(
         asked.refuse()
         turns = asked.turns()
         work = _Work(asker, recipe, turns, llm, Asked(turns[-1].text))
-        reply = Completion(asked.model)
-        if asked.stream:
-            usage = asked.stream_options is not None and asked.stream_options.include_usage
-            headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-            stream = _streamed(work, reply, usage)
-            return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
-        answer = await _answered(work, request)
-        if answer is None:
-            return Response(status_code=499)  # nobody is there to read it
-        return JSONResponse(reply.whole(answer, work.asked.question, work.asked.usage))
+        reply = Reply(asked.model)
+        if not asked.stream:
+            answer = await _while_there(request, _last(work))
+            if answer is None:
+                return Response(status_code=_GONE)
+            return JSONResponse(reply.whole(answer, work.asked.question, work.asked.usage))
+        # The first event decides the status: what is wrong from the beginning is an error like any other.
+        events = running(work)
+        first = await _while_there(request, anext(events))
+        if first is None:
+            return Response(status_code=_GONE)
+        usage = asked.stream_options is not None and asked.stream_options.include_usage
+        stream = _streamed(_with_first(first, events), work, reply, usage)
+        headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+        return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
 
     return router
 
 
-async def _answered(work: _Work, request: Request) -> Answer | None:
-    """Return the answer, None where who asked has gone; then the work is stopped. Raises ClewError."""
-    last = asyncio.ensure_future(_last(work))
+async def _while_there(request: Request, work: Coroutine[Any, Any, T]) -> T | None:
+    """Return what ``work`` does; None where who asked has gone, and the work is cancelled. Raises ClewError."""
+    task = asyncio.ensure_future(work)
     try:
-        while not last.done():
-            await asyncio.wait({last}, timeout=_LOOK)
-            if not last.done() and await request.is_disconnected():
+        while not task.done():
+            await asyncio.wait({task}, timeout=_LOOK)
+            if not task.done() and await request.is_disconnected():
                 return None
-        return last.result()
+        return task.result()
     finally:
-        last.cancel()
+        task.cancel()
 
 
 async def _last(work: _Work) -> Answer:
@@ -160,11 +175,20 @@ async def _last(work: _Work) -> Answer:
     raise RuntimeError("work ended without an answer")
 
 
-async def _streamed(work: _Work, reply: Completion, usage: bool) -> AsyncIterator[str]:
-    """Yield the events of a streamed reply. Errors are events: the status has long been sent."""
-    yield event(reply.chunk({"role": "assistant", "content": "", "refusal": None}))
-    try:
-        async with aclosing(running(work)) as events:
+async def _with_first(first: Event, rest: AsyncGenerator[Event]) -> AsyncGenerator[Event]:
+    async with aclosing(rest):
+        yield first
+        async for one in rest:
+            yield one
+
+
+async def _streamed(
+    events: AsyncGenerator[Event], work: _Work, reply: Reply, usage: bool
+) -> AsyncGenerator[str]:
+    """Yield the events of a streamed reply. Errors are events here: the status has been sent."""
+    async with aclosing(events):
+        yield event(reply.chunk({"role": "assistant", "content": "", "refusal": None}))
+        try:
             async for one in events:
                 if isinstance(one, Step):
                     yield f": {step_line(one)}\n\n"
@@ -174,9 +198,9 @@ async def _streamed(work: _Work, reply: Completion, usage: bool) -> AsyncIterato
                 yield event(reply.last(one, work.asked.question, work.asked.usage))
                 if usage:
                     yield event(reply.spent(one.usage + work.asked.usage))
-    except ClewError as error:
-        yield event(Refusal.of(error).body)
-    yield "data: [DONE]\n\n"
+        except ClewError as error:
+            yield event(Refusal.of(error).body)
+        yield "data: [DONE]\n\n"
 
 
 def _recipe(models: Mapping[str, str], model: str) -> str:

@@ -137,7 +137,7 @@ class Refusal(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Completion:
+class Reply:
     """The reply to one request, as one object or in chunks. ``question`` is what was asked in the end."""
 
     model: str

@@ -35,12 +35,18 @@ class Seen:
     structure: dict[str, Any]
 
 
+def behind(base: Base) -> list[str]:
+    """Say what of a base cannot be found yet."""
+    late = base.store.snapshot().pending
+    return [f"Not searchable yet: {late} documents that were just added."] if late else []
+
+
 def contents(base: Base, start: int = 0) -> Seen:
     """Return the documents and graphs that a base holds, from the ``start``-th document."""
     documents, graphs = base.documents(), base.graphs()
     lines = [_document_line(one) for one in documents]
     shown, more = _part(lines, start)
-    heads = [f"{len(documents)} documents, {len(graphs)} graphs"]
+    heads = [f"{len(documents)} documents, {len(graphs)} graphs", *behind(base)]
     return Seen(
         "\n".join([*heads, *shown, *_more(more), *(_graph_line(one) for one in graphs)]),
         {
@@ -59,7 +65,7 @@ def found(base: Base, query: str, k: int, documents: Sequence[str] | None) -> Se
         for number, hit in enumerate(hits, 1)
     ]
     shapes = [_brief(hit.node) | {"score": hit.score, "text": _cut(hit.node.text)} for hit in hits]
-    return Seen("\n\n".join(lines) or "Nothing found.", {"hits": shapes})
+    return Seen("\n\n".join([*(lines or ["Nothing found."]), *behind(base)]), {"hits": shapes})
 
 
 def shown(base: Base, what: str, page: int | None = None, start: int = 0) -> Seen:

@@ -114,7 +114,7 @@ async def _called(
     async with aclosing(running(partial(desks.ask, desk, arguments), executor)) as events:
         async for event in events:
             if isinstance(event, Answer):
-                return desks.told(event)
+                return desks.told(desk, arguments, event)
             number += 1
             await context.session.report_progress(number, None, step_line(event))
     raise RuntimeError("work ended without an answer")

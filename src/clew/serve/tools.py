@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import UsageError
 from clew.serve.answers import answer_text, cited_shape
-from clew.serve.looking import Seen, contents, entities, found, shown
+from clew.serve.looking import Seen, behind, contents, entities, found, shown
 
 if TYPE_CHECKING:
     from clew.api import Base
@@ -103,9 +103,10 @@ def ask(desk: Desk, arguments: Arguments, watch: Callable[[Step], None], stop: C
     )
 
 
-def told(answer: Answer) -> Seen:
-    """Return an answer as text and in its structured form."""
-    return Seen(answer_text(answer), cited_shape(answer))
+def told(desk: Desk, arguments: Arguments, answer: Answer) -> Seen:
+    """Return the answer to a call of ``ask`` as text and in its structured form."""
+    text = "\n\n".join([answer_text(answer), *behind(desk.base(arguments))])
+    return Seen(text, cited_shape(answer))
 
 
 def search(desk: Desk, arguments: Arguments) -> Seen:
