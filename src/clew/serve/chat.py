@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from concurrent.futures import Executor
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar
@@ -95,13 +96,18 @@ class _Work:
 
 
 def chat_router(
-    asker: Asker, *, llm: LanguageModel | None = None, recipes: Mapping[str, str] | None = None
+    asker: Asker,
+    *,
+    llm: LanguageModel | None = None,
+    recipes: Mapping[str, str] | None = None,
+    executor: Executor | None = None,
 ) -> APIRouter:
     """Return the routes. ``llm`` makes questions stand alone that refer to earlier ones; without it, the last message
     is asked as it is.
 
     ``recipes`` are those that may be asked for, by the names that they get after ``clew:``; by default every method
-    that answers from evidence, by its own name.
+    that answers from evidence, by its own name. ``executor`` has the threads in which the asker is called, by default
+    those of the event loop; a question that finds none free waits.
     """
     named = {name: name for name in offered(llm is not None)} if recipes is None else recipes
     models = {MODEL: DEFAULT} | {f"{MODEL}:{name}": recipe for name, recipe in named.items()}
@@ -137,12 +143,12 @@ def chat_router(
         work = _Work(asker, recipe, turns, llm, Asked(turns[-1].text))
         reply = Reply(asked.model)
         if not asked.stream:
-            answer = await _while_there(request, _last(work))
+            answer = await _while_there(request, _last(running(work, executor)))
             if answer is None:
                 return Response(status_code=_GONE)
             return JSONResponse(reply.whole(answer, work.asked.question, work.asked.usage))
         # The first event decides the status: what is wrong from the beginning is an error like any other.
-        events = running(work)
+        events = running(work, executor)
         first = await _while_there(request, anext(events))
         if first is None:
             return Response(status_code=_GONE)
@@ -167,8 +173,8 @@ async def _while_there(request: Request, work: Coroutine[Any, Any, T]) -> T | No
         task.cancel()
 
 
-async def _last(work: _Work) -> Answer:
-    async with aclosing(running(work)) as events:
+async def _last(events: AsyncGenerator[Event]) -> Answer:
+    async with aclosing(events):
         async for one in events:
             if isinstance(one, Answer):
                 return one
