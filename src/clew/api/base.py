@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 from clew.api.encoders import ENCODER
 from clew.api.graphs import WithGraphs
 from clew.api.shapes import GraphSize, Matches
-from clew.config import base_path, default_encoder
+from clew.config import base_path, default_encoder, named_path
 from clew.errors import NotFound, UsageError
 from clew.types import Answer, Document, Exclusion, Hit, Node, Question, Scope, Step
 
@@ -114,7 +114,7 @@ class Base(WithGraphs):
     def matching(self, what: str) -> Matches:
         """Return the documents that ``what`` names: a path, a folder, a key, or a file name."""
         documents = self.documents()
-        path = Path(what).expanduser().absolute()
+        path = named_path(what)
         below = [
             (document, tuple(p for p in document.paths if Path(p) == path or path in Path(p).parents))
             for document in documents
