@@ -110,6 +110,14 @@ def test_contradictory_constraints_are_given_up_one_at_a_time_and_said(base):
     assert {one.missed for one in answer.ranked if one.firm} == {("#1.release_year < 1933",)}
 
 
+def test_a_type_that_contradicts_is_given_up_before_a_triple(base):
+    films(base)
+    answer = ask(base, f"#1 : town; #1 >> directed_by >> Marit Solheim{END}")
+    assert set(answer.values) == {TIN, NINE}
+    assert details(answer, "substitute")[0]["given up"] == ["#1 : town"]
+    assert {one.missed for one in answer.ranked if one.firm} == {("#1 : town",)}
+
+
 def test_what_a_graph_does_not_have_ranks_and_is_said(base):
     films(base)
     answer = ask(base, f"{FILM}#1 >> directed_by >> Ilse Varnholt; #1 >> praised by >> Otto Bexley{END}")

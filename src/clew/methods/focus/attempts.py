@@ -187,8 +187,8 @@ class Attempts:
         }
         if made.solved.relaxed:
             text = made.prepared.text
-            said["given up"] = [text(one) for one in made.solved.relaxed]
-            said["contradict"] = [[text(one) for one in some] for some in made.solved.conflicts]
+            said["given up"] = [text(one, made.pattern) for one in made.solved.relaxed]
+            said["contradict"] = [[text(one, made.pattern) for one in some] for some in made.solved.conflicts]
         return said
 
 

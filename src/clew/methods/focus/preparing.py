@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.chains import NOT, Condition, Triple, TypedChain
-from clew.focus import Constant, Pattern, Predicate, TypedTriple, Variable
+from clew.focus import Constant, Constraint, Pattern, Predicate, TypedTriple, Variable
 from clew.link.describing import Labels
 from clew.link.wording import spelled, stems
 from clew.methods.focus.constants import Constants, describes
@@ -64,11 +64,11 @@ class Prepared:
         """What can only be wished for, in words."""
         return (*self.typed.wishes, *(one.words for one in self.dropped if one.words))
 
-    def text(self, constraint: object) -> str:
-        """Return a constraint of the pattern as it is written."""
-        return next(
-            text for one, text in zip(self.pattern.constraints, self.texts, strict=True) if one is constraint
-        )
+    def text(self, constraint: Constraint, pattern: Pattern) -> str:
+        """Return a constraint as it is written; ``pattern`` is what it is of: the one here, or that with unknowns
+        narrowed."""
+        texts = zip(pattern.constraints, self.texts, strict=True)
+        return next(text for one, text in texts if one is constraint)
 
 
 @dataclass(slots=True)

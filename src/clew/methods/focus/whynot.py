@@ -59,7 +59,7 @@ def why_nots(
             Exclusion(
                 one.id,
                 one.name,
-                tuple(prepared.text(constraint) for constraint in found.constraints),
+                tuple(prepared.text(constraint, pattern) for constraint in found.constraints),
                 found.alone,
                 restricted,
                 checks.checks(attempts.snapshot, place),
