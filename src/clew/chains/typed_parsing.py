@@ -199,8 +199,8 @@ class _Reading:
             self._triple(parts, count, statement)
         elif (match := _KIND.fullmatch(shown)) and "#" not in shown:
             name, types = rest[: match.end("name")], rest[match.start("types") :]
-            if found := _types(types):
-                self.kinds[normalise(unquoted(name)[0])] = found
+            if given := _types(types):
+                self.kinds[normalise(unquoted(name)[0])] = given
             self.passed.append(statement)
         elif "#" not in shown or shown.endswith(":"):
             self.passed.append(statement)

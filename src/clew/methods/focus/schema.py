@@ -24,7 +24,7 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d(?:T.*)?")
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How much of a graph is shown, at most: a graph that has no more is shown whole. All of it is some 3,000 tokens."""
+    """How much of a graph is shown, at most; one that has no more is shown whole. All of it: some 3,000 tokens."""
 
     types: int = 30
     relations: int = 40
