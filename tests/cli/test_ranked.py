@@ -4,22 +4,15 @@ import csv
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from clew.cli.app import app
 from clew.kb import KnowledgeBase
+from command_line import run
 from film_world import films
 
 TRIPLES = (
     "#1 : film; #1 >> directed_by >> Ilse Varnholt; not #1 >> starred_actors >> Ilse Varnholt; "
     "#1 ~ hunted; final answer: #1"
 )
-
-
-def run(*words, status=0):
-    result = CliRunner().invoke(app, list(map(str, words)))
-    assert result.exit_code == status, result.output
-    return result
 
 
 @pytest.fixture(scope="module")

@@ -23,12 +23,11 @@ from clew.link import Relations
 from clew.methods.focus.fitting import fitted
 from clew.methods.focus.pronouns import Pronouns
 from clew.methods.focus.schema import Room, Schema, schema_of
+from clew.methods.sampling import sampled
 from clew.prompts import Template, parse_json, plain
 from clew.protocols import Completion, LanguageModel, PropertyGraph, RelationLinker, Trail
 from clew.types import Question, Step, Usage
 
-#: Of samples: how different they are.
-TEMPERATURE = 0.7
 #: Keys that a reply must have; small models leave empty ones out.
 _NEEDED = frozenset({"of", "type", "head", "relation", "tail", "property", "test", "value", "answer"})
 _UNKNOWN = re.compile(r"#\s*\d|\?[A-Za-z_]|\A\s*[x-zX-Z]\d?\s*\Z")
@@ -65,9 +64,7 @@ class TriplesWriter:
         started = time.perf_counter()
         schema = schema_of(graphs, text, self.linker, self.room)
         prompt = self.template.render(question=text, schema=schema.text)
-        prompts = [prompt]
-        if self.samples > 1:
-            prompts = [replace(prompt, temperature=TEMPERATURE, sample=n) for n in range(self.samples)]
+        prompts = sampled(prompt, self.samples)
         made = self.model.complete(prompts)
         usage = sum((one.usage for one in made), Usage())
         read, errors = self._read(made)
