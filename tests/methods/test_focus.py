@@ -278,6 +278,26 @@ def test_a_wish_is_looked_for_in_passages_about_the_answer(base):
     assert check.met == 1 and "Golden Reed" in check.hits[0].node.text
 
 
+def test_an_edge_that_a_graph_lacks_is_read_where_its_relation_is_known(base):
+    # Others were born somewhere in this graph, Marit Solheim was not: the document knows.
+    graph_of(base, [one for one in triples() if one != ("p5", "born_in", "t3")], "films", **nodes())
+    add(base, "people.txt", "People", "Marit Solheim was born in Vessby by the sea.")
+    base.catch_up()
+    answer = ask(base, "The Tin Parade >> directed_by >> #1; #1 >> born_in >> #2; final answer: #2")
+    assert answer.text == "Vessby"
+    assert details(answer, "substitute")[0]["given up"] == ["#1 >> born_in >> #2"]
+    assert {hit.node.text for hit in answer.evidence} == {
+        "The Tin Parade >> directed_by >> Marit Solheim",
+        "Marit Solheim was born in Vessby by the sea.",
+    }
+    alone = ask(
+        base,
+        "The Tin Parade >> directed_by >> #1; #1 >> born_in >> #2; final answer: #2",
+        recipe="focus(sources=none)",
+    )
+    assert alone.abstained and not alone.values
+
+
 def test_a_base_without_graphs_says_so(base):
     with pytest.raises(UsageError, match="knowledge graphs and there is none"):
         ask(base, f"#1 >> by >> Kismet{END}")

@@ -47,9 +47,9 @@ class Attempt:
     elsewhere: Joined | None = None
 
     @property
-    def free(self) -> frozenset[str]:
-        """The unknowns that nothing but their types restricts."""
-        return unrestricted(self.pattern)
+    def kept(self) -> Pattern:
+        """The pattern without what was given up."""
+        return self.pattern.without(self.solved.relaxed) if self.solved.relaxed else self.pattern
 
     @property
     def bound(self) -> bool:
@@ -59,14 +59,24 @@ class Attempt:
         """
         if self.solved.empty:
             return False
-        target, triples = self.pattern.target, self.pattern.triples
-        alone = any(target in (one.head, one.tail) for one in triples) and not self.prepared.dropped
-        return alone or target not in self.free
+        target, pattern = self.pattern.target, self.kept
+        alone = any(target in (one.head, one.tail) for one in pattern.triples) and self.complete
+        return alone or target not in unrestricted(pattern)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the graph holds every constraint, and nothing was given up."""
+        return not self.prepared.dropped and not self.solved.relaxed
+
+    @property
+    def answers(self) -> bool:
+        """Whether its candidates answer: something restricts them, or there is nothing but wishes that rank them."""
+        return self.bound or (bool(self.prepared.soft) and self.complete)
 
     @property
     def whole(self) -> bool:
         """Whether everything that is asked is held by the graph, and met."""
-        return self.bound and not self.solved.relaxed and not self.prepared.dropped
+        return self.bound and self.complete
 
     @property
     def worth(self) -> tuple[bool, int, float]:

@@ -147,9 +147,9 @@ class FocusMethod:
     def _read(self, made: Attempt, question: Question, record: Recorder, found: _Found) -> bool:
         """Answer from documents where no graph leads to what is asked for; return whether they do."""
         reading, target = self.attempts.reading, made.prepared.typed.chain.answer
-        if reading is None or target is None or made.bound or not made.prepared.dropped:
+        if reading is None or target is None or made.bound or made.complete:
             return False
-        known = known_in(self.snapshot, made.graph, made.pattern, made.solved.sets, VALUES)
+        known = known_in(self.snapshot, made.graph, made.kept, made.solved.sets, VALUES)
         filled = reading.after(made.prepared.typed, known | dict(made.read), question, record)
         if target not in filled.found:
             return False
@@ -246,7 +246,7 @@ class _Found:
         """Take the names of all candidates that meet the constraints of an attempt, if they restrict anything."""
         rows = made.solved.rows
         self.wishes |= bool(made.prepared.soft)
-        if rows is None or not (made.bound or (made.prepared.soft and not made.prepared.dropped)):
+        if rows is None or not made.answers:
             return
         others = rows[~np.isin(rows, ordered.firm.rows[:RANKED])][:MOST]
         self.names += [one.name for one in made.graph.entities(others)]
@@ -254,9 +254,7 @@ class _Found:
     @property
     def firm(self) -> list[RankedAnswer]:
         """The answers that meet the constraints, as far as there are any that restrict."""
-        counts = self.read or any(
-            one.bound or (one.prepared.soft and not one.prepared.dropped) for one in self.tried
-        )
+        counts = self.read or any(one.answers for one in self.tried)
         return [one for one in self.ranked if one.firm] if counts else []
 
     @property
