@@ -173,6 +173,7 @@ _FACTS = {
     "data_digest": "sha256 {:.12}",
     "questions": "{} questions",
     "seed": "seed {}",
+    "triples": "{} triples",
     "passages": "a {} a passage",
     "sentences": "{} sentences a question",
     "base_digest": "base {:.12}",
