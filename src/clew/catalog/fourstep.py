@@ -84,7 +84,7 @@ def page_command(works: Sequence[Work], settings: Settings) -> str:
 
 def slug(name: str) -> str:
     """Return a name as part of a folder's."""
-    return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.")
 
 
 def _vectors(work: Work, make: bool) -> str:

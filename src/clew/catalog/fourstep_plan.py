@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 SETS = ("stark", "metaqa")
 #: Answers that are ranked, and that the model is asked about (the paper's ``k_max``, Section 4).
 K = 20
+#: What every recipe of the page has: documents, which a base of one's own may hold beside its graph, are not asked.
+GRAPH_ALONE = {"sources": Recipe("none")}
 #: Options of the paper's own recipe: edge types are ignored, "restricting it turned out to be error-prone".
 ANY = {"relations": Recipe("any")}
 VSS, PAPER, OURS = "VSS", "4StepFocus", "4StepFocus, typed relations"
@@ -81,8 +83,8 @@ def plan(bench: Bench, samples: int = 1) -> Plan:
         return read(make("reranked", {"form": Recipe(form), "k": K, "retriever": Recipe("vss")}))
 
     def focus(form: str, any_relation: bool = False) -> str:
-        more = {"samples": samples} if samples > 1 else {}
-        return str(make("focus", {"form": Recipe(form), "k": K, **more, **(ANY if any_relation else {})}))
+        options = {"form": Recipe(form), "k": K, **GRAPH_ALONE, **(ANY if any_relation else {})}
+        return str(make("focus", {**options, **({"samples": samples} if samples > 1 else {})}))
 
     methods = {"BM25": read(Recipe("bm25-nodes"))}
     if bench.encoder is not None:

@@ -54,7 +54,7 @@ def page(
 
       clew eval paper 4stepfocus --data metaqa=dev_2hop.jsonl --graph films.tsv --out page     no model
     """
-    from clew.catalog.evaluation import asked
+    from clew.catalog.evaluation import SENTENCES, asked
     from clew.catalog.fourstep_bases import base_with
     from clew.catalog.fourstep_plan import settings_of
     from clew.cli.progress import told
@@ -62,7 +62,7 @@ def page(
 
     settings = settings_of(data, graph, retriever_encoder or (), samples, embed_all)
     what = "questions and texts of nodes"
-    with benched(out, llm, encoder, "paragraph", 0, seed, workers, what) as work:
+    with benched(out, llm, encoder, "paragraph", SENTENCES, seed, workers, what) as work:
         from clew import catalog
         from clew.catalog.fourstep import fourstep_page
 
