@@ -3,6 +3,7 @@ and what a scripted model says of each."""
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -71,27 +72,69 @@ def ids(*names: str) -> list[int]:
     return [ID[name] for name in names]
 
 
-#: Question, right answers, the triples that the model writes, its scores (0 for all else).
-QUESTIONS: tuple[tuple[str, list[int], str, dict[str, float]], ...] = ()
+#: Question, right answers, what a model writes of it, and the scores that it gives (0 to all else).
+QUESTIONS: tuple[tuple[str, list[int], str, dict[str, float]], ...] = (
+    (
+        "Which drug for asthma is inhaled at once in an emergency?",
+        ids("salbutamol"),
+        "#1 : drug\n#1 >> indication >> asthma\nfinal answer: #1",
+        {"salbutamol": 0.9, "formoterol": 0.6},
+    ),
+    (
+        "Which drug for asthma is quick and long at once?",
+        ids("formoterol"),
+        "#1 : drug\n#1 >> indication >> asthma\nfinal answer: #1",
+        {"salmeterol": 0.9, "terbutaline": 0.8, "formoterol": 0.7},
+    ),
+    (
+        "Which drug from the crocus calms an attack of migraine?",
+        ids("colchicine"),
+        "#1 : drug\n#1 >> indication >> migraine\nfinal answer: #1",
+        {"colchicine": 1.0, "erenumab": 0.3},
+    ),
+    (
+        "Which drug for gout acts on HRH1?",
+        ids("febuxostat"),
+        "#1 : drug\n#1 >> indication >> gout\n#1 >> acts on >> HRH1\nfinal answer: #1",
+        {"febuxostat": 0.8, "cetirizine": 0.9},
+    ),
+    (
+        "Which drug eases a hum in the ear?",
+        ids("loratadine"),
+        "#1 >> indication >> tinnitus\nfinal answer: #1",
+        {"cetirizine": 0.9, "loratadine": 0.5},
+    ),
+    ("Which plant helps nobody?", ids("CALCA"), "I do not know.", {"herb aa": 0.4}),
+    (
+        "What treats gout?",
+        ids("allopurinol", "febuxostat", "probenecid", "colchicine"),
+        "#1 >> indication >> gout\nfinal answer: #1",
+        {"XDH": 1.0, "allopurinol": 0.9, "febuxostat": 0.8, "probenecid": 0.7},
+    ),
+)
 
 
-def write_questions(folder: Path, questions: Any) -> Path:
-    """Write questions and the tenth of the test split as STaRK publishes them; return the file of questions.
-
-    There is one question more than the split has.
-    """
+def write_questions(folder: Path) -> Path:
+    """Write the questions, and one more, and the tenth of the test split, which is without that, as STaRK publishes
+    them; return the file of questions."""
     (folder / "stark_qa").mkdir(parents=True)
     (folder / "split").mkdir()
-    rows = [
-        f'{number},"{text}","{gold}"'
-        for number, (text, gold, *_) in enumerate([*questions, ("Left out?", [0])])
-    ]
+    asked = [*((text, gold) for text, gold, _, _ in QUESTIONS), ("Which is left out?", [0])]
+    rows = [f'{number},"{text}","{gold}"' for number, (text, gold) in enumerate(asked)]
     (folder / "stark_qa" / "stark_qa.csv").write_text("\n".join(["id,query,answer_ids", *rows]) + "\n")
-    (folder / "split" / "test-0.1.index").write_text("".join(f"{n}\n" for n in range(len(questions))))
+    (folder / "split" / "test-0.1.index").write_text("".join(f"{n}\n" for n in range(len(QUESTIONS))))
     return folder / "stark_qa" / "stark_qa.csv"
 
 
-def name_in(prompt: str) -> str:
-    """Return the name of the node that a prompt shows."""
-    (name,) = re.findall(r"^name: (.*)$", prompt, re.M)
-    return name
+def reply(request: Any) -> str:
+    """Write the triples of a question, score a candidate, or put candidates in order."""
+    (asked,) = [one for one in QUESTIONS if one[0] in request.user]
+    _, _, triples, scores = asked
+    names = re.findall(r"^name: (.*)$", request.user, re.M)
+    if "typed triples" in request.system:
+        return triples
+    if "in order" in request.system:
+        order = sorted(range(len(names)), key=lambda n: -scores.get(names[n], 0.0))
+        return json.dumps({"ranking": [n + 1 for n in order]})
+    (name,) = names
+    return str(scores.get(name, 0.0))

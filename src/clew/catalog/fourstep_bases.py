@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,22 @@ if TYPE_CHECKING:
 #: Where the page keeps the bases that it makes.
 BASES = "graphs"
 Tick = Callable[[int, int], None]
+
+
+def bases_with(places: Sequence[str], out: Path, tick_of: Callable[[str], Tick]) -> list[Path]:
+    """Return for each place what :func:`base_with` does. Raises UsageError also for two graphs of one name, since a base
+    is called by its graph."""
+    named: dict[str, str] = {}
+    for place in dict.fromkeys(places):
+        name = graph_name(Path(place))
+        if name in named:
+            raise UsageError(
+                f"two graphs are called '{name}': {named[name]} and {place}",
+                "Rename the folder or file of one",
+            )
+        named[name] = place
+    made = {place: base_with(place, out, tick_of(f"graph {place}")) for place in named.values()}
+    return [made[place] for place in places]
 
 
 def base_with(place: str, out: Path, tick: Tick) -> Path:

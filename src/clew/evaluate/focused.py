@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from clew.evaluate.examples import Example
     from clew.types import Answer, RankedAnswer
 
-Loss = Literal["ranking", "no triples", "not usable", "contradiction", "constant", "triples"]
+Loss = Literal["no triples", "not usable", "ranking", "contradiction", "constant", "triples"]
 LOSSES: Mapping[Loss, str] = dict(
     zip(
         get_args(Loss),
         (
+            "nothing that the model wrote could be read",
+            "of what was written, the graph can hold nothing but types",
             "a right answer meets the constraints, and another is put before it",
-            "no triples could be written or read",
-            "there are triples, and the graph can hold none of them",
             "constraints contradicted each other, and giving some up left no right answer",
             "a name was not found in the graph, and the other triples leave no right answer",
             "everything was found, and what meets it is no right answer",
@@ -132,12 +132,12 @@ def loss(result: Result, record: Mapping[str, Any]) -> Loss | None:
     if metric("Hit@1").measure(result) in {1.0, None} or "focus" not in record:
         return None
     said = record["focus"]
-    if any(result.given or ()):
-        return "ranking"
     if not said["triples"]:
         return "no triples"
     if not said["usable"]:
         return "not usable"
+    if any(result.given or ()):
+        return "ranking"
     if said["given up"]:
         return "contradiction"
     return "constant" if said["unmatched"] else "triples"

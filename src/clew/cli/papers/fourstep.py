@@ -55,7 +55,7 @@ def page(
       clew eval paper 4stepfocus --data metaqa=dev_2hop.jsonl --graph films.tsv --out page     no model
     """
     from clew.catalog.evaluation import SENTENCES, asked
-    from clew.catalog.fourstep_bases import base_with
+    from clew.catalog.fourstep_bases import bases_with
     from clew.catalog.fourstep_plan import settings_of
     from clew.cli.progress import told
     from clew.cli.remote import say_where_texts_go
@@ -69,6 +69,6 @@ def page(
         for name in settings.encoders:
             say_where_texts_go(what, catalog.encoder(name))
         places = settings.graphs * (len(data) if len(settings.graphs) == 1 else 1)
-        bases = [base_with(place, out, told(f"graph {place}")) for place in places]
+        bases = bases_with(places, out, told)
         found = [work(asked(one, str(base), limit, seed)) for one, base in zip(data, bases, strict=True)]
         print_paths(fourstep_page(found, settings))
