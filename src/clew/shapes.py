@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from clew.types import Answer, Document, Entity, GraphInfo, Hit, Node, Relation, Step, Usage
+from clew.types import Answer, Document, Entity, GraphInfo, Hit, Node, Property, Relation, Step, Usage
 
 if TYPE_CHECKING:
     from clew.link import SameLink
@@ -120,6 +120,17 @@ def relation_shape(name: str, relation: Relation) -> dict[str, Any]:
         "head_types": dict(relation.head_types),
         "tail_types": dict(relation.tail_types),
         "examples": [list(pair) for pair in relation.examples],
+    }
+
+
+def property_shape(name: str, property: Property, example: str) -> dict[str, Any]:
+    """Return a property of nodes with its counts and an example."""
+    return {
+        "property": name,
+        "values": property.values,
+        "numbers": property.numbers,
+        "types": dict(property.types),
+        "example": example,
     }
 
 

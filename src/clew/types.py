@@ -167,6 +167,20 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
+class Property:
+    """A property of the nodes of an imported graph: how many values it has, and how many of them are numbers or days.
+
+    ``types`` count values by the types of their nodes, as those of :class:`Relation` do. ``row`` is that of a node
+    that has it, to be shown as an example.
+    """
+
+    values: int
+    numbers: int
+    types: Mapping[str, int] = field(default_factory=dict)
+    row: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class LinkedEntity:
     """A node of a graph that a name in a question may stand for.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from clew.protocols.asking import Trail
-from clew.types import Entity, LinkedEntity, LinkedRelation, Relation
+from clew.types import Entity, LinkedEntity, LinkedRelation, Property, Relation
 
 if TYPE_CHECKING:
     import numpy as np
@@ -156,6 +156,10 @@ class PropertyGraph(Protocol):
     def adjacency(self, relation: str | None, inverse: bool = False) -> Adjacency | None:
         """Return the edges of a relation (None: of any) as arrays, for operations on whole sets; None where they
         cannot be had and :meth:`adjacent` must be asked. Raises UsageError as it does."""
+        ...
+
+    def properties(self) -> Mapping[str, Property]:
+        """Return the properties that nodes have, by name; none where that is not known, as of a mounted graph."""
         ...
 
     def column(self, property: str) -> Column | None:
