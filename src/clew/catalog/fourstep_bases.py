@@ -22,8 +22,8 @@ Tick = Callable[[int, int], None]
 
 
 def bases_with(places: Sequence[str], out: Path, tick_of: Callable[[str], Tick]) -> list[Path]:
-    """Return for each place what :func:`base_with` does. Raises UsageError also for two graphs of one name, since a base
-    is called by its graph."""
+    """Return for each place what :func:`base_with` does. Raises UsageError also for two graphs of one name, since a
+    base is called by its graph."""
     named: dict[str, str] = {}
     for place in dict.fromkeys(places):
         name = graph_name(Path(place))
