@@ -211,6 +211,8 @@ def test_wishes_and_an_answer_that_can_be_but_one():
         ("flag of the #1 >> colour >> #2; A >> b >> #1; final answer: #2", IncorrectTripleFormatError),
         ("#1.year between 1980; final answer: #1", IncorrectTripleFormatError),
         ("#1.year >=; final answer: #1", IncorrectTripleFormatError),
+        ('#1 >> "" >> A; final answer: #1', IncorrectTripleFormatError),
+        ('#1 >> by >> ""; final answer: #1', IncorrectTripleFormatError),
         ("A >> b >> #1; #1 >> c >> #2", FinalAnswerFormatError),
         ("A >> b >> #1; #1 >> c >> #2; final answer: #answer", FinalAnswerFormatError),
         ("A >> b >> #1; final answer: Lima", FinalAnswerFormatError),

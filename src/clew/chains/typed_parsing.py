@@ -55,8 +55,8 @@ _IS = frozenset(
     {"type", "is a", "isa", "is an", "is_a", "is of type", "has type", "rdf:type", "node type", "a"}
 )
 
-_ARROW_WITH = re.compile(r"\s*[-—–]+\s*\[?:?\s*([^-—–\[\]<>]+?)\s*\]?\s*[-—–]*(?:->|→|⟶)\s*")
-_ARROW = re.compile(r"\s*(?:-+>|=+>|→|⟶|⇒)\s*")
+_ARROW_WITH = re.compile(r"\s*[-—–]{1,8}\s*\[?:?\s*([^-—–\[\]<>]+?)\s*\]?\s*[-—–]{0,8}(?:->|→|⟶)\s*")
+_ARROW = re.compile(r"\s*(?:-{1,8}>|=>|→|⟶|⇒)\s*")
 _CALLED = re.compile(r"(?P<relation>[\w][\w ./-]*)\(\s*(?P<ends>.+)\s*\)")
 _BRACKETED = re.compile(r"[(\[<{]\s*(?P<inside>.+)\s*[)\]>}]")
 
@@ -181,7 +181,8 @@ class _Reading:
         if match := _WISH.fullmatch(shown):
             group = "wish" if match["wish"] else "said"
             wish = unquoted(statement[slice(*match.span(group))])[0]
-            self.wishes[f"not {wish}" if match["not"] else wish] = None
+            if wish.strip():
+                self.wishes[f"not {wish}" if match["not"] else wish] = None
             return
         if (match := _LABEL.match(shown)) and (">>" in shown or "#" in shown):
             statement = statement[match.end() :]
@@ -198,7 +199,8 @@ class _Reading:
             self._triple(parts, count, statement)
         elif (match := _KIND.fullmatch(shown)) and "#" not in shown:
             name, types = rest[: match.end("name")], rest[match.start("types") :]
-            self.kinds[normalise(unquoted(name)[0])] = _types(types)
+            if found := _types(types):
+                self.kinds[normalise(unquoted(name)[0])] = found
             self.passed.append(statement)
         elif "#" not in shown or shown.endswith(":"):
             self.passed.append(statement)
@@ -209,6 +211,8 @@ class _Reading:
         if len(parts) != 3 or not all(parts):
             raise IncorrectTripleFormatError(f"not a head, a relation and a tail: '{said}'", FORM)
         relation, marked = unquoted(parts[1])
+        if not relation.strip():
+            raise IncorrectTripleFormatError(f"a triple without a relation: '{said}'", FORM)
         if not marked:
             if "#" in relation or relation.startswith("?"):
                 raise IncorrectTripleRelationMaskError(
@@ -256,6 +260,8 @@ class _Reading:
         )
 
     def _typed(self, number: int, types: tuple[str, ...]) -> None:
+        if not types:
+            return
         self.types.setdefault(number, {}).update(dict.fromkeys(types))
 
     def done(self) -> TypedReading:
@@ -322,10 +328,11 @@ def _names_kind(statement: str, used: set[str]) -> bool:
 
 def _types(said: str) -> tuple[str, ...]:
     """Return the types that are said: "film or series"."""
-    found = (
-        unquoted(re.sub(r"\A(?:an?|the)\s+", "", one)) for one in pieces(said.strip(), r"\s+or\s+|\s*[|,]\s*")
-    )
-    return tuple(dict.fromkeys(one if marked else one.rstrip(".").strip() for one, marked in found if one))
+    found = []
+    for one in pieces(said.strip(), r"\s+or\s+|\s*[|,]\s*"):
+        text, marked = unquoted(re.sub(r"\A(?:an?|the)\s+", "", one))
+        found.append(text if marked else text.rstrip(".").strip())
+    return tuple(dict.fromkeys(one for one in found if one.strip()))
 
 
 def _triple_parts(text: str) -> list[str] | None:

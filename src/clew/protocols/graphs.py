@@ -192,6 +192,19 @@ class PropertyGraph(Protocol):
         ...
 
 
+class Labelled(Protocol):
+    """What has relations that words may stand for: a graph, or a part of one."""
+
+    @property
+    def name(self) -> str:
+        """The name of the graph."""
+        ...
+
+    def relations(self) -> Mapping[str, Relation]:
+        """Return the relations by name."""
+        ...
+
+
 class EntityLinker(Protocol):
     """Finds what names stand for in a graph."""
 
@@ -215,9 +228,7 @@ class EntityLinker(Protocol):
 class RelationLinker(Protocol):
     """Finds what words stand for among the relations of a graph."""
 
-    def link(
-        self, graph: PropertyGraph, phrases: Sequence[str], k: int = 5
-    ) -> list[tuple[LinkedRelation, ...]]:
+    def link(self, graph: Labelled, phrases: Sequence[str], k: int = 5) -> list[tuple[LinkedRelation, ...]]:
         """Return for each phrase at most ``k`` candidates, best first; each direction is one of its own."""
         ...
 

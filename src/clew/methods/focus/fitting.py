@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from clew.chains import NOT, Chain, Condition, Count, Term, Triple, TypedChain
 from clew.link.wording import spelled, stems
+from clew.methods.focus.constants import describes
 from clew.protocols import PropertyGraph
 from clew.text import folded_name
 
@@ -132,7 +133,9 @@ def _with_conditions(
         property = called.get(relation) if relation not in relations else None
         unknown = triple.head.unknown
         if property and unknown is not None and triple.tail.unknown is None and count in (None, NOT):
-            conditions.append(Condition(unknown, property, "=", triple.tail.text, None, count == NOT))
+            # "green" is said of what is light green as well; a name or a number is that alone.
+            test = "contains" if describes(triple.tail.text) else "="
+            conditions.append(Condition(unknown, property, test, triple.tail.text, None, count == NOT))
             notes[f"'{triple.relation}' is a property, so its triple is a condition"] = None
             continue
         if count is not None:
