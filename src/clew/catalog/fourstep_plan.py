@@ -11,15 +11,16 @@ from clew.errors import UsageError, unknown
 
 if TYPE_CHECKING:
     from clew.catalog.evaluation import Bench
+    from clew.catalog.recipe import Value
 
 #: The forms of data sets that name their answers as nodes of a graph.
 SETS = ("stark", "metaqa")
 #: Answers that are ranked, and that the model is asked about (the paper's ``k_max``, Section 4).
 K = 20
 #: What every recipe of the page has: documents, which a base of one's own may hold beside its graph, are not asked.
-GRAPH_ALONE = {"sources": Recipe("none")}
+GRAPH_ALONE: dict[str, Value] = {"sources": Recipe("none")}
 #: Options of the paper's own recipe: edge types are ignored, "restricting it turned out to be error-prone".
-ANY = {"relations": Recipe("any")}
+ANY: dict[str, Value] = {"relations": Recipe("any")}
 VSS, PAPER, OURS = "VSS", "4StepFocus", "4StepFocus, typed relations"
 
 
@@ -83,7 +84,12 @@ def plan(bench: Bench, samples: int = 1) -> Plan:
         return read(make("reranked", {"form": Recipe(form), "k": K, "retriever": Recipe("vss")}))
 
     def focus(form: str, any_relation: bool = False) -> str:
-        options = {"form": Recipe(form), "k": K, **GRAPH_ALONE, **(ANY if any_relation else {})}
+        options: dict[str, Value] = {
+            "form": Recipe(form),
+            "k": K,
+            **GRAPH_ALONE,
+            **(ANY if any_relation else {}),
+        }
         return str(make("focus", {**options, **({"samples": samples} if samples > 1 else {})}))
 
     methods = {"BM25": read(Recipe("bm25-nodes"))}
