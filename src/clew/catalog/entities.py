@@ -22,6 +22,12 @@ EMBEDDING = ("vss", "multi-vss", "focus")
 _WHERE: dict[str, Value] = {"graphs": "", "types": ""}
 
 
+def ranks_nodes(recipe: Recipe) -> bool:
+    """Return whether a recipe, or any part of it, ranks nodes of graphs, about which a model may then be asked."""
+    parts = (value for _, value in recipe.options if isinstance(value, Recipe))
+    return recipe.name in (*EMBEDDING, "bm25-nodes", "reranked") or any(map(ranks_nodes, parts))
+
+
 def embeds_nodes(recipe: Recipe) -> bool:
     """Return whether a recipe, or any part of it, gives texts of nodes to the encoder."""
     if recipe.name == "reranked" and recipe.option("retriever") is None:
