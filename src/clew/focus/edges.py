@@ -112,6 +112,15 @@ class Edges:
             offsets, others = self.graph.adjacent(rows.astype(np.int64), way.relation, way.inverse)
             yield offsets, others.astype(np.uint32)
 
+    def runs(self, rows: Set) -> Iterator[tuple[int, int, NDArray[np.int64], Set]]:
+        """Yield the tails of some rows, in any order, some rows at a time: the range of these, how many tails each
+        has, and the tails. For arrays alone; once for each way."""
+        for one in self._arrays:
+            starts, ends = one.bounds(rows)
+            sizes = ends - starts
+            for first, last in cuts(sizes):
+                yield first, last, sizes[first:last], _gathered(one, starts[first:last], sizes[first:last])[1]
+
     def degrees(self, rows: Set) -> NDArray[np.int64]:
         """Return how many edges start at each of some rows, each counted once for each way."""
         total = np.zeros(len(rows), dtype=np.int64)
@@ -173,10 +182,9 @@ class Edges:
 def cuts(sizes: NDArray[np.int64], chunk: int = 0) -> list[tuple[int, int]]:
     """Return the ranges of consecutive rows that have at most ``chunk`` edges together, or one row with more."""
     chunk = chunk or CHUNK
-    offsets = offsets_of(sizes)
-    if offsets[-1] <= chunk:
+    if sizes.sum() <= chunk:
         return [(0, len(sizes))]
-    at = [0]
+    offsets, at = offsets_of(sizes), [0]
     while at[-1] < len(sizes):
         after = int(offsets.searchsorted(offsets[at[-1]] + chunk, side="right")) - 1
         at.append(max(after, at[-1] + 1))
@@ -190,7 +198,9 @@ def _gathered(
     offsets = offsets_of(sizes)
     if len(sizes) == 1:
         return offsets, one.tails[starts[0] : starts[0] + sizes[0]]
-    return offsets, one.tails[np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)]
+    places = (starts - offsets[:-1]).repeat(sizes)
+    places += np.arange(len(places))
+    return offsets, one.tails.take(places)
 
 
 def _along(one: Adjacency, rows: Set, other: Candidates, size: int) -> tuple[Mask, Set]:

@@ -29,8 +29,11 @@ class Fixpoint:
 
     def __init__(self, graph: PropertyGraph, pattern: Pattern) -> None:
         self.graph, self.pattern = graph, pattern
-        ways = {way for triple in pattern.triples for way in triple.ways}
-        self.dense = all(graph.adjacency(way.relation, way.inverse) is not None for way in ways)
+        self.dense = all(
+            graph.adjacency(way.relation, way.inverse) is not None
+            for triple in pattern.triples
+            for way in triple.ways
+        )
         self.candidates: dict[str, Candidates] = {
             one.name: of_constant(graph, one, self.dense) for one in pattern.constants
         }
@@ -49,6 +52,8 @@ class Fixpoint:
 
     def _needed(self) -> set[str]:
         """Return the terms that must have a candidate: all but those that are only counted, which may be none."""
+        if all(one.count is None for one in self.pattern.triples):
+            return set(self.candidates)
         constants = {one.name for one in self.pattern.constants}
         counted = [
             {one.tail} if one.tail in constants else self.component[one.tail]

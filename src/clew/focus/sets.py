@@ -66,15 +66,17 @@ def together(sets: Sequence[Set], size: int) -> Set:
 
 def offsets_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return where each of consecutive runs of these sizes starts, and where the last one ends."""
-    offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
-    np.cumsum(sizes, out=offsets[1:])
+    offsets = np.empty(len(sizes) + 1, dtype=np.int64)
+    offsets[0] = 0
+    sizes.cumsum(out=offsets[1:])
     return offsets
 
 
 def summed(flags: Mask, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return how many flags are set in each run."""
-    sums = np.zeros(len(flags) + 1, dtype=np.int64)
-    np.cumsum(flags, out=sums[1:])
-    ends = sums[offsets]
+    sums = np.empty(len(flags) + 1, dtype=np.int64)
+    sums[0] = 0
+    flags.cumsum(out=sums[1:])
+    ends = sums.take(offsets)
     counted: NDArray[np.int64] = ends[1:] - ends[:-1]
     return counted
