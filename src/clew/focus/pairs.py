@@ -36,7 +36,7 @@ _QUESTION = ~ROW
 
 
 def are_trees(pattern: Pattern, given: Iterable[str] = ()) -> bool:
-    """Return whether a pattern's triples form trees, each with a constant or a variable of ``given``, and none of them
+    """Return whether a pattern's triples form trees, each with a constant or a variable of ``given``, and none
     counts."""
     if any(one.count for one in pattern.triples):
         return False
@@ -101,9 +101,7 @@ class PairFixpoint:
         waiting = set(range(len(self._triples)))
         while waiting:
             able = [
-                n
-                for n in waiting
-                if self._triples[n].head in self.sets or self._triples[n].tail in self.sets
+                n for n in waiting if self._triples[n].head in self.sets or self._triples[n].tail in self.sets
             ]
             chosen = able[0] if len(able) == 1 else min(able, key=lambda n: (self._cost(n), n))
             waiting.discard(chosen)
@@ -188,9 +186,12 @@ def _ordered(pairs: Pairs) -> Pairs:
 def _rooted(pattern: Pattern) -> tuple[dict[str, str], list[str]]:
     """Return for each term the next one on the way to the root of its tree, "" for a root; and the roots: the target,
     and any term of every other tree."""
-    near: dict[str, list[str]] = {
-        one.name: [] for one in (pattern.variable(pattern.target), *pattern.variables, *pattern.constants)
-    }
+    names = [
+        pattern.target,
+        *(one.name for one in pattern.variables),
+        *(one.name for one in pattern.constants),
+    ]
+    near: dict[str, list[str]] = {name: [] for name in names}
     for triple in pattern.triples:
         near[triple.head].append(triple.tail)
         near[triple.tail].append(triple.head)

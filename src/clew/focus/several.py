@@ -70,12 +70,15 @@ def substitute_rows(
         return _joined([_one(graph, pattern, columns, n) for n in range(number)])
     parts = []
     for first in range(0, number, TOGETHER):
-        given, out = ({name: rows[first : first + TOGETHER] for name, rows in some.items()} for some in columns)
+        given, out = (
+            {name: rows[first : first + TOGETHER] for name, rows in some.items()} for some in columns
+        )
         parts.append(_together(graph, pattern, given, out, min(TOGETHER, number - first)))
     if len(parts) == 1:
         return SubstitutedRows(offsets_of(parts[0][0]), parts[0][1])
-    sizes, rows = ([np.empty(0, dtype=np.int64), *some] for some in zip(*parts, strict=True))
-    return SubstitutedRows(offsets_of(np.concatenate(sizes)), np.concatenate(rows))
+    nothing = np.empty(0, dtype=np.int64)
+    sizes = np.concatenate([nothing, *(sizes for sizes, _ in parts)])
+    return SubstitutedRows(offsets_of(sizes), np.concatenate([nothing, *(rows for _, rows in parts)]))
 
 
 def _checked(
@@ -145,7 +148,9 @@ def _together(
         else:
             rows = np.unique(np.array(one.rows, dtype=np.int64))
             sets[one.name] = paired(np.tile(rows, number), np.repeat(questions, len(rows)))
-    state = PairFixpoint(graph, pattern, sets, {name: (rows, None) for name, rows in out.items()}, whole=False)
+    state = PairFixpoint(
+        graph, pattern, sets, {name: (rows, None) for name, rows in out.items()}, whole=False
+    )
     state.run()
     offsets, there = state.offsets(number)
     pairs, at = state.sets[pattern.target], offsets[pattern.target]
@@ -232,9 +237,7 @@ def _solved(graph: PropertyGraph, patterns: Sequence[Pattern]) -> list[Substitut
             out[one.name] = None, _pairs([of.variables[place].without for of in patterns])
         if one.rows is not None:
             sets[one.name] = _pairs([of.variables[place].rows for of in patterns])
-    bare = replace(
-        form, variables=tuple(replace(one, rows=None, without=()) for one in form.variables)
-    )
+    bare = replace(form, variables=tuple(replace(one, rows=None, without=()) for one in form.variables))
     state = PairFixpoint(graph, bare, sets, out, whole=True)
     state.run()
     offsets, there = state.offsets(number)
