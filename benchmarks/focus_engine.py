@@ -25,88 +25,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 import clew
+from algorithm2 import Algorithm2, Tables
 from clew.focus import Constant, Pattern, TypedTriple, Variable, along, substitute, substitute_all
 from clew.protocols import PropertyGraph
 from graph_import import memory, step_add
 from metaqa_stores import DATA, RELATIONS, Chain, chain_of
 from papers_graph import FORMS, generate, patterns
-
-
-class Transcription:
-    """Algorithm 2, lines 14 and 19 put right, on dictionaries of Python sets."""
-
-    def __init__(self, graph: PropertyGraph, relations: Iterable[str]) -> None:
-        self.neighbours: dict[tuple[str, bool], dict[int, set[int]]] = {}
-        every = np.arange(graph.size)
-        for relation in relations:
-            for inverse in (False, True):
-                offsets, others = graph.adjacent(every, relation, inverse)
-                listed, ends = others.tolist(), offsets.tolist()
-                self.neighbours[relation, inverse] = {
-                    row: set(listed[start:end])
-                    for row, (start, end) in enumerate(pairwise(ends))
-                    if end > start
-                }
-
-    def substitute(self, pattern: Pattern) -> set[int]:
-        """Return the rows of the target."""
-        nothing: set[int] = set()
-        constants = {one.name: one.rows[0] for one in pattern.constants}
-        without = {one.name: set(one.without) for one in pattern.variables}
-        triples = [
-            (
-                one.head,
-                self.neighbours[one.ways[0].relation, False],
-                self.neighbours[one.ways[0].relation, True],
-                one.tail,
-            )
-            if not one.ways[0].inverse
-            else (
-                one.head,
-                self.neighbours[one.ways[0].relation, True],
-                self.neighbours[one.ways[0].relation, False],
-                one.tail,
-            )
-            for one in pattern.triples
-        ]
-        found: dict[str, set[int]] = {}
-
-        def narrow(name: str, rows: set[int]) -> bool:
-            if name in found:
-                before = len(found[name])
-                found[name] = found[name] & rows
-                return len(found[name]) != before
-            found[name] = rows - without[name]
-            return True
-
-        changed = True
-        while changed:
-            changed = False
-            for head, out, back, tail in triples:
-                if head in constants:
-                    changed |= narrow(tail, out.get(constants[head], nothing))
-                elif tail in constants:
-                    changed |= narrow(head, back.get(constants[tail], nothing))
-                else:
-                    # An unrestricted side is every node; its neighbours are all that has an edge.
-                    if head in found:
-                        changed |= narrow(
-                            tail, nothing.union(*(out[one] for one in found[head] if one in out))
-                        )
-                    if tail in found:
-                        changed |= narrow(
-                            head, nothing.union(*(back[one] for one in found[tail] if one in back))
-                        )
-                    if head not in found and tail not in found:
-                        changed |= narrow(head, set(out))
-        return found[pattern.target]
 
 
 def pattern_of(graph: PropertyGraph, chain: Chain) -> Pattern:
@@ -134,7 +63,7 @@ def films() -> None:
         base.add_graph(DATA / "graph.tsv", name="films")
         graph = base.graph("films")
         relations = {one.replace(" ", "_"): one for one in graph.relations()}
-        plain = Transcription(graph, [relations[one] for one in RELATIONS.values() if one in relations])
+        plain = Algorithm2(graph, [relations[one] for one in RELATIONS.values() if one in relations])
         print(
             "| questions | number | sets equal to the data set's: one by one / all at once / Python sets "
             "| one by one: questions/s | median ms | all at once: questions/s | Python sets: questions/s "
@@ -223,67 +152,46 @@ def line(form: str, sizes: list[int], took: list[float]) -> None:
 
 
 def step_check(folder: Path, chosen: argparse.Namespace) -> dict[str, float]:
-    """Compare with trying everything, and with the transcription, on 200 patterns."""
+    """Compare with a join of whole tables, and with Algorithm 2 on Python sets, on 200 patterns."""
     base = clew.open(folder / "kb")
     graph = base.graph("g")
     number = -(-200 // len(FORMS))
-    asked = [one for _, one in patterns(graph, number, chosen.seed + 1)]
-    plain = Transcription(graph, list(graph.relations()))
-    found, ours = timed(lambda one: substitute(graph, one).rows, asked)
-    sets, theirs = timed(plain.substitute, asked)
-    same = larger = 0
-    for pattern, rows, some in zip(asked, found, sets, strict=True):
-        exact = tried(plain, pattern, some)
-        same += set(rows.tolist()) == exact
-        larger += len(some) > len(exact)
+    asked = list(patterns(graph, number, chosen.seed + 1))
+    found, ours = timed(lambda one: substitute(graph, one[1]).rows, asked)
+    tables = Tables(graph, graph.relations())
+    exact = [tables.answers(one) for _, one in asked]
+    del tables
+    same = sum(set(rows.tolist()) == some for rows, some in zip(found, exact, strict=True))
+    print(f"{len(asked)} patterns, {same} equal to the join of whole tables", flush=True)
+    started = time.perf_counter()
+    plain = Algorithm2(graph, graph.relations())
+    made = time.perf_counter() - started
+    sets, theirs = timed(lambda one: plain.substitute(one[1]), asked)
     base.close()
-    ratios = np.array(theirs) / np.array(ours)
+    print(
+        "| triples | patterns | engine p50 ms | engine s | Python sets p50 ms | Python sets s | ratio of sums "
+        "| median ratio | Python sets too large |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|")
+    counts = np.array([len(one.triples) for _, one in asked])
+    larger = np.array([len(some) > len(rows) for some, rows in zip(sets, exact, strict=True)])
+    for size in (*sorted(set(counts.tolist())), 0):
+        ratios(size, *(np.array(one)[(counts == size) | (size == 0)] for one in (ours, theirs, larger)))
     return {
         "patterns": len(asked),
-        "equal to trying everything": same,
-        "of which Python sets have more (cycles)": larger,
-        "engine s": sum(ours),
-        "Python sets s": sum(theirs),
-        "ratio of time": sum(theirs) / sum(ours),
-        "median ratio": float(np.median(ratios)),
+        "equal": same,
+        "making the Python sets s": made,
         "peak MB of this check": memory(),
     }
 
 
-def tried(plain: Transcription, pattern: Pattern, candidates: set[int]) -> set[int]:
-    """Return the rows of the target of which some assignment satisfies every triple, tried one after the other.
-
-    ``candidates``: what the fixpoint leaves the target, which holds every answer.
-    """
-    constants = {one.name: one.rows[0] for one in pattern.constants}
-
-    def options(of: dict[str, int], name: str) -> set[int]:
-        found: set[int] | None = None
-        for one in pattern.triples:
-            relation = str(one.ways[0].relation)
-            if one.tail == name and one.head in of:
-                some = plain.neighbours[relation, False].get(of[one.head], set())
-            elif one.head == name and one.tail in of:
-                some = plain.neighbours[relation, True].get(of[one.tail], set())
-            else:
-                continue
-            found = some if found is None else found & some
-        return found or set()
-
-    def holds(of: dict[str, int], left: list[str]) -> bool:
-        if not left:
-            return True
-        ready = [one for one in left if any({one} < {t.head, t.tail} <= {one, *of} for t in pattern.triples)]
-        name = min(ready, key=lambda one: len(options(of, one)))
-        return any(holds(of | {name: row}, [one for one in left if one != name]) for row in options(of, name))
-
-    others = [one.name for one in pattern.variables if one.name != pattern.target]
-    own = (
-        options(constants, pattern.target)
-        if any({t.head, t.tail} <= {pattern.target, *constants} for t in pattern.triples)
-        else candidates
+def ratios(size: int, ours: np.ndarray, theirs: np.ndarray, larger: np.ndarray) -> None:
+    """Print how long the engine and the Python sets took for patterns of so many triples; 0: of all."""
+    print(
+        f"| {size or 'all'} | {len(ours)} | {np.median(ours) * 1000:.2f} | {ours.sum():.3g} "
+        f"| {np.median(theirs) * 1000:.2f} | {theirs.sum():.3g} | {theirs.sum() / ours.sum():.1f} "
+        f"| {np.median(theirs / ours):.1f} | {larger.sum()} |"
     )
-    return {row for row in own if holds(constants | {pattern.target: row}, others)}
 
 
 STEPS = {"import": step_import, "ask": step_ask, "check": step_check}

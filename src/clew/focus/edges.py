@@ -142,7 +142,7 @@ class Edges:
                 continue
             owners, others = self.pairs(some)
             keep = other.has(others)
-            keys = np.unique(owners[keep] << 32 | others[keep].astype(np.int64))  # each pair once
+            keys = distinct(owners[keep] << 32 | others[keep].astype(np.int64), 0)  # each pair once
             total[first:last] = np.bincount(keys >> 32, minlength=len(some))
         return total
 
@@ -151,7 +151,7 @@ class Edges:
         total = np.zeros(self._size, dtype=np.int64)
         if len(self._arrays) > 1:
             owners, others = self.pairs(rows)
-            keys = np.unique(others.astype(np.int64) << 32 | owners)
+            keys = distinct(others.astype(np.int64) << 32 | owners, 0)
             return total + np.bincount(keys >> 32, minlength=self._size)
         for first, last in cuts(self.degrees(rows)):
             _, others = self.pairs(rows[first:last])
@@ -164,7 +164,7 @@ class Edges:
         if not self._arrays:
             sources, places = np.unique(rows, return_inverse=True)
             owners, tails = self.pairs(sources)
-            keys = np.unique(owners << 32 | tails.astype(np.int64))
+            keys = distinct(owners << 32 | tails.astype(np.int64), 0)
             return within(places << 32 | others.astype(np.int64), keys)
         for one, way in zip(self._arrays, self._ways, strict=True):
             back = self.graph.adjacency(way.relation, not way.inverse)

@@ -175,7 +175,7 @@ class PairFixpoint:
             parts.append(found)
             if kept is not None:
                 kept[first:last] |= (sizes if passed is None else summed(passed, offsets_of(sizes))) > 0
-        return kept, parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
+        return kept, parts[0] if len(parts) == 1 else distinct(np.concatenate(parts), 0)
 
 
 def _ordered(pairs: Pairs) -> Pairs:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from clew.rows import ascending
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -25,7 +27,7 @@ def as_set(rows: Any) -> Set:
     given = np.asarray(rows)
     if given.dtype == np.uint32 and (len(given) < 2 or bool((given[1:] > given[:-1]).all())):
         return given
-    found: Set = np.unique(given).astype(np.uint32)
+    found: Set = ascending(given).astype(np.uint32)
     return found
 
 

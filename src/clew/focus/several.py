@@ -20,6 +20,7 @@ from clew.focus.pairs import ROW, PairFixpoint, are_trees, paired
 from clew.focus.patterns import Constant, Pattern
 from clew.focus.sets import offsets_of
 from clew.focus.substitution import Substituted, substitute
+from clew.rows import ascending
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -146,7 +147,7 @@ def _together(
             known = bool(there.all())
             sets[one.name] = paired(rows if known else rows[there], questions if known else questions[there])
         else:
-            rows = np.unique(np.array(one.rows, dtype=np.int64))
+            rows = ascending(one.rows)
             sets[one.name] = paired(np.tile(rows, number), np.repeat(questions, len(rows)))
     state = PairFixpoint(
         graph, pattern, sets, {name: (rows, None) for name, rows in out.items()}, whole=False
