@@ -1,4 +1,4 @@
-"""What the engine of ``focus`` is compared with: Algorithm 2 of 4StepFocus on Python sets, and a join of whole tables.
+"""What the engine of ``focus`` is compared with: Algorithm 2 of 4StepFocus on Python sets, and a join of tables.
 
 :class:`Algorithm2` is the corrected algorithm as the paper has it: adjacency as dictionaries of sets, ``substitute``
 lazily all nodes (the note in Algorithm 3), lines 2 to 21 repeated until no set changes, unions by
