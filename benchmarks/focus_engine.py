@@ -110,7 +110,7 @@ def ways(graph: PropertyGraph, plain: Algorithm2, chains: list[Chain]) -> dict[s
 
     for _ in range(ROUNDS):
         for way, function in each.items():
-            answers, took = timed(function, asked)
+            answers, took, _ = timed(function, asked)
             keep(way, answers, sum(took), f"{statistics.median(took) * 1000:.3f}")
         for way, function in whole.items():
             started = time.perf_counter()
@@ -158,14 +158,15 @@ def print_ways(name: str, found: dict[str, tuple[int, int, float, str]]) -> None
 
 
 def timed(function, asked):  # noqa: ANN001, ANN201
-    """Return what a function answers, and the seconds of each."""
-    found, took = [], []
+    """Return what a function answers, the seconds of each by the clock, and those of the processor."""
+    found, took, worked = [], [], []
     function(asked[0])
     for one in asked:
-        started = time.perf_counter()
+        started, before = time.perf_counter(), time.thread_time()
         found.append(function(one))
+        worked.append(time.thread_time() - before)
         took.append(time.perf_counter() - started)
-    return found, took
+    return found, took, worked
 
 
 def step_import(folder: Path, chosen: argparse.Namespace) -> dict[str, float]:
@@ -182,26 +183,33 @@ def step_ask(folder: Path, chosen: argparse.Namespace) -> dict[str, float]:
     opened = time.perf_counter() - started
     asked = list(patterns(graph, chosen.number, chosen.seed))
     substitute(graph, asked[0][1])
-    found, took = timed(lambda one: substitute(graph, one[1]), asked)
-    print("| pattern | asked | with answers | median answers | p50 ms | p95 ms |")
-    print("|---|---|---|---|---|---|")
+    found, took, worked = timed(lambda one: substitute(graph, one[1]), asked)
+    print(
+        "| pattern | asked | with answers | median answers | p50 ms | p95 ms | of the processor: p50 | p95 |\n"
+        "|---|---|---|---|---|---|---|---|"
+    )
     for form in dict.fromkeys(form for form, _ in asked):
         some = [n for n, one in enumerate(asked) if one[0] == form]
         sizes = [len(found[n].rows) for n in some]
-        line(form, sizes, [took[n] for n in some])
-    line("all", [len(one.rows) for one in found], took)
+        line(form, sizes, [took[n] for n in some], [worked[n] for n in some])
+    for size in sorted({len(one.triples) for _, one in asked}):
+        some = [n for n, one in enumerate(asked) if len(one[1].triples) == size]
+        sizes = [len(found[n].rows) for n in some]
+        line(f"all of {size}", sizes, [took[n] for n in some], [worked[n] for n in some])
+    line("all", [len(one.rows) for one in found], took, worked)
     own = memory()
     held = memory("RssAnon")
     base.close()
     return {"open s": opened, "peak MB": own, "of which not mapped files MB, at the end": held}
 
 
-def line(form: str, sizes: list[int], took: list[float]) -> None:
+def line(form: str, sizes: list[int], took: list[float], worked: list[float]) -> None:
     """Print the times of a form."""
     low, high = np.quantile(np.array(took) * 1000, [0.5, 0.95])
+    least, most = np.quantile(np.array(worked) * 1000, [0.5, 0.95])
     print(
         f"| {form} | {len(took)} | {sum(map(bool, sizes))} | {statistics.median(sizes):,.0f} "
-        f"| {low:.2f} | {high:.2f} |"
+        f"| {low:.2f} | {high:.2f} | {least:.2f} | {most:.2f} |"
     )
 
 
@@ -211,7 +219,7 @@ def step_check(folder: Path, chosen: argparse.Namespace) -> dict[str, float]:
     graph = base.graph("g")
     number = -(-200 // len(FORMS))
     asked = list(patterns(graph, number, chosen.seed + 1))
-    found, ours = timed(lambda one: substitute(graph, one[1]).rows, asked)
+    found, _, ours = timed(lambda one: substitute(graph, one[1]).rows, asked)
     tables = Tables(graph, graph.relations())
     exact = [tables.answers(one) for _, one in asked]
     del tables
@@ -220,7 +228,7 @@ def step_check(folder: Path, chosen: argparse.Namespace) -> dict[str, float]:
     started = time.perf_counter()
     plain = Algorithm2(graph, graph.relations())
     made = time.perf_counter() - started
-    sets, theirs = timed(lambda one: plain.substitute(one[1]), asked)
+    sets, _, theirs = timed(lambda one: plain.substitute(one[1]), asked)
     base.close()
     print(
         "| triples | patterns | engine p50 ms | engine s | Python sets p50 ms | Python sets s | ratio of sums "
@@ -240,7 +248,7 @@ def step_check(folder: Path, chosen: argparse.Namespace) -> dict[str, float]:
 
 
 def ratios(size: int, ours: np.ndarray, theirs: np.ndarray, larger: np.ndarray) -> None:
-    """Print how long the engine and the Python sets took for patterns of so many triples; 0: of all."""
+    """Print what the engine and the Python sets took of the processor for patterns of so many triples; 0: all."""
     print(
         f"| {size or 'all'} | {len(ours)} | {np.median(ours) * 1000:.2f} | {ours.sum():.3g} "
         f"| {np.median(theirs) * 1000:.2f} | {theirs.sum():.3g} | {theirs.sum() / ours.sum():.1f} "
