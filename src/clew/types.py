@@ -167,6 +167,20 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
+class Property:
+    """A property of the nodes of an imported graph: how many values it has, and how many of them are numbers or days.
+
+    ``types`` count values by the types of their nodes, as those of :class:`Relation` do. ``row`` is that of a node
+    that has it, to be shown as an example.
+    """
+
+    values: int
+    numbers: int
+    types: Mapping[str, int] = field(default_factory=dict)
+    row: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class LinkedEntity:
     """A node of a graph that a name in a question may stand for.
 
@@ -328,11 +342,13 @@ class Checked:
 class RankedAnswer:
     """One answer of a ranked list, with what speaks for it and against it.
 
-    ``hit`` is the node, its text what it was ranked by, its score comparable within the list. ``firm``: it meets all
-    constraints that were not given up; otherwise it only fills the list up, and stands below all that do. ``checks``
-    has every constraint; ``by`` says what ranked it (``vector 0.71``, ``model 0.9``).
+    ``hit`` is the node, its text what it was ranked by, its score comparable within the list; for a ``name`` that no
+    graph has and that was read from a passage, the passage. ``firm``: it meets all constraints that were not given
+    up; otherwise it only fills the list up, and stands below all that do. ``checks`` has every constraint; ``by``
+    says what ranked it (``vector 0.71``, ``model 0.9``).
     """
 
+    name: str
     hit: Hit
     firm: bool
     checks: tuple[Checked, ...] = ()
@@ -342,6 +358,28 @@ class RankedAnswer:
     def missed(self) -> tuple[str, ...]:
         """The constraints that it is known not to meet."""
         return tuple(one.text for one in self.checks if one.met == 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """Why a node is no answer to a question.
+
+    ``constraints`` drop it: with ``alone`` each by itself, and without any one of them it would be an answer; else
+    all of them would have to go. ``restricted`` says what keeps it out whatever the constraints. Where both are empty
+    it is an answer. ``checks`` has every constraint, with the triples by which it is met.
+    """
+
+    id: str
+    name: str
+    constraints: tuple[str, ...]
+    alone: bool
+    restricted: str = ""
+    checks: tuple[Checked, ...] = ()
+
+    @property
+    def answers(self) -> bool:
+        """Whether it is an answer after all."""
+        return not self.constraints and not self.restricted
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 RERANKERS = ("pointwise", "listwise")
 #: What sends texts of nodes to the encoder; an entry of the catalogue whose default part is one of them is one, too.
-EMBEDDING = ("vss", "multi-vss")
+EMBEDDING = ("vss", "multi-vss", "focus")
 #: Options of every retriever over nodes: graphs and types by name, ``a|b`` for several, "" for what is declared.
 _WHERE: dict[str, Value] = {"graphs": "", "types": ""}
 

@@ -17,6 +17,7 @@ from clew.cli import (
     evaluate,
     graph,
     info,
+    mcp,
     recipes,
     search,
     show,
@@ -74,6 +75,7 @@ app.command("info")(info.info)
 app.command("estimate")(estimate.estimate)
 app.command("recipes")(recipes.recipes)
 app.command("summarise")(summarise.summarise)
+app.command("mcp")(mcp.mcp)
 app.command("annotate")(annotate.annotate)
 app.command("doctor")(doctor.doctor)
 app.add_typer(graph.app, name="graph")

@@ -25,8 +25,9 @@ from clew.focus.patterns import (
     Variable,
     Way,
     along,
+    components,
 )
-from clew.focus.relaxing import WhyNot, conflicting, relaxed, why_not
+from clew.focus.relaxing import WhyNot, conflicting, fixed, relaxed, why_not
 from clew.focus.several import SubstitutedRows, substitute_all, substitute_rows
 from clew.focus.substitution import Substituted, substitute
 
@@ -50,8 +51,10 @@ __all__ = [
     "along",
     "at_least",
     "at_most",
+    "components",
     "conflicting",
     "exactly",
+    "fixed",
     "met",
     "relaxed",
     "substitute",

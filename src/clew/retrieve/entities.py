@@ -229,18 +229,25 @@ def best(rows: Rows, scores: Floats, k: int, detail: dict[str, Any] | None = Non
 
 
 def sorted_and_filled(
-    ranking: NodeRanking, query: str, filtered: Rows, k_max: int, among: Rows | None = None
+    ranking: NodeRanking,
+    query: str,
+    filtered: Rows,
+    k_max: int,
+    among: Rows | None = None,
+    filling: NodeRanking | None = None,
 ) -> tuple[Ranked, Ranked]:
     """Return the filtered candidates, best first, and what fills up where they are fewer than ``k_max``: the next
     best of ``among`` (None: of all nodes), which belong below them (4StepFocus, Algorithm 1, line 3, and Section 3).
 
     Of more filtered candidates than ``ranking`` looks at, the best of those are returned, and its detail says so.
+    ``filling``, where there are any, finds what fills up; by default ``ranking`` does.
     """
     filtered = ascending(filtered)
     none = Ranked(filtered[:0], np.empty(0))
     firm = ranking.nearest(query, len(filtered), filtered) if len(filtered) else none
     if len(filtered) >= k_max:
         return firm, none
+    ranking = filling if filling is not None and len(filtered) else ranking
     if among is None:
         # Fewer than k_max of the best k_max are filtered ones, so what is left suffices.
         found = ranking.nearest(query, k_max)
