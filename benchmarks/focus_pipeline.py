@@ -1,5 +1,5 @@
-"""The whole of ``focus`` without a model: names to nodes, substitution, the sort by vectors, filling up to 20, and what
-each answer meets.
+"""The whole of ``focus`` without a model: names to nodes, substitution, the sort by vectors, filling up to 20
+answers, and what each meets.
 
     python benchmarks/focus_engine.py --edges 2000000 --step import --folder F      # F exists; once
     python benchmarks/focus_pipeline.py --folder F --words                          # words counted first: once
