@@ -4,7 +4,7 @@
 ...                   (TypedTriple("film", along("directed_by"), "Lynch"),))
 
 * :func:`substitute` narrows the candidates of every term until nothing changes; those of the target are exact.
-  :func:`substitute_all` does so for many patterns at once.
+  :func:`substitute_all` does so for many patterns at once, :func:`substitute_rows` for one with columns of constants.
 * :func:`relaxed` does so, and gives up the weakest of contradictory constraints, one at a time, until there is an
   answer; it says which contradicted each other.
 * :func:`met` says how far each row of the target meets each constraint; :func:`why_not` which of them drop a row.
@@ -28,7 +28,7 @@ from clew.focus.patterns import (
     components,
 )
 from clew.focus.relaxing import WhyNot, conflicting, fixed, relaxed, why_not
-from clew.focus.several import substitute_all
+from clew.focus.several import SubstitutedRows, substitute_all, substitute_rows
 from clew.focus.substitution import Substituted, substitute
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "Pattern",
     "Predicate",
     "Substituted",
+    "SubstitutedRows",
     "TypedTriple",
     "Variable",
     "Way",
@@ -58,5 +59,6 @@ __all__ = [
     "relaxed",
     "substitute",
     "substitute_all",
+    "substitute_rows",
     "why_not",
 ]

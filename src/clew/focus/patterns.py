@@ -8,7 +8,8 @@ all its triples.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -181,3 +182,15 @@ def components(triples: Sequence[TypedTriple], names: Iterable[str]) -> dict[str
             for name in other:
                 found[name] = one
     return {name: frozenset(one) for name, one in found.items()}
+
+
+def on_cycles(triples: Mapping[int, TypedTriple], apart: Collection[str] = ()) -> list[int]:
+    """Return which triples, by their numbers, are on cycles and between cycles: what is left when those that end at a
+    term of one triple are taken off again and again (the 2-core). A term in ``apart`` joins nothing."""
+    numbers = [number for number, one in triples.items() if not {one.head, one.tail} & set(apart)]
+    while True:
+        degrees = Counter(end for number in numbers for end in (triples[number].head, triples[number].tail))
+        kept = [n for n in numbers if degrees[triples[n].head] > 1 and degrees[triples[n].tail] > 1]
+        if len(kept) == len(numbers):
+            return kept
+        numbers = kept

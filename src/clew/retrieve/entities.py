@@ -21,6 +21,7 @@ from clew.retrieve.dense import cosines
 from clew.retrieve.lexical import Sum, Terms, lucene_idf
 from clew.retrieve.nodetexts import NodeTexts, node_texts
 from clew.retrieve.ranking import DECIMALS
+from clew.rows import ascending, together
 from clew.text import term_counts
 from clew.trail import Recorder
 from clew.types import ENTITY, Entity, Hit, Node, Step
@@ -93,15 +94,16 @@ class NodeWords:
             return found
 
         wanted = Sum(postings, terms.hashes, weights, gain, self.texts.graph.size)
+        count = self.texts.graph.size
         if among is None:
             scores = wanted.everywhere()
             rows = np.flatnonzero(scores)
         else:
-            rows = np.unique(np.asarray(among, dtype=np.int64))
+            rows = ascending(among)
             scores = np.zeros(self.texts.graph.size)
             scores[rows] = wanted.at(rows) if wanted.few(rows) else wanted.everywhere()[rows]
+            count = len(rows)
             rows = rows[scores[rows] > 0]
-        count = self.texts.graph.size if among is None else len(np.unique(among))
         return best(rows, scores[rows], k, {"nodes": count, "sharing a word": len(rows)})
 
     def read(self, query: str, k: int, rows: Rows) -> Ranked:
@@ -153,7 +155,7 @@ class NodeSearch:
     def ready(self, query: str, among: Rows | None = None) -> tuple[Rows, dict[str, Any]]:
         """Return the rows that can be ranked, each with its vector made, and what was done for it."""
         graph, started = self.texts.graph, time.perf_counter()
-        rows = np.arange(graph.size) if among is None else np.unique(np.asarray(among, dtype=np.int64))
+        rows = np.arange(graph.size) if among is None else ascending(among)
         vectors = graph.vectors(self.encoder, self.texts.document_name)
         missing = vectors.missing(None if among is None else rows)
         detail: dict[str, Any] = {"nodes": len(rows)}
@@ -240,7 +242,7 @@ def sorted_and_filled(
     Of more filtered candidates than ``ranking`` looks at, the best of those are returned, and its detail says so.
     ``filling``, where there are any, finds what fills up; by default ``ranking`` does.
     """
-    filtered = np.unique(np.asarray(filtered, dtype=np.int64))
+    filtered = ascending(filtered)
     none = Ranked(filtered[:0], np.empty(0))
     firm = ranking.nearest(query, len(filtered), filtered) if len(filtered) else none
     if len(filtered) >= k_max:
@@ -252,7 +254,7 @@ def sorted_and_filled(
         others = ~np.isin(found.rows, filtered)
         rest = Ranked(found.rows[others], found.scores[others], found.detail)
     else:
-        rest = ranking.nearest(query, k_max, np.setdiff1d(among, filtered))
+        rest = ranking.nearest(query, k_max, among[~np.isin(among, filtered)])
     room = k_max - len(filtered)
     return firm, Ranked(rest.rows[:room], rest.scores[:room], rest.detail)
 
@@ -318,7 +320,7 @@ def answer_rows(graph: PropertyGraph, types: Sequence[str] = ()) -> Rows | None:
         if one not in known:
             raise unknown(f"type of nodes in the graph '{graph.name}'", one, known or {"(none)": 0})
     rows = [graph.of_type(one) for one in wanted]
-    return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *rows]))
+    return together(rows)
 
 
 def as_hits(texts: NodeTexts, ranked: Ranked) -> list[Hit]:

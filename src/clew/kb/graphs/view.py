@@ -50,6 +50,7 @@ class ImportedGraph:
         self._properties: dict[str, Property] | None = None
         self._marked: dict[int, Mask] = {}
         self._vectors: dict[tuple[str, str], KeptVectors] = {}
+        self._words: dict[str, Postings] = {}
 
     def types(self) -> Mapping[str, int]:
         """Return the node types, with how many nodes have each."""
@@ -238,4 +239,9 @@ class ImportedGraph:
 
     def words(self, what: str, texts: Texts | None = None, progress: Tick | None = None) -> Postings | None:
         """Return the postings of the texts that ``what`` names; made of ``texts`` where there are none."""
-        return words(self._place, what, self.size, texts, progress)
+        found = self._words.get(what)
+        if found is None:
+            found = words(self._place, what, self.size, texts, progress)
+            if found is not None:  # what is summed over all postings is summed once
+                self._words[what] = found
+        return found

@@ -20,6 +20,7 @@ from clew.methods.focus.reading import Reading, checked, unrestricted
 from clew.methods.focus.several import Joined, hard, joined, with_rows
 from clew.retrieve.entities import NodeRanking, Ranked, answer_rows
 from clew.retrieve.nodetexts import NodeTexts, node_texts
+from clew.rows import together
 from clew.types import Question, Step
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ class Attempts:
         answers, target = self.answers(made.graph, question), made.pattern.variable(made.pattern.target)
         if not target.types or any(one.name == target.name for one in _variables(made.solved.relaxed)):
             return answers
-        typed = np.unique(np.concatenate([made.graph.of_type(type) for type in target.types]))
+        typed = together([made.graph.of_type(type) for type in target.types])
         return typed if answers is None else np.intersect1d(typed, answers)
 
     def sorting(self, graph: PropertyGraph) -> Sorting:

@@ -14,6 +14,7 @@ from clew.link.same import same
 from clew.methods.focus.explaining import witnesses
 from clew.methods.focus.preparing import Prepared, distinct
 from clew.methods.focus.ways import ANY_WORTH
+from clew.rows import ascending
 from clew.types import Checked, Hit
 
 if TYPE_CHECKING:
@@ -217,7 +218,7 @@ def _carried(
             kept[key] = other.rows([one.target for one in links]), told
         found.append(kept[key][0])
         said += kept[key][1]
-    return np.unique(np.concatenate(found)), tuple(said)
+    return ascending(np.concatenate(found)), tuple(said)
 
 
 def with_rows(pattern: Pattern, name: str, rows: Rows) -> Pattern:
