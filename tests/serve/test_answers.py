@@ -79,9 +79,11 @@ def test_a_quote_of_what_only_a_step_found_is_cited():
 
 
 def test_ranked_answers_say_what_they_meet_and_miss():
-    one = RankedAnswer(MILL, False, (Checked("#1 >> by >> Ada", 0.0), Checked("#1 = 3", None)), "vector 0.7")
+    one = RankedAnswer(
+        "mill", MILL, False, (Checked("#1 >> by >> Ada", 0.0), Checked("#1 = 3", None)), "vector 0.7"
+    )
     [shape] = cited_shape(Answer("mill", (MILL,), ranked=(one,)))["ranked"]
-    assert shape["checks"][0] == {"constraint": "#1 >> by >> Ada", "met": 0.0}
+    assert shape["checks"][0] == {"constraint": "#1 >> by >> Ada", "met": 0.0, "evidence": []}
     assert shape["checks"][1]["met"] is None and shape["by"] == "vector 0.7"
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.read.contexts import place
-from clew.shapes import usage_shape
-from clew.types import Answer, Hit, Node, Quote, RankedAnswer, Step
+from clew.shapes import ranked_shape, usage_shape
+from clew.types import Answer, Hit, Node, Quote, Step
 
 #: How many passages are listed as what came nearest to a question that was not answered.
 _NEAREST = 5
@@ -146,7 +146,7 @@ def cited_shape(answer: Answer) -> dict[str, Any]:
         "citations": [one.shape() for one in marked.citations],
         "nearest": [one.shape() for one in marked.nearest],
         "values": list(answer.values),
-        "ranked": [_ranked_shape(one) for one in answer.ranked],
+        "ranked": [ranked_shape(one) for one in answer.ranked],
         "remembered": list(answer.remembered),
         "rejected": list(answer.rejected),
         "steps": [step_line(step) for step in answer.trail],
@@ -170,18 +170,6 @@ def shortened(text: str, length: int) -> str:
     """Return a text in one line of at most ``length`` characters."""
     text = " ".join(text.split())
     return text if len(text) <= length else text[: length - 1] + "…"
-
-
-def _ranked_shape(one: RankedAnswer) -> dict[str, Any]:
-    node = one.hit.node
-    return {
-        "id": node.id,
-        "name": node.name,
-        "score": one.hit.score,
-        "firm": one.firm,
-        "by": one.by,
-        "checks": [{"constraint": check.text, "met": check.met} for check in one.checks],
-    }
 
 
 def _supports(answer: Answer) -> list[tuple[Node, tuple[Quote, ...]]]:
