@@ -1,10 +1,10 @@
 """The nodes of graphs that answer a question, ranked by their texts: STaRK's baselines (Wu et al., NeurIPS 2024,
 Section 4; 4StepFocus, Boer et al., 2024, Section 2).
 
-Nothing but what a question needs is embedded. :class:`NodeSearch` ranks some nodes of one graph, or all; where more
-of them than ``cap`` have no vector yet, the ``cap`` that are best by words are embedded and ranked and the others
-are not looked at, which is said. What is found then follows from the question and the graph alone, and not from the
-questions that were asked before. ``clew graph encode`` embeds all, and then all are ranked.
+Nothing but what a question needs is embedded. :class:`NodeSearch` ranks some nodes of one graph, or all; where they
+are more than ``cap`` and not every node of the graph has a vector yet, the ``cap`` that are best by words are
+embedded and ranked and the others are not looked at, which is said. What is found then follows from the question and the graph
+alone, and not from the questions that were asked before. ``clew graph encode`` embeds all, and then all are ranked.
 """
 
 from __future__ import annotations
@@ -157,10 +157,10 @@ class NodeSearch:
         graph, started = self.texts.graph, time.perf_counter()
         rows = np.arange(graph.size) if among is None else ascending(among)
         vectors = graph.vectors(self.encoder, self.texts.document_name)
-        missing = vectors.missing(None if among is None else rows)
         detail: dict[str, Any] = {"nodes": len(rows)}
-        if len(missing) > self.cap:
-            detail["without a vector"] = len(missing)
+        # Of the graph, not of these rows: the same question must not find more once others have been asked.
+        if len(rows) > self.cap and len(missing := vectors.missing()) > 0:
+            detail["without a vector"] = int(np.isin(rows, missing, assume_unique=True).sum())
             rows, detail["looked at"] = self._proposed(query, rows, among is None)
             detail["hint"] = f"clew graph encode {graph.name}"
         made = vectors.make(rows, self.texts.whole)
