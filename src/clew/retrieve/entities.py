@@ -3,8 +3,9 @@ Section 4; 4StepFocus, Boer et al., 2024, Section 2).
 
 Nothing but what a question needs is embedded. :class:`NodeSearch` ranks some nodes of one graph, or all; where they
 are more than ``cap`` and not every node of the graph has a vector yet, the ``cap`` that are best by words are
-embedded and ranked and the others are not looked at, which is said. What is found then follows from the question and the graph
-alone, and not from the questions that were asked before. ``clew graph encode`` embeds all, and then all are ranked.
+embedded and ranked and the others are not looked at, which is said. What is found then follows from the question and
+the graph alone, and not from the questions that were asked before. ``clew graph encode`` embeds all, and then all are
+ranked.
 """
 
 from __future__ import annotations
