@@ -19,6 +19,7 @@ from clew.cli import (
     info,
     recipes,
     search,
+    serve,
     show,
     summarise,
     train,
@@ -73,6 +74,7 @@ app.command("remove")(documents.remove)
 app.command("info")(info.info)
 app.command("estimate")(estimate.estimate)
 app.command("recipes")(recipes.recipes)
+app.command("serve")(serve.serve)
 app.command("summarise")(summarise.summarise)
 app.command("annotate")(annotate.annotate)
 app.command("doctor")(doctor.doctor)

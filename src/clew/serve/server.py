@@ -1,0 +1,43 @@
+"""What the routes of one server share, and how they get at it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Path, Request
+
+from clew.serve.asking import Asking
+from clew.serve.problems import Refused
+from clew.serve.settings import Settings
+from clew.serve.shelf import Shelf, Shelved
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """The parts of a server."""
+
+    settings: Settings
+    shelf: Shelf
+    asking: Asking
+
+    def need_writing(self) -> None:
+        """Raise Refused where the server is read-only."""
+        if self.settings.read_only:
+            raise Refused(403, "this server is read-only: documents and graphs cannot be changed")
+
+
+def _server(request: Request) -> Server:
+    found: Server = request.app.state.server
+    return found
+
+
+def _shelved(
+    request: Request, base: Annotated[str, Path(description="The base's name; see /api/bases.")]
+) -> Shelved:
+    return _server(request).shelf[base]
+
+
+Here = Annotated[Server, Depends(_server)]
+#: The base that the address names.
+Opened = Annotated[Shelved, Depends(_shelved)]
