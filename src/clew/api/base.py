@@ -214,6 +214,8 @@ class Base(WithGraphs, WithOriginals):
         from clew.kb import Finding
 
         found = self.store.doctor(repair=repair, checksums=checksums)
+        if left := self._left_uploads(repair):
+            found.append(Finding("uploads", f"{left} kept files belong to no document", repair))
         late = {graph.name: behind(self, graph).gone for graph in self.graphs()}
         done = without_gone(self) if repair and any(late.values()) else []
         return found + [
