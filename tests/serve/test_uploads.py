@@ -177,6 +177,7 @@ def test_doctor_deletes_kept_files_of_no_document(tmp_path) -> None:
             added = uploads.add(tmp_path / "a", "quay.txt")
             with pytest.raises(UsageError, match="no name"):
                 uploads.add(tmp_path / "a", "../quay.txt")
+        base.store.catch_up()
         folder = tmp_path / "kb" / "uploads"
         old, fresh = folder / ("0" * 32), folder / ("1" * 32)
         for path in (old, fresh):
