@@ -28,6 +28,10 @@ def test_bases_and_choices_are_listed(app) -> None:
     # What searches the web spends the key of the one who runs the server.
     assert "serpapi" not in {one["name"] for one in config["retrievers"]}
     assert app.get("/api/bases/elsewhere")[0] == 404
+    offered = {one["name"]: one["problem"] for one in app.get(f"{app.api}/recipes")[1]["recipes"]}
+    assert offered["default"] is None and "language model" in offered["react"]["error"]
+    assert "golden" not in offered and "sentences" in offered["kgp-paper"]["error"]
+    assert app.get(f"{app.api}/recipes?model=other")[0] == 400
 
 
 def test_a_document_has_an_outline_nodes_and_text(app, keys) -> None:
