@@ -61,3 +61,8 @@ def web_search() -> tuple[str, str | None]:
     """Return the address of the web search, ``CLEW_SERPAPI_URL`` or SerpApi's own, and its key,
     ``CLEW_SERPAPI_KEY``."""
     return environment("CLEW_SERPAPI_URL") or SERPAPI, environment("CLEW_SERPAPI_KEY")
+
+
+def server_token() -> str | None:
+    """Return the token of ``clew serve``, ``CLEW_TOKEN``, if there is one."""
+    return environment("CLEW_TOKEN")

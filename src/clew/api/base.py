@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Self
 
 from clew.api.encoders import ENCODER
 from clew.api.graphs import WithGraphs
+from clew.api.originals import WithOriginals
 from clew.api.shapes import GraphSize, Matches
 from clew.config import base_path, default_encoder, named_path
-from clew.errors import NotFound, UsageError
+from clew.errors import ClewError, NotFound, UsageError
 from clew.types import Answer, Document, Exclusion, Hit, Node, Question, Scope, Step
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def open(  # "clew.open" is what people look for
     return Base(store)
 
 
-class Base(WithGraphs):
+class Base(WithGraphs, WithOriginals):
     """An open knowledge base. A context manager; several processes may have the same one open."""
 
     def __init__(self, store: KnowledgeBase) -> None:
@@ -67,6 +68,7 @@ class Base(WithGraphs):
 
     def close(self) -> None:
         """Close the base."""
+        self._close_originals()
         self.store.close()
 
     @property
@@ -116,7 +118,11 @@ class Base(WithGraphs):
         documents = self.documents()
         path = named_path(what)
         below = [
-            (document, tuple(p for p in document.paths if Path(p) == path or path in Path(p).parents))
+            (
+                document,
+                # An uploaded file's path is no path on disk, and written as it is.
+                tuple(p for p in document.paths if p == what or Path(p) == path or path in Path(p).parents),
+            )
             for document in documents
         ]
         placed = tuple((document, paths) for document, paths in below if paths)
@@ -146,6 +152,7 @@ class Base(WithGraphs):
                 )
             paths.update(matches.paths)
         gone = self.store.remove(sorted(paths))
+        self._forget_uploads(paths)
         self._leave_out_what_is_gone()
         return gone
 
@@ -215,9 +222,21 @@ class Base(WithGraphs):
         asked = replace(self._question(question or triples, None, graphs), chain=triples)
         return catalog.why_not(self.store, asked, name, recipe=recipe, encoder=self.encoder())
 
-    def info(self) -> Info:
-        """Return the sizes of the base, its generation and its digest."""
-        return self.store.info()
+    def refusal(self, recipe: str, llm: str | LanguageModel | None = None) -> ClewError | None:
+        """Return why this base cannot be asked by a recipe with this model, or none (a model that is not set,
+        passages of another unit); None where nothing speaks against it."""
+        from clew import catalog
+
+        model = catalog.language_model(llm) if isinstance(llm, str) else llm
+        try:
+            catalog.method(recipe, self.store, llm=model, encoder=self.encoder())
+        except ClewError as error:
+            return error
+        return None
+
+    def info(self, *, digest: bool = True) -> Info:
+        """Return the sizes of the base, its generation and, unless that is not wanted, its digest."""
+        return self.store.info(digest=digest)
 
     def doctor(self, *, repair: bool = True, checksums: bool = True) -> list[Finding]:
         """Check the base; rebuild derived data that is missing or damaged, and the extracted graphs that hold triples
@@ -226,6 +245,8 @@ class Base(WithGraphs):
         from clew.kb import Finding
 
         found = self.store.doctor(repair=repair, checksums=checksums)
+        if left := self._left_uploads(repair):
+            found.append(Finding("uploads", f"{left} kept files belong to no document", repair))
         late = {graph.name: behind(self, graph).gone for graph in self.graphs()}
         done = without_gone(self) if repair and any(late.values()) else []
         return found + [

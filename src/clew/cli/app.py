@@ -20,6 +20,7 @@ from clew.cli import (
     mcp,
     recipes,
     search,
+    serve,
     show,
     summarise,
     train,
@@ -74,6 +75,7 @@ app.command("remove")(documents.remove)
 app.command("info")(info.info)
 app.command("estimate")(estimate.estimate)
 app.command("recipes")(recipes.recipes)
+app.command("serve")(serve.serve)
 app.command("summarise")(summarise.summarise)
 app.command("mcp")(mcp.mcp)
 app.command("annotate")(annotate.annotate)

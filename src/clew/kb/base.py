@@ -45,6 +45,8 @@ class KnowledgeBase:
         self.path = path
         self.database = database
         self.derived = path / "derived"
+        #: Whether a snapshot first indexes what is not yet. A server leaves that to the process that adds.
+        self.catches_up = True
         self._snapshot: tuple[object, BaseSnapshot] | None = None
 
     @classmethod
@@ -181,8 +183,8 @@ class KnowledgeBase:
             settings = connection.execute("SELECT name, value FROM setting ORDER BY name").fetchall()
         return canonical.digest_of([*made, *lines, *(canonical.setting_line(*one) for one in settings)]).hex()
 
-    def info(self) -> Info:
-        """Return the sizes of the base."""
+    def info(self, *, digest: bool = True) -> Info:
+        """Return the sizes of the base; without its ``digest``, which reads all edges, if that is not wanted."""
         with self.database.reading() as connection:
             truth = reading.entries(connection)
             kinds = dict(connection.execute("SELECT kind, sum(nodes) FROM tally GROUP BY kind").fetchall())
@@ -202,7 +204,7 @@ class KnowledgeBase:
             pending=sum((one.first, one.stamp) not in indexed for one in truth),
             encoders=info.encoders(self.derived),
             relations=relations,
-            digest=self.digest(),
+            digest=self.digest() if digest else "",
             kept=kept,
             imported=graphs,
         )
@@ -278,16 +280,16 @@ class KnowledgeBase:
 
     def snapshot(self) -> BaseSnapshot:
         """Return the base as it is now. What is not indexed yet is indexed first, unless another process is
-        at it: then the older view is returned, and its ``pending`` says how many documents it lacks."""
+        at it, or ``catches_up`` is False: then ``pending`` says how many documents the view lacks."""
         from clew.kb.snapshot import BaseSnapshot
 
-        state = self._state()
-        if self._snapshot is not None and self._snapshot[0] == state and not self._snapshot[1].pending:
-            return self._snapshot[1]
+        state, known = self._state(), self._snapshot
+        if known is not None and known[0] == state and not (known[1].pending and self.catches_up):
+            return known[1]
         with self.database.reading() as connection:
             truth = reading.entries(connection)
         segments = self._index.load()
-        if self._index.behind(truth, segments):
+        if self.catches_up and self._index.behind(truth, segments):
             try:
                 with held(self._index_lock, patience=0):
                     self._index.catch_up(self.database, _silent)

@@ -1,1 +1,42 @@
-"""The server: the library over HTTP, the app in the browser, and MCP (extra ``serve``)."""
+"""The web app and its JSON API (extra: serve): :func:`make_app` over :class:`Settings`.
+
+One process, one code path with the library: routes call :class:`clew.api.Base` and answer with the shapes of
+:mod:`clew.shapes`. Documents that are uploaded are read in a process of their own (:mod:`clew.serve.ingesting`).
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from clew.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from clew.serve.app import make_app
+    from clew.serve.settings import Limits, Settings
+
+__all__ = ["Limits", "Settings", "make_app", "need_extra"]
+
+_HOMES = {
+    "make_app": "clew.serve.app",
+    "Limits": "clew.serve.settings",
+    "Settings": "clew.serve.settings",
+}
+#: What the extra brings.
+_PACKAGES = ("fastapi", "uvicorn", "python_multipart", "jinja2")
+
+
+def need_extra() -> None:
+    """Raise MissingExtra where a package of the extra is not installed."""
+    for package in _PACKAGES:
+        if find_spec(package) is None:
+            raise MissingExtra("the web app", "serve")
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use, so that what is missing is said in our words (PEP 562)."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'clew.serve' has no attribute '{name}'")
+    need_extra()
+    return getattr(import_module(_HOMES[name]), name)

@@ -31,7 +31,7 @@ from clew.serve.answers import step_line
 from clew.serve.chatwire import ChatRequest, Refusal, Reply, contents, event
 from clew.serve.followup import Asked, Turn, standing_alone
 from clew.serve.recipes import DEFAULT, offered
-from clew.serve.running import running
+from clew.serve.watched import running
 from clew.types import Answer, Step
 
 T = TypeVar("T")

@@ -35,8 +35,8 @@ from clew.errors import ClewError
 from clew.serve import tools as desks
 from clew.serve.answers import step_line
 from clew.serve.looking import Seen
-from clew.serve.running import running
 from clew.serve.tools import Desk, Tool
+from clew.serve.watched import running
 from clew.types import Answer
 
 #: Questions that are answered at once; more wait for their turn.

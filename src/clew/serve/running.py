@@ -1,39 +1,103 @@
-"""Work that takes long, in a thread, watched from an event loop."""
+"""Runs a server: a socket that is bound before anything is printed, and uvicorn over it."""
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import AsyncGenerator, Callable
-from concurrent.futures import Executor
-from typing import TypeAlias
+import socket
+from types import TracebackType
+from typing import Self
 
-from clew.types import Answer, Step
+import uvicorn
 
-#: Answers a question: is given what receives each step, and what says whether to stop.
-Work: TypeAlias = Callable[[Callable[[Step], None], Callable[[], bool]], Answer]
+from clew.errors import UsageError
+from clew.serve.app import make_app
+from clew.serve.server import Server
+from clew.serve.settings import Settings
+
+#: Seconds that open connections (events that are followed) get when the server is told to end.
+_PARTING = 2
+#: Connections at once; more are answered 503. Each that follows events is one.
+_CONNECTIONS = 1_000
+_WAITING = 128
 
 
-async def running(work: Work, executor: Executor | None = None) -> AsyncGenerator[Step | Answer]:
-    """Yield the steps of ``work`` as they happen, and its answer last. Raises what it raises.
+class _Server(uvicorn.Server):
+    """A server that ends what is followed before it waits for connections to end."""
 
-    Closed or cancelled before the answer, it tells the work to stop, which does so between two steps, and does not
-    wait for it. ``executor`` is by default the event loop's own.
-    """
-    loop = asyncio.get_running_loop()
-    queue: asyncio.Queue[Step | None] = asyncio.Queue()
-    stop = threading.Event()
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End."""
+        parts: Server | None = getattr(self.config.app.state, "server", None)  # type: ignore[union-attr]
+        if parts is not None:
+            parts.hang_up()
+        await super().shutdown(sockets)
 
-    def watch(step: Step) -> None:
-        if not stop.is_set():
-            loop.call_soon_threadsafe(queue.put_nowait, step)
 
-    done = loop.run_in_executor(executor, work, watch, stop.is_set)
-    done.add_done_callback(lambda _: queue.put_nowait(None))
+class Serving:
+    """A context manager around one server. ``run`` serves until a signal, or ``stop``, ends it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.app = make_app(settings)
+        self._socket = _bound(settings.host, settings.port)
+        self._server = _Server(
+            uvicorn.Config(
+                self.app,
+                log_level="warning",
+                access_log=False,  # addresses of questions and documents are nobody's business
+                server_header=False,
+                timeout_graceful_shutdown=_PARTING,
+                limit_concurrency=_CONNECTIONS,
+                h11_max_incomplete_event_size=64 << 10,
+            )
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._socket.close()
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        return int(self._socket.getsockname()[1])
+
+    @property
+    def url(self) -> str:
+        """The address to open."""
+        host = self.settings.host
+        shown = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)
+        return f"http://{f'[{shown}]' if ':' in shown else shown}:{self.port}"
+
+    @property
+    def started(self) -> bool:
+        """Whether requests are answered."""
+        return self._server.started
+
+    def run(self) -> None:
+        """Serve until told to stop."""
+        self._server.run(sockets=[self._socket])
+
+    def stop(self) -> None:
+        """Tell the server to end; called from any thread."""
+        self._server.should_exit = True
+
+
+def _bound(host: str, port: int) -> socket.socket:
     try:
-        while (step := await queue.get()) is not None:
-            yield step
-        yield done.result()
-    finally:
-        stop.set()
-        done.cancel()  # work that still waits for a thread is never begun
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        made = socket.socket(family, kind)
+    except OSError as error:
+        raise UsageError(f"'{host}' is no address: {error.strerror or error}") from error
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind(address)
+        # Who comes before the server is ready waits, and is not turned away.
+        made.listen(_WAITING)
+    except OSError as error:
+        made.close()
+        raise UsageError(
+            f"cannot listen on {host}:{port}: {error.strerror or error}", "Take another: --port 0"
+        ) from error
+    return made

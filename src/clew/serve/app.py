@@ -1,0 +1,65 @@
+"""The app: its parts, its routes, and what stands before them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+from fastapi import FastAPI
+from fastapi.staticfiles import StaticFiles
+
+from clew.serve import choices, pages
+from clew.serve.asking import Asking
+from clew.serve.guard import Guard
+from clew.serve.pictures import Pictures
+from clew.serve.problems import handle_problems
+from clew.serve.routes import bases, documents, graphs, questions, uploads
+from clew.serve.server import Server
+from clew.serve.settings import Settings
+from clew.serve.shelf import Shelf
+from clew.serve.uploading import Uploads
+
+_HERE = Path(__file__).parent
+
+
+def make_app(settings: Settings) -> FastAPI:
+    """Return the server that ``settings`` describe. Its bases are opened when it starts, and closed when it ends.
+
+    Raises UsageError for a recipe that there is not.
+    """
+    choices.methods(settings.recipes)
+    app = FastAPI(
+        title="clew",
+        version=version("clew"),
+        summary="Grounded question answering over your own documents and knowledge graphs.",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/openapi.json",
+        lifespan=_running,
+    )
+    app.state.settings = settings
+    handle_problems(app)
+    for part in (bases, documents, graphs, questions, uploads):
+        app.include_router(part.router, prefix="/api")
+    app.include_router(pages.router)
+    app.mount("/static", StaticFiles(directory=_HERE / "static"), name="static")
+    app.add_middleware(Guard, settings=settings)
+    return app
+
+
+@asynccontextmanager
+async def _running(app: FastAPI) -> AsyncIterator[None]:
+    settings: Settings = app.state.settings
+    shelf = Shelf(settings)
+    asking = Asking(settings)
+    taking = Uploads(settings)
+    app.state.server = Server(settings, shelf, asking, taking, Pictures(settings.limits.page_cache))
+    try:
+        taking.start()
+        yield
+    finally:
+        asking.close()
+        taking.close()
+        shelf.close()

@@ -1,0 +1,226 @@
+"""Questions being answered: a few at once, some waiting, more refused until there is room."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from clew.errors import ClewError, NotFound
+from clew.serve import history
+from clew.serve.events import Channel
+from clew.serve.problems import FAULT, LOG, Busy, problem_shape
+from clew.shapes import answer_shape, step_shape
+
+if TYPE_CHECKING:
+    from clew.protocols import LanguageModel
+    from clew.serve.settings import Model, Settings
+    from clew.serve.shelf import Shelved
+    from clew.types import Answer, Step
+
+#: Questions that have ended and whose events are kept, for readers that come back; the answers are in the history.
+_KEPT = 32
+#: Seconds that a search waits for its turn.
+_PATIENCE = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question as a request puts it. ``recipe`` and ``model`` are ids of choices; ``documents`` are keys.
+    ``beside`` is the id of a question that this one is compared with."""
+
+    question: str
+    recipe: str = "default"
+    model: str | None = None
+    documents: tuple[str, ...] | None = None
+    graphs: tuple[str, ...] | None = None
+    chain: str = ""
+    beside: str | None = None
+
+    def shape(self) -> dict[str, Any]:
+        """Return it as a JSON-compatible dictionary."""
+        return {
+            "question": self.question,
+            "recipe": self.recipe,
+            "model": self.model,
+            "documents": None if self.documents is None else list(self.documents),
+            "graphs": None if self.graphs is None else list(self.graphs),
+            "chain": self.chain,
+            "beside": self.beside,
+        }
+
+
+@dataclass(slots=True)
+class Job:
+    """A question on its way to an answer. Its events: ``waiting``, ``running``, a ``step`` for each step of the
+    trail, and at the end ``answer`` or ``problem``."""
+
+    id: str
+    shelved: Shelved
+    asked: Asked
+    recipe: str
+    model: Model | None
+    events: Channel = field(default_factory=Channel)
+    stopping: bool = False
+    state: str = history.WAITING
+    future: Future[None] | None = None
+
+
+class Asking:
+    """Answers questions in threads of its own. A context in which all jobs end when it is closed."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._limits = settings.limits
+        self._pool = ThreadPoolExecutor(self._limits.asks, thread_name_prefix="clew-ask")
+        self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self._open: dict[str, Job] = {}
+        self._lock = threading.Lock()
+        self._seconds = 1.0  # what a question took lately, on average
+        self._closed = False
+        self._searches = threading.BoundedSemaphore(2 * self._limits.asks)
+
+    def start(self, shelved: Shelved, asked: Asked, recipe: str, model: Model | None) -> Job:
+        """Take a question on. Raises Busy where too many wait already."""
+        job = Job(secrets.token_hex(8), shelved, asked, recipe, model)
+        with self._lock:
+            if self._closed:
+                raise Busy("the server is being shut down", 10, status=503)
+            if len(self._open) >= self._limits.asks + self._limits.waiting:
+                turns = len(self._open) / self._limits.asks
+                raise Busy(
+                    f"{len(self._open)} questions are being answered or wait; more are not taken on",
+                    max(1, min(60, round(turns * self._seconds / 2))),
+                )
+            self._open[job.id] = self._jobs[job.id] = job
+            ahead = max(0, len(self._open) - self._limits.asks)
+        try:
+            shelved.history.begin(job.id, asked.shape())
+            job.events.send("waiting", {"id": job.id, "ahead": ahead})
+            job.future = self._pool.submit(self._run, job)
+        except BaseException:
+            self._put_away(job)
+            raise
+        return job
+
+    def get(self, shelved: Shelved, id: str) -> Job | None:
+        """Return a question of a base that is being answered, or was lately; None for others."""
+        job = self._jobs.get(id)
+        return job if job is not None and job.shelved is shelved else None
+
+    def stop(self, shelved: Shelved, id: str) -> Job:
+        """Ask a question to stop: at once if it waits, else after the step that it is at. Raises NotFound."""
+        job = self.get(shelved, id)
+        if job is None:
+            raise NotFound(f"no question '{id}' is being answered")
+        job.stopping = True
+        if job.future is not None and job.future.cancel():
+            job.state = history.STOPPED
+            self._finish(job, problem={"error": "stopped before it was its turn", "hint": ""})
+        return job
+
+    @contextmanager
+    def room(self) -> Iterator[None]:
+        """Hold one of a few places for a search. Raises Busy where none is free for long."""
+        if not self._searches.acquire(timeout=_PATIENCE):
+            raise Busy("too many searches wait for their turn", round(_PATIENCE))
+        try:
+            yield
+        finally:
+            self._searches.release()
+
+    def load(self) -> dict[str, int]:
+        """Return how many questions are being answered, and how many wait."""
+        running = sum(one.state == history.RUNNING for one in list(self._open.values()))
+        return {"running": running, "waiting": len(self._open) - running}
+
+    def hang_up(self) -> None:
+        """Take no more questions on, stop those that are being answered, and end their events."""
+        with self._lock:
+            self._closed = True
+            jobs = list(self._open.values())
+        for job in jobs:
+            self.stop(job.shelved, job.id)
+            job.events.close()
+
+    def close(self) -> None:
+        """Stop what is being answered, and wait for it to end; the outcome is in the history."""
+        self.hang_up()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _run(self, job: Job) -> None:
+        started = time.perf_counter()
+        job.state = history.RUNNING
+        try:
+            job.shelved.history.note(job.id, job.state)
+            job.events.send("running", {"id": job.id})
+            answer = self._answer(job)
+            job.state = history.STOPPED if job.stopping else history.DONE
+            self._finish(job, answer=answer)
+        except ClewError as error:
+            job.state = history.FAILED
+            self._finish(job, problem=problem_shape(error))
+        # A fault of ours must not leave a reader waiting for ever; the log has it.
+        except Exception:  # noqa: BLE001
+            LOG.exception("a question could not be answered")
+            job.state = history.FAILED
+            self._finish(job, problem=FAULT)
+        finally:
+            self._seconds += 0.1 * (time.perf_counter() - started - self._seconds)
+
+    def _answer(self, job: Job) -> Answer:
+        asked, number = job.asked, 0
+
+        def watch(step: Step) -> None:
+            nonlocal number
+            job.events.send("step", {"number": number, **step_shape(step)})
+            number += 1
+
+        return job.shelved.base.ask(
+            asked.question,
+            llm=self._model(job.model),
+            recipe=job.recipe,
+            documents=asked.documents,
+            graphs=asked.graphs,
+            chain=asked.chain,
+            watch=watch,
+            stop=lambda: job.stopping,
+        )
+
+    def _model(self, chosen: Model | None) -> LanguageModel | None:
+        if chosen is None:
+            return None
+        from clew import catalog
+        from clew.models.budgeted import Budget
+
+        most = self._settings.budget
+        limited = (most.calls, most.tokens, most.money) != (None, None, None)
+        budget = Budget(most.calls, most.tokens, most.money) if limited else None
+        return catalog.language_model(chosen.name, cache=True, budget=budget)
+
+    def _finish(self, job: Job, answer: Answer | None = None, problem: dict[str, str] | None = None) -> None:
+        """Keep the outcome, then tell of it: whoever hears of an answer finds it in the history."""
+        shape = None if answer is None else answer_shape(answer)
+        try:
+            job.shelved.history.end(job.id, job.state, shape, problem)
+        finally:
+            told = {"id": job.id, "state": job.state}
+            if shape is not None:
+                job.events.send("answer", told | shape)
+            else:
+                job.events.send("problem", told | (problem or {}))
+            job.events.close()
+            self._put_away(job)
+
+    def _put_away(self, job: Job) -> None:
+        with self._lock:
+            self._open.pop(job.id, None)
+            ended = [id for id in self._jobs if id not in self._open]
+            for id in ended[: max(0, len(ended) - _KEPT)]:
+                del self._jobs[id]

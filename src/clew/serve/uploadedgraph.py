@@ -1,0 +1,30 @@
+"""Reads an uploaded graph file into a base: run in a process of its own, which may be killed at any time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from clew.api import Options
+from clew.api import open as open_base
+from clew.api.originals import UPLOAD
+from clew.errors import BadRows, ClewError, UnreadableFile
+
+
+def read_graph(path: Path, *, unit: str = "", base: str, graph: str, form: str, name: str) -> None:
+    """Add the file as the graph ``graph``; ``name`` is what the file is called. A reader of
+    :class:`clew.parse.pool.ParsePool`. Raises UnreadableFile."""
+    try:
+        with open_base(base) as opened:
+            report = opened.add_graph(path, name=graph, options=Options(form))
+            sources = [replace(one, path=f"{UPLOAD}{name}") for one in report.graph.sources]
+            opened.store.graphs.touch(graph, sources)
+    except BadRows as error:
+        rows = "\n  ".join(row.replace(path.name, name) for row in error.rows)
+        raise UnreadableFile(f"bad rows:\n  {rows}", "Put them right and upload it again") from error
+    except UnreadableFile as error:
+        # The file as its person knows it.
+        said = error.problem.replace(str(path), name).replace(path.name, name)
+        raise UnreadableFile(said, error.hint) from error
+    except ClewError as error:
+        raise UnreadableFile(error.problem, error.hint) from error
