@@ -279,7 +279,7 @@ def typed_chains(draw):
     kinds = draw(st.dictionaries(st.sampled_from(sorted(names)), types)) if names else {}
     found = []
     for test in draw(st.lists(st.sampled_from(TESTS), max_size=3)):
-        value = draw(_WORDS if test == "contains" else st.one_of(_WORDS, _NUMBERS))
+        value = draw(_WORDS if test in ("contains", "says") else st.one_of(_WORDS, _NUMBERS))
         high = draw(st.one_of(_WORDS, _NUMBERS)) if test == "between" else None
         found.append(
             Condition(draw(st.integers(1, number)), draw(_WORDS), test, value, high, draw(st.booleans()))

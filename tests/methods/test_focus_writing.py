@@ -215,7 +215,7 @@ def test_types_and_properties_are_called_as_the_graph_calls_them(graph):
             Condition(1, "release_year", "<", 1990),
             Condition(1, "length", ">", 90),
             Condition(1, "release_year", "=", "1986"),
-            Condition(1, "colour", "contains", "blue", negated=True),
+            Condition(1, "colour", "says", "blue", negated=True),
         ),
     )
     assert fit.notes == (

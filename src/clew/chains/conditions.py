@@ -8,7 +8,7 @@ from clew.chains.errors import IncorrectTripleFormatError
 from clew.chains.quoting import QUOTED, blanked, pieces, unquoted
 from clew.chains.typed import Condition
 
-HINT = "Write #1.release_year between 1980 and 1990; the tests are = < <= > >= between contains"
+HINT = "Write #1.release_year between 1980 and 1990; the tests are = < <= > >= between contains says"
 
 #: A test as it is said -> the test, and whether it is denied. Words that say more come before those they contain.
 _TESTS = (
@@ -21,6 +21,8 @@ _TESTS = (
     (r"(?:does\s+)?not\s+(?:contain|include|mention)s?\b", "contains", True),
     (r"(?:contain|include|mention)s?\b", "contains", False),
     (r":?==?|(?:is\s+)?equals?(?:\s+to)?\b|(?:is|was)\b", "=", False),
+    (r"(?:does\s+)?not\s+say\b", "says", True),
+    (r"says?\b", "says", False),
 )
 _ANY = "|".join(f"(?P<t{place}>{pattern})" for place, (pattern, _, _) in enumerate(_TESTS))
 #: Those that are said of nothing but a property.
@@ -128,7 +130,7 @@ def _made(unknown: int, property: str, match: re.Match[str], text: str, negated:
         return Condition(unknown, property, test, value_of(ends[0], True), value_of(ends[1], True), negated)
     if not said:
         raise IncorrectTripleFormatError(f"a condition without a value: '{text}'", HINT)
-    if test == "contains":
+    if test in ("contains", "says"):
         return Condition(unknown, property, test, unquoted(said)[0], None, negated)
     return Condition(unknown, property, test, value_of(said, test != "="), None, negated)
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from clew.chains.quoting import quoted, written
 from clew.chains.terms import Chain, Term
 
-TESTS = ("=", "<", "<=", ">", ">=", "between", "contains")
+#: Tests of a property. ``contains`` looks for letters anywhere, ``says`` for whole words.
+TESTS = ("=", "<", "<=", ">", ">=", "between", "contains", "says")
 
 
 @dataclass(frozen=True, slots=True)

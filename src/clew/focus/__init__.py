@@ -13,6 +13,7 @@ A pattern belongs to one graph, whose rows its constants are. Answers from sever
 """
 
 from clew.chains import NOT, ONLY, TESTS, Count, at_least, at_most, exactly
+from clew.focus.counting import in_order
 from clew.focus.meeting import met
 from clew.focus.patterns import (
     ANY,
@@ -27,6 +28,7 @@ from clew.focus.patterns import (
     along,
     components,
 )
+from clew.focus.predicates import Test
 from clew.focus.relaxing import WhyNot, conflicting, fixed, relaxed, why_not
 from clew.focus.several import SubstitutedRows, substitute_all, substitute_rows
 from clew.focus.substitution import Substituted, substitute
@@ -44,6 +46,7 @@ __all__ = [
     "Predicate",
     "Substituted",
     "SubstitutedRows",
+    "Test",
     "TypedTriple",
     "Variable",
     "Way",
@@ -55,6 +58,7 @@ __all__ = [
     "conflicting",
     "exactly",
     "fixed",
+    "in_order",
     "met",
     "relaxed",
     "substitute",

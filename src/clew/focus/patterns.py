@@ -27,6 +27,11 @@ class Way:
     relation: str | None = None
     inverse: bool = False
 
+    @property
+    def turned(self) -> Way:
+        """The same the other way round."""
+        return Way(self.relation, not self.inverse)
+
 
 #: Any relation, from the head to the tail.
 ANY = (Way(),)
@@ -81,8 +86,8 @@ class Predicate:
     """What a property of a variable must be: one of :data:`TESTS`; of several values one is enough.
 
     ``=`` compares numbers as numbers, all else as :func:`clew.text.folded_name` leaves it; ``contains`` looks for the
-    folded value in the folded text. ``between`` includes both ``value`` and ``high``. ``negated``: the nodes that it
-    does not hold for, those without the property among them.
+    folded value in the folded text, ``says`` for its words there. ``between`` includes both ``value`` and ``high``.
+    ``negated``: the nodes that it does not hold for, those without the property among them.
     """
 
     variable: str

@@ -2,7 +2,7 @@
 Section 4; 4StepFocus, Boer et al., 2024, Section 2).
 
 Nothing but what a question needs is embedded. :class:`NodeSearch` ranks some nodes of one graph, or all; where they
-are more than ``cap`` and not every node of the graph has a vector yet, the ``cap`` that are best by words are
+are more than ``cap`` and not every node that may answer has a vector yet, the ``cap`` that are best by words are
 embedded and ranked and the others are not looked at, which is said. What is found then follows from the question and
 the graph alone, and not from the questions that were asked before. ``clew graph encode`` embeds all, and then all are
 ranked.
@@ -159,9 +159,9 @@ class NodeSearch:
         rows = np.arange(graph.size) if among is None else ascending(among)
         vectors = graph.vectors(self.encoder, self.texts.document_name)
         detail: dict[str, Any] = {"nodes": len(rows)}
-        # Of the graph, not of these rows: the same question must not find more once others have been asked.
-        if len(rows) > self.cap and len(missing := vectors.missing()) > 0:
-            detail["without a vector"] = int(np.isin(rows, missing, assume_unique=True).sum())
+        # Of all that may answer, not of these rows: the same question must not find more once others have been asked.
+        if len(rows) > self.cap and len(vectors.missing(answer_rows(graph))) > 0:
+            detail["without a vector"] = len(vectors.missing(rows))
             rows, detail["looked at"] = self._proposed(query, rows, among is None)
             detail["hint"] = f"clew graph encode {graph.name}"
         made = vectors.make(rows, self.texts.whole)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.chains import NOT
-from clew.focus import Pattern, TypedTriple, Way, fixed, met, substitute
+from clew.focus import Pattern, Test, TypedTriple, Way, fixed, met, substitute
 from clew.link.describing import RELATIONS
 from clew.methods.chain.facts import as_hit, passages_of
 from clew.methods.focus.preparing import Prepared
@@ -70,7 +70,8 @@ def explained(
     prepared: Prepared, pattern: Pattern, rows: Rows, read: Mapping[str, Checked] | None = None
 ) -> Explained:
     """Return how far some rows meet the constraints of a pattern, which has those of ``prepared``."""
-    return Explained(prepared, pattern, rows, met(prepared.graph, pattern, rows), read or {})
+    shares = met(prepared.graph, pattern, rows) * np.array(prepared.sure)
+    return Explained(prepared, pattern, rows, shares, read or {})
 
 
 def witnesses(
@@ -105,8 +106,11 @@ def values(graph: PropertyGraph, pattern: Pattern, row: int) -> dict[int, tuple[
     for one in asked:
         given = entity.properties.get(one.property, ())
         several = given if isinstance(given, tuple) else (given,)
+        passing = Test(graph, one).passing(several)
+        # What is denied is met by all that it has; what is asked for by the values that pass.
+        some = [value for value, passes in zip(several, passing, strict=True) if passes or one.negated]
         found[id(one)] = tuple(
-            as_hit(graph.name, entity, one.property, said(value)) for value in several[:SHOWN]
+            as_hit(graph.name, entity, one.property, said(value)) for value in some[:SHOWN]
         )
     return found
 

@@ -134,7 +134,7 @@ def _with_conditions(
         unknown = triple.head.unknown
         if property and unknown is not None and triple.tail.unknown is None and count in (None, NOT):
             # "green" is said of what is light green as well; a name or a number is that alone.
-            test = "contains" if describes(triple.tail.text) else "="
+            test = "says" if describes(triple.tail.text) else "="
             conditions.append(Condition(unknown, property, test, triple.tail.text, None, count == NOT))
             notes[f"'{triple.relation}' is a property, so its triple is a condition"] = None
             continue

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from clew.chains import NOT, Condition, Triple, TypedChain
-from clew.focus import Constant, Constraint, Pattern, Predicate, TypedTriple, Variable
-from clew.link.describing import Labels
+from clew.chains import TypedChain
+from clew.focus import Constraint, Pattern
 from clew.link.wording import spelled, stems
-from clew.methods.focus.constants import Constants, describes
-from clew.methods.focus.ways import End, Ways
+from clew.methods.focus.constants import Constants
+from clew.methods.focus.drafting import Draft, Dropped
+from clew.methods.focus.ways import Ways
 from clew.types import LinkedEntity, Question
 
 if TYPE_CHECKING:
@@ -25,24 +23,13 @@ TYPE_WORTH = 0.8
 PROPERTY = 0.6
 
 
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """A constraint that a graph cannot hold: as it is written, in words for a search, and why. ``place`` is that of
-    its triple in the chain, None for anything else."""
-
-    text: str
-    words: str
-    why: str
-    place: int | None = None
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
     """A question as a pattern over one graph.
 
     ``texts`` are the pattern's constraints as they are written, in their order; ``places`` those of its triples in
     the chain; ``dropped`` what the graph cannot hold; ``linked`` the candidates of each constant; ``said`` what the
-    trail shows of all that.
+    trail shows of all that; ``sure`` how sure it is, of each constraint, that it means what the graph has.
     """
 
     graph: PropertyGraph
@@ -53,6 +40,7 @@ class Prepared:
     dropped: tuple[Dropped, ...]
     linked: Mapping[str, tuple[LinkedEntity, ...]]
     said: Mapping[str, Any]
+    sure: tuple[float, ...]
 
     @property
     def grounded(self) -> int:
@@ -69,16 +57,6 @@ class Prepared:
         narrowed."""
         texts = zip(pattern.constraints, self.texts, strict=True)
         return next(text for one, text in texts if one is constraint)
-
-
-@dataclass(slots=True)
-class _Draft:
-    """A pattern in the making."""
-
-    triples: list[tuple[TypedTriple, int]] = field(default_factory=list)
-    predicates: list[tuple[Predicate, str]] = field(default_factory=list)
-    dropped: list[Dropped] = field(default_factory=list)
-    ways: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +85,15 @@ class Preparer:
 
         Raises ModelError, RemoteError.
         """
-        draft = _Draft()
-        types = self._types(graph, typed, draft)
+        draft = Draft(graph, typed, self.ways, self.relations)
+        draft.types = self._types(graph, typed, draft)
         kinds = {name: self._kinds(graph, typed, name) for name in _names(typed)}
-        linked = self.constants.link(graph, kinds, question.text, trail)
-        for place, triple in enumerate(typed.chain.triples):
-            self._triple(graph, typed, place, triple, linked, types, draft)
+        linked = draft.linked = self.constants.link(graph, kinds, question.text, trail)
+        for place in range(len(typed.chain.triples)):
+            draft.triple(place)
         for condition in typed.conditions:
-            self._condition(graph, condition, draft)
-        pattern = _pattern(typed, draft, linked, types, answers)
+            draft.condition(condition)
+        pattern = draft.pattern(answers)
         places = tuple(place for _, place in draft.triples)
         texts = (
             *(typed.statement(place) for place in places),
@@ -125,13 +103,15 @@ class Preparer:
         said = {
             "graph": graph.name,
             "constants": {name: [_shown(one) for one in some] for name, some in linked.items()},
-            "relations": draft.ways,
+            "relations": draft.said,
             "dropped": {one.text: one.why for one in draft.dropped},
             "ranks by": list(typed.wishes),
         }
-        return Prepared(graph, typed, pattern, texts, places, tuple(draft.dropped), linked, said)
+        # Only a triple that is followed along another relation than its own is less than sure.
+        sure = (*draft.sure, *(1.0 for _ in range(len(texts) - len(draft.sure))))
+        return Prepared(graph, typed, pattern, texts, places, tuple(draft.dropped), linked, said, sure)
 
-    def _types(self, graph: PropertyGraph, typed: TypedChain, draft: _Draft) -> dict[int, tuple[str, ...]]:
+    def _types(self, graph: PropertyGraph, typed: TypedChain, draft: Draft) -> dict[int, tuple[str, ...]]:
         found = {}
         for number, wanted in typed.types.items():
             there = types_like(graph, wanted)
@@ -155,89 +135,6 @@ class Preparer:
                 found |= dict.fromkeys(known.tail_types if triple.tail.text == name else ())
         return tuple(found)
 
-    def _triple(
-        self,
-        graph: PropertyGraph,
-        typed: TypedChain,
-        place: int,
-        triple: Triple,
-        linked: Mapping[str, Sequence[LinkedEntity]],
-        types: Mapping[int, tuple[str, ...]],
-        draft: _Draft,
-    ) -> None:
-        """Take one triple into a draft: as a triple of the graph, as a predicate, or as dropped."""
-        text, count = typed.statement(place), typed.counts.get(place)
-        ends = (triple.head, triple.tail)
-        constants = [one.text for one in ends if one.unknown is None]
-        if any(one.unknown is None and one.unknowns for one in ends):
-            draft.dropped.append(Dropped(text, _words(triple), "an unknown inside a name", place))
-            return
-        if len(constants) == 2:
-            draft.dropped.append(Dropped(text, "", "nothing in it is unknown", place))
-            return
-        missing = [name for name in constants if not linked.get(name)]
-        if triple.tail.unknown is not None and self._is_property(graph, triple.relation):
-            draft.dropped.append(Dropped(text, "", "a value, which is no node", place))
-            return
-        if triple.tail.unknown is None and triple.head.unknown is not None:
-            asked = self._valued(graph, triple, bool(missing), count == NOT)
-            if asked is not None:
-                draft.predicates.append((asked, text))
-                draft.ways[triple.relation] = f"property {asked.property}"
-                return
-        if missing:
-            draft.dropped.append(Dropped(text, _words(triple), f"'{missing[0]}' is not in the graph", place))
-            return
-        head, tail = (_end(one.text, one.unknown, linked, types) for one in ends)
-        found = self.ways.find(graph, triple.relation, head, tail)
-        if found is None:
-            why = f"the graph has no relation like '{triple.relation}'"
-            draft.dropped.append(Dropped(text, _words(triple), why, place))
-            return
-        sure = min([found.score, *(linked[name][0].score for name in constants)])
-        draft.ways[triple.relation] = f"{_arrow(found.ways)} ({found.how})"
-        made = TypedTriple(triple.head.text, found.ways, triple.tail.text, count, sure)
-        draft.triples.append((made, place))
-
-    def _valued(self, graph: PropertyGraph, triple: Triple, missing: bool, negated: bool) -> Predicate | None:
-        """Return the predicate that a triple with a constant tail is, where the graph has a property for it: where
-        its relation is named as the property is, or its constant is no node."""
-        property, score = self.property(graph, triple.relation)
-        if not property or not (missing or self._is_property(graph, triple.relation)):
-            return None
-        # "green" is also said of what is light green; a name or a number is that alone.
-        test = "contains" if describes(triple.tail.text) else "="
-        return Predicate(triple.head.text, property, test, triple.tail.text, negated=negated, weight=score)
-
-    def _is_property(self, graph: PropertyGraph, words: str) -> bool:
-        """Return whether nodes have a property that is called just so, and no relation is."""
-        own = spelled(words)
-        return any(spelled(one) == own for one in graph.properties()) and not any(
-            spelled(one) == own for one in graph.relations()
-        )
-
-    def property(self, graph: PropertyGraph, words: str) -> tuple[str, float]:
-        """Return the property that words stand for, and how sure that is; "" where the graph has none like it."""
-        names = tuple(graph.properties())
-        if words in names:
-            return words, 1.0
-        if not names:
-            return ("", 0.0) if not graph.mounted else (words, PROPERTY)
-        found = self.relations.link(Labels(f"{graph.name}/properties", names), [words], 3)[0]
-        best = next((one for one in found if not one.inverse and one.score >= PROPERTY), None)
-        return ("", 0.0) if best is None else (best.name, best.score)
-
-    def _condition(self, graph: PropertyGraph, asked: Condition, draft: _Draft) -> None:
-        property, score = self.property(graph, asked.property)
-        text = str(asked)
-        if not property:
-            why = f"the graph has no property '{asked.property}'"
-            draft.dropped.append(Dropped(text, text.partition(".")[2], why))
-            return
-        name = f"#{asked.unknown}"
-        made = Predicate(name, property, asked.test, asked.value, asked.high, asked.negated, score)
-        draft.predicates.append((made, text))
-
 
 def type_texts(pattern: Pattern) -> tuple[str, ...]:
     """Return the types of a pattern's unknowns as they are written, in the order of its constraints."""
@@ -254,35 +151,10 @@ def types_like(graph: PropertyGraph, wanted: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _pattern(
-    typed: TypedChain,
-    draft: _Draft,
-    linked: Mapping[str, Sequence[LinkedEntity]],
-    types: Mapping[int, tuple[str, ...]],
-    answers: Rows | None,
-) -> Pattern:
-    triples = [one for one, _ in draft.triples]
-    used = {end for one in triples for end in (one.head, one.tail)}
-    target = typed.chain.answer
-    numbers = {*typed.chain.unknowns, *types, *(one.unknown for one in typed.conditions), target}
-    variables = tuple(
-        Variable(f"#{number}", types.get(number, ()), weight=TYPE_WORTH)
-        for number in sorted(number for number in numbers if number is not None)
-    )
-    constants = tuple(
-        Constant(name, tuple(one.row for one in some), tuple(one.score for one in some))
-        for name, some in linked.items()
-        if name in used
-    )
-    return Pattern(
-        f"#{target}", variables, constants, tuple(triples), tuple(one for one, _ in draft.predicates), answers
-    )
-
-
 def distinct(pattern: Pattern) -> Pattern:
     """Return the pattern whose unknowns are never what a constant stands for: "films by the director of this film"
-    are other films."""
-    known = tuple(sorted({row for one in pattern.constants for row in one.rows}))
+    are other films. A constant that may be one of several nodes keeps none of them out."""
+    known = tuple(sorted({one.rows[0] for one in pattern.constants if len(one.rows) == 1}))
     if not known:
         return pattern
     return replace(pattern, variables=tuple(replace(one, without=known) for one in pattern.variables))
@@ -292,30 +164,6 @@ def _names(typed: TypedChain) -> list[str]:
     """Return the constants of the triples, each once."""
     ends = [end for triple in typed.chain.triples for end in (triple.head, triple.tail)]
     return list(dict.fromkeys(end.text for end in ends if not end.unknowns))
-
-
-def _end(
-    text: str,
-    unknown: int | None,
-    linked: Mapping[str, Sequence[LinkedEntity]],
-    types: Mapping[int, tuple[str, ...]],
-) -> End:
-    if unknown is not None:
-        return End(types=types.get(unknown, ()))
-    return End(np.array(sorted(one.row for one in linked[text]), dtype=np.int64))
-
-
-def _words(triple: Triple) -> str:
-    """Return what a triple says beside its unknowns, for a search: ``directed by David Lynch``."""
-    ends = [end.text for end in (triple.head, triple.tail) if end.unknown is None]
-    return " ".join([spelled(triple.relation), *ends])
-
-
-def _arrow(ways: Sequence[Any]) -> str:
-    said = [
-        f"<< {one.relation or 'any'} <<" if one.inverse else f">> {one.relation or 'any'} >>" for one in ways
-    ]
-    return " or ".join(said)
 
 
 def _shown(one: LinkedEntity) -> dict[str, Any]:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 #: many, are compared.
 MANY, AROUND = 500, 50
 CANDIDATES = 6
+#: A relation with more than this part of the best one's score may be meant as well.
+CLOSE = 0.95
 #: What a triple is worth that is followed along any relation, because its own is not in the graph.
 ANY_WORTH = 0.5
 
@@ -54,8 +56,13 @@ class Ways:
     relations: Literal["typed", "any"] = "typed"
     least: float = 0.3
 
-    def find(self, graph: PropertyGraph, relation: str, head: End, tail: End) -> Found | None:
-        """Return how a triple of these words and ends is followed in a graph; None where it cannot be."""
+    def find(
+        self, graph: PropertyGraph, relation: str, head: End, tail: End, counted: bool = False
+    ) -> Found | None:
+        """Return how a triple of these words and ends is followed in a graph; None where it cannot be.
+
+        One that is ``counted`` may well have no edges, so they say nothing of what its words mean.
+        """
         if self.relations == "any":
             return Found(EITHER, 1.0, "any relation")
         good = [one for one in self.linked(graph, relation, head, tail) if one.score >= self.least]
@@ -63,7 +70,7 @@ class Ways:
             if all(end.rows is None for end in (head, tail)) and not (head.types and tail.types):
                 return None
             return Found(EITHER, ANY_WORTH, f"any relation: the graph has none like '{relation}'")
-        best = next((one for one in good if _supported(graph, one, head, tail)), good[0])
+        best = good[0] if counted else _chosen(graph, good, head, tail)
         return Found((Way(best.name, best.inverse),), best.score, best.how)
 
     def linked(self, graph: PropertyGraph, relation: str, head: End, tail: End) -> tuple[LinkedRelation, ...]:
@@ -73,6 +80,14 @@ class Ways:
         near = [end.rows[:AROUND] for end in (head, tail) if end.rows is not None]
         around = graph.around(np.concatenate(near)) if near else list(graph.relations())
         return self.linker.link(Labels(graph.name, tuple(around)), [relation], CANDIDATES)[0]
+
+
+def _chosen(graph: PropertyGraph, good: Sequence[LinkedRelation], head: End, tail: End) -> LinkedRelation:
+    """Return the best relation, turned round where it has edges only so; another one in its place only where that is
+    about as alike: "place of birth" is never "place of death", whatever the graph has edges for."""
+    same = [one for one in good if one.name == good[0].name]
+    near = [] if good[0].how == "name" else [one for one in good if one.score > good[0].score * CLOSE]
+    return next((one for one in (*same[:1], *near, *same[1:]) if _supported(graph, one, head, tail)), good[0])
 
 
 def _supported(graph: PropertyGraph, one: LinkedRelation, head: End, tail: End) -> bool:
