@@ -8,6 +8,7 @@ import pytest
 from clew.kb import KnowledgeBase
 from command_line import run
 from film_world import films
+from link_graphs import graph_of
 
 TRIPLES = (
     "#1 : film; #1 >> directed_by >> Ilse Varnholt; not #1 >> starred_actors >> Ilse Varnholt; "
@@ -33,7 +34,7 @@ def test_ranked_answers_say_what_each_meets_and_misses(kb):
     assert "Glass Harvest, The Salt Orchard" in said and "2 meet all constraints" in said
     assert "✓ #1 >> directed_by >> Ilse Varnholt Glass Harvest >> directed_by >> Ilse Varnholt" in said
     assert "✗ not #1 >> starred_actors >> Ilse Varnholt" in said and "only fills the list up" in said
-    assert "? ~ hunted ranks, does not filter" in said
+    assert "? ~ hunted not known; it ranks, and drops nothing" in said
     assert "Ilse Varnholt is Ilse Varnholt films:p1 1 (name)" in said  # the trail
     assert "#1 2: The Salt Orchard; Glass Harvest" in said
 
@@ -56,8 +57,13 @@ def test_why_not(kb):
         run("ask", "--triples", TRIPLES, "--why-not", "Nine Lanterns", "--json", "--kb", kb).stdout
     )
     assert shown["why_not"][0]["dropped_by"] == ["#1 >> directed_by >> Ilse Varnholt"]
-    wrong = run("ask", "--triples", TRIPLES, "--why-not", "Zanzibar", "--kb", kb, status=2)
-    assert "nothing called 'Zanzibar'" in wrong.output
+
+
+def test_a_name_that_nothing_has_is_said_and_the_answer_is_there(kb, tmp_path):
+    out = tmp_path / "a.csv"
+    asked = run("ask", "--triples", TRIPLES, "--why-not", "Zanzibar", "--out", out, "--kb", kb)
+    assert "Glass Harvest" in asked.stdout and out.exists()
+    assert "Why not Zanzibar: the graph 'films' has nothing called 'Zanzibar'." in asked.stderr
 
 
 def test_ranked_answers_are_written_as_csv_and_json(kb, tmp_path):
@@ -91,6 +97,24 @@ def test_triples_that_are_none_say_how_they_are_written(kb):
     assert "final answer" in run("ask", "--triples", "films by Lynch", "--kb", kb, status=2).output
 
 
-def test_a_method_without_constraints_has_no_why_not(kb):
-    wrong = run("ask", "Who made films?", "--method", "kgp", "--why-not", "Low Water", "--kb", kb, status=2)
-    assert "--triples" in wrong.output
+def test_a_method_without_constraints_has_no_why_not_and_no_list(kb, tmp_path):
+    asked = ("ask", "Who made films?", "--method", "kgp", "--kb", kb)
+    assert "only the method focus says why" in run(*asked, "--why-not", "Low Water", status=2).output
+    assert "only the method focus ranks" in run(*asked, "--out", tmp_path / "a.csv", status=2).output
+
+
+def test_no_cell_of_a_csv_file_is_a_formula(tmp_path):
+    with KnowledgeBase.open(tmp_path / "base", create=True) as store:
+        graph_of(store, [("f", "by", "p")], f={"name": '=HYPERLINK("http://evil","x")'}, p={"name": "Pia"})
+    words = (
+        "--triples",
+        "#1 >> by >> Pia; final answer: #1",
+        "--out",
+        tmp_path / "a.csv",
+        "--kb",
+        tmp_path / "base",
+    )
+    run("ask", *words)
+    with (tmp_path / "a.csv").open(encoding="utf-8", newline="") as file:
+        [_, row, *_] = list(csv.reader(file))
+    assert row[1] == '\'=HYPERLINK("http://evil","x")' and not any(cell[:1] in "=+-@" for cell in row if cell)

@@ -10,12 +10,13 @@ from clew.catalog.entities import RERANKERS, hit_reranker, node_search
 from clew.catalog.parts import Bench, Options, Part
 from clew.catalog.recipe import Recipe, make
 from clew.catalog.retrievers import RETRIEVERS
-from clew.errors import NotFound, UsageError
+from clew.errors import UsageError
 
 if TYPE_CHECKING:
     from clew.catalog.recipe import Value
     from clew.link.relations import Relations
     from clew.methods.chain.filling import Source
+    from clew.methods.focus.method import FocusMethod
     from clew.methods.focus.preparing import Preparer
     from clew.methods.focus.reading import Reading
     from clew.methods.focus.writing import TriplesWriter
@@ -29,7 +30,7 @@ RELATIONS = ("typed", "any")
 SORTS, FORMS = ("auto", "vector", "words"), ("auto", *RERANKERS, "none")
 
 
-def _focus(bench: Bench, options: Options) -> Method:
+def _focus(bench: Bench, options: Options) -> FocusMethod:
     from clew.methods.focus.attempts import Attempts
     from clew.methods.focus.method import FocusMethod
 
@@ -60,34 +61,17 @@ def _complete(bench: Bench, options: Options) -> Options:
 
 
 def excluded(bench: Bench, recipe: Recipe, question: Question, name: str) -> list[Exclusion]:
-    """Return why what ``name`` may stand for is no answer, in each graph of the question's scope that has it.
+    """Return why what ``name`` may stand for is no answer to a question with triples of its own: no model is asked.
 
     Raises UsageError, NotFound.
     """
-    from clew.methods.focus.attempts import Attempts
-    from clew.methods.focus.whynot import why_nots
-    from clew.methods.focus.writing import by_hand
-    from clew.trail import Recorder
-
     if recipe.name != "focus":
         raise UsageError(
             f"'{recipe.name}' has no constraints that drop an answer", "Only focus has: --triples"
         )
-    options = _complete(bench, Options(make("focus", {**_OPTIONS, **dict(recipe.options)})))
-    linker, record = _linker(bench, options), Recorder()
-    attempts = Attempts(bench.snapshot, _preparer(bench, options, linker), _by_words)
-    wanted = question.scope.graphs
-    graphs = [bench.snapshot.graph(one) for one in bench.snapshot.graphs() if wanted is None or one in wanted]
-    (typed,) = by_hand(question, record, graphs)
-    made, missing = list["Exclusion"](), list[NotFound]()
-    for graph in graphs:
-        try:
-            made += why_nots(attempts, linker, graph, typed, question, name, record)
-        except NotFound as error:
-            missing.append(error)
-    if not made:
-        raise missing[0] if missing else NotFound("there is no knowledge graph here", "clew graph add FILE")
-    return made
+    given = {**_OPTIONS, **dict(recipe.options), "entities": Recipe("ranked"), "form": Recipe("none")}
+    options = Options(make("focus", given))
+    return _focus(bench, options).why_not(question, name, _linker(bench, options))
 
 
 def _preparer(bench: Bench, options: Options, linker: EntityLinker) -> Preparer:

@@ -34,7 +34,7 @@ def print_answer(answer: Answer, most: int) -> None:
 
         print_given_up(answer)
 
-        print_ranked(answer.ranked, most)
+        print_ranked(answer, most)
     elif answer.evidence:
         out.print(Text("What came nearest" if answer.abstained else "Evidence", style="bold"))
     for number, hit in enumerate(() if answer.ranked else answer.evidence[:most], 1):
@@ -66,7 +66,12 @@ def _heading(answer: Answer) -> Text:
     if answer.reader == "extractive":
         how = _EXTRACTED
     if answer.reader == "focus":
-        how = "what meets the question's triples in the graph, best first"
+        read = any(one.by == "read" for one in answer.ranked)
+        how = (
+            "read where no graph has it"
+            if read
+            else "what meets the question's triples in the graph, best first"
+        )
     return Text.assemble(("Answer", "bold green"), (f"  ({how})", "dim"))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,7 +22,8 @@ from clew.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from clew.types import Answer, Step
+    from clew.api import Base
+    from clew.types import Answer, Exclusion, Step
 
 
 def ask(
@@ -130,7 +131,7 @@ def ask(
     from clew.catalog import with_retriever
     from clew.cli.group import SPENT
     from clew.cli.output import not_found, note, print_json
-    from clew.cli.ranked import check_form, print_exclusions, write_ranked
+    from clew.cli.ranked import print_exclusions, write_ranked
     from clew.cli.remote import configured_model, say_where_searches_go, say_where_texts_go, with_nodes
     from clew.errors import UsageError
     from clew.shapes import answer_shape, exclusion_shape
@@ -147,8 +148,7 @@ def ask(
         raise UsageError("a question is written as --chain or as --triples, not both")
     if (chain or triples) and recipe == "default":
         recipe = "chain" if chain else "focus"
-    if out is not None:
-        check_form(out)
+    _check_focus(recipe, why_not, out)
     if retriever is not None:
         recipe = with_retriever(recipe, retriever)
     with clew.open(kb) as base:
@@ -166,14 +166,9 @@ def ask(
                 chain=chain or triples,
                 watch=watch,
             )
-        written = triples or _triples(answer)
-        excluded = [
-            found
-            for name in why_not or ()
-            for found in base.why_not(name, written, question=question, recipe=_focus(recipe), graphs=graphs)
-        ]
-    if out is not None:
-        write_ranked(out, answer)
+        if out is not None:
+            write_ranked(out, answer)
+        excluded, unknown = _excluded(base, answer, why_not or (), question, recipe, graphs)
     if as_json:
         print_json(
             answer_shape(answer) | ({"why_not": list(map(exclusion_shape, excluded))} if why_not else {})
@@ -183,6 +178,8 @@ def ask(
 
         print_answer(answer, k)
         print_exclusions(excluded)
+        for remark in unknown:
+            note(remark)
         if model is None:
             note(
                 "No language model is set; to have answers written: --llm ollama:llama3.1 (or set CLEW_LLM)."
@@ -194,14 +191,51 @@ def ask(
         raise typer.Exit(SPENT)
 
 
-def _triples(answer: Answer) -> str:
-    """Return the triples that the answer's own trail says it was read as, "" where there are none."""
-    said = (str(step.detail.get("triples", "")) for step in answer.trail if step.name == "triples")
-    return next(said, "")
+def _check_focus(recipe: str, why_not: Sequence[str] | None, out: Path | None) -> None:
+    """Raise UsageError for what only the method focus can do, before anything is asked."""
+    from clew.cli.ranked import check_form
+    from clew.errors import UsageError
+
+    focused = recipe.partition("(")[0].strip() == "focus"
+    if why_not and not focused:
+        raise UsageError(
+            "only the method focus says why something is no answer", "--triples, or --method focus"
+        )
+    if out is not None:
+        check_form(out)
+        if out.suffix.lower() == ".csv" and not focused:
+            raise UsageError(
+                "only the method focus ranks answers for a CSV file", "--out FILE.json has any answer"
+            )
 
 
-def _focus(recipe: str) -> str:
-    return recipe if recipe.startswith("focus") else "focus"
+def _excluded(
+    base: Base,
+    answer: Answer,
+    names: Sequence[str],
+    question: str,
+    recipe: str,
+    graphs: Sequence[str] | None,
+) -> tuple[list[Exclusion], list[str]]:
+    """Return why things are no answers, by the reading of the question that was answered; and a remark for each name
+    that nothing has."""
+    from clew.errors import NotFound
+
+    said = (str(step.detail.get("triples", "")) for step in reversed(answer.trail) if step.name == "ranked")
+    written = next(said, "")
+    found: list[Exclusion] = []
+    unknown: list[str] = []
+    for name in names:
+        if not written:
+            unknown.append(
+                f"Why not {name}: the question was not read as triples, so no constraint drops it."
+            )
+            continue
+        try:
+            found += base.why_not(name, written, question=question, recipe=recipe, graphs=graphs)
+        except NotFound as error:
+            unknown.append(f"Why not {name}: {error.problem}.")
+    return found, unknown
 
 
 @contextmanager

@@ -15,18 +15,25 @@ from clew.cli.output import console
 from clew.errors import UsageError
 
 if TYPE_CHECKING:
-    from clew.types import Answer, Checked, Exclusion, RankedAnswer
+    from clew.types import Answer, Checked, Exclusion
 
 #: Forms of a file of ranked answers, by the ending of its name.
 FORMS = (".csv", ".json")
 _LINE = 100
+#: What a formula of a spreadsheet begins with.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def print_ranked(ranked: Sequence[RankedAnswer], most: int) -> None:
+def print_ranked(answer: Answer, most: int) -> None:
     """Print the first ``most`` answers of a ranked list: what each meets, by which triples, and what it misses."""
+    ranked = answer.ranked
     out = console()
-    firm = sum(one.firm for one in ranked)
-    out.print(Text.assemble(("Ranked", "bold"), (f"  {firm} meet all constraints that were kept", "dim")))
+    total = next((step.detail["meet all"] for step in answer.trail if "meet all" in step.detail), 0)
+    said = f"{total:,} meet all constraints that were kept" if total else "nothing restricts what may answer"
+    listed = sum(one.firm for one in ranked)
+    if listed < total:
+        said += f"; the first {listed} are listed"
+    out.print(Text.assemble(("Ranked", "bold"), (f"  {said}", "dim")))
     for number, one in enumerate(ranked[:most], 1):
         mark = ("", "") if one.firm else ("  only fills the list up", "yellow")
         out.print(
@@ -44,15 +51,11 @@ def print_ranked(ranked: Sequence[RankedAnswer], most: int) -> None:
 
 def print_given_up(answer: Answer) -> None:
     """Print the constraints of the question that an answer does not rest on, and why."""
-    out, dropped, gone = console(), dict[str, str](), dict[str, None]()
-    for step in answer.trail:
-        dropped |= step.detail.get("dropped", {}) if step.name == "prepare" else {}
-        gone |= dict.fromkeys(step.detail.get("given up", ()))
-    unknown = [check.text for check in answer.ranked[0].checks if check.met is None]
-    for text in unknown:
-        if text in dropped:
-            out.print(Text.assemble(("Not looked up: ", "yellow"), text, (f"  {dropped[text]}", "dim")))
-    for text in gone:
+    out = console()
+    detail = next((step.detail for step in reversed(answer.trail) if step.name == "ranked"), {})
+    for text, why in detail.get("dropped", {}).items():
+        out.print(Text.assemble(("Not looked up: ", "yellow"), text, (f"  {why}", "dim")))
+    for text in detail.get("given up", ()):
         out.print(
             Text.assemble(("Given up: ", "yellow"), text, ("  nothing meets it with the others", "dim"))
         )
@@ -60,7 +63,10 @@ def print_given_up(answer: Answer) -> None:
 
 def _check(check: Checked) -> Text:
     if check.met is None:
-        return Text.assemble(("? ", "dim"), (check.text, "dim"), ("  ranks, does not filter", "dim"))
+        said = "  not known; it ranks, and drops nothing"
+        if check.hits:
+            said = f"  not known, but mentioned: {' '.join(check.hits[0].node.text.split())}"[:_LINE]
+        return Text.assemble(("? ", "dim"), (check.text, "dim"), (said, "dim"))
     if check.met == 0:
         return Text.assemble(("✗ ", "red"), check.text)
     shown = "; ".join(" ".join(hit.node.text.split()) for hit in check.hits[:2])
@@ -74,7 +80,9 @@ def print_exclusions(excluded: Sequence[Exclusion]) -> None:
     for one in excluded:
         out.print(Text.assemble(("Why not ", "bold"), (f"{one.name}?", "bold"), (f"  {one.id}", "dim")))
         if one.answers:
-            out.print(Padding(Text("It is an answer: it meets all constraints."), (0, 0, 0, 2)))
+            open_ = any(check.met is None for check in one.checks)
+            said = "all that the graph can hold" if open_ else "all constraints"
+            out.print(Padding(Text(f"It is an answer: it meets {said}."), (0, 0, 0, 2)))
         elif one.restricted:
             out.print(Padding(Text(f"Whatever the constraints: {one.restricted}."), (0, 0, 0, 2)))
         else:
@@ -98,6 +106,8 @@ def check_form(path: Path) -> None:
         raise UsageError(f"'{path.name}' is neither .csv nor .json", "Such as --out answers.csv")
     if not path.absolute().parent.is_dir():
         raise UsageError(f"no folder {path.absolute().parent}")
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder")
 
 
 def write_ranked(path: Path, answer: Answer) -> None:
@@ -113,10 +123,16 @@ def write_ranked(path: Path, answer: Answer) -> None:
     names = ["rank", "name", "id", "score", "by", "meets_all", *constraints, "missed", "evidence", "text"]
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(names)
+        writer.writerow([_cell(name) for name in names])
         for rank, one in enumerate(answer.ranked, 1):
             met = {check.text: check.met for check in one.checks}
             evidence = dict.fromkeys(hit.node.text for check in one.checks for hit in check.hits)
             row: list[Any] = [rank, one.name, one.hit.node.id, round(one.hit.score, 6), one.by, one.firm]
             row += ["" if met.get(text) is None else met[text] for text in constraints]
-            writer.writerow([*row, "; ".join(one.missed), "; ".join(evidence), one.hit.node.text])
+            row += ["; ".join(one.missed), "; ".join(evidence), one.hit.node.text]
+            writer.writerow([_cell(value) for value in row])
+
+
+def _cell(value: Any) -> Any:
+    """Return a value as a cell that no spreadsheet takes for a formula."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in _FORMULA else value

@@ -94,7 +94,10 @@ def _counted(pattern: Pattern, constraint: TypedTriple) -> list[Constraint]:
         [constraint.tail],
         list[Constraint](),
     )
+    known = {one.name for one in pattern.constants}
     for name in waiting:
+        if name in known:  # what else leads to a constant says nothing of what is counted
+            continue
         kept += [one for one in pattern.predicates if one.variable == name]
         for triple in pattern.triples:
             if triple is constraint or name not in (triple.head, triple.tail):

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from clew.chains import TypedChain
-from clew.focus import Constraint, Pattern, Substituted, Variable, relaxed, substitute
+from clew.focus import (
+    Constraint,
+    Pattern,
+    Predicate,
+    Substituted,
+    TypedTriple,
+    Variable,
+    relaxed,
+    substitute,
+)
 from clew.methods.chain.filling import SHOWN
 from clew.methods.chain.values import Found
+from clew.methods.focus.drafting import Dropped, words_of
 from clew.methods.focus.explaining import Explained, explained
 from clew.methods.focus.preparing import Prepared, Preparer, distinct, type_texts
 from clew.methods.focus.ranking import Sorted, Sorting
@@ -21,7 +31,7 @@ from clew.methods.focus.several import Joined, hard, joined, with_rows
 from clew.retrieve.entities import NodeRanking, Ranked, answer_rows
 from clew.retrieve.nodetexts import NodeTexts, node_texts
 from clew.rows import together
-from clew.types import Question, Step
+from clew.types import Checked, Question, Step
 
 if TYPE_CHECKING:
     from clew.protocols import Floats, PropertyGraph, Rows, Snapshot, Trail
@@ -70,6 +80,17 @@ class Attempt:
         return not self.prepared.dropped and not self.solved.relaxed
 
     @property
+    def open(self) -> bool:
+        """Whether something was given up or left out that no text can speak for: what is denied, counted or compared.
+
+        What is read in place of the rest would then answer another question.
+        """
+        return any(one.strict for one in self.prepared.dropped) or any(
+            isinstance(one, Predicate) or (isinstance(one, TypedTriple) and one.count is not None)
+            for one in self.solved.relaxed
+        )
+
+    @property
     def answers(self) -> bool:
         """Whether its candidates answer: something restricts them, or there is nothing but wishes that rank them."""
         return self.bound or (bool(self.prepared.soft) and self.complete)
@@ -87,6 +108,15 @@ class Attempt:
         more = sum(len(one.texts) for one in self.elsewhere.others) if self.elsewhere else 0
         return self.bound, len(weights) + more, sum(weights) / len(weights) if weights else 0.0
 
+    @property
+    def holds(self) -> frozenset[str]:
+        """The triples and conditions that hold, as they are written."""
+        gone = {id(one) for one in self.solved.relaxed}
+        own = {self.prepared.text(one, self.pattern) for one in hard(self.pattern) if id(one) not in gone}
+        return frozenset(
+            own | {text for one in (self.elsewhere.others if self.elsewhere else ()) for text in one.texts}
+        )
+
     def shares(self, rows: Rows) -> Floats:
         """Return how far each row meets the constraints, (n,), from 0 to 1."""
         unsure = any(len(one.rows) > 1 for one in self.pattern.constants)
@@ -97,6 +127,21 @@ class Attempt:
     def explained(self, rows: Rows) -> Explained:
         """Return how far each row meets each constraint."""
         return explained(self.prepared, self.pattern, rows, checked(self.prepared.typed, self.read))
+
+    def checks(
+        self, explained: Explained, snapshot: Snapshot, place: int, *, firm: bool, evidence: bool = True
+    ) -> tuple[Checked, ...]:
+        """Return what the ``place``-th row meets, with what other graphs hold of it."""
+        own = explained.checks(snapshot, place, evidence, firm or self.elsewhere is not None)
+        if self.elsewhere is None:
+            return own
+        texts = [text for part in self.elsewhere.others for text in part.texts]
+        found = self.elsewhere.checks(int(explained.rows[place])) if firm else {}
+        return (*own, *(found.get(text) or Checked(text, None) for text in texts))
+
+    def elsewhere_met(self, row: int) -> bool:
+        """Return whether the other graphs that hold a part of the question hold it of an answer."""
+        return self.elsewhere is None or self.elsewhere.bound(row) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +180,14 @@ class Attempts:
             return None
         prepared, answers = found.main.prepared, found.main.prepared.pattern.answers
         rows = found.rows if answers is None else np.intersect1d(found.rows, answers)
-        elsewhere = {text for one in found.others for text in one.texts}
+        texts = (*found.main.texts, *type_texts(found.main.pattern))
+        held = {text for one in (found.main, *found.others) for text in one.texts}
         prepared = replace(
             prepared,
             pattern=found.main.pattern,
-            texts=(*found.main.texts, *type_texts(found.main.pattern)),
-            dropped=tuple(one for one in prepared.dropped if one.text not in elsewhere),
+            texts=texts,
+            dropped=_left_out(prepared.typed, made, held),
+            sure=(1.0,) * len(texts),
         )
         pattern = with_rows(found.main.pattern, found.main.pattern.target, rows)
         solved = substitute(found.main.graph, pattern)
@@ -201,6 +248,18 @@ class Attempts:
             said["given up"] = [text(one, made.pattern) for one in made.solved.relaxed]
             said["contradict"] = [[text(one, made.pattern) for one in some] for some in made.solved.conflicts]
         return said
+
+
+def _left_out(typed: TypedChain, made: Sequence[Attempt], held: Collection[str]) -> tuple[Dropped, ...]:
+    """Return what no graph holds of a question that several hold together."""
+    left = [{one.text: one for one in each.prepared.dropped if one.text not in held} for each in made]
+    found = {text: one for text, one in left[0].items() if all(text in each for each in left)}
+    for place, triple in enumerate(typed.chain.triples):
+        text, strict = typed.statement(place), place in typed.counts
+        if text not in held and text not in found:
+            why = "no graph has a relation like it"
+            found[text] = Dropped(text, "" if strict else words_of(triple), why, place, strict)
+    return tuple(found.values())
 
 
 def _variables(constraints: Sequence[Constraint]) -> list[Variable]:

@@ -30,14 +30,17 @@ PROPERTY = 0.6
 class Dropped:
     """A constraint that a graph cannot hold: as it is written, in words for a search, and why.
 
-    ``words`` is "" where no text could speak for it: what is denied or counted. ``place`` is that of its triple in
-    the chain, None for anything else.
+    ``words`` is "" where no text could speak for it. ``place`` is that of its triple in the chain, None for anything
+    else. ``strict``: it is denied or counted, so that nothing which is read in its place could meet it. ``value``:
+    the graph has it, but as a property, whose values are no nodes.
     """
 
     text: str
     words: str
     why: str
     place: int | None = None
+    strict: bool = False
+    value: bool = False
 
 
 @dataclass(slots=True)
@@ -70,7 +73,10 @@ class Draft:
         if triple.tail.unknown is None and self._predicate(triple, place, bool(missing)):
             return None
         if triple.tail.unknown is not None and self.is_property(triple.relation):
-            return self.drop(place, "a value, which is no node", words=False)
+            text, strict = self.typed.statement(place), count is not None
+            why = "a value, which is no node"
+            self.dropped.append(Dropped(text, "", why, place, strict, value=True))
+            return None
         if missing:
             return self.drop(place, f"'{missing[0]}' is not in the graph")
         if count is not None and count != NOT and triple.head.unknown is None:
@@ -118,8 +124,8 @@ class Draft:
         property, score = self.property(asked.property)
         text = str(asked)
         if not property:
-            words = "" if asked.negated else text.partition(".")[2]
-            self.dropped.append(Dropped(text, words, f"the graph has no property '{asked.property}'"))
+            words, why = text.partition(".")[2], f"the graph has no property '{asked.property}'"
+            self.dropped.append(Dropped(text, "" if asked.negated else words, why, strict=asked.negated))
             return
         name = f"#{asked.unknown}"
         made = Predicate(name, property, asked.test, asked.value, asked.high, asked.negated, score)
@@ -127,9 +133,9 @@ class Draft:
 
     def drop(self, place: int, why: str, words: bool = True) -> None:
         """Leave a triple out. What is denied or counted no text can speak for."""
-        said = words_of(self.typed.chain.triples[place])
-        words &= place not in self.typed.counts
-        self.dropped.append(Dropped(self.typed.statement(place), said if words else "", why, place))
+        said, strict = words_of(self.typed.chain.triples[place]), place in self.typed.counts
+        said = said if words and not strict else ""
+        self.dropped.append(Dropped(self.typed.statement(place), said, why, place, strict))
 
     def is_property(self, words: str) -> bool:
         """Return whether nodes have a property that is called just so, and no relation is."""

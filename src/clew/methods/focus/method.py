@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.chains import TypedChain
-from clew.errors import BudgetExceeded, UsageError
+from clew.errors import BudgetExceeded, NotFound, UsageError
 from clew.methods.answering import NEAREST, SPENT, stopped
 from clew.methods.chain.facts import quoted
 from clew.methods.focus.attempts import Attempt, Attempts
-from clew.methods.focus.explaining import Explained
 from clew.methods.focus.ranking import WISHED, Sorted
-from clew.methods.focus.reading import checked, known_in
+from clew.methods.focus.reading import checks_of, known_in
+from clew.methods.focus.whynot import why_nots
 from clew.methods.focus.writing import TriplesWriter, by_hand
 from clew.read import NOT_FOUND
 from clew.retrieve.entities import Ranked, as_entity_hit, as_hits
 from clew.retrieve.nodetexts import described, node_texts
 from clew.trail import Recorder
-from clew.types import Answer, Checked, Hit, Question, RankedAnswer, Step
+from clew.types import Answer, Exclusion, Hit, Question, RankedAnswer, Step
 
 if TYPE_CHECKING:
-    from clew.protocols import PropertyGraph, Snapshot, Trail
+    from clew.protocols import EntityLinker, PropertyGraph, Snapshot, Trail
     from clew.retrieve.reranking import HitReranker
 
 #: Answers that are ranked at the most, and those whose triples are looked up.
@@ -75,6 +75,22 @@ class FocusMethod:
         found.ranked.sort(key=lambda one: (not one.firm, -one.hit.score))
         return self._answered(question, found, record)
 
+    def why_not(self, question: Question, name: str, linker: EntityLinker) -> list[Exclusion]:
+        """Return for each node that ``name`` may stand for why it is no answer to a question, by the reading and in
+        the graphs that answer it. Raises UsageError, NotFound where none of these has anything called so."""
+        record = Recorder()
+        graphs = self._graphs(question)
+        tried = self._tried(graphs, self._chains(question, graphs, record), question, record)
+        found, missing = list[Exclusion](), list[NotFound]()
+        for made in tried:
+            try:
+                found += why_nots(self.snapshot, made, linker, question, name, record)
+            except NotFound as error:
+                missing.append(error)
+        if not found and missing:
+            raise missing[0]
+        return found
+
     def _graphs(self, question: Question) -> list[PropertyGraph]:
         wanted = question.scope.graphs
         names = [name for name in self.snapshot.graphs() if wanted is None or name in wanted]
@@ -106,8 +122,8 @@ class FocusMethod:
             if len(made) > 1 and not any(one.whole for one in made):
                 together = self.attempts.join(made, record)
                 made += [together] if together is not None else []
-            most = max(one.worth[:2] for one in made)
-            made = [one for one in made if one.worth[:2] == most]
+            first = max(made, key=lambda one: one.worth)
+            made = [one for one in made if one.worth[:2] == first.worth[:2] and one.holds == first.holds]
             if not best or made[0].worth > best[0].worth:
                 best = made
             if any(one.whole for one in made) or record.stopped():
@@ -126,43 +142,41 @@ class FocusMethod:
         record.add(Step("sort", detail, tuple(hits[:SHOWN]), seconds=seconds))
         hits, scores = self._reranked(question, hits, firm, record)
         rows = made.graph.rows([hit.node.id for hit in hits])
-        kept = set(ordered.firm.rows.tolist())
+        # Candidates that nothing restricts are no answers, whatever there is of them.
+        kept = set(ordered.firm.rows.tolist()) if made.answers else set()
         explained = made.explained(rows)
         ranked = [
             RankedAnswer(
                 hit.node.name,
                 hit,
                 row in kept,
-                _checks(explained, made, self.snapshot, place, row in kept),
+                made.checks(explained, self.snapshot, place, firm=row in kept, evidence=place < SHOWN),
                 scores.get(hit.node.id) or f"{ordered.by} {ordered.own.get(row, 0.0):.2f}",
             )
             for place, (hit, row) in enumerate(zip(hits, rows.tolist(), strict=True))
         ]
-        reading = self.attempts.reading
-        if reading is not None and made.prepared.soft:
-            ranked = _better(reading.supported(ranked, question, record), bool(scores))
+        reading, soft = self.attempts.reading, made.prepared.soft_texts
+        if reading is not None and soft:
+            ranked, mentioned = reading.mentioned(ranked, soft, question, record)
+            ranked = ranked if scores else _raised(ranked, mentioned)
         found.ranked += ranked
         found.take(made, ordered)
 
     def _read(self, made: Attempt, question: Question, record: Recorder, found: _Found) -> bool:
         """Answer from documents where no graph leads to what is asked for; return whether they do."""
         reading, target = self.attempts.reading, made.prepared.typed.chain.answer
-        if reading is None or target is None or made.bound or made.complete:
+        if reading is None or target is None or made.bound or made.complete or made.open:
             return False
         known = known_in(self.snapshot, made.graph, made.kept, made.solved.sets, VALUES)
-        filled = reading.after(made.prepared.typed, known | dict(made.read), question, record)
+        filled = reading.after(made.prepared, known | dict(made.read), question, record)
         if target not in filled.found:
             return False
-        hops = checked(
-            made.prepared.typed, {number: some[0] for number, some in filled.found.items() if some[0].score}
-        )
+        values = {number: some[0].candidates[0] for number, some in filled.found.items()}
         for one in filled.found[target][0].values(SHOWN):
             if one.hits and one.value not in found.read:
-                found.ranked.append(
-                    RankedAnswer(
-                        one.value, replace(one.hits[-1], score=one.score), True, tuple(hops.values()), "read"
-                    )
-                )
+                checks = checks_of(made.prepared.typed, {**values, target: one})
+                hit = replace(one.hits[-1], score=one.score)
+                found.ranked.append(RankedAnswer(one.value, hit, True, checks, "read"))
                 found.read[one.value] = one.hits
         return bool(found.read)
 
@@ -215,7 +229,8 @@ class FocusMethod:
     def _answered(self, question: Question, found: _Found, record: Recorder) -> Answer:
         ranked = tuple(found.ranked)
         text = found.text(self.reranker is not None)
-        record.add(Step("ranked", {"answer": text, "answers": [_line(one) for one in ranked[:SHOWN]]}))
+        detail = {"answer": text, "meet all": found.total, **found.said()}
+        record.add(Step("ranked", {**detail, "answers": [_line(one) for one in ranked[:SHOWN]]}))
         context = tuple(one.hit for one in ranked)
         common: dict[str, Any] = {
             "trail": tuple(record.steps),
@@ -239,6 +254,7 @@ class _Found:
     tried: list[Attempt] = field(default_factory=list)
     ranked: list[RankedAnswer] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
+    unnamed: int = 0
     read: dict[str, tuple[Hit, ...]] = field(default_factory=dict)
     wishes: bool = False
 
@@ -248,14 +264,31 @@ class _Found:
         self.wishes |= bool(made.prepared.soft)
         if rows is None or not made.answers:
             return
-        others = rows[~np.isin(rows, ordered.firm.rows[:RANKED])][:MOST]
-        self.names += [one.name for one in made.graph.entities(others)]
+        others = rows[~np.isin(rows, ordered.firm.rows[:RANKED])]
+        self.names += [one.name for one in made.graph.entities(others[:MOST])]
+        self.unnamed += max(len(others) - MOST, 0)
+
+    def said(self) -> dict[str, Any]:
+        """Return what the trail shows of the attempts that count: how the question was read, and what of it does not
+        hold."""
+        if not self.tried:
+            return {}
+        texts = [[one.prepared.text(some, one.pattern) for some in one.solved.relaxed] for one in self.tried]
+        gone = list(dict.fromkeys(text for some in texts for text in some))
+        dropped = {one.text: one.why for made in self.tried for one in made.prepared.dropped}
+        said: dict[str, Any] = {"triples": str(self.tried[0].prepared.typed)}
+        # What was read instead is not given up.
+        return said | ({} if self.read else {"given up": gone, "dropped": dropped})
+
+    @property
+    def total(self) -> int:
+        """How many meet all constraints that were kept, named or not."""
+        return len(self.firm) + len(self.names) + self.unnamed
 
     @property
     def firm(self) -> list[RankedAnswer]:
-        """The answers that meet the constraints, as far as there are any that restrict."""
-        counts = self.read or any(one.answers for one in self.tried)
-        return [one for one in self.ranked if one.firm] if counts else []
+        """The answers that meet the constraints."""
+        return [one for one in self.ranked if one.firm]
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -266,8 +299,8 @@ class _Found:
         """Return the answer's text: all that meet the constraints; the first where the order says which are better"""
         values = self.values
         most = FIRST if by_model or self.wishes else LISTED
-        more = f" and {len(values) - most:,} more" if len(values) > most else ""
-        return ", ".join(values[:most]) + more
+        left = len(values) - most + self.unnamed
+        return ", ".join(values[:most]) + (f" and {left:,} more" if left > 0 else "")
 
     def evidence(self) -> tuple[Hit, ...]:
         """Return the triples and passages by which the first answers meet the constraints, and their own texts."""
@@ -279,28 +312,12 @@ class _Found:
         return tuple(found)
 
 
-def _checks(
-    explained: Explained, made: Attempt, snapshot: Snapshot, place: int, firm: bool
-) -> tuple[Checked, ...]:
-    """Return what the ``place``-th answer meets, with what other graphs hold."""
-    own = explained.checks(snapshot, place, place < SHOWN, firm or made.elsewhere is not None)
-    if made.elsewhere is None:
-        return own
-    texts = [text for part in made.elsewhere.others for text in part.texts]
-    found = made.elsewhere.checks(int(explained.rows[place])) if firm else {}
-    return (*own, *(found.get(text) or Checked(text, None) for text in texts))
-
-
-def _better(ranked: Sequence[RankedAnswer], by_model: bool) -> list[RankedAnswer]:
-    """Return answers with what passages say of them in their scores; a model that read them has the last word."""
-    if by_model:
-        return list(ranked)
-    made = []
-    for one in ranked:
-        soft = [check.met or 0.0 for check in one.checks if check.met is None or check.text.startswith("~")]
-        bonus = WISHED * sum(soft) / len(soft) if soft else 0.0
-        made.append(replace(one, hit=replace(one.hit, score=one.hit.score + bonus)))
-    return made
+def _raised(ranked: Sequence[RankedAnswer], mentioned: Sequence[float]) -> list[RankedAnswer]:
+    """Return answers with what passages mention of them in their scores."""
+    return [
+        replace(one, hit=replace(one.hit, score=one.hit.score + WISHED * share))
+        for one, share in zip(ranked, mentioned, strict=True)
+    ]
 
 
 def _line(one: RankedAnswer) -> dict[str, Any]:

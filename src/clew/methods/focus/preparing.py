@@ -52,6 +52,14 @@ class Prepared:
         """What can only be wished for, in words."""
         return (*self.typed.wishes, *(one.words for one in self.dropped if one.words))
 
+    @property
+    def soft_texts(self) -> tuple[str, ...]:
+        """The same as it is written."""
+        return (
+            *(f"~ {one}" for one in self.typed.wishes),
+            *(one.text for one in self.dropped if one.words),
+        )
+
     def text(self, constraint: Constraint, pattern: Pattern) -> str:
         """Return a constraint as it is written; ``pattern`` is what it is of: the one here, or that with unknowns
         narrowed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -46,7 +46,8 @@ class Reading:
         joined (:mod:`clew.methods.focus.several`). Raises ModelError."""
         typed, pattern = prepared.typed, prepared.pattern
         free = unrestricted(pattern)
-        left = [typed.chain.triples[one.place] for one in prepared.dropped if one.place is not None]
+        places = [one.place for one in prepared.dropped if one.place is not None]
+        left = [typed.chain.triples[place] for place in places if place not in typed.counts]
         left = [one for one in left if one.unknowns]
         if not left or not free & {f"#{number}" for one in left for number in one.unknowns}:
             return pattern, {}
@@ -60,14 +61,17 @@ class Reading:
         return pattern, found
 
     def after(
-        self, typed: TypedChain, known: Mapping[int, Found], question: Question, trail: Trail
+        self, prepared: Prepared, known: Mapping[int, Found], question: Question, trail: Trail
     ) -> Filled:
-        """Fill what is left of a chain from the unknowns that are known, hop by hop. Raises ModelError,
+        """Fill what is left of a chain from the unknowns that are known, hop by hop. What is denied or counted leads
+        nowhere. Graphs are asked for values of properties alone: what else they hold is known. Raises ModelError,
         RemoteError."""
-        filled = Filled(typed.chain)
+        filled = Filled(plain(prepared.typed))
+        values = any(one.value for one in prepared.dropped)
+        sources = [one for one in self.sources if values or one.name != "kg"]
         for number, one in known.items():
             filled.add(number, one)
-        in_order(filled, self.sources, question, trail)
+        in_order(filled, sources, question, trail)
         return filled
 
     def _rows(self, graph: PropertyGraph, found: Found, question: Question, trail: Trail) -> Rows:
@@ -77,51 +81,67 @@ class Reading:
         rows = [one.row for some in linked for one in some if one.score >= CALLED]
         return np.unique(np.array(rows, dtype=np.int64))
 
-    def supported(
-        self, ranked: Sequence[RankedAnswer], question: Question, trail: Trail
-    ) -> list[RankedAnswer]:
-        """Return the answers, the first of them with what passages say of the constraints that the graph cannot
-        hold: met as far as one passage that names the answer has the words."""
+    def mentioned(
+        self, ranked: Sequence[RankedAnswer], soft: Collection[str], question: Question, trail: Trail
+    ) -> tuple[list[RankedAnswer], list[float]]:
+        """Return the answers, the first of them with passages that mention what the graph cannot say of them, and how
+        much of that is mentioned of each, from 0 to 1.
+
+        ``soft`` are the constraints that are looked for, as they are written. A passage counts that names the answer
+        and has most words of the constraint. That is no proof: it ranks, and the constraint stays unknown.
+        """
         if self.retriever is None:
-            return list(ranked)
-        started, hits = time.perf_counter(), list[Hit]()
-        made = []
+            return list(ranked), [0.0] * len(ranked)
+        started, hits = time.perf_counter(), dict[Hit, None]()
+        made, shares = [], []
         for one in ranked[:ANSWERS]:
+            found = {
+                check.text: self._mention(self.retriever, one, check, question)
+                for check in one.checks
+                if check.met is None and check.text in soft
+            }
             checks = tuple(
-                self._read(self.retriever, one, check, question) if check.met is None else check
+                replace(check, hits=found[check.text][1]) if check.text in found else check
                 for check in one.checks
             )
-            hits += [hit for check in checks if check not in one.checks for hit in check.hits]
             made.append(replace(one, checks=checks))
+            shares.append(sum(share for share, _ in found.values()) / max(len(soft), 1))
+            hits |= dict.fromkeys(hit for _, some in found.values() for hit in some)
         if hits:
             seconds = time.perf_counter() - started
-            trail.add(
-                Step("look in passages", {"answers": len(made)}, tuple(dict.fromkeys(hits)), seconds=seconds)
-            )
-        return [*made, *ranked[ANSWERS:]]
+            trail.add(Step("look in passages", {"answers": len(made)}, tuple(hits), seconds=seconds))
+        rest = ranked[ANSWERS:]
+        return [*made, *rest], [*shares, *(0.0 for _ in rest)]
 
-    def _read(
+    def _mention(
         self, retriever: Retriever, answer: RankedAnswer, check: Checked, question: Question
-    ) -> Checked:
+    ) -> tuple[float, tuple[Hit, ...]]:
+        """Return the passage that mentions most of a constraint beside an answer, and how much that is."""
         words = set(query_terms(check.text)) - set(query_terms(answer.name))
-        name = folded_name(answer.name)
-        best = check
+        name, best, hits = folded_name(answer.name), 0.0, tuple[Hit, ...]()
         for hit in retriever.retrieve(Question(f"{answer.name} {check.text}", question.scope), PASSAGES):
             if not words or name not in folded_name(f"{hit.node.document_name} {hit.node.text}"):
                 continue
             share = len(words & set(terms(hit.node.text))) / len(words)
-            if share >= SAYS and share > (best.met or 0.0):
-                best = Checked(check.text, round(share, 3), (hit,))
-        return best
+            if share >= SAYS and share > best:
+                best, hits = share, (hit,)
+        return best, hits
+
+
+def plain(typed: TypedChain) -> Chain:
+    """Return the chain of the triples that are neither denied nor counted."""
+    kept = (one for place, one in enumerate(typed.chain.triples) if place not in typed.counts)
+    return Chain(tuple(kept), typed.chain.answer)
 
 
 def unrestricted(pattern: Pattern) -> frozenset[str]:
-    """Return the unknowns that nothing but their types restricts."""
+    """Return the unknowns that nothing but their types restricts. What is counted restricts what has so many, not
+    what is counted."""
     names = [one.name for one in pattern.variables] + [one.name for one in pattern.constants]
     together = components(pattern.triples, names)
     fixed = {one.name for one in pattern.constants}
     fixed |= {one.variable for one in pattern.predicates}
-    fixed |= {end for one in pattern.triples if one.count is not None for end in (one.head, one.tail)}
+    fixed |= {one.head for one in pattern.triples if one.count is not None}
     fixed |= {one.name for one in pattern.variables if one.rows is not None}
     names = [one.name for one in pattern.variables]
     return frozenset(name for name in names if not together[name] & fixed)
@@ -151,10 +171,21 @@ def known_in(
 
 def checked(typed: TypedChain, found: Mapping[int, Found]) -> dict[str, Checked]:
     """Return the triples of which an unknown was read, as they are written, with what that rests on."""
-    made = {}
+    best = {number: one.candidates[0] for number, one in found.items()}
+    return {one.text: one for one in checks_of(typed, best) if one.met is not None}
+
+
+def checks_of(typed: TypedChain, values: Mapping[int, Candidate]) -> tuple[Checked, ...]:
+    """Return every constraint of a question, where its unknowns are some values: its triples met by what the values
+    rest on, and nothing known of the others."""
+    made = []
     for place, triple in enumerate(typed.chain.triples):
-        read = [found[number] for number in triple.unknowns if number in found]
-        if read:
-            text, best = typed.statement(place), read[-1].candidates[0]
-            made[text] = Checked(text, round(min(one.score for one in read), 3), best.hits)
-    return made
+        read = [values[number] for number in triple.unknowns if number in values]
+        if not read or place in typed.counts:
+            made.append(Checked(typed.statement(place), None))
+            continue
+        hits = read[-1].hits
+        made.append(Checked(typed.statement(place), round(min(one.score for one in read), 3), hits))
+    types = [f"#{number} : {' or '.join(some)}" for number, some in typed.types.items() if some]
+    others = [*map(str, typed.conditions), *types, *(f"~ {one}" for one in typed.wishes)]
+    return (*made, *(Checked(text, None) for text in others))

@@ -3,37 +3,41 @@ al., 2024, Section 5, name "combining multiple knowledge bases" as future work).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.focus import Pattern, Predicate, Substituted, TypedTriple, fixed, substitute
+from clew.focus import ANY, Pattern, Predicate, TypedTriple, components, fixed, substitute
 from clew.link.same import same
 from clew.methods.focus.explaining import witnesses
 from clew.methods.focus.preparing import Prepared, distinct
 from clew.methods.focus.ways import ANY_WORTH
 from clew.rows import ascending
-from clew.types import Checked, Hit
+from clew.types import Checked
 
 if TYPE_CHECKING:
     from clew.protocols import PropertyGraph, Rows, Snapshot
 
-#: Candidates of an unknown that are looked for in another graph; where there are more, it waits for the other side.
-CARRIED = 1000
-#: Candidates of the unknown that is asked for that are checked one by one, so that the answers are exact.
-CHECKED = 500
+#: Candidates of an unknown that are looked for in another graph; the side with fewer of them goes first.
+CARRIED = 5_000
+#: Answers that are checked one by one where graphs share several unknowns, and ways to bind these that are tried.
+CHECKED, TRIED = 500, 200
+
+#: What the nodes of one graph are in another: by the names of both and the row.
+Kept = dict[tuple[str, str, int], tuple["Rows", tuple[str, ...]]]
 
 
 @dataclass(slots=True, eq=False)
 class Part:
-    """What one graph holds of a question: a pattern of its own, with the constraints as they are written."""
+    """What one graph holds of a question: a pattern of its own, with the constraints as they are written; ``asked``
+    is the pattern before other graphs narrowed it."""
 
     prepared: Prepared
     pattern: Pattern
     texts: tuple[str, ...]
-    solved: Substituted | None = None
+    asked: Pattern
 
     @property
     def graph(self) -> PropertyGraph:
@@ -60,45 +64,59 @@ class Part:
 @dataclass(frozen=True, slots=True)
 class Joined:
     """Several graphs that hold a question together. ``main`` has the unknown that is asked for; ``rows`` are its
-    candidates there; ``links`` says for each unknown that two graphs share how its candidates were told the same."""
+    candidates there, exactly; ``links`` says for each unknown that two graphs share how its candidates were told the
+    same."""
 
     snapshot: Snapshot
     main: Part
     others: tuple[Part, ...]
     rows: Rows
     links: Mapping[str, tuple[str, ...]]
-    _kept: dict[tuple[str, str, int], tuple[Rows, tuple[str, ...]]] = field(repr=False)
+    _kept: Kept = field(repr=False)
 
     def checks(self, row: int) -> dict[str, Checked]:
         """Return the constraints that other graphs hold, as they are written, each with the triples by which an
         answer meets it; none where it does not."""
-        sets = substitute(self.main.graph, fixed(self.main.pattern, [row])).sets
+        patterns = self.bound(row)
+        if patterns is None:
+            return {}
         found: dict[str, Checked] = {}
-        for other in self.others:
-            hits = self._met(other, sets)
-            if hits is None:
-                return {}
-            found |= {text: Checked(text, 1.0, hits.get(text, ())) for text in other.texts}
+        for other, pattern in zip(self.others, patterns[1:], strict=True):
+            asked = replace(pattern, target=min(other.unknowns))
+            rows = substitute(other.graph, asked).rows
+            assert rows is not None and len(rows)
+            hits = witnesses(self.snapshot, other.graph, asked, int(rows[0]))
+            constraints = zip(hard(other.pattern), other.texts, strict=True)
+            found |= {text: Checked(text, 1.0, hits.get(id(one), ())) for one, text in constraints}
         return found
 
-    def _met(self, other: Part, sets: Mapping[str, Rows | None]) -> dict[str, tuple[Hit, ...]] | None:
-        """Return the triples of another graph for one answer, None where it holds none."""
-        pattern, anchor = other.pattern, next(iter(sorted(other.unknowns)))
-        for name in sorted(other.unknowns & self.main.unknowns):
-            rows = sets[name]
-            if rows is not None and len(rows) <= CARRIED:
-                carried, _ = _carried(self.snapshot, self.main.graph, rows, other.graph, self._kept)
-                pattern, anchor = with_rows(pattern, name, carried), name
-        solved = substitute(other.graph, pattern)
-        if any(rows is not None and not len(rows) for rows in solved.sets.values()):
-            return None
-        rows = solved.sets[anchor]
-        if rows is None or not len(rows):
-            return None
-        asked = replace(pattern, target=anchor)
-        found = witnesses(self.snapshot, other.graph, asked, int(rows[0]))
-        constraints = zip(other.pattern.triples, other.texts, strict=False)
-        return {text: found.get(id(one), ()) for one, text in constraints}
+    def bound(self, row: int) -> list[Pattern] | None:
+        """Return the patterns of all parts, that of ``main`` first, for one answer: every unknown that they share is
+        the same one node in all of them. None where there is no such node."""
+        patterns = [fixed(self.main.pattern, [row]), *(one.pattern for one in self.others)]
+        return self._bind(patterns, sorted(shared((self.main, *self.others))), [TRIED])
+
+    def _bind(self, patterns: list[Pattern], names: Sequence[str], left: list[int]) -> list[Pattern] | None:
+        parts = (self.main, *self.others)
+        if not names:
+            alive = (_alive(part, pattern) for part, pattern in zip(parts, patterns, strict=True))
+            return patterns if all(alive) else None
+        holders = [n for n, part in enumerate(parts) if names[0] in part.unknowns]
+        sets = {n: substitute(parts[n].graph, replace(patterns[n], target=names[0])).rows for n in holders}
+        first, rows = min(sets.items(), key=lambda one: np.inf if one[1] is None else len(one[1]))
+        for row in () if rows is None else rows.tolist():
+            left[0] -= 1
+            if left[0] < 0:
+                return None
+            bound, one = list(patterns), np.array([row])
+            bound[first] = with_rows(patterns[first], names[0], one)
+            for n in holders:
+                if n != first:
+                    same_ = _carried(self.snapshot, parts[first].graph, one, parts[n].graph, self._kept)[0]
+                    bound[n] = with_rows(patterns[n], names[0], _both(patterns[n], names[0], same_))
+            if (found := self._bind(bound, names[1:], left)) is not None:
+                return found
+        return None
 
 
 def joined(snapshot: Snapshot, prepared: Sequence[Prepared]) -> Joined | None:
@@ -106,30 +124,48 @@ def joined(snapshot: Snapshot, prepared: Sequence[Prepared]) -> Joined | None:
     something meets it; None otherwise.
 
     Each triple goes to the graph that is surest of it; graphs are narrowed in turn, each by the candidates that the
-    others leave for the unknowns they share, until nothing changes. Mounted graphs take no part.
+    others leave for the unknowns they share, until nothing changes. Where no two of them share more than one unknown
+    and none is shared round about, that is exact; else the first :data:`CHECKED` answers are checked one by one, and
+    no more are taken. None where an unknown that is shared has too many candidates everywhere to be looked for.
+    Mounted graphs take no part.
     """
     parts = _parts([one for one in prepared if not one.graph.mounted])
     target = prepared[0].pattern.target
     asked = [one for one in parts if target in one.unknowns]
-    if (
-        len(parts) < 2
-        or not asked
-        or sum(len(one.texts) for one in parts) <= max(_held(one) for one in prepared)
-    ):
+    if len(parts) < 2 or not asked or sum(len(one.texts) for one in parts) <= max(map(_held, prepared)):
         return None
-    kept: dict[tuple[str, str, int], tuple[Rows, tuple[str, ...]]] = {}
+    kept: Kept = {}
     links: dict[str, tuple[str, ...]] = {}
-    if not _narrowed(snapshot, parts, kept, links):
+    if not _narrowed(snapshot, parts, kept, links) or not shared(parts) <= links.keys():
         return None
     main = max(asked, key=lambda one: len(one.pattern.triples))
-    rows = main.solved.sets[target] if main.solved is not None else None
+    rows = substitute(main.graph, main.pattern).rows
     if rows is None or not len(rows):
         return None
     found = Joined(snapshot, main, tuple(one for one in parts if one is not main), rows, links, kept)
-    if len(rows) <= CHECKED:
-        exact = [row for row in rows.tolist() if found.checks(row)]
+    if not _is_tree(parts):
+        exact = [row for row in rows[:CHECKED].tolist() if found.bound(row) is not None]
         found = replace(found, rows=np.array(exact, dtype=np.int64))
     return found if len(found.rows) else None
+
+
+def shared(parts: Sequence[Part]) -> frozenset[str]:
+    """Return the unknowns that several parts have."""
+    pairs = ((one, other) for one in parts for other in parts if other is not one)
+    return frozenset(name for one, other in pairs for name in one.unknowns & other.unknowns)
+
+
+def _is_tree(parts: Sequence[Part]) -> bool:
+    """Return whether narrowing alone is exact: parts and the unknowns that they share form no cycle."""
+    names = sorted(shared(parts))
+    joins = [
+        TypedTriple(f"part {n}", ANY, name)
+        for n, one in enumerate(parts)
+        for name in names
+        if name in one.unknowns
+    ]
+    ends = [*(f"part {n}" for n in range(len(parts))), *names]
+    return len(joins) == len(ends) - len(set(components(joins, ends).values()))
 
 
 def _parts(prepared: Sequence[Prepared]) -> list[Part]:
@@ -149,7 +185,8 @@ def _parts(prepared: Sequence[Prepared]) -> list[Part]:
         ]
         if own:
             pattern = one.pattern.only([*one.pattern.variables, *(it for it, _ in own)])
-            parts.append(Part(one, distinct(replace(pattern, answers=None)), tuple(text for _, text in own)))
+            pattern = distinct(replace(pattern, answers=None))
+            parts.append(Part(one, pattern, tuple(text for _, text in own), pattern))
     return parts
 
 
@@ -164,37 +201,40 @@ def _held(one: Prepared) -> int:
 
 
 def _narrowed(
-    snapshot: Snapshot,
-    parts: Sequence[Part],
-    kept: dict[tuple[str, str, int], tuple[Rows, tuple[str, ...]]],
-    links: dict[str, tuple[str, ...]],
+    snapshot: Snapshot, parts: Sequence[Part], kept: Kept, links: dict[str, tuple[str, ...]]
 ) -> bool:
-    """Narrow the parts by each other until nothing changes; return whether each still has candidates."""
+    """Narrow the parts by each other until nothing changes; return whether each still has candidates. What was
+    carried from one to another is in ``links``."""
     waiting = list(parts)
     while waiting:
         part = waiting.pop(0)
-        part.solved = substitute(part.graph, replace(part.pattern, target=min(part.unknowns)))
-        if any(rows is not None and not len(rows) for rows in part.solved.sets.values()):
-            return False
-        for other, name, rows in _shared(part, parts):
-            if len(rows) > CARRIED:
+        for name in sorted(part.unknowns):
+            others = [one for one in parts if one is not part and name in one.unknowns]
+            if not others:
                 continue
-            carried, said = _carried(snapshot, part.graph, rows, other.graph, kept)
-            links[name] = tuple(dict.fromkeys((*links.get(name, ()), *said)))
-            if other.restrict(name, carried) and other not in waiting:
-                waiting.append(other)
-    return True
+            # As the target, an unknown has exactly the candidates that the whole of the part leaves it.
+            rows = substitute(part.graph, replace(part.pattern, target=name)).rows
+            if rows is None or len(rows) > CARRIED:
+                continue
+            for other in others:
+                carried, said = _carried(snapshot, part.graph, rows, other.graph, kept)
+                links[name] = tuple(dict.fromkeys((*links.get(name, ()), *said)))
+                if not len(carried):
+                    return False
+                if other.restrict(name, carried) and other not in waiting:
+                    waiting.append(other)
+    return all(_alive(one, one.pattern) for one in parts)
 
 
-def _shared(part: Part, parts: Sequence[Part]) -> Iterator[tuple[Part, str, Rows]]:
-    """Yield the unknowns that a part shares with others, with the candidates that it leaves them."""
-    sets = part.solved.sets if part.solved is not None else {}
-    for other in parts:
-        if other is not part:
-            for name in sorted(part.unknowns & other.unknowns):
-                rows = sets.get(name)
-                if rows is not None:
-                    yield other, name, rows
+def _alive(part: Part, pattern: Pattern) -> bool:
+    """Return whether a part has candidates."""
+    return not substitute(part.graph, replace(pattern, target=min(part.unknowns))).empty
+
+
+def _both(pattern: Pattern, name: str, rows: Rows) -> Rows:
+    """Return those of some rows that an unknown may be."""
+    given = pattern.variable(name).rows
+    return rows if given is None else np.intersect1d(given, rows)
 
 
 def _carried(
@@ -202,7 +242,7 @@ def _carried(
     graph: PropertyGraph,
     rows: Rows,
     other: PropertyGraph,
-    kept: dict[tuple[str, str, int], tuple[Rows, tuple[str, ...]]],
+    kept: Kept,
 ) -> tuple[Rows, tuple[str, ...]]:
     """Return the nodes of another graph that some of one are the same as, ascending, and what says so."""
     found, said = [np.empty(0, dtype=np.int64)], list[str]()

@@ -1,4 +1,4 @@
-"""Why something is no answer: the constraints that drop it."""
+"""Why something is no answer: the constraints that drop it, of the reading and the graphs that answered."""
 
 from __future__ import annotations
 
@@ -6,63 +6,54 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.chains import TypedChain
 from clew.errors import NotFound
 from clew.focus import why_not
-from clew.methods.focus.attempts import Attempts
+from clew.methods.focus.attempts import Attempt
 from clew.methods.focus.constants import LEAST
-from clew.methods.focus.explaining import explained
-from clew.methods.focus.preparing import distinct
 from clew.types import Exclusion, Question
 
 if TYPE_CHECKING:
-    from clew.protocols import EntityLinker, PropertyGraph, Trail
+    from clew.protocols import EntityLinker, Snapshot, Trail
 
 #: Nodes that a name may stand for that are looked at.
 MEANT = 3
 _RESTRICTED = "it is not of the types that may answer (clew graph add --answers)"
 _CONSTANT = "it is what the question itself names"
+_UNANSWERED = "nothing of the question restricts what may answer, so nothing does"
 
 
 def why_nots(
-    attempts: Attempts,
-    linker: EntityLinker,
-    graph: PropertyGraph,
-    typed: TypedChain,
-    question: Question,
-    name: str,
-    trail: Trail,
+    snapshot: Snapshot, made: Attempt, linker: EntityLinker, question: Question, name: str, trail: Trail
 ) -> list[Exclusion]:
-    """Return for each node that ``name`` may stand for why it is no answer to a question.
+    """Return for each node that ``name`` may stand for why it is no answer of an attempt.
 
     The constraints as they were asked count: what was given up for an answer drops it nevertheless. Raises NotFound
     where the graph has nothing called so.
     """
+    # Of several graphs, what the others leave is no constraint of this one.
+    graph, pattern = made.graph, made.elsewhere.main.asked if made.elsewhere else made.pattern
     linked = linker.link(graph, [name], question.text, MEANT, trail)[0]
     linked = tuple(one for one in linked if one.score >= max(LEAST, linked[0].score - 0.01))
     if not linked:
         raise NotFound(
             f"the graph '{graph.name}' has nothing called '{name}'", "clew graph show finds what is alike"
         )
-    answers = attempts.answers(graph, question)
-    prepared = attempts.preparer.prepare(graph, typed, question, answers, trail)
-    pattern = distinct(prepared.pattern)
     rows = np.array([one.row for one in linked], dtype=np.int64)
-    checks = explained(prepared, pattern, rows)
-    made = []
+    explained = made.explained(rows)
+    found = []
     for place, one in enumerate(linked):
-        found = why_not(graph, pattern, one.row)
+        why = why_not(graph, pattern, one.row)
+        constraints = [made.prepared.text(constraint, pattern) for constraint in why.constraints]
         restricted = ""
-        if found.restricted:
-            restricted = _CONSTANT if one.row in pattern.variable(pattern.target).without else _RESTRICTED
-        made.append(
-            Exclusion(
-                one.id,
-                one.name,
-                tuple(prepared.text(constraint, pattern) for constraint in found.constraints),
-                found.alone,
-                restricted,
-                checks.checks(attempts.snapshot, place),
-            )
-        )
-    return made
+        if why.restricted:
+            kept_out = one.row in pattern.variable(pattern.target).without
+            restricted = _CONSTANT if kept_out else _RESTRICTED
+        elif not constraints and not made.answers:
+            restricted = _UNANSWERED
+        checks = made.checks(explained, snapshot, place, firm=not (constraints or restricted))
+        elsewhere = made.elsewhere.others if made.elsewhere else ()
+        if not constraints and not restricted and elsewhere and not made.elsewhere_met(one.row):
+            constraints = [text for part in elsewhere for text in part.texts]
+        alone = why.alone or (len(constraints) == 1 and not why.constraints)
+        found.append(Exclusion(one.id, one.name, tuple(constraints), alone, restricted, checks))
+    return found
