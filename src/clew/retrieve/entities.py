@@ -178,9 +178,11 @@ class NodeSearch:
         else:
             found = words.read(query, self.cap, rows[:READ]).rows
             of = f" of the first {READ:,} by id" if len(rows) > READ else ""
-        if len(found):
-            return np.sort(found), f"the best {len(found):,} by words{of}"
-        return rows[: self.cap], f"the first {min(len(rows), self.cap):,} by id"
+        rest = rows[: self.cap + len(found)]
+        rest = rest[~np.isin(rest, found)][: self.cap - len(found)]
+        how = [f"the best {len(found):,} by words{of}"] if len(found) else []
+        how += [f"the first {len(rest):,} {'of the others ' if how else ''}by id"] if len(rest) else []
+        return np.sort(np.concatenate([found, rest])), ", ".join(how)
 
 
 @dataclass(frozen=True, slots=True)
