@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from clew.types import Answer, Document, Entity, GraphInfo, Hit, Node, Relation, Step, Usage
+from clew.types import (
+    Answer,
+    Document,
+    Entity,
+    GraphInfo,
+    Hit,
+    Node,
+    RankedAnswer,
+    Relation,
+    Step,
+    Usage,
+)
 
 if TYPE_CHECKING:
     from clew.link import SameLink
@@ -80,8 +91,22 @@ def answer_shape(answer: Answer) -> dict[str, Any]:
         "rejected": list(answer.rejected),
         "values": list(answer.values),
         "remembered": list(answer.remembered),
+        "ranked": [ranked_shape(one) for one in answer.ranked],
         "trail": [step_shape(step) for step in answer.trail],
         "usage": usage_shape(answer.usage),
+    }
+
+
+def ranked_shape(ranked: RankedAnswer) -> dict[str, Any]:
+    """Return one answer of a ranked list, with each constraint, how far it is met, and by which triples."""
+    return {
+        "hit": hit_shape(ranked.hit),
+        "firm": ranked.firm,
+        "by": ranked.by,
+        "checks": [
+            {"text": one.text, "met": one.met, "hits": [hit_shape(hit) for hit in one.hits]}
+            for one in ranked.checks
+        ],
     }
 
 

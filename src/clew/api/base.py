@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 from clew.api.encoders import ENCODER
 from clew.api.graphs import WithGraphs
+from clew.api.originals import WithOriginals
 from clew.api.shapes import GraphSize, Matches
 from clew.config import base_path, default_encoder
 from clew.errors import NotFound, UsageError
@@ -52,7 +53,7 @@ def open(  # "clew.open" is what people look for
     return Base(store)
 
 
-class Base(WithGraphs):
+class Base(WithGraphs, WithOriginals):
     """An open knowledge base. A context manager; several processes may have the same one open."""
 
     def __init__(self, store: KnowledgeBase) -> None:
@@ -67,6 +68,7 @@ class Base(WithGraphs):
 
     def close(self) -> None:
         """Close the base."""
+        self._close_originals()
         self.store.close()
 
     @property
@@ -116,7 +118,11 @@ class Base(WithGraphs):
         documents = self.documents()
         path = Path(what).expanduser().absolute()
         below = [
-            (document, tuple(p for p in document.paths if Path(p) == path or path in Path(p).parents))
+            (
+                document,
+                # An uploaded file's path is no path on disk, and written as it is.
+                tuple(p for p in document.paths if p == what or Path(p) == path or path in Path(p).parents),
+            )
             for document in documents
         ]
         placed = tuple((document, paths) for document, paths in below if paths)
@@ -146,6 +152,7 @@ class Base(WithGraphs):
                 )
             paths.update(matches.paths)
         gone = self.store.remove(sorted(paths))
+        self._forget_uploads(paths)
         self._leave_out_what_is_gone()
         return gone
 

@@ -80,9 +80,9 @@ def serve(
 ) -> None:
     """Open the web app: drop documents in, ask, and see each hop of the thread on the real page.
 
-    It prints its address and runs until Ctrl-C. Only this machine can reach it; with --host, others can, who then need
-    the token that it prints. Models are those that you name here: a page cannot name another. A budget holds for each
-    question. Its JSON API is described at /api/docs.
+    It prints its address and runs until Ctrl-C. Only this machine can reach it; with --host, others can, who then
+    need the token that it prints. Models are those that you name here: a page cannot name another. A budget holds
+    for each question. Its JSON API is described at /api/docs.
 
       clew serve
 

@@ -44,6 +44,8 @@ class KnowledgeBase:
         self.path = path
         self.database = database
         self.derived = path / "derived"
+        #: Whether a snapshot first indexes what is not yet. A server leaves that to the process that adds.
+        self.catches_up = True
         self._snapshot: tuple[object, BaseSnapshot] | None = None
 
     @classmethod
@@ -277,16 +279,16 @@ class KnowledgeBase:
 
     def snapshot(self) -> BaseSnapshot:
         """Return the base as it is now. What is not indexed yet is indexed first, unless another process is
-        at it: then the older view is returned, and its ``pending`` says how many documents it lacks."""
+        at it, or ``catches_up`` is False: then ``pending`` says how many documents the view lacks."""
         from clew.kb.snapshot import BaseSnapshot
 
-        state = self._state()
-        if self._snapshot is not None and self._snapshot[0] == state and not self._snapshot[1].pending:
-            return self._snapshot[1]
+        state, known = self._state(), self._snapshot
+        if known is not None and known[0] == state and not (known[1].pending and self.catches_up):
+            return known[1]
         with self.database.reading() as connection:
             truth = reading.entries(connection)
         segments = self._index.load()
-        if self._index.behind(truth, segments):
+        if self.catches_up and self._index.behind(truth, segments):
             try:
                 with held(self._index_lock, patience=0):
                     self._index.catch_up(self.database, _silent)

@@ -14,22 +14,21 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from types import ModuleType, TracebackType
-from typing import Self
+from types import MappingProxyType, ModuleType, TracebackType
+from typing import Any, Self
 
 from clew.errors import UnreadableFile
-from clew.parse.build import Unit
 from clew.parse.read import read_file
 from clew.types import ParsedDocument
 
 Outcome = ParsedDocument | UnreadableFile
-#: A function of a module that a spawned process can import.
-ReadFile = Callable[..., ParsedDocument]
+#: A function of a module that a spawned process can import. It returns a document, or what its caller expects.
+ReadFile = Callable[..., Any]
 
 #: Seconds that one file may take. A filing of 260 pages takes ten; a thousand pages with tables, a minute.
 TIME_LIMIT = 900.0
@@ -75,10 +74,18 @@ class ParsePool:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def read(self, paths: Iterable[Path], unit: str = "paragraph") -> Iterator[tuple[Path, Outcome]]:
-        """Yield every path with its document, or with why there is none, as they are done."""
-        waiting = deque(paths)
-        self._hand_out(waiting, unit)
+    def read(
+        self,
+        paths: Iterable[Path],
+        unit: str = "paragraph",
+        more: Mapping[Path, Mapping[str, Any]] = MappingProxyType({}),
+    ) -> Iterator[tuple[Path, Outcome]]:
+        """Yield every path with its document, or with why there is none, as they are done.
+
+        ``more`` are further arguments of the reader, by path: the ``name`` that the file is to have.
+        """
+        waiting = deque((path, {"unit": unit, **more.get(path, {})}) for path in paths)
+        self._hand_out(waiting)
         while busy := [worker for worker in self._workers if worker.path is not None]:
             soonest = min(worker.deadline for worker in busy)
             ready = set(wait([worker.pipe for worker in busy], max(soonest - time.monotonic(), 0)))
@@ -94,7 +101,7 @@ class ParsePool:
                 else:
                     continue
                 # Before the caller deals with this one, which may take a while.
-                self._hand_out(waiting, unit)
+                self._hand_out(waiting)
                 yield path, outcome
 
     def close(self) -> None:
@@ -102,24 +109,24 @@ class ParsePool:
         for worker in list(self._workers):
             self._dismiss(worker)
 
-    def _hand_out(self, waiting: deque[Path], unit: str) -> None:
+    def _hand_out(self, waiting: deque[tuple[Path, dict[str, Any]]]) -> None:
         """Give every idle worker a file, and start workers while there are more files and fewer workers."""
         for worker in list(self._workers):
             # One that was killed while idle must not take a file with it.
             if worker.path is None and worker.process.exitcode is not None:
                 self._dismiss(worker)
             elif waiting and worker.path is None:
-                self._give(worker, waiting.popleft(), unit)
+                self._give(worker, *waiting.popleft())
         while waiting and len(self._workers) < self._size:
             worker = self._start()
             self._workers.append(worker)
-            self._give(worker, waiting.popleft(), unit)
+            self._give(worker, *waiting.popleft())
 
-    def _give(self, worker: _Worker, path: Path, unit: str) -> None:
+    def _give(self, worker: _Worker, path: Path, options: dict[str, Any]) -> None:
         worker.path, worker.deadline = path, time.monotonic() + self._seconds
         # A worker that has just died shows when its answer is awaited.
         with suppress(OSError):
-            worker.pipe.send((path, unit))
+            worker.pipe.send((path, options))
 
     def _received(self, worker: _Worker) -> Outcome:
         worker.path = None
@@ -200,15 +207,16 @@ def _work(pipe: Connection, reader: ReadFile, memory: int) -> None:
     with _LastWords(pipe):
         while True:
             try:
-                path, unit = pipe.recv()
+                path, options = pipe.recv()
             except EOFError:
                 return
-            pipe.send(_outcome(reader, path, unit))
+            pipe.send(_outcome(reader, path, options))
 
 
-def _outcome(reader: ReadFile, path: Path, unit: Unit) -> Outcome:
+def _outcome(reader: ReadFile, path: Path, options: dict[str, Any]) -> Outcome:
     try:
-        return reader(path, unit=unit)
+        made: Outcome = reader(path, **options)
+        return made
     except UnreadableFile as refused:
         return refused
     except MemoryError:

@@ -35,12 +35,13 @@ def supported(path: Path) -> bool:
     return path.suffix.lower() in SUFFIXES
 
 
-def read_file(path: Path, *, unit: Unit = "paragraph") -> ParsedDocument:
-    """Read and parse one file; what it is comes from its content, not from its name.
+def read_file(path: Path, *, unit: Unit = "paragraph", name: str = "") -> ParsedDocument:
+    """Read and parse one file; what it is comes from its content, not from its name. ``name``: what it is called,
+    where that is not what it is called on disk.
 
     Raises UnreadableFile, and nothing else, for a file that cannot be added.
     """
-    return parse(read_bytes(path), path.name, unit=unit)
+    return parse(read_bytes(path), name or path.name, unit=unit)
 
 
 def parse(data: bytes, name: str, *, unit: Unit = "paragraph") -> ParsedDocument:

@@ -13,11 +13,13 @@ from fastapi.staticfiles import StaticFiles
 from clew.serve import choices, pages
 from clew.serve.asking import Asking
 from clew.serve.guard import Guard
+from clew.serve.pictures import Pictures
 from clew.serve.problems import handle_problems
-from clew.serve.routes import bases, questions
+from clew.serve.routes import bases, documents, graphs, questions, uploads
 from clew.serve.server import Server
 from clew.serve.settings import Settings
 from clew.serve.shelf import Shelf
+from clew.serve.uploading import Uploads
 
 _HERE = Path(__file__).parent
 
@@ -39,7 +41,7 @@ def make_app(settings: Settings) -> FastAPI:
     )
     app.state.settings = settings
     handle_problems(app)
-    for part in (bases, questions):
+    for part in (bases, documents, graphs, questions, uploads):
         app.include_router(part.router, prefix="/api")
     app.include_router(pages.router)
     app.mount("/static", StaticFiles(directory=_HERE / "static"), name="static")
@@ -52,9 +54,12 @@ async def _running(app: FastAPI) -> AsyncIterator[None]:
     settings: Settings = app.state.settings
     shelf = Shelf(settings)
     asking = Asking(settings)
-    app.state.server = Server(settings, shelf, asking)
+    taking = Uploads(settings)
+    app.state.server = Server(settings, shelf, asking, taking, Pictures(settings.limits.page_cache))
     try:
+        taking.start()
         yield
     finally:
         asking.close()
+        taking.close()
         shelf.close()

@@ -6,7 +6,9 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Questions that have ended and whose events are kept, for readers that come back; the answers are in the history.
 _KEPT = 32
+#: Seconds that a search waits for its turn.
+_PATIENCE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +58,8 @@ class Asked:
 
 @dataclass(slots=True)
 class Job:
-    """A question on its way to an answer. Its events: ``waiting``, ``running``, a ``step`` for each step of the trail,
-    and at the end ``answer`` or ``problem``."""
+    """A question on its way to an answer. Its events: ``waiting``, ``running``, a ``step`` for each step of the
+    trail, and at the end ``answer`` or ``problem``."""
 
     id: str
     shelved: Shelved
@@ -80,6 +84,7 @@ class Asking:
         self._lock = threading.Lock()
         self._seconds = 1.0  # what a question took lately, on average
         self._closed = False
+        self._searches = threading.BoundedSemaphore(2 * self._limits.asks)
 
     def start(self, shelved: Shelved, asked: Asked, recipe: str, model: Model | None) -> Job:
         """Take a question on. Raises Busy where too many wait already."""
@@ -119,6 +124,16 @@ class Asking:
             job.state = history.STOPPED
             self._finish(job, problem={"error": "stopped before it was its turn", "hint": ""})
         return job
+
+    @contextmanager
+    def room(self) -> Iterator[None]:
+        """Hold one of a few places for a search. Raises Busy where none is free for long."""
+        if not self._searches.acquire(timeout=_PATIENCE):
+            raise Busy("too many searches wait for their turn", round(_PATIENCE))
+        try:
+            yield
+        finally:
+            self._searches.release()
 
     def load(self) -> dict[str, int]:
         """Return how many questions are being answered, and how many wait."""

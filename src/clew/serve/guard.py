@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 
-from clew.serve.problems import problem
+from clew.serve.problems import TooMuch, problem
 from clew.serve.settings import Settings, is_loopback_host
 
 if TYPE_CHECKING:
@@ -133,10 +133,6 @@ class Guard:
         uploads = scope["method"] == "POST" and scope["path"].endswith(("/uploads", "/graphs"))
         # What divides the parts of an upload comes on top of the files.
         return limits.upload_bytes + limits.body_bytes if uploads else limits.body_bytes
-
-
-class TooMuch(Exception):
-    """More was sent than the request may hold."""
 
 
 class _Counted:

@@ -81,7 +81,7 @@ class History:
             "problem": json.loads(row[5]) if row[5] else None,
         }
 
-    def list(self, limit: int = 100, before: float | None = None) -> list[dict[str, Any]]:
+    def latest(self, limit: int = 100, before: float | None = None) -> list[dict[str, Any]]:
         """Return questions, the latest first, without evidence and trail: the answer's text, and what it came to."""
         with self._open() as database:
             rows = database.execute(
@@ -112,6 +112,12 @@ class History:
         marks = ", ".join("?" * len(ENDED))
         with self._open() as database:
             return database.execute(f"DELETE FROM question WHERE state IN ({marks})", ENDED).rowcount
+
+    def resting_on(self, key: str) -> list[str]:
+        """Return the ids of the questions whose answers quote the document ``key``, or a graph's."""
+        with self._open() as database:
+            rows = database.execute("SELECT id FROM question WHERE instr(answer, ?) > 0", (key,))
+            return [row[0] for row in rows]
 
     def break_off(self) -> None:
         """Note that what was being answered was interrupted: called when a server starts."""

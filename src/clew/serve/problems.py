@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from clew.errors import ClewError, Locked, ModelError, NotFound, RemoteError, StoreError
 
@@ -36,6 +37,10 @@ class Refused(ClewError):
     def __init__(self, status: int, problem: str, hint: str = "") -> None:
         super().__init__(problem, hint)
         self.status = status
+
+
+class TooMuch(Exception):
+    """More was sent than the request may hold: noticed while it is read."""
 
 
 class Busy(Refused):
@@ -90,6 +95,14 @@ def handle_problems(app: FastAPI) -> None:
         LOG.error("%s %s", request.method, request.scope["path"], exc_info=error)
         return problem(500, "something went wrong in the server", "Its log says what")
 
+    async def too_much(request: Request, error: Exception) -> JSONResponse:
+        return problem(413, "more was sent than a request may hold", "Send less at a time")
+
+    async def gone(request: Request, error: Exception) -> JSONResponse:
+        return problem(400, "the request broke off")
+
+    app.add_exception_handler(TooMuch, too_much)
+    app.add_exception_handler(ClientDisconnect, gone)
     app.add_exception_handler(ClewError, ours)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, http)

@@ -28,6 +28,7 @@ class Shelf:
         self._bases: dict[str, Shelved] = {}
         for name, path in settings.bases.items():
             base = opened(settings, name)
+            base.store.catches_up = settings.read_only  # else the process that reads uploads does
             history = History(path)
             history.break_off()
             self._bases[name] = Shelved(name, base, history)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from clew.errors import UsageError
+from clew.errors import NotFound, UsageError
 from clew.serve import choices, history
 from clew.serve.asking import Asked
 from clew.serve.events import Channel, streamed
+from clew.serve.export import as_json, as_markdown
 from clew.serve.server import Here, Opened
 
 router = APIRouter(prefix="/bases/{base}", tags=["questions"])
@@ -101,7 +102,8 @@ def ask(asked: Ask, here: Here, opened: Opened) -> dict[str, Any]:
 def events(
     id: str, here: Here, opened: Opened, last_event_id: Annotated[str | None, Header()] = None
 ) -> Response:
-    """Follow a question as server-sent events: ``waiting``, ``running``, each ``step``, then ``answer`` or ``problem``.
+    """Follow a question as server-sent events: ``waiting``, ``running``, each ``step``, then ``answer`` or
+    ``problem``.
 
     For one that has ended, the last of them alone. A reader that comes back with Last-Event-ID gets what it has not
     seen; 204 where there will be nothing more.
@@ -143,13 +145,32 @@ def questions(
     before: Annotated[float | None, Query(description="Only questions asked before this time.")] = None,
 ) -> dict[str, Any]:
     """List the questions that were asked, the latest first, with the text of their answers."""
-    return {"questions": opened.history.list(limit, before)}
+    return {"questions": opened.history.latest(limit, before)}
 
 
 @router.get("/questions/{id}")
 def question(id: str, opened: Opened) -> dict[str, Any]:
     """Return a question with its answer: text, evidence, quotes, trail, usage."""
     return opened.history.get(id)
+
+
+@router.get("/questions/{id}/export", response_class=Response)
+def export(
+    id: str,
+    opened: Opened,
+    form: Annotated[Literal["markdown", "json"], Query(description="What to make of it.")] = "markdown",
+) -> Response:
+    """Return a question with its answer and citations as a file to keep: Markdown, or JSON."""
+    entry = opened.history.get(id)
+    if entry["answer"] is None:
+        raise NotFound("this question has no answer to export")
+    ending, kind, made = (
+        ("md", "text/markdown", as_markdown(entry))
+        if form == "markdown"
+        else ("json", "application/json", as_json(entry))
+    )
+    headers = {"Content-Disposition": f'attachment; filename="answer-{entry["id"]}.{ending}"'}
+    return Response(made, media_type=kind, headers=headers)
 
 
 @router.delete("/questions/{id}")

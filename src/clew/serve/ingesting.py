@@ -1,0 +1,238 @@
+"""The process that reads uploads into bases: ``python -m clew.serve.ingesting``, started by the server.
+
+It takes what waits in the spools, one file after another, the oldest first; each file is read by a further process
+with limits on time and memory (:mod:`clew.parse.pool`). It writes, indexes and encodes, so that the server itself
+never does and is always free to answer. The first line of its input says which bases; each further line is a word:
+``look`` (there is something new), ``pause`` (somebody else has to write: let go of the locks), ``resume``. Its
+output is a JSON line for each thing that happens. When its input ends, the server is gone, and so is it: what it
+was at is in the spool and continues with the next server.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TextIO
+
+from clew.api import Base
+from clew.api import open as open_base
+from clew.api.originals import Uploads
+from clew.errors import ClewError, ModelError, StoreError, UnreadableFile
+from clew.serve.spool import DONE, ENCODING, INDEXING, READING, Spool, Upload
+from clew.serve.uploadedgraph import read_graph
+
+LOG = logging.getLogger("clew.serve")
+#: A file during which the process was killed so often is not tried again.
+_TRIES = 3
+#: New passages after which they are made searchable though more files wait.
+_CATCH_UP_EVERY = 2_000
+#: Seconds after which it looks into the spools though nobody said so: another server may share them.
+_LOOK_EVERY = 30.0
+#: Seconds before a base that could not be written to is tried again.
+_AFTER_TROUBLE = 5.0
+
+
+class _Interrupted(Exception):
+    """Encoding gives way to what is more urgent; it continues later."""
+
+
+@dataclass(slots=True)
+class Told:
+    """What the server has said."""
+
+    something: threading.Event = field(default_factory=threading.Event)
+    free: threading.Event = field(default_factory=threading.Event)
+
+    def listen(self, lines: TextIO) -> None:
+        """Take the server's words until there are no more; then end the process."""
+        self.free.set()
+        for line in lines:
+            word = line.strip()
+            if word == "pause":
+                self.free.clear()
+            elif word == "resume":
+                self.free.set()
+            self.something.set()
+        os._exit(0)
+
+
+@dataclass(slots=True)
+class Work:
+    """One base, its spool, and the uploads that are committed but not yet searchable."""
+
+    name: str
+    base: Base
+    spool: Spool
+    out: TextIO
+    told: Told
+    uncaught: dict[str, Upload] = field(default_factory=dict)
+    passages: int = 0
+    behind: bool = True  # something may have no index or vectors: at the start, nobody knows
+    uploads: Uploads | None = None  # with the process that parses, until there is nothing more
+    open: ExitStack = field(default_factory=ExitStack)
+
+    def tell(self, upload: Upload, state: str = "", **more: Any) -> None:
+        """Tell the server what became of an upload."""
+        shape = upload.shape() | ({"state": state} if state else {}) | more
+        self.say({"base": self.name, "upload": shape})
+
+    def say(self, message: dict[str, Any]) -> None:
+        """Write a line to the server."""
+        self.out.write(json.dumps(message) + "\n")
+        self.out.flush()
+
+    def read(self, upload: Upload, seconds: float, memory: int) -> None:
+        """Read one file into the base, or note why it cannot be."""
+        if upload.tries >= _TRIES:
+            self.tell(self.spool.fail(upload, "the server ended each time that it was read"))
+            return
+        upload = replace(upload, tries=upload.tries + 1)
+        self.spool.write(upload)
+        self.tell(upload, READING)
+        try:
+            if upload.kind == "graph":
+                self.graph(upload, seconds, memory)
+            else:
+                self.document(upload, seconds, memory)
+        except StoreError as error:
+            # Not the file's fault: the disk is full, or somebody else writes for long. Nothing is lost, and it waits.
+            again = replace(upload, tries=upload.tries - 1, error=error.problem, hint=error.hint)
+            self.spool.write(again)
+            self.tell(again)
+            raise
+        except ClewError as error:
+            self.tell(self.spool.fail(upload, error.problem, error.hint))
+
+    def document(self, upload: Upload, seconds: float, memory: int) -> None:
+        """Add a document; it is done when it is searchable."""
+        if self.uploads is None:
+            self.uploads = self.open.enter_context(self.base.uploads(seconds, memory))
+        added = self.uploads.add(self.spool.data(upload.id), upload.name)
+        self.told.free.wait()
+        self.passages += added.passages
+        done = replace(upload, key=added.key, notes=added.notes)
+        self.uncaught[upload.id] = done
+        self.behind = True
+        self.tell(done, INDEXING)
+
+    def rest(self) -> None:
+        """End the process that parses: it takes memory."""
+        self.open.close()
+        self.uploads = None
+
+    def graph(self, upload: Upload, seconds: float, memory: int) -> None:
+        """Add a graph, in a process that can be killed: then nothing is added."""
+        from clew.parse.pool import ParsePool
+
+        path = self.spool.data(upload.id)
+        more = {
+            "base": str(self.base.path),
+            "graph": upload.graph,
+            "form": upload.form,
+            "name": upload.name,
+        }
+        with ParsePool(1, reader=read_graph, seconds=seconds, memory=memory) as pool:
+            ((_, outcome),) = pool.read([path], more={path: more})
+        if isinstance(outcome, UnreadableFile):
+            raise outcome
+        self.tell(upload, DONE)
+        self.spool.forget(upload.id)
+
+    def catch_up(self) -> None:
+        """Make what is committed searchable by words; then it survives in the base, and leaves the spool."""
+        self.told.free.wait()
+        self.base.store.catch_up()
+        self.passages = 0
+        encodes = self.base.encoder_name() is not None
+        for id, upload in list(self.uncaught.items()):
+            self.spool.forget(id)
+            self.tell(upload, ENCODING if encodes else DONE)
+            if not encodes:
+                del self.uncaught[id]
+
+    def encode(self) -> None:
+        """Make the missing vectors, unless something more urgent comes."""
+        if self.base.encoder() is not None:
+
+            def told(done: int, total: int) -> None:
+                self.say({"base": self.name, "encoding": {"done": done, "total": total}})
+                if not self.told.free.is_set() or self.spool.waiting():
+                    raise _Interrupted
+
+            try:
+                self.base.encode(told)
+            except _Interrupted:
+                return
+            except ModelError as error:
+                # They can be found by words; the next file, or the next server, tries again.
+                LOG.warning("%s: %s", self.name, error)
+        for upload in self.uncaught.values():
+            self.tell(upload, DONE)
+        self.uncaught.clear()
+        self.behind = False
+
+
+def work(works: list[Work], told: Told, seconds: float, memory: int) -> None:
+    """Read, index and encode, for ever."""
+    while True:
+        told.something.clear()
+        idle = True
+        for one in works:
+            told.free.wait()
+            with _patient(one):
+                idle &= not _step(one, seconds, memory)
+        if idle and not told.something.wait(_LOOK_EVERY):
+            for one in works:
+                one.rest()
+
+
+def _step(one: Work, seconds: float, memory: int) -> bool:
+    """Do what is next for a base; return whether there was anything."""
+    waiting = [upload for upload in one.spool.waiting() if upload.id not in one.uncaught]
+    if waiting:
+        one.read(waiting[0], seconds, memory)
+    if one.behind and (one.passages >= _CATCH_UP_EVERY or len(waiting) <= 1):
+        one.catch_up()
+        if len(waiting) <= 1:
+            one.encode()
+    return bool(waiting) or one.behind
+
+
+@contextmanager
+def _patient(one: Work) -> Iterator[None]:
+    """Come again later where a base cannot be written to."""
+    try:
+        yield
+    except StoreError as error:
+        LOG.warning("%s: %s", one.name, error)
+        time.sleep(_AFTER_TROUBLE)
+
+
+def main() -> None:
+    """Do what the server says on the first line."""
+    if hasattr(signal, "SIGINT"):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when this ends
+    # What libraries print must not come between our lines.
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    said = json.loads(sys.stdin.readline())
+    told = Told()
+    works = []
+    for name, path in said["bases"].items():
+        works.append(Work(name, open_base(path), Spool(Path(path)), out, told))
+    threading.Thread(target=told.listen, args=(sys.stdin,), daemon=True).start()
+    told.free.wait()
+    work(works, told, said["seconds"], said["memory"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""Knowledge graphs beside the documents: listed, described, looked up, added, removed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path, PurePath
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+
+from clew.api import triples_of
+from clew.api.originals import UPLOAD
+from clew.errors import ClewError, UsageError
+from clew.ingest import graph_name
+from clew.kb.graphs.shelf import check_name
+from clew.serve.multipart import received
+from clew.serve.problems import Refused
+from clew.serve.routes.uploads import FILES
+from clew.serve.server import Here, Opened, Server
+from clew.serve.shelf import Shelved
+from clew.serve.spool import Upload, new_upload
+from clew.shapes import entity_shape, graph_shape, link_shape, relation_shape
+from clew.triples import FORMATS
+from clew.types import GraphInfo
+
+router = APIRouter(prefix="/bases/{base}", tags=["graphs"])
+
+#: Forms that an upload may have: one file, not packed, as what it unpacks to could not be foreseen.
+_FORMS = tuple(form for form in FORMATS if form != "stark")
+
+
+@router.get("/graphs")
+def graphs(opened: Opened) -> dict[str, Any]:
+    """List the imported and mounted graphs."""
+    return {"graphs": [_graph(one) for one in opened.base.graphs()]}
+
+
+@router.get("/graphs/{name}")
+def schema(name: str, opened: Opened) -> dict[str, Any]:
+    """Return what a graph holds: types of nodes and relations, with counts and examples."""
+    graph = opened.base.graph(name)
+    relations = sorted(graph.relations().items(), key=lambda one: (-one[1].edges, one[0]))
+    return {
+        "graph": name,
+        "nodes": graph.size,
+        "types": dict(graph.types()),
+        "answers": list(graph.answer_types()),
+        "relations": [relation_shape(*one) for one in relations],
+    }
+
+
+@router.get("/graphs/{name}/entities")
+def entities(
+    name: str,
+    opened: Opened,
+    called: Annotated[str, Query(max_length=1_000, description="Its name, an alias, or its id.")],
+    limit: Annotated[int, Query(ge=1, le=200, description="Triples of each relation, at most.")] = 10,
+) -> dict[str, Any]:
+    """Return the entities of a graph that are called so, each with its triples and what it is the same as."""
+    graph = opened.base.graph(name)
+    return {
+        "entities": [
+            entity_shape(one)
+            | {
+                "triples": [triple.shape() for triple in triples_of(graph, one, limit)],
+                "same_as": [link_shape(link) for link in opened.base.same(one.id, thorough=False)],
+            }
+            for one in opened.base.entities(name, called)[:50]
+        ]
+    }
+
+
+@router.post("/graphs", status_code=202, openapi_extra=FILES)
+async def add(request: Request, here: Here, opened: Opened) -> dict[str, Any]:
+    """Take graph files on, each a graph: CSV, TSV, JSON lines, Parquet, N-Triples, Turtle, RDF/XML.
+
+    The field ``name`` (with one file) says what the graph is called, by default as the file; ``form`` what form it
+    has, by default that of its name. A graph of that name must be removed first. As with /uploads, it is read in
+    its turn.
+    """
+    here.need_writing()
+    here.uploads.room(opened.name, int(request.headers.get("content-length") or 0))
+    spool = here.uploads.spools[opened.name]
+    form = await received(request, spool, here.settings.limits)
+    taken, refused = [], []
+    for one in form.files:
+        try:
+            if one.error:
+                raise UsageError(one.error, one.hint)
+            upload = new_upload(one.id, "graph", one.name, one.size)
+            name = form.fields.get("name", "") if len(form.files) == 1 else ""
+            taken.append(_checked(upload, name, form.fields.get("form", ""), here, opened))
+        except ClewError as error:
+            if one.id:
+                spool.drop(one.id)
+            refused.append({"name": one.name, "error": error.problem, "hint": error.hint})
+    here.uploads.accept(opened.name, taken)
+    return {"uploads": [one.shape() for one in taken], "refused": refused}
+
+
+@router.delete("/graphs/{name}")
+def remove(name: str, here: Here, opened: Opened) -> dict[str, Any]:
+    """Remove a graph: the base is as if it had never been added."""
+    with here.writing(opened) as base:
+        gone = base.remove_graph(name)
+    return {"removed": gone.name}
+
+
+def _checked(upload: Upload, name: str, form: str, here: Server, opened: Shelved) -> Upload:
+    """Return a graph's upload with its name and form. Raises UsageError, UnreadableFile, Refused."""
+    name = name or graph_name(Path(upload.name))  # of the name alone
+    check_name(name)
+    waiting = {one["graph"] for one in here.uploads.every(opened.name) if one["state"] != "failed"}
+    if name in {one.name for one in opened.base.graphs()} | waiting:
+        raise Refused(
+            409, f"there is a graph named '{name}'", "Remove it first, or give this one another name"
+        )
+    form = form or _form_of(upload.name)
+    if form not in _FORMS:
+        raise UsageError(f"a graph cannot be uploaded as '{form}'", f"Known: {', '.join(_FORMS)}")
+    return replace(upload, graph=name, form=form)
+
+
+def _form_of(name: str) -> str:
+    """Return the form that a file's name says. Raises UsageError."""
+    ending = PurePath(name).suffix.lower().removeprefix(".")
+    for form, endings in FORMATS.items():
+        if ending in endings:
+            return form
+    known = ", ".join(f".{ending}" for endings in FORMATS.values() for ending in endings)
+    raise UsageError(
+        f"'{name}' does not say what form of graph it holds", f"Known by name: {known}; not packed"
+    )
+
+
+def _graph(graph: GraphInfo) -> dict[str, Any]:
+    """Return a graph for a page: where its files lie on the server's disks is left out."""
+    shape = graph_shape(graph)
+    shape["url"] = None
+    shape["mounted"] = bool(graph.url)
+    for source in shape["sources"]:
+        source["path"] = PurePath(source["path"].removeprefix(UPLOAD)).name
+    return shape

@@ -1,0 +1,26 @@
+"""Reads an uploaded graph file into a base: run in a process of its own, which may be killed at any time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from clew.api import Options
+from clew.api import open as open_base
+from clew.api.originals import UPLOAD
+from clew.errors import ClewError, UnreadableFile
+
+
+def read_graph(path: Path, *, unit: str = "", base: str, graph: str, form: str, name: str) -> None:
+    """Add the file as the graph ``graph``; ``name`` is what the file is called. A reader of
+    :class:`clew.parse.pool.ParsePool`. Raises UnreadableFile."""
+    try:
+        with open_base(base) as opened:
+            report = opened.add_graph(path, name=graph, options=Options(form))
+            sources = [replace(one, path=f"{UPLOAD}{name}") for one in report.graph.sources]
+            opened.store.graphs.touch(graph, sources)
+    except UnreadableFile as error:
+        # Rows are named by file and line: the file as its person knows it.
+        raise UnreadableFile(error.problem.replace(str(path), name), error.hint) from error
+    except ClewError as error:
+        raise UnreadableFile(error.problem, error.hint) from error

@@ -1,0 +1,191 @@
+"""The server's side of uploads: what was accepted, what became of it, and the process that reads it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import IO, Any
+
+from clew.errors import NotFound
+from clew.serve.events import Channel
+from clew.serve.problems import LOG, Busy
+from clew.serve.settings import Settings
+from clew.serve.spool import DONE, ENDED, WAITING, Spool, Upload
+
+#: Uploads that are done, or have failed, and are still listed.
+_LISTED = 500
+#: Seconds before the process that reads is started again, where it ended by itself: the first time, and at most.
+_AGAIN, _LATER = 1.0, 60.0
+
+
+class Uploads:
+    """Uploads of all bases by base and id, as last heard; ``events`` tells of each change.
+
+    The process that reads is started with the first upload, or at once where something waits from before.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._known: dict[str, OrderedDict[str, Upload]] = {}
+        self.spools = {name: Spool(path) for name, path in settings.bases.items()}
+        self.events = {name: Channel(keep=200) for name in settings.bases}
+        self._encoding: dict[str, dict[str, int]] = {}
+        self._lock = threading.Lock()
+        self._writing = threading.RLock()  # what the process is told, line by line
+        self._paused = 0
+        self._process: subprocess.Popen[str] | None = None
+        self._closing = threading.Event()
+        self._again = _AGAIN
+        for name, spool in self.spools.items():
+            if not settings.read_only:
+                spool.tidy()
+            self._known[name] = OrderedDict((one.id, one) for one in spool.every())
+
+    def start(self) -> None:
+        """Start the process that reads: it also makes searchable what another has left."""
+        if not self._settings.read_only:
+            self._start()
+
+    def close(self) -> None:
+        """End the process; what it is at continues when the next server starts."""
+        self._closing.set()
+        with self._writing:
+            process = self._process
+        if process is not None:
+            with suppress(OSError, ValueError):
+                assert process.stdin is not None
+                process.stdin.close()
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        for channel in self.events.values():
+            channel.close()
+
+    def room(self, base: str, size: int) -> None:
+        """Raise Busy where so many files wait that no more are taken on."""
+        limits = self._settings.limits
+        with self._lock:
+            waiting = [one for one in self._known[base].values() if one.state not in ENDED]
+        if len(waiting) >= limits.spool_files or sum(one.size for one in waiting) + size > limits.spool_bytes:
+            raise Busy(f"{len(waiting)} uploaded files wait to be read; more are not taken on", 30)
+
+    def accept(self, base: str, uploads: Sequence[Upload]) -> None:
+        """Take files on that have arrived."""
+        for upload in uploads:
+            self.spools[base].accept(upload)
+            self._note(base, upload)
+        self._say("look")
+
+    def every(self, base: str) -> list[dict[str, Any]]:
+        """Return the uploads of a base, the oldest first."""
+        with self._lock:
+            return [one.shape() for one in self._known[base].values()]
+
+    def encoding(self, base: str) -> dict[str, int] | None:
+        """Return how many passages have been encoded, of how many, while that is being done."""
+        return self._encoding.get(base)
+
+    def forget(self, base: str, id: str) -> None:
+        """Forget an upload that is done or has failed, or one that still waits. Raises NotFound, Busy."""
+        with self._lock:
+            known = self._known[base].get(id)
+        if known is None:
+            raise NotFound(f"no upload '{id}'")
+        if known.state not in {*ENDED, WAITING}:
+            raise Busy(f"'{known.name}' is being read", 5)
+        with suppress(NotFound):  # one that is done has left the spool
+            self.spools[base].forget(id)
+        with self._lock:
+            self._known[base].pop(id, None)
+        self.events[base].send("forgotten", {"id": id})
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Make the process let go of a base's locks, so that the caller may write."""
+        with self._writing:
+            self._paused += 1
+            self._say("pause")
+        try:
+            yield
+        finally:
+            with self._writing:
+                self._paused -= 1
+                if not self._paused:
+                    self._say("resume")
+
+    def _note(self, base: str, upload: Upload) -> None:
+        with self._lock:
+            known = self._known[base]
+            known[upload.id] = upload
+            ended = [one.id for one in known.values() if one.state == DONE]
+            for id in ended[: max(0, len(ended) - _LISTED)]:
+                del known[id]
+        self.events[base].send("upload", upload.shape())
+
+    def _say(self, word: str) -> None:
+        with self._writing:
+            if self._process is None or self._process.stdin is None:
+                return
+            with suppress(OSError, ValueError):  # it has just ended, and is started again
+                self._process.stdin.write(word + "\n")
+                self._process.stdin.flush()
+
+    def _start(self) -> None:
+        limits = self._settings.limits
+        said = {
+            "bases": {name: str(path) for name, path in self._settings.bases.items()},
+            "seconds": limits.parse_seconds,
+            "memory": limits.parse_memory,
+        }
+        with self._writing:
+            process = self._process = subprocess.Popen(
+                [sys.executable, "-m", "clew.serve.ingesting"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                encoding="utf-8",
+                start_new_session=True,  # Ctrl-C is the server's
+            )
+            self._say(json.dumps(said))
+            if self._paused:
+                self._say("pause")
+        threading.Thread(target=self._listen, args=(process,), daemon=True, name="clew-uploads").start()
+
+    def _listen(self, process: subprocess.Popen[str]) -> None:
+        """Take what the process tells; start another where it ends by itself."""
+        assert process.stdout is not None and process.stdin is not None
+        with process.stdout as lines:
+            self._take(lines)
+        code = process.wait()
+        with suppress(OSError, ValueError):
+            process.stdin.close()
+        if not self._closing.wait(self._again):
+            LOG.error("the process that reads uploads ended (%s); it is started again", code)
+            self._again = min(2 * self._again, _LATER)
+            self._start()
+
+    def _take(self, lines: IO[str]) -> None:
+        for line in lines:
+            message = json.loads(line)
+            base = message["base"]
+            if "encoding" in message:
+                told = message["encoding"]
+                self._encoding[base] = told
+                self.events[base].send("encoding", told)
+                if told["done"] >= told["total"]:
+                    self._encoding.pop(base, None)
+                continue
+            upload = Upload.of(message["upload"])
+            if upload.state == DONE:
+                self._again = _AGAIN
+            with self._lock:
+                gone = upload.id not in self._known[base] and upload.state == WAITING
+            if not gone:
+                self._note(base, upload)
