@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from typing import Annotated, Any
 from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Header, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from pydantic import ValidationError
+from starlette.concurrency import run_in_threadpool
 
 from clew.errors import ClewError, NotFound, UsageError
 from clew.serve import history
@@ -32,8 +34,13 @@ _OPTIONAL = ("model", "recipe", "beside", "also")
 
 @router.post("/ask")
 async def ask_page(request: Request, here: Here, opened: Opened) -> Response:
-    """Ask what the form says, once or with two methods; what is wrong is said above the form, which keeps its words."""
+    """Ask what the form says, once or with two methods; what is wrong is said above the form, which keeps its
+    words."""
     given = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=20_000)
+    return await run_in_threadpool(_asked, given, here, opened)
+
+
+def _asked(given: Mapping[str, list[str]], here: Server, opened: Shelved) -> Response:
     form = {name: given[name][0] for name in ("question", "chain", *_OPTIONAL) if given.get(name)}
     also = form.pop("also", "")
     try:
@@ -56,10 +63,8 @@ def question(id: str, here: Here, opened: Opened) -> HTMLResponse:
     """Show a question: as it is being answered, or with its answer; beside the one that it is compared with."""
     entries = [opened.history.get(id)]
     if entries[0]["beside"]:
-        try:
+        with suppress(NotFound):  # forgotten: this one stands alone
             entries.insert(0, opened.history.get(entries[0]["beside"]))
-        except NotFound:
-            pass  # forgotten: this one stands alone
     asked = entries[-1]["question"] or entries[-1]["chain"]
     return page(
         "question.html",
@@ -86,7 +91,9 @@ def events(
     job = here.asking.get(opened, id)
     if job is None or (job.events.closed and last_event_id == str(job.events.last)):
         return Response(status_code=204)
-    seen = int(last_event_id) if last_event_id and last_event_id.isascii() and last_event_id.isdecimal() else 0
+    seen = (
+        int(last_event_id) if last_event_id and last_event_id.isascii() and last_event_id.isdecimal() else 0
+    )
     return StreamingResponse(
         _followed(job.events, seen, opened),
         media_type="text/event-stream",

@@ -20,6 +20,38 @@ from starlette.staticfiles import StaticFiles
 from clew.errors import ClewError
 from clew.serve.problems import Busy, status_of
 
+#: What the steps of a trail do, in words for somebody who watches.
+_DOING = {
+    "seed": "Found where to start",
+    "expand": "Walked to neighbours",
+    "structure": "Looked for the pages, tables and sections that are named",
+    "read": "Read the evidence",
+    "retrieve": "Searched",
+    "search": "Searched",
+    "rerank": "Ranked again",
+    "documents": "Chose documents",
+    "sections": "Chose sections",
+    "paragraphs": "Chose paragraphs",
+    "summarise": "Summarised sections",
+    "chain": "Wrote the question as triples",
+    "triples": "Wrote the question as triples",
+    "link": "Found what names stand for",
+    "fill": "Looked up an unknown",
+    "questions": "Put a hop into words",
+    "filled": "Filled the triples in",
+    "remember": "Asked the model's memory",
+    "conflict": "Sources disagree",
+    "prepare": "Matched the triples with the graph",
+    "substitute": "Substituted the unknowns",
+    "join graphs": "Joined graphs",
+    "sort": "Sorted the candidates",
+    "ranked": "Ranked the answers",
+    "look in passages": "Looked in passages",
+    "follow up": "Asked a follow-up question",
+    "reason": "Reasoned",
+    "stopped": "Stopped",
+}
+
 
 @lru_cache(maxsize=1)
 def templates() -> Environment:
@@ -40,6 +72,7 @@ def templates() -> Environment:
         "line": line,
         "share": share,
         "number": number,
+        "doing": lambda name: _DOING.get(name, name.capitalize()),
     }
     return made
 
@@ -122,9 +155,9 @@ def duration(seconds: float) -> str:
 
 
 def line(text: object, length: int = 120) -> str:
-    """Return text in one line, cut where it is longer.
+    r"""Return text in one line, cut where it is longer.
 
-    >>> line("a\\n  b"), line("abcdef", 4)
+    >>> line("a\n  b"), line("abcdef", 4)
     ('a b', 'abc…')
     """
     words = " ".join(str(text).split())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from clew.chains import Chain, Limits
@@ -15,6 +15,8 @@ from clew.types import ENTITY, TABLE, TRIPLE
 _AROUND = 320
 #: A cut of fewer characters would cost more than it saves.
 _WORTH_CUTTING = 80
+#: Ranked answers that a page lists.
+_ROWS = 100
 _UNCHECKED = "the model's own words, checked against nothing"
 _EXTRACTED = "sentences taken from the documents; no language model wrote them"
 
@@ -92,15 +94,46 @@ class Filling:
 
 
 @dataclass(frozen=True, slots=True)
+class Met:
+    """How far an answer meets a constraint, and the triples by which it does; ``met`` None where nothing says so."""
+
+    met: float | None
+    evidence: tuple[str, ...] = ()
+
+    @property
+    def state(self) -> str:
+        """``met``, ``missed``, ``unknown`` or ``partly``."""
+        if self.met is None:
+            return "unknown"
+        if self.met == 0:
+            return "missed"
+        return "met" if self.met == 1 else "partly"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One answer of a ranked list. ``inside`` is its id within ``graph``, which is "" where it comes from a document.
+    ``checks`` are in the order of the constraints of the whole list."""
+
+    name: str
+    graph: str
+    inside: str
+    by: str
+    firm: bool
+    checks: tuple[Met, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Shown:
-    """An answer, ready to be shown."""
+    """An answer, ready to be shown. ``constraints`` are those that ``ranked`` answers are checked by."""
 
     heading: str
     how: str
     blocks: tuple[Block, ...]
     citations: tuple[Citation, ...]
     filling: Filling | None = None
-    numbers: Mapping[str, int] = field(default_factory=dict)
+    constraints: tuple[str, ...] = ()
+    ranked: tuple[Row, ...] = ()
 
 
 def shown(answer: Mapping[str, Any]) -> Shown:
@@ -113,7 +146,7 @@ def shown(answer: Mapping[str, Any]) -> Shown:
         _blocks(answer, citations),
         citations,
         filling(answer["trail"]),
-        {one.id: one.number for one in reversed(citations)},
+        *ranked_rows(answer.get("ranked") or ()),
     )
 
 
@@ -221,6 +254,34 @@ def table_cells(text: str) -> tuple[tuple[str, ...], ...]:
     return tuple(found)
 
 
+# Ranked answers
+
+
+def ranked_rows(ranked: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], tuple[Row, ...]]:
+    """Return the constraints of a ranked list, in the order in which they come up, and its rows."""
+    names = tuple(dict.fromkeys(check["constraint"] for one in ranked for check in one["checks"]))
+    rows = []
+    for one in ranked[:_ROWS]:
+        checks = {
+            check["constraint"]: Met(check["met"], tuple(hit["text"] for hit in check["evidence"]))
+            for check in one["checks"]
+        }
+        graph, inside = one["graph"], str(one["id"]).removeprefix(f"{one['graph']}:")
+        if inside == one["id"]:  # it was read in a document
+            graph = ""
+        rows.append(
+            Row(
+                one["name"],
+                graph,
+                inside,
+                one["by"],
+                one["meets_all"],
+                tuple(checks.get(name, Met(None)) for name in names),
+            )
+        )
+    return names, tuple(rows)
+
+
 # Chains
 
 
@@ -261,12 +322,14 @@ def _sources(
     for step in trail:
         detail = step["detail"]
         name = detail.get("unknown")
-        if step["name"] == "fill" and detail.get("values") and name in values:
-            if set(detail["values"]) & set(values[name]):
-                sources.setdefault(name, _source(detail))
+        told = values.get(name, ()) if step["name"] == "fill" else ()
+        if set(detail.get("values", ())) & set(told):
+            sources.setdefault(name, _source(detail))
         if step["name"] == "conflict" and name is not None:
             other = detail["also"]
-            also.setdefault(name, []).append((_SOURCES.get(other["source"], other["source"]), "; ".join(other["values"])))
+            also.setdefault(name, []).append(
+                (_SOURCES.get(other["source"], other["source"]), "; ".join(other["values"]))
+            )
     for name in values:
         sources.setdefault(name, "the model's memory")
     return sources, also
@@ -278,4 +341,4 @@ _SOURCES = {"kg": "a graph", "text": "the documents", "model": "the model's memo
 def _source(detail: Mapping[str, Any]) -> str:
     if detail.get("graph"):
         return f"the graph {detail['graph']}"
-    return _SOURCES.get(detail["source"], detail["source"])
+    return _SOURCES.get(str(detail["source"]), str(detail["source"]))

@@ -124,7 +124,11 @@ def _block(one: Node, tree: Sequence[Node], node: Node, spans: Sequence[tuple[in
     if one.kind == TABLE:
         cells = table_cells(one.text)
         inside = node.kind == ROW and node.parent == one.id
-        row = _row(cells, [row for row in tree if row.parent == one.id and row.kind == ROW], node) if inside else 0
+        row = (
+            _row(cells, [row for row in tree if row.parent == one.id and row.kind == ROW], node)
+            if inside
+            else 0
+        )
         return Block(
             one.id, TABLE, (), cells=cells, caption=one.name, row=row, here=inside or one.id == node.id
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 #: Nodes that are drawn; the evidence and the paths to it are always among them.
@@ -68,7 +69,7 @@ def walk_of(answer: Mapping[str, Any]) -> Walk | None:
     _tell_expansions(answer["trail"], places)
     numbers = {hit["id"]: number for number, hit in reversed(list(enumerate(answer["evidence"], 1)))}
     on_path = {id for hit in answer["evidence"] for id in hit["path"]}
-    steps = {pair for hit in answer["evidence"] for pair in zip(hit["path"], hit["path"][1:], strict=False)}
+    steps = {pair for hit in answer["evidence"] for pair in pairwise(hit["path"])}
     for place in places.values():
         place.cite = numbers.get(place.id, 0)
         place.chosen = place.id in on_path
@@ -105,14 +106,16 @@ def _collected(
                     places[id] = Place(id, depth, hit["score"] if depth == len(path) - 1 else 0.0)
             if step["name"] == "seed":
                 places[hit["id"]].seed = True
-            for depth, pair in enumerate(zip(path, path[1:], strict=False)):
+            for depth, pair in enumerate(pairwise(path)):
                 via = hit["via"][depth] if depth < len(hit["via"]) else ""
                 ways.setdefault(pair, Way(*pair, via, hit["score"]))
     for hit in evidence:
-        for depth, pair in enumerate(zip(hit["path"], hit["path"][1:], strict=False)):
+        for depth, pair in enumerate(pairwise(hit["path"])):
             for place, id in enumerate(pair, depth):
                 places.setdefault(id, Place(id, place, hit["score"]))
-            ways.setdefault(pair, Way(*pair, hit["via"][depth] if depth < len(hit["via"]) else "", hit["score"]))
+            ways.setdefault(
+                pair, Way(*pair, hit["via"][depth] if depth < len(hit["via"]) else "", hit["score"])
+            )
     return places, ways
 
 
