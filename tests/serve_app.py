@@ -17,8 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from clew.serve.running import Serving
-from clew.serve.settings import Limits, Settings, named_bases, named_models
+from clew.serve.settings import Settings, named_bases, named_models
 
+SAMPLES = Path(__file__).parents[1] / "samples" / "documents"
+#: What the base that the tests share holds, and a question that it answers with $9.
+FILES = ("lighter-hire-contract.pdf", "merrowgate-charter.md", "gauge-readings-march-1929.csv")
+QUESTION = "What does the hirer pay a day if the lighter is returned late?"
+FILMS = b"Kismet\tdirector\tLudwig Berger\nLudwig Berger\tborn in\tMainz\n"
 #: Seconds after which a test that waits gives up.
 PATIENCE = 60.0
 

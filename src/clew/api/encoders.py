@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -27,6 +28,8 @@ class WithEncoder:
 
     store: KnowledgeBase
     _encoder: Encoder | None = None
+    #: Several threads of a server may ask first; one loads.
+    _loading = threading.Lock()
 
     def vectors(self) -> list[Held]:
         """Return the encoders that this base has vectors of."""
@@ -59,7 +62,8 @@ class WithEncoder:
         if name and self._encoder is None:
             from clew import catalog
 
-            self._encoder = catalog.encoder(name)
+            with self._loading:
+                self._encoder = self._encoder or catalog.encoder(name)
         return self._encoder
 
     def encode(self, progress: Callable[[int, int], None] | None = None) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from clew.api import Options
 from clew.api import open as open_base
 from clew.api.originals import UPLOAD
-from clew.errors import ClewError, UnreadableFile
+from clew.errors import BadRows, ClewError, UnreadableFile
 
 
 def read_graph(path: Path, *, unit: str = "", base: str, graph: str, form: str, name: str) -> None:
@@ -19,8 +19,12 @@ def read_graph(path: Path, *, unit: str = "", base: str, graph: str, form: str, 
             report = opened.add_graph(path, name=graph, options=Options(form))
             sources = [replace(one, path=f"{UPLOAD}{name}") for one in report.graph.sources]
             opened.store.graphs.touch(graph, sources)
+    except BadRows as error:
+        rows = "\n  ".join(row.replace(path.name, name) for row in error.rows)
+        raise UnreadableFile(f"bad rows:\n  {rows}", "Put them right and upload it again") from error
     except UnreadableFile as error:
-        # Rows are named by file and line: the file as its person knows it.
-        raise UnreadableFile(error.problem.replace(str(path), name), error.hint) from error
+        # The file as its person knows it.
+        said = error.problem.replace(str(path), name).replace(path.name, name)
+        raise UnreadableFile(said, error.hint) from error
     except ClewError as error:
         raise UnreadableFile(error.problem, error.hint) from error

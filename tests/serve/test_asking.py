@@ -1,0 +1,175 @@
+"""Questions with a scripted model: streamed while it thinks, stopped, refused when too many, alone and at once."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from clew.serve.history import History
+from clew.serve.settings import Limits
+from scripted import ScriptedServer
+from serve_app import QUESTION, ServedApp, waited_for
+
+SECRET = "sk-the-key-of-the-person-who-serves"
+
+
+class Gate:
+    """A model that answers when it may."""
+
+    def __init__(self) -> None:
+        self.asked, self.open = threading.Event(), threading.Event()
+
+    def __call__(self, request):
+        if "abstain" not in request.prompt:
+            return {"structures": []}
+        self.asked.set()
+        assert self.open.wait(60)
+        return {
+            "answer": "$9 a day",
+            "quotes": [{"source": 1, "text": "shall pay $9"}],
+            "abstain": False,
+        }
+
+
+@pytest.fixture
+def gate():
+    made = Gate()
+    yield made
+    made.open.set()
+
+
+@pytest.fixture
+def narrow(gate, folder, monkeypatch, tmp_path):
+    """A server that answers one question at a time, lets one wait, and has a model with a gate."""
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("CLEW_API_KEY", SECRET)
+    with (
+        ScriptedServer(gate) as server,
+        ServedApp(
+            folder, models=[server.llm], limits=Limits(asks=1, waiting=1), read_only=True
+        ) as app,
+    ):
+        app.scripted = server
+        yield app
+        gate.open.set()
+
+
+def test_steps_arrive_while_the_model_still_thinks(narrow, gate) -> None:
+    said = narrow.post(f"{narrow.api}/questions", {"question": QUESTION})[1]
+    events = narrow.events(said["events"])
+    first = [next(events)[0] for _ in range(3)]
+    assert first == ["waiting", "running", "step"] and gate.asked.wait(60)
+    assert narrow.get(f"{narrow.api}/questions/{said['id']}")[1]["state"] == "running"
+    gate.open.set()
+    *_, (event, answer) = events
+    assert event == "answer" and answer["answer"] == "$9 a day" and answer["usage"]["calls"] >= 1
+    assert answer["quotes"][0]["text"] == "shall pay $9"
+
+
+def test_the_key_goes_to_the_model_and_nowhere_else(narrow, gate, capfd) -> None:
+    gate.open.set()
+    answer = narrow.ask(QUESTION)
+    assert any(SECRET in one.headers["authorization"] for one in narrow.scripted.requests)
+    address = narrow.scripted.url
+    for path in ("/api/config", "/api/bases", f"{narrow.api}/questions", "/", f"/b/{narrow.base}/"):
+        said = narrow.request("GET", path)[2].decode()
+        assert SECRET not in said and address.removesuffix("/v1") not in said.replace(
+            f"127.0.0.1:{narrow.port}", ""
+        ).replace(f"stays on this machine ({address.removesuffix('/v1')})", "")
+    assert SECRET not in str(answer) and SECRET not in "".join(capfd.readouterr())
+
+
+def test_a_request_cannot_name_a_model_of_its_own(narrow) -> None:
+    with ScriptedServer(["no"]) as other:
+        for name in (other.llm, narrow.scripted.llm, "openai:gpt-4o", "http://169.254.169.254/#x", "read=x"):
+            status, said = narrow.post(f"{narrow.api}/questions", {"question": "x", "model": name})
+            assert status == 400 and "no model named" in said["error"]
+        assert not other.requests and not narrow.scripted.requests
+    recipe = {"question": "x", "recipe": "read(retriever=serpapi)"}
+    assert narrow.post(f"{narrow.api}/questions", recipe)[0] == 400
+    # One that was configured, by its id; and none at all.
+    assert narrow.ask(QUESTION, model="none")["reader"] == "extractive"
+
+
+def test_too_many_questions_are_refused_with_a_time_and_none_is_lost(narrow, gate) -> None:
+    said = [narrow.post(f"{narrow.api}/questions", {"question": QUESTION})[1] for _ in range(2)]
+    assert gate.asked.wait(60)
+    status, headers, body = narrow.request(
+        "POST", f"{narrow.api}/questions", b'{"question": "x"}', {"Content-Type": "application/json"}
+    )
+    assert status == 429 and 1 <= int(headers["retry-after"]) <= 60 and b"more are not taken on" in body
+    assert narrow.get("/api/config")[1]["load"] == {"running": 1, "waiting": 1}
+    gate.open.set()
+    for one in said:
+        *_, (event, answer) = narrow.events(one["events"])
+        assert event == "answer" and answer["answer"] == "$9 a day"
+
+
+def test_a_question_is_stopped_while_it_waits_and_while_it_runs(narrow, gate) -> None:
+    running, waiting = (
+        narrow.post(f"{narrow.api}/questions", {"question": QUESTION})[1] for _ in range(2)
+    )
+    assert gate.asked.wait(60)
+    assert narrow.post(f"{narrow.api}/questions/{waiting['id']}/stop")[1]["state"] == "stopped"
+    *_, (event, problem) = narrow.events(waiting["events"])
+    assert event == "problem" and "stopped" in problem["error"]
+    told = narrow.post(f"{narrow.api}/questions/{running['id']}/stop")[1]
+    assert told == {"id": running["id"], "state": "running", "stopping": True}
+    gate.open.set()
+    *_, (_, last) = narrow.events(running["events"])
+    assert last["state"] == "stopped"
+    assert narrow.post(f"{narrow.api}/questions/nothing/stop")[0] == 404
+    states = {one["id"]: one["state"] for one in narrow.get(f"{narrow.api}/questions")[1]["questions"]}
+    assert states[waiting["id"]] == states[running["id"]] == "stopped"
+
+
+def test_a_model_that_refuses_is_a_problem_that_is_told_and_kept(folder, monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
+    with ScriptedServer([]) as server, ServedApp(folder, models=[server.llm], read_only=True) as app:
+        asked = app.ask(QUESTION)
+        assert asked["event"] == "problem" and asked["state"] == "failed" and asked["error"]
+        kept = app.get(f"{app.api}/questions/{asked['id']}")[1]
+        assert kept["state"] == "failed" and kept["problem"]["error"] == asked["error"]
+        assert app.request("GET", f"{app.api}/questions/{asked['id']}/export")[0] == 404
+        # Long ago: the events are history, and end at once.
+        again = list(app.events(f"{app.api}/questions/{asked['id']}/events"))
+        assert again[-1][0] == "problem"
+
+
+def test_questions_at_once_get_the_answers_that_each_gets_alone(app) -> None:
+    questions = [
+        QUESTION,
+        "What is the toll on live geese?",
+        "Who hires the lighter?",
+        "When does the market open?",
+        "What was the gauge on 5 March 1929?",
+    ]
+    alone = [_told(app.ask(one)) for one in questions]
+    with ThreadPoolExecutor(8) as pool:
+        at_once = list(pool.map(lambda one: _told(app.ask(one)), questions * 4))
+    assert at_once == alone * 4
+
+
+def test_what_a_killed_server_was_answering_is_said_to_be_interrupted(folder) -> None:
+    history = History(folder)
+    history.begin("cut", {"question": "Who?", "chain": "", "model": None})
+    history.note("cut", "running")
+    with ServedApp(folder, read_only=True) as app:
+        (one,) = [one for one in app.get(f"{app.api}/questions")[1]["questions"] if one["id"] == "cut"]
+        assert one["state"] == "interrupted"
+        ((event, said),) = app.events(f"{app.api}/questions/cut/events")
+        assert event == "problem" and "ended before" in said["error"]
+
+
+def test_stopping_the_server_ends_what_is_being_answered(gate, folder, monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
+    with ScriptedServer(gate) as server, ServedApp(folder, models=[server.llm], read_only=True) as app:
+        said = app.post(f"{app.api}/questions", {"question": QUESTION})[1]
+        assert gate.asked.wait(60)
+        app.serving.stop()
+        gate.open.set()
+    assert waited_for(lambda: History(folder).get(said["id"])["state"]) in {"stopped", "done"}
+
+
+def _told(answer):
+    return answer["answer"], [(one["id"], one["score"]) for one in answer["evidence"]]
