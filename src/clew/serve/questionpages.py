@@ -22,9 +22,10 @@ from clew.serve.routes.questions import Ask, ask
 from clew.serve.server import Here, Opened, Server
 from clew.serve.shelf import Shelved
 from clew.serve.showing import Shown, shown
-from clew.serve.source import Source, source_of
+from clew.serve.source import Source, rows_of, source_of
 from clew.serve.views import choices_of, home_page, labels_of, scope_of
 from clew.serve.walking import walk_of
+from clew.types import ROW
 
 router = APIRouter(prefix="/b/{base}", include_in_schema=False, route_class=Explained)
 
@@ -147,7 +148,10 @@ def cite(id: str, number: int, here: Here, opened: Opened, part: bool = False) -
 def _told(entry: Mapping[str, Any], here: Server, opened: Shelved) -> dict[str, Any]:
     """Return what the template of a question is given."""
     answered = entry["answer"]
-    view: Shown | None = shown(answered) if answered is not None else None
+    view: Shown | None = None
+    if answered is not None:
+        rows = [hit["id"] for hit in answered["evidence"] if hit["kind"] == ROW]
+        view = shown(answered, rows_of(opened, rows))
     walk = walk_of(answered) if answered is not None else None
     ids = {place.id for place in walk.places} if walk is not None else set()
     if answered is not None:

@@ -72,6 +72,7 @@ def templates() -> Environment:
         "line": line,
         "share": share,
         "number": number,
+        "spoken": spoken,
         "doing": lambda name: _DOING.get(name, name.capitalize()),
     }
     return made
@@ -162,6 +163,20 @@ def line(text: object, length: int = 120) -> str:
     """
     words = " ".join(str(text).split())
     return words if len(words) <= length else words[: length - 1] + "…"
+
+
+def spoken(text: str) -> str:
+    r"""Return a text without the rules and bars of the tables in it.
+
+    >>> spoken("Fleet\n| a | b |\n| --- | --- |\n| 1 | 2 |")
+    'Fleet\na, b\n1, 2'
+    """
+    lines = [one for one in text.splitlines() if one.strip("|-: ") or not one.startswith("|")]
+    bare = [
+        ", ".join(part.strip() for part in one.strip("| ").split("|")) if one[:1] == "|" else one
+        for one in lines
+    ]
+    return "\n".join(bare)
 
 
 def share(value: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from clew.chains import Chain, Limits
@@ -39,9 +40,17 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
+class TableRow:
+    """A row of a table: the table's caption, and its header and the row as ``cells``."""
+
+    caption: str
+    cells: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Citation:
-    """A piece of evidence. ``kind`` is that of its node; ``cells`` are a table's; ``ends`` head, relation and tail of
-    a triple; ``path`` says how it was reached, from the first node on."""
+    """A piece of evidence. ``kind`` is that of its node; ``cells`` are a table's, or a row's below the header; ``ends``
+    head, relation and tail of a triple; ``path`` says how it was reached, from the first node on."""
 
     number: int
     id: str
@@ -53,6 +62,7 @@ class Citation:
     score: float
     pieces: tuple[Piece, ...]
     cells: tuple[tuple[str, ...], ...] = ()
+    caption: str = ""
     ends: tuple[str, ...] = ()
     path: tuple[str, ...] = ()
     via: tuple[str, ...] = ()
@@ -136,9 +146,11 @@ class Shown:
     ranked: tuple[Row, ...] = ()
 
 
-def shown(answer: Mapping[str, Any]) -> Shown:
-    """Return what the page of an answer shows, from its JSON shape."""
-    citations = tuple(citation(number, hit, answer) for number, hit in enumerate(answer["evidence"], 1))
+def shown(answer: Mapping[str, Any], rows: Mapping[str, TableRow] = MappingProxyType({})) -> Shown:
+    """Return what the page of an answer shows, from its JSON shape; ``rows`` are the table rows among its evidence."""
+    citations = tuple(
+        citation(number, hit, answer, rows.get(hit["id"])) for number, hit in enumerate(answer["evidence"], 1)
+    )
     heading = "Not answered" if answer["abstained"] else "Answer"
     return Shown(
         heading,
@@ -150,8 +162,11 @@ def shown(answer: Mapping[str, Any]) -> Shown:
     )
 
 
-def citation(number: int, hit: Mapping[str, Any], answer: Mapping[str, Any]) -> Citation:
+def citation(
+    number: int, hit: Mapping[str, Any], answer: Mapping[str, Any], row: TableRow | None = None
+) -> Citation:
     """Return evidence number ``number`` of an answer."""
+    cells = table_cells(hit["text"]) if hit["kind"] == TABLE else ()
     spans = [tuple(quote["span"]) for quote in answer["quotes"] if quote["node"] == hit["id"]]
     return Citation(
         number,
@@ -163,7 +178,8 @@ def citation(number: int, hit: Mapping[str, Any], answer: Mapping[str, Any]) -> 
         hit["section"],
         hit["score"],
         excerpt(hit["text"], [] if hit["kind"] == TRIPLE else spans),
-        table_cells(hit["text"]) if hit["kind"] == TABLE else (),
+        cells if row is None else row.cells,
+        hit["name"] if row is None else row.caption,
         tuple(hit["text"].split(" >> ")) if hit["kind"] == TRIPLE else (),
         tuple(hit["path"]),
         tuple(hit["via"]),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.errors import ClewError
-from clew.serve.showing import Piece, excerpt, table_cells
+from clew.serve.showing import Piece, TableRow, excerpt, table_cells
 from clew.types import PAGE, PASSAGE, ROW, SECTION, TABLE, Box, Node
 
 if TYPE_CHECKING:
@@ -78,6 +78,28 @@ def source_of(here: Server, opened: Shelved, id: str, spans: Sequence[tuple[int,
     else:
         blocks, before, after = _around(tree, node, spans)
     return Source(node, document.title or document.name, sheets, tuple(blocks), problem, before, after)
+
+
+def rows_of(opened: Shelved, ids: Iterable[str]) -> dict[str, TableRow]:
+    """Return the table rows among nodes, by id, each under its table's header. What is gone is left out."""
+    trees: dict[str, list[Node]] = {}
+    found = {}
+    for id in ids:
+        key, _, position = id.rpartition(":")
+        try:
+            if key not in trees:
+                trees[key] = opened.base.tree(key)
+            node, tree = trees[key][int(position)], trees[key]
+        except (ClewError, ValueError, IndexError):
+            continue
+        table = next((one for one in tree if one.id == node.parent), None)
+        if node.kind != ROW or node.id != id or table is None:
+            continue
+        cells = table_cells(table.text)
+        row = _row(cells, [one for one in tree if one.parent == table.id and one.kind == ROW], node)
+        if row:
+            found[id] = TableRow(table.name, (cells[0], cells[row]))
+    return found
 
 
 def _sheets(here: Server, opened: Shelved, node: Node) -> list[Sheet]:

@@ -39,6 +39,7 @@ class Label:
     text: str = ""
     key: str = ""
     position: int | None = None
+    page: int | None = None
 
 
 def choices_of(here: Server) -> dict[str, Any]:
@@ -119,7 +120,7 @@ def _label(node: Node) -> Label:
     if node.page is not None:
         place += f", p. {node.page}"
     text = node.name if node.kind in {"document", "section"} and node.name else node.text
-    return Label(place, node.document_name, line(text, _PREVIEW), node.document, node.position)
+    return Label(place, node.document_name, line(text, _PREVIEW), node.document, node.position, node.page)
 
 
 def _kept(answered: Mapping[str, Any]) -> dict[str, Label]:
@@ -129,6 +130,7 @@ def _kept(answered: Mapping[str, Any]) -> dict[str, Label]:
             hit["document"] + (f", p. {hit['page']}" if hit["page"] is not None else ""),
             hit["document"],
             line(hit.get("text") or hit["id"], _PREVIEW),
+            page=hit["page"],
         )
         for hit in hits
     }

@@ -11,7 +11,7 @@ from typing import Any
 #: Nodes that are drawn; the evidence and the paths to it are always among them.
 MOST = 80
 #: Sizes in the drawing's own units, which are pixels unless it is made smaller.
-WIDTH, HEIGHT, GAP, COLUMN, MARGIN = 190, 40, 10, 290, 8
+WIDTH, HEIGHT, GAP, COLUMN, MARGIN = 236, 42, 8, 356, 8
 
 
 @dataclass(frozen=True, slots=True)
