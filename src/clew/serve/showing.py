@@ -49,8 +49,8 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A piece of evidence. ``kind`` is that of its node; ``cells`` are a table's, or a row's below the header; ``ends``
-    head, relation and tail of a triple; ``path`` says how it was reached, from the first node on."""
+    """A piece of evidence. ``kind`` is that of its node; ``cells`` are a table's, or a row's below the header;
+    ``ends`` are head, relation and tail of a triple; ``path`` says how it was reached, from the first node on."""
 
     number: int
     id: str
@@ -147,7 +147,7 @@ class Shown:
 
 
 def shown(answer: Mapping[str, Any], rows: Mapping[str, TableRow] = MappingProxyType({})) -> Shown:
-    """Return what the page of an answer shows, from its JSON shape; ``rows`` are the table rows among its evidence."""
+    """Return what the page of an answer shows, from its JSON shape; ``rows`` are the table rows in its evidence."""
     citations = tuple(
         citation(number, hit, answer, rows.get(hit["id"])) for number, hit in enumerate(answer["evidence"], 1)
     )
