@@ -45,9 +45,7 @@ def narrow(gate, folder, monkeypatch, tmp_path):
     monkeypatch.setenv("CLEW_API_KEY", SECRET)
     with (
         ScriptedServer(gate) as server,
-        ServedApp(
-            folder, models=[server.llm], limits=Limits(asks=1, waiting=1), read_only=True
-        ) as app,
+        ServedApp(folder, models=[server.llm], limits=Limits(asks=1, waiting=1), read_only=True) as app,
     ):
         app.scripted = server
         yield app
@@ -106,9 +104,7 @@ def test_too_many_questions_are_refused_with_a_time_and_none_is_lost(narrow, gat
 
 
 def test_a_question_is_stopped_while_it_waits_and_while_it_runs(narrow, gate) -> None:
-    running, waiting = (
-        narrow.post(f"{narrow.api}/questions", {"question": QUESTION})[1] for _ in range(2)
-    )
+    running, waiting = (narrow.post(f"{narrow.api}/questions", {"question": QUESTION})[1] for _ in range(2))
     assert gate.asked.wait(60)
     assert narrow.post(f"{narrow.api}/questions/{waiting['id']}/stop")[1]["state"] == "stopped"
     *_, (event, problem) = narrow.events(waiting["events"])
@@ -146,8 +142,8 @@ def test_questions_at_once_get_the_answers_that_each_gets_alone(app) -> None:
     ]
     alone = [_told(app.ask(one)) for one in questions]
     with ThreadPoolExecutor(8) as pool:
-        at_once = list(pool.map(lambda one: _told(app.ask(one)), questions * 4))
-    assert at_once == alone * 4
+        at_once = list(pool.map(lambda one: _told(app.ask(one)), questions * 3))
+    assert at_once == alone * 3
 
 
 def test_what_a_killed_server_was_answering_is_said_to_be_interrupted(folder) -> None:

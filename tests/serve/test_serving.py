@@ -2,8 +2,14 @@
 
 import json
 import struct
+import zlib
+
+import numpy as np
+import pytest
 
 import clew
+from bad_files import good_pdf
+from clew.errors import NotFound, UsageError
 from clew.serve.export import as_markdown
 from clew.shapes import answer_shape
 from clew.types import Answer, Checked, Hit, Node, RankedAnswer
@@ -51,7 +57,7 @@ def test_a_node_stands_in_its_text_and_a_row_in_its_table(app, keys) -> None:
         assert app.get(f"{app.api}/nodes/{id}")[0] == 404
 
 
-def test_a_page_is_drawn_with_the_boxes_of_the_evidence(app, keys, folder) -> None:
+def test_a_page_is_drawn_with_the_boxes_of_the_evidence(app, keys) -> None:
     (hit,) = app.post(f"{app.api}/search", {"question": "$9 for every day", "k": 1})[1]["hits"]
     place = f"{app.api}/documents/{hit['key']}/pages/{hit['page']}"
     page = app.get(f"{place}?node={hit['id']}")[1]
@@ -60,30 +66,41 @@ def test_a_page_is_drawn_with_the_boxes_of_the_evidence(app, keys, folder) -> No
     status, headers, png = app.request("GET", f"{place}.png?scale=2")
     assert status == 200 and headers["content-type"] == "image/png"
     assert struct.unpack(">II", png[16:24]) == (round(page["width"] * 2), round(page["height"] * 2))
-    # The box holds ink, and the paper beside it does not: the library draws the same page.
-    with clew.open(folder) as base:
-        assert base.page_image(hit["key"], hit["page"], 2.0).png == png
+    # Words stand in the box, and nothing but paper in the margin beside it.
+    pixels = _pixels(png)
+    box = pixels[round(2 * y0) : round(2 * y1), round(2 * x0) : round(2 * x1)]
+    assert (box < 100).any() and (pixels[:, : round(2 * x0) - 12] > 250).all()
     assert app.get(f"{app.api}/documents/{hit['key']}/pages/99")[0] == 404
     assert app.get(f"{app.api}/documents/{keys['merrowgate-charter.md']}/pages/1")[0] == 400
 
 
-def test_a_page_whose_file_changed_is_not_shown(app, tmp_path) -> None:
-    """What lies at a document's path now is not the document: no other file can be read through it."""
-    from bad_files import good_pdf
+def _pixels(png: bytes) -> np.ndarray:
+    """Return the pixels of a PNG whose rows are all filtered as the difference from the row above."""
+    width, height = struct.unpack(">II", png[16:24])
+    size = struct.unpack(">I", png[33:37])[0]
+    rows = np.frombuffer(zlib.decompress(png[41 : 41 + size]), dtype=np.uint8).reshape(height, -1)
+    assert (rows[:, 0] == 2).all()
+    return np.cumsum(rows[:, 1:], axis=0, dtype=np.uint8).reshape(height, width, 3)
 
-    folder = tmp_path / "kb"
-    (tmp_path / "a.pdf").write_bytes(good_pdf())
-    with clew.open(folder, create=True) as base:
-        base.add([tmp_path / "a.pdf"])
-        key = base.documents()[0].key
-        assert base.page_image(key, 1).png.startswith(b"\x89PNG")
-        (tmp_path / "a.pdf").write_bytes(good_pdf() + b"%changed")
-        try:
-            base.page_image(key, 1)
-        except clew.errors.NotFound as error:
-            assert "was changed" in error.problem
-        else:
-            raise AssertionError("a changed file was drawn")
+
+def test_what_lies_at_a_documents_path_now_is_not_taken_for_it(tmp_path) -> None:
+    """So no other file is ever read through a document: not a changed one, not one that a link leads to."""
+    path, other = tmp_path / "a.pdf", tmp_path / "other.pdf"
+    path.write_bytes(good_pdf())
+    other.write_bytes(good_pdf() + b"%other")
+    with clew.open(tmp_path / "kb", create=True) as base:
+        base.add([path])
+        (document,) = base.documents()
+        assert base.original(document.key) == path
+        path.unlink()
+        path.symlink_to(other)
+        for look in (base.original, lambda key: base.page_image(key, 1)):
+            with pytest.raises(NotFound, match="was changed"):
+                look(document.key)
+        with pytest.raises(NotFound, match="has no page 2"):
+            base.page_image(document.key, 2)
+        with pytest.raises(UsageError, match="scale"):
+            base.page_image(document.key, 1, 100.0)
 
 
 def test_a_question_is_streamed_remembered_exported_and_forgotten(app) -> None:
@@ -156,13 +173,13 @@ def test_every_route_is_described_without_loading_anything_from_elsewhere(app) -
     assert status == 200 and "default-src 'self'" in headers["content-security-policy"]
     assert all(path in text.replace("&#34;", '"') for path in described["paths"])
     assert "://" not in text and "<script" not in text
-    assert all(
-        operation["description"] for one in described["paths"].values() for operation in one.values()
-    )
+    assert all(operation["description"] for one in described["paths"].values() for operation in one.values())
 
 
 def test_ranked_answers_are_told_and_exported() -> None:
-    node = Node("films:1", "entity", "Kismet, a film", "films", "films", 0, None, "Kismet", 0, None, (), (0, 0))
+    node = Node(
+        "films:1", "entity", "Kismet, a film", "films", "films", 0, None, "Kismet", 0, None, (), (0, 0)
+    )
     ranked = RankedAnswer(Hit(node, 0.7), True, (Checked("#1 >> director >> Berger", 1.0),), "vector 0.71")
     shape = answer_shape(Answer("Kismet", (Hit(node, 0.7),), ranked=(ranked,)))
     assert shape["ranked"][0]["checks"] == [{"text": "#1 >> director >> Berger", "met": 1.0, "hits": []}]

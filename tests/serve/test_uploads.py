@@ -3,18 +3,17 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
 
-import clew
 import pytest
+
+import clew
+from bad_files import BAD_FILES, good_docx, good_pdf
 from clew.serve.settings import Limits
 from clew.serve.spool import Spool, new_upload, shown_name
-
-from bad_files import BAD_FILES, good_docx, good_pdf
-from serve_app import BOUNDARY, QUESTION, SAMPLES, ServedApp, multipart, waited_for
+from serve_app import BOUNDARY, QUESTION, ServedApp, multipart, waited_for
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +30,8 @@ def names(app):
 
 
 def test_files_of_several_formats_are_read_and_found(own) -> None:
-    followed = own.events(f"{own.api}/uploads/events")
+    # From the first event on, so that none is missed.
+    followed = own.events(f"{own.api}/uploads/events", **{"Last-Event-ID": "0"})
     files = [
         ("mill.md", b"# Mill\n\nThe mill at Oxlade grinds barley.\n"),
         ("ferry.docx", good_docx("The ferry at Oxlade carries nine passengers.")),
@@ -67,6 +67,7 @@ def _until_done(events, count):
             return
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_is_named_with_its_reason_and_the_rest_is_added(own, tmp_path) -> None:
     files = [(bad.name, bad.write(tmp_path).read_bytes(), bad.reason) for bad in BAD_FILES]
     small = [one for one in files if 0 < len(one[1]) < 1 << 20]
@@ -102,7 +103,7 @@ def test_too_large_too_many_and_empty_files_are_refused_one_by_one(tmp_path) -> 
 
 
 def test_names_are_shown_and_never_used_as_paths(own, tmp_path_factory) -> None:
-    before = {path for path in own.settings.bases[own.base].parent.rglob("*")}
+    before = set(own.settings.bases[own.base].parent.rglob("*"))
     wild = {
         "../../../escape.md": "escape.md",
         "/etc/cron.d/job.md": "job.md",
@@ -113,11 +114,16 @@ def test_names_are_shown_and_never_used_as_paths(own, tmp_path_factory) -> None:
         "x" * 400 + ".md": "x" * 177 + ".md",
         "~root.md": "~root.md",
     }
-    for number, (given, shown) in enumerate(wild.items()):
-        done = own.upload(given, f"# Number {number}\n\nA file with the name {number}.\n".encode())
-        assert (done["state"], done["name"]) == ("done", shown), given
+    files = [
+        (given, f"# Number {number}\n\nA file with the name {number}.\n".encode())
+        for number, given in enumerate(wild)
+    ]
+    said = own.send_files(*files)[1]
+    for upload, shown in zip(said["uploads"], wild.values(), strict=True):
+        done = own.ended(upload["id"])
+        assert (done["state"], done["name"]) == ("done", shown)
     assert set(wild.values()) <= names(own)
-    after = {path for path in own.settings.bases[own.base].parent.rglob("*")}
+    after = set(own.settings.bases[own.base].parent.rglob("*"))
     new = [path.name for path in after - before]
     assert not any(bad in name for name in new for bad in ("escape", "job", "evil", "script", "xxx", "root"))
 
@@ -162,13 +168,14 @@ def test_a_base_that_others_add_to_shows_it(own, tmp_path) -> None:
     assert "weir" in own.post(f"{own.api}/search", {"question": "Thornholt", "k": 1})[1]["hits"][0]["text"]
 
 
+@pytest.mark.slow
 def test_one_slow_file_does_not_keep_questions_waiting(made_base, tmp_path) -> None:
     import shutil
 
     shutil.copytree(made_base, tmp_path / "kb")
     slow = b"".join(b"Line %d of a very long text.\n\n" % number for number in range(700_000))
     with ServedApp(tmp_path / "kb", limits=Limits(parse_seconds=2.0)) as app:
-        status, said = app.send_files(("slow.md", slow))
+        _, said = app.send_files(("slow.md", slow))
         id = said["uploads"][0]["id"]
         waited_for(lambda: _state(app, id) == "reading")
         answer = app.ask(QUESTION)
@@ -223,7 +230,16 @@ def test_a_killed_server_loses_no_upload(tmp_path) -> None:
 
 
 def _started(folder):
-    command = [sys.executable, "-c", "from clew.cli import main; main()", "serve", "--kb", str(folder), "--port", "0"]
+    command = [
+        sys.executable,
+        "-c",
+        "from clew.cli import main; main()",
+        "serve",
+        "--kb",
+        str(folder),
+        "--port",
+        "0",
+    ]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     url = server.stdout.readline().split()[-1]
     port = int(url.rpartition(":")[2])

@@ -203,9 +203,9 @@ class Base(WithGraphs, WithOriginals):
         asked = self._question(question or chain, documents, graphs)
         return method.answer(replace(asked, chain=chain), Recorder(watch, stop))
 
-    def info(self) -> Info:
-        """Return the sizes of the base, its generation and its digest."""
-        return self.store.info()
+    def info(self, *, digest: bool = True) -> Info:
+        """Return the sizes of the base, its generation and, unless that is not wanted, its digest."""
+        return self.store.info(digest=digest)
 
     def doctor(self, *, repair: bool = True, checksums: bool = True) -> list[Finding]:
         """Check the base; rebuild derived data that is missing or damaged, and the extracted graphs that hold triples

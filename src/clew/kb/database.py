@@ -153,8 +153,10 @@ class Database:
     @contextmanager
     def writing(self, *, truth: bool = True) -> Iterator[sqlite3.Connection]:
         """One write transaction; on an exception nothing of it remains. It counts as one generation if it
-        changed anything; one that only keeps derived data (``truth`` False) does not, and views stay valid."""
-        with self._turn, held(self._lock), translated(self.path):
+        changed anything; one that only keeps derived data (``truth`` False) does not, and views stay valid.
+
+        The lock is waited for first: meanwhile other threads may read. Not to be called while reading."""
+        with held(self._lock), self._turn, translated(self.path):
             if self._writer is None:
                 self._writer = connect(self.path, write=True)
             writer = self._writer
@@ -176,7 +178,7 @@ class Database:
         A reader of another process can stand in the way for the length of a read; the debt is then kept in
         ``state`` and paid by the next writer.
         """
-        with self._turn, held(self._lock), translated(self.path):
+        with held(self._lock), self._turn, translated(self.path):
             if self._writer is None:
                 self._writer = connect(self.path, write=True)
             writer = self._writer
@@ -199,9 +201,9 @@ class Database:
         """Close both connections; closing the writing one may checkpoint, so it takes the lock."""
         with self._turn:
             self._reader.close()
-            if self._writer is not None:
-                with held(self._lock), translated(self.path):
-                    self._writer.close()
+        if self._writer is not None:
+            with held(self._lock), self._turn, translated(self.path):
+                self._writer.close()
                 self._writer = None
 
 

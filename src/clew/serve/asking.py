@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from clew.errors import ClewError, NotFound
 from clew.serve import history
 from clew.serve.events import Channel
-from clew.serve.problems import LOG, Busy, problem_shape
+from clew.serve.problems import FAULT, LOG, Busy, problem_shape
 from clew.shapes import answer_shape, step_shape
 
 if TYPE_CHECKING:
@@ -165,9 +165,7 @@ class Asking:
         except Exception:  # noqa: BLE001
             LOG.exception("a question could not be answered")
             job.state = history.FAILED
-            self._finish(
-                job, problem={"error": "something went wrong in the server", "hint": "Its log says what"}
-            )
+            self._finish(job, problem=FAULT)
         finally:
             self._seconds += 0.1 * (time.perf_counter() - started - self._seconds)
 

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 
-from clew.serve.problems import TooMuch, problem
+from clew.serve.problems import FAULT, LOG, TooMuch, problem
 from clew.serve.settings import Settings, is_loopback_host
 
 if TYPE_CHECKING:
@@ -73,10 +73,17 @@ class Guard:
             or self._too_large(scope, headers)
         )
         if refused is not None:
-            await refused(scope, receive, _with_headers(send))
+            await refused(scope, receive, _Sending(send))
             return
-        counted = _Counted(receive, self._most(scope))
-        await self._app(scope, counted, _with_headers(send))
+        sending = _Sending(send)
+        try:
+            await self._app(scope, _Counted(receive, self._most(scope)), sending)
+        # A fault of ours ends this request and nothing else; what it was is in the log.
+        except Exception:
+            LOG.exception("%s %s", scope["method"], scope["path"])
+            if sending.started:
+                raise
+            await problem(500, FAULT["error"], FAULT["hint"])(scope, receive, sending)
 
     def _wrong_host(self, headers: Headers) -> Response | None:
         given = headers.getlist("host")
@@ -152,16 +159,21 @@ class _Counted:
         return message
 
 
-def _with_headers(send: Send) -> Send:
-    async def sending(message: MutableMapping[str, Any]) -> None:
+class _Sending:
+    """Sends a reply with our headers, and knows whether it has begun."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.started = False
+
+    async def __call__(self, message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
+            self.started = True
             headers = MutableHeaders(scope=message)
             for name, value in _HEADERS.items():
                 headers[name] = value
             headers.setdefault("Cache-Control", "no-store")
-        await send(message)
-
-    return sending
+        await self._send(message)
 
 
 def known_hosts(settings: Settings) -> frozenset[str]:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from fastapi import FastAPI, Request
 
 LOG = logging.getLogger("clew.serve")
+#: What is said of a fault of ours; the traceback goes to the person who runs the server, and to nobody else.
+FAULT = {"error": "something went wrong in the server", "hint": "Its log says what"}
 
 _STATUS: tuple[tuple[type[ClewError], int], ...] = (
     (NotFound, 404),
@@ -90,11 +92,6 @@ def handle_problems(app: FastAPI) -> None:
         said = _SAID.get(error.status_code, str(error.detail))
         return problem(error.status_code, said, headers=dict(error.headers or {}))
 
-    async def unforeseen(request: Request, error: Exception) -> JSONResponse:
-        # The traceback goes to the person who runs the server, and to nobody else.
-        LOG.error("%s %s", request.method, request.scope["path"], exc_info=error)
-        return problem(500, "something went wrong in the server", "Its log says what")
-
     async def too_much(request: Request, error: Exception) -> JSONResponse:
         return problem(413, "more was sent than a request may hold", "Send less at a time")
 
@@ -106,7 +103,6 @@ def handle_problems(app: FastAPI) -> None:
     app.add_exception_handler(ClewError, ours)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, http)
-    app.add_exception_handler(Exception, unforeseen)
 
 
 def _field(error: dict[str, Any]) -> str:

@@ -16,6 +16,7 @@ from clew.serve.settings import Settings
 _PARTING = 2
 #: Connections at once; more are answered 503. Each that follows events is one.
 _CONNECTIONS = 1_000
+_WAITING = 128
 
 
 class Serving:
@@ -23,10 +24,11 @@ class Serving:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.app = make_app(settings)
         self._socket = _bound(settings.host, settings.port)
         self._server = uvicorn.Server(
             uvicorn.Config(
-                make_app(settings),
+                self.app,
                 log_level="warning",
                 access_log=False,  # addresses of questions and documents are nobody's business
                 server_header=False,
@@ -79,6 +81,8 @@ def _bound(host: str, port: int) -> socket.socket:
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind(address)
+        # Who comes before the server is ready waits, and is not turned away.
+        made.listen(_WAITING)
     except OSError as error:
         made.close()
         raise UsageError(

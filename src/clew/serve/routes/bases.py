@@ -44,7 +44,7 @@ def base(opened: Opened) -> dict[str, Any]:
 
 def _shape(shelved: Shelved) -> dict[str, Any]:
     opened = shelved.base
-    info = opened.info()
+    info = opened.info(digest=False)
     return {
         "base": shelved.name,
         "documents": info.documents,
