@@ -38,9 +38,10 @@ def home(here: Here) -> Response:
 
 
 @router.get("/b/{base}/")
-def base(here: Here, opened: Opened, find: str = "") -> HTMLResponse:
-    """Show one base: where to ask, what was asked, its documents and graphs."""
-    return home_page(here, opened, find=find)
+def base(here: Here, opened: Opened, find: str = "", question: str = "", chain: str = "") -> HTMLResponse:
+    """Show one base: where to ask, what was asked, its documents and graphs. ``question`` and ``chain`` are in the
+    form already."""
+    return home_page(here, opened, {"question": question, "chain": chain}, find=find)
 
 
 @router.get("/b/{base}/part/documents")
@@ -68,6 +69,7 @@ def document(key: str, here: Here, opened: Opened, at: int | None = None, part: 
             cited=None,
             source=source_of(here, opened, f"{known.key}:{at}"),
             gone="",
+            around=(),
             back=f"/b/{opened.name}/d/{known.key}",
         )
     nodes = opened.base.tree(known.key)

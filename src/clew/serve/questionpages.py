@@ -13,6 +13,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response, Streamin
 from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 
+from clew.api import triples_of
+from clew.api.shapes import Triples
 from clew.errors import ClewError, NotFound, UsageError
 from clew.serve import history
 from clew.serve.events import Channel
@@ -29,6 +31,10 @@ from clew.types import ROW
 
 router = APIRouter(prefix="/b/{base}", include_in_schema=False, route_class=Explained)
 
+#: Hits of a step that are shown by their words while a question is answered.
+_SHOWN = 40
+#: Triples of each relation that are shown around one.
+_TRIPLES = 8
 #: Fields of the form that a person may leave empty.
 _OPTIONAL = ("model", "recipe", "beside", "also")
 
@@ -107,7 +113,9 @@ async def _followed(channel: Channel, after: int, opened: Shelved) -> AsyncItera
         lines = wire.split("\n")
         if len(lines) > 2 and lines[1] == "event: step":
             step = json.loads(lines[2].removeprefix("data: "))
-            html = fragment("part-step.html", step=step, base=opened.name, labels={})
+            ids = {id for hit in step["hits"][:_SHOWN] for id in (hit["id"], *hit["path"][-2:])}
+            labels = await run_in_threadpool(labels_of, opened, ids, None)
+            html = fragment("part-step.html", step=step, base=opened.name, labels=labels)
             yield f"{lines[0]}\n{lines[1]}\ndata: {json.dumps({'html': html})}\n\n"
         elif len(lines) > 2 and lines[1] == "event: answer":
             # The page asks for the answer as it is shown.
@@ -141,8 +149,17 @@ def cite(id: str, number: int, here: Here, opened: Opened, part: bool = False) -
         cited=cited,
         source=source,
         gone=gone,
+        around=_around(opened, cited.key, cited.ends),
         back=f"/b/{opened.name}/q/{id}",
     )
+
+
+def _around(opened: Shelved, graph: str, ends: tuple[str, ...]) -> list[Triples]:
+    """Return what a graph says of the head of a triple."""
+    with suppress(ClewError):
+        if ends:
+            return triples_of(opened.base.graph(graph), opened.base.entities(graph, ends[0])[0], _TRIPLES)
+    return []
 
 
 def _told(entry: Mapping[str, Any], here: Server, opened: Shelved) -> dict[str, Any]:

@@ -73,6 +73,7 @@ def templates() -> Environment:
         "share": share,
         "number": number,
         "spoken": spoken,
+        "sentence": sentence,
         "doing": lambda name: _DOING.get(name, name.capitalize()),
     }
     return made
@@ -177,6 +178,15 @@ def spoken(text: str) -> str:
         for one in lines
     ]
     return "\n".join(bare)
+
+
+def sentence(text: str) -> str:
+    """Return words of an error as a sentence.
+
+    >>> sentence("the question is empty"), sentence("Ask again."), sentence("")
+    ('The question is empty.', 'Ask again.', '')
+    """
+    return text[:1].upper() + text[1:] + ("" if text[-1:] in {"", ".", "?", "!"} else ".")
 
 
 def share(value: float) -> str:
