@@ -8,7 +8,7 @@ import pytest
 from clew.serve.history import History
 from clew.serve.settings import Limits
 from scripted import ScriptedServer
-from serve_app import QUESTION, ServedApp, waited_for
+from serve_app import QUESTION, ServedApp
 
 SECRET = "sk-the-key-of-the-person-who-serves"
 
@@ -157,14 +157,21 @@ def test_what_a_killed_server_was_answering_is_said_to_be_interrupted(folder) ->
         assert event == "problem" and "ended before" in said["error"]
 
 
-def test_stopping_the_server_ends_what_is_being_answered(gate, folder, monkeypatch, tmp_path) -> None:
+def test_stopping_the_server_ends_what_is_followed_and_answered(
+    gate, folder, monkeypatch, tmp_path, caplog
+) -> None:
     monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
     with ScriptedServer(gate) as server, ServedApp(folder, models=[server.llm], read_only=True) as app:
         said = app.post(f"{app.api}/questions", {"question": QUESTION})[1]
-        assert gate.asked.wait(60)
+        events = app.events(said["events"])
+        assert next(events)[0] == "waiting" and gate.asked.wait(60)
         app.serving.stop()
+        assert "answer" not in [
+            name for name, _ in events
+        ]  # the stream ends, though the model has not answered
         gate.open.set()
-    assert waited_for(lambda: History(folder).get(said["id"])["state"]) in {"stopped", "done"}
+    assert History(folder).get(said["id"])["state"] == "stopped"
+    assert "exceeded" not in caplog.text and "Traceback" not in caplog.text
 
 
 def _told(answer):

@@ -165,7 +165,8 @@ def _six_cases(page) -> None:
         page.locator(".citations .open", has_text=REPORT).first.click()
         page.wait_for_selector(".viewer .sheet rect")
         page.locator(".citations .open", has_text=INQUIRY).first.click()
-        page.wait_for_selector(".viewer .page-text .here")
+        page.wait_for_selector(f".viewer h2 >> text={INQUIRY}")
+        assert page.locator(".viewer #here").count() == 1
         assert not page.locator(".viewer .sheet").count()
 
 

@@ -28,6 +28,10 @@ def test_bases_and_choices_are_listed(app) -> None:
     # What searches the web spends the key of the one who runs the server.
     assert "serpapi" not in {one["name"] for one in config["retrievers"]}
     assert app.get("/api/bases/elsewhere")[0] == 404
+    offered = {one["name"]: one["problem"] for one in app.get(f"{app.api}/recipes")[1]["recipes"]}
+    assert offered["default"] is None and "language model" in offered["react"]["error"]
+    assert "golden" not in offered and "sentences" in offered["kgp-paper"]["error"]
+    assert app.get(f"{app.api}/recipes?model=other")[0] == 400
 
 
 def test_a_document_has_an_outline_nodes_and_text(app, keys) -> None:
@@ -53,6 +57,8 @@ def test_a_node_stands_in_its_text_and_a_row_in_its_table(app, keys) -> None:
     table = app.get(f"{app.api}/nodes/{row['id']}")[1]["table"]
     assert row["kind"] == "row" and any("geese" in cell for line in table["cells"] for cell in line)
     assert len({len(line) for line in table["cells"]}) == 1
+    several = app.get(f"{app.api}/nodes?id={row['id']}&id=gone:1&id={hit['id']}&id={hit['id']}")[1]["nodes"]
+    assert [one["id"] for one in several] == [row["id"], hit["id"]] and several[1]["text"] == hit["text"]
     for id in ("nothing", f"{keys[CONTRACT]}:999999", f"{keys[CONTRACT]}:-1", "films:Q1"):
         assert app.get(f"{app.api}/nodes/{id}")[0] == 404
 

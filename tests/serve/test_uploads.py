@@ -11,6 +11,7 @@ import pytest
 
 import clew
 from bad_files import BAD_FILES, good_docx, good_pdf
+from clew.errors import UsageError
 from clew.serve.settings import Limits
 from clew.serve.spool import Spool, new_upload, shown_name
 from serve_app import BOUNDARY, QUESTION, ServedApp, multipart, waited_for
@@ -102,6 +103,14 @@ def test_too_large_too_many_and_empty_files_are_refused_one_by_one(tmp_path) -> 
         assert list((tmp_path / "kb" / "spool").iterdir()) == []
 
 
+def test_an_upload_that_cannot_be_stored_is_refused_and_questions_go_on(tmp_path) -> None:
+    with ServedApp(tmp_path / "kb") as app:
+        (tmp_path / "kb" / "spool").write_text("a file where the folder should be")
+        status, said = app.send_files(("a.md", b"text"))
+        assert status == 507 and "cannot be stored" in said["error"]
+        assert app.ask("Who?")["event"] == "answer"
+
+
 def test_names_are_shown_and_never_used_as_paths(own, tmp_path_factory) -> None:
     before = set(own.settings.bases[own.base].parent.rglob("*"))
     wild = {
@@ -159,6 +168,24 @@ def test_the_same_file_twice_is_one_document_and_removal_leaves_nothing(own) -> 
     # The command line knows it by its name, too.
     with clew.open(folder) as base:
         assert [one.name for one in base.remove("osprey.md")] == ["osprey.md"]
+
+
+def test_doctor_deletes_kept_files_of_no_document(tmp_path) -> None:
+    with clew.open(tmp_path / "kb", create=True) as base:
+        (tmp_path / "a").write_text("Text about a quay.")
+        with base.uploads() as uploads:
+            added = uploads.add(tmp_path / "a", "quay.txt")
+            with pytest.raises(UsageError, match="no name"):
+                uploads.add(tmp_path / "a", "../quay.txt")
+        base.store.catch_up()
+        folder = tmp_path / "kb" / "uploads"
+        old, fresh = folder / ("0" * 32), folder / ("1" * 32)
+        for path in (old, fresh):
+            path.write_text("left by a kill")
+        os.utime(old, (0, 0))
+        os.utime(folder / added.key, (0, 0))
+        assert [one.what for one in base.doctor()] == ["uploads"] and base.doctor() == []
+        assert {path.name for path in folder.iterdir()} == {added.key, fresh.name}
 
 
 def test_a_base_that_others_add_to_shows_it(own, tmp_path) -> None:

@@ -15,7 +15,7 @@ from clew.api.graphs import WithGraphs
 from clew.api.originals import WithOriginals
 from clew.api.shapes import GraphSize, Matches
 from clew.config import base_path, default_encoder
-from clew.errors import NotFound, UsageError
+from clew.errors import ClewError, NotFound, UsageError
 from clew.types import Answer, Document, Hit, Node, Question, Scope, Step
 
 if TYPE_CHECKING:
@@ -203,6 +203,18 @@ class Base(WithGraphs, WithOriginals):
         asked = self._question(question or chain, documents, graphs)
         return method.answer(replace(asked, chain=chain), Recorder(watch, stop))
 
+    def refusal(self, recipe: str, llm: str | LanguageModel | None = None) -> ClewError | None:
+        """Return why this base cannot be asked by a recipe with this model, or none (a model that is not set,
+        passages of another unit); None where nothing speaks against it."""
+        from clew import catalog
+
+        model = catalog.language_model(llm) if isinstance(llm, str) else llm
+        try:
+            catalog.method(recipe, self.store, llm=model, encoder=self.encoder())
+        except ClewError as error:
+            return error
+        return None
+
     def info(self, *, digest: bool = True) -> Info:
         """Return the sizes of the base, its generation and, unless that is not wanted, its digest."""
         return self.store.info(digest=digest)
@@ -214,6 +226,8 @@ class Base(WithGraphs, WithOriginals):
         from clew.kb import Finding
 
         found = self.store.doctor(repair=repair, checksums=checksums)
+        if left := self._left_uploads(repair):
+            found.append(Finding("uploads", f"{left} kept files belong to no document", repair))
         late = {graph.name: behind(self, graph).gone for graph in self.graphs()}
         done = without_gone(self) if repair and any(late.values()) else []
         return found + [

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ UPLOAD = "upload:"
 FOLDER = "uploads"
 #: Limits on drawing one page: a hostile one costs this and no more.
 _DRAW_SECONDS, _DRAW_MEMORY = 30.0, 1 << 30
+#: Seconds for which a kept file of no document is left alone: its document may be about to be committed.
+_MAY_BECOME = 3_600.0
 #: A page is drawn with at most so many pixels.
 MOST_PIXELS = 8_000_000
 
@@ -166,6 +169,23 @@ class WithOriginals:
         for key in keys - left:
             with suppress(FileNotFoundError):
                 _kept(self.store.path, key).unlink()
+
+    def _left_uploads(self, repair: bool) -> int:
+        """Return how many kept files belong to no document (a server was killed while it took one in); ``repair``
+        deletes them. Those of the last hour may yet become one."""
+        folder = self.store.path / FOLDER
+        known = {
+            path[len(UPLOAD) :].partition("/")[0] for path in self.store.located() if path.startswith(UPLOAD)
+        }
+        before = time.time() - _MAY_BECOME
+        left = [
+            path
+            for path in (folder.iterdir() if folder.is_dir() else ())
+            if path.name not in known and path.stat().st_mtime < before
+        ]
+        for path in left if repair else ():
+            path.unlink(missing_ok=True)
+        return len(left)
 
     def _close_originals(self) -> None:
         with self._draw_lock:

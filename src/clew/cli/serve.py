@@ -78,7 +78,7 @@ def serve(
     budget_tokens: BudgetTokens = None,
     budget_money: BudgetMoney = None,
 ) -> None:
-    """Open the web app: drop documents in, ask, and see each hop of the thread on the real page.
+    r"""Open the web app: drop documents in, ask, and see each hop of the thread on the real page.
 
     It prints its address and runs until Ctrl-C. Only this machine can reach it; with --host, others can, who then
     need the token that it prints. Models are those that you name here: a page cannot name another. A budget holds
@@ -92,7 +92,7 @@ def serve(
 
       curl -s localhost:8321/api/bases
 
-    Needs the extra serve: pip install 'clew[serve]'
+    Needs the extra serve: pip install 'clew\[serve]'
     """
     from clew.cli.output import note
     from clew.serve import need_extra

@@ -140,13 +140,18 @@ class Asking:
         running = sum(one.state == history.RUNNING for one in list(self._open.values()))
         return {"running": running, "waiting": len(self._open) - running}
 
-    def close(self) -> None:
-        """Stop what is being answered, and wait for it to end."""
+    def hang_up(self) -> None:
+        """Take no more questions on, stop those that are being answered, and end their events."""
         with self._lock:
             self._closed = True
             jobs = list(self._open.values())
         for job in jobs:
             self.stop(job.shelved, job.id)
+            job.events.close()
+
+    def close(self) -> None:
+        """Stop what is being answered, and wait for it to end; the outcome is in the history."""
+        self.hang_up()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _run(self, job: Job) -> None:

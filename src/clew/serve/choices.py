@@ -12,6 +12,8 @@ from clew.errors import unknown
 from clew.serve.settings import Settings
 
 DEFAULT = "default"
+#: What only an evaluation can ask.
+_EVALUATIONS = frozenset({"golden"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,5 +72,5 @@ def _offered(kind: str) -> dict[str, Choice]:
     return {
         name: Choice(name, summary, name)
         for name, (summary, recipe) in catalog.recipes()[kind].items()
-        if not asks_web(parse(recipe))
+        if name not in _EVALUATIONS and not asks_web(parse(recipe))
     }

@@ -135,6 +135,7 @@ class History:
                 self.path.touch(mode=0o600)
             with contextlib.closing(sqlite3.connect(self.path, timeout=_PATIENCE)) as database:
                 database.execute("PRAGMA journal_mode = WAL")
+                database.execute("PRAGMA synchronous = NORMAL")  # a power cut may cost the last question
                 database.execute("PRAGMA secure_delete = ON")
                 database.execute(_TABLE)
                 with database:

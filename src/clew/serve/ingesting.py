@@ -17,8 +17,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TextIO
@@ -190,8 +189,12 @@ def work(works: list[Work], told: Told, seconds: float, memory: int) -> None:
         idle = True
         for one in works:
             told.free.wait()
-            with _patient(one):
+            try:
                 idle &= not _step(one, seconds, memory)
+            except StoreError as error:  # it cannot be written to now: another base may
+                LOG.warning("%s: %s", one.name, error)
+                idle = False
+                time.sleep(_AFTER_TROUBLE)
         if idle and not told.something.wait(_LOOK_EVERY):
             for one in works:
                 one.rest()
@@ -207,16 +210,6 @@ def _step(one: Work, seconds: float, memory: int) -> bool:
         if len(waiting) <= 1:
             one.encode()
     return bool(waiting) or one.behind
-
-
-@contextmanager
-def _patient(one: Work) -> Iterator[None]:
-    """Come again later where a base cannot be written to."""
-    try:
-        yield
-    except StoreError as error:
-        LOG.warning("%s: %s", one.name, error)
-        time.sleep(_AFTER_TROUBLE)
 
 
 def main() -> None:

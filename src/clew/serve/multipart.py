@@ -76,10 +76,18 @@ async def received(request: Request, spool: Spool, limits: Limits) -> Form:
     except FormParserError as error:
         receiver.drop()
         raise Refused(400, "the upload is not in the form that multipart/form-data has") from error
+    except OSError as error:
+        receiver.drop()
+        raise no_room(error) from error
     except BaseException:
         receiver.drop()
         raise
     return receiver.form
+
+
+def no_room(error: OSError) -> Refused:
+    """Return what is said of an upload that cannot be written."""
+    return Refused(507, f"the upload cannot be stored: {error.strerror or error}", "Is the disk full?")
 
 
 class _Receiver:

@@ -10,6 +10,7 @@ import uvicorn
 
 from clew.errors import UsageError
 from clew.serve.app import make_app
+from clew.serve.server import Server
 from clew.serve.settings import Settings
 
 #: Seconds that open connections (events that are followed) get when the server is told to end.
@@ -19,6 +20,17 @@ _CONNECTIONS = 1_000
 _WAITING = 128
 
 
+class _Server(uvicorn.Server):
+    """A server that ends what is followed before it waits for connections to end."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End."""
+        parts: Server | None = getattr(self.config.app.state, "server", None)  # type: ignore[union-attr]
+        if parts is not None:
+            parts.hang_up()
+        await super().shutdown(sockets)
+
+
 class Serving:
     """A context manager around one server. ``run`` serves until a signal, or ``stop``, ends it."""
 
@@ -26,7 +38,7 @@ class Serving:
         self.settings = settings
         self.app = make_app(settings)
         self._socket = _bound(settings.host, settings.port)
-        self._server = uvicorn.Server(
+        self._server = _Server(
             uvicorn.Config(
                 self.app,
                 log_level="warning",

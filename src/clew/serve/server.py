@@ -28,6 +28,12 @@ class Server:
     uploads: Uploads
     pictures: Pictures
 
+    def hang_up(self) -> None:
+        """End all streams of events: the server is about to end."""
+        self.asking.hang_up()
+        for channel in self.uploads.events.values():
+            channel.close()
+
     def need_writing(self) -> None:
         """Raise Refused where the server is read-only."""
         if self.settings.read_only:

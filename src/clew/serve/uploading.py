@@ -13,6 +13,7 @@ from typing import IO, Any
 
 from clew.errors import NotFound
 from clew.serve.events import Channel
+from clew.serve.multipart import no_room
 from clew.serve.problems import LOG, Busy
 from clew.serve.settings import Settings
 from clew.serve.spool import DONE, ENDED, WAITING, Spool, Upload
@@ -77,10 +78,13 @@ class Uploads:
             raise Busy(f"{len(waiting)} uploaded files wait to be read; more are not taken on", 30)
 
     def accept(self, base: str, uploads: Sequence[Upload]) -> None:
-        """Take files on that have arrived."""
-        for upload in uploads:
-            self.spools[base].accept(upload)
-            self._note(base, upload)
+        """Take files on that have arrived; when this returns, they survive a power cut. Raises Refused."""
+        try:
+            for upload in uploads:
+                self.spools[base].accept(upload)
+                self._note(base, upload)
+        except OSError as error:
+            raise no_room(error) from error
         self._say("look")
 
     def every(self, base: str) -> list[dict[str, Any]]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 
 from clew.serve import choices
+from clew.serve.problems import problem_shape
 from clew.serve.server import Here, Opened
 from clew.serve.settings import NO_MODEL
 from clew.serve.shelf import Shelved
@@ -40,6 +41,22 @@ def bases(here: Here) -> dict[str, Any]:
 def base(opened: Opened) -> dict[str, Any]:
     """Return one base, with its sizes and what its search cannot find yet."""
     return _shape(opened)
+
+
+@router.get("/bases/{base}/recipes")
+def recipes(
+    here: Here,
+    opened: Opened,
+    model: Annotated[str | None, Query(max_length=200, description="A name of /config; the default.")] = None,
+) -> dict[str, Any]:
+    """List the methods that may be chosen for this base with this model; ``problem`` says why one cannot be asked."""
+    chosen = here.settings.model(model)
+    with here.asking.room():
+        found = []
+        for one in choices.methods(here.settings.recipes).values():
+            refused = opened.base.refusal(one.recipe, None if chosen is None else chosen.name)
+            found.append(asdict(one) | {"problem": None if refused is None else problem_shape(refused)})
+    return {"model": NO_MODEL if chosen is None else chosen.id, "recipes": found}
 
 
 def _shape(shelved: Shelved) -> dict[str, Any]:

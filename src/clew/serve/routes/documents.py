@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response
 from pydantic import Field
 
-from clew.errors import UsageError
+from clew.errors import NotFound, UsageError
 from clew.serve import choices
 from clew.serve.pictures import nearest
 from clew.serve.routes.questions import KEY, Form, Key
@@ -69,6 +69,20 @@ def text(
     whole = opened.base.store.text_of(key)
     last = min(len(whole) if end is None else end, start + _MOST_TEXT)
     return {"start": start, "text": whole[start:last], "characters": len(whole)}
+
+
+@router.get("/nodes")
+def some_nodes(
+    opened: Opened, id: Annotated[list[str], Query(max_length=500, description="Ids, as a trail has them.")]
+) -> dict[str, Any]:
+    """Return several nodes with their texts, in that order; those that are no longer there are left out."""
+    found = []
+    for one in dict.fromkeys(id):
+        try:
+            found.append(node_shape(opened.base.node(one)))
+        except NotFound:
+            continue
+    return {"nodes": found}
 
 
 @router.get("/nodes/{id}")

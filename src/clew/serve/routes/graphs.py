@@ -7,13 +7,14 @@ from pathlib import Path, PurePath
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
+from starlette.concurrency import run_in_threadpool
 
 from clew.api import triples_of
 from clew.api.originals import UPLOAD
 from clew.errors import ClewError, UsageError
 from clew.ingest import graph_name
 from clew.kb.graphs.shelf import check_name
-from clew.serve.multipart import received
+from clew.serve.multipart import Form, received
 from clew.serve.problems import Refused
 from clew.serve.routes.uploads import FILES
 from clew.serve.server import Here, Opened, Server
@@ -80,8 +81,21 @@ async def add(request: Request, here: Here, opened: Opened) -> dict[str, Any]:
     """
     here.need_writing()
     here.uploads.room(opened.name, int(request.headers.get("content-length") or 0))
+    form = await received(request, here.uploads.spools[opened.name], here.settings.limits)
+    return await run_in_threadpool(_take_on, form, here, opened)
+
+
+@router.delete("/graphs/{name}")
+def remove(name: str, here: Here, opened: Opened) -> dict[str, Any]:
+    """Remove a graph: the base is as if it had never been added."""
+    with here.writing(opened) as base:
+        gone = base.remove_graph(name)
+    return {"removed": gone.name}
+
+
+def _take_on(form: Form, here: Server, opened: Shelved) -> dict[str, Any]:
+    """Take on the files of an upload that can be graphs; return those, and the others."""
     spool = here.uploads.spools[opened.name]
-    form = await received(request, spool, here.settings.limits)
     taken, refused = [], []
     for one in form.files:
         try:
@@ -96,14 +110,6 @@ async def add(request: Request, here: Here, opened: Opened) -> dict[str, Any]:
             refused.append({"name": one.name, "error": error.problem, "hint": error.hint})
     here.uploads.accept(opened.name, taken)
     return {"uploads": [one.shape() for one in taken], "refused": refused}
-
-
-@router.delete("/graphs/{name}")
-def remove(name: str, here: Here, opened: Opened) -> dict[str, Any]:
-    """Remove a graph: the base is as if it had never been added."""
-    with here.writing(opened) as base:
-        gone = base.remove_graph(name)
-    return {"removed": gone.name}
 
 
 def _checked(upload: Upload, name: str, form: str, here: Server, opened: Shelved) -> Upload:

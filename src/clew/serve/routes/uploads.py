@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Request
 from fastapi.responses import StreamingResponse
+from starlette.concurrency import run_in_threadpool
 
 from clew.serve.events import streamed
 from clew.serve.multipart import received
@@ -44,7 +45,7 @@ async def upload(request: Request, here: Here, opened: Opened) -> dict[str, Any]
     here.uploads.room(opened.name, int(request.headers.get("content-length") or 0))
     form = await received(request, here.uploads.spools[opened.name], here.settings.limits)
     taken = [new_upload(one.id, "document", one.name, one.size) for one in form.files if not one.error]
-    here.uploads.accept(opened.name, taken)
+    await run_in_threadpool(here.uploads.accept, opened.name, taken)  # it waits for the disk
     refused = [{"name": one.name, "error": one.error, "hint": one.hint} for one in form.files if one.error]
     return {"uploads": [one.shape() for one in taken], "refused": refused}
 
