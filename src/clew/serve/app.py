@@ -14,7 +14,7 @@ from clew.serve.asking import Asking
 from clew.serve.guard import Guard
 from clew.serve.pictures import Pictures
 from clew.serve.problems import handle_problems
-from clew.serve.render import Static
+from clew.serve.render import Packed, Static
 from clew.serve.routes import bases, documents, graphs, questions, uploads
 from clew.serve.server import Server
 from clew.serve.settings import Settings
@@ -45,6 +45,7 @@ def make_app(settings: Settings) -> FastAPI:
         app.include_router(part.router, prefix="/api")
     app.include_router(pages.router)
     app.mount("/static", Static(directory=_HERE / "static"), name="static")
+    app.add_middleware(Packed)
     app.add_middleware(Guard, settings=settings)
     return app
 

@@ -15,7 +15,9 @@ from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
+from starlette.types import Receive, Scope, Send
 
 from clew.errors import ClewError
 from clew.serve.problems import Busy, status_of
@@ -125,6 +127,15 @@ class Static(StaticFiles):
         response = super().file_response(*args, **more)
         response.headers["Cache-Control"] = "no-cache"
         return response
+
+
+class Packed(GZipMiddleware):
+    """Packs pages, style and scripts, which then take a quarter of the bytes; streams and the API go as they are."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        packed = scope["type"] == "http" and scope["path"].startswith(("/b/", "/static/"))
+        await (super().__call__ if packed else self.app)(scope, receive, send)
 
 
 def when(seconds: float) -> str:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 #: The methods of the papers, which stand before the baselines.
 _OWN = ("kgp", "chain", "focus", "drill", "kgp-paper", "drill-paper")
-#: Recipes that answer no question a person asks here: the ceiling of an evaluation.
-_NOT_ASKED = ("golden",)
 #: Documents that a page lists; more are found by their names.
 LISTED = 300
 #: Questions that a page lists.
@@ -45,7 +43,7 @@ class Label:
 def choices_of(here: Server) -> dict[str, Any]:
     """Return what the form offers: the methods in two groups, and the models."""
     known = choices.methods(here.settings.recipes)
-    offered = [one for name, one in known.items() if name not in {choices.DEFAULT, *_NOT_ASKED}]
+    offered = [one for name, one in known.items() if name != choices.DEFAULT]
     own = sorted((one for one in offered if one.name in _OWN), key=lambda one: _OWN.index(one.name))
     return {
         "default": known[choices.DEFAULT],

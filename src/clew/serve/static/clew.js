@@ -70,4 +70,6 @@ for (const article of document.querySelectorAll(".entry")) follow(article);
 addWalks(document);
 const viewer = document.getElementById("viewer");
 if (viewer) addViewer(viewer);
+const form = document.querySelector("form[data-choices]");
+if (form) import("./choices.js").then((choices) => choices.addChoices(form, form.dataset.choices));
 if (document.querySelector(".home")) import("./shelf.js").then((shelf) => shelf.addShelf(document.querySelector(".home")));
