@@ -73,12 +73,23 @@ def served(made_base, tmp_path):
         yield app
 
 
+def visit(page, link: str) -> None:
+    """Follow a link, and wait until the page that it leads to can be used."""
+    with page.expect_navigation(wait_until="load"):
+        page.locator(link).first.click()
+
+
+def home(page) -> None:
+    visit(page, ".top nav a")
+
+
 def ask(page, question: str, **choices: str) -> None:
-    page.locator(".top nav a").click()
+    home(page)
     page.fill("#question", question)
     for name, value in choices.items():
         page.select_option(f"#ask [name={name}]", value)
-    page.press("#question", "Enter")
+    with page.expect_navigation(wait_until="load"):
+        page.press("#question", "Enter")
 
 
 def answered(page) -> str:
@@ -123,6 +134,7 @@ def test_documents_of_three_formats_are_dropped_in_and_asked(open_page, tmp_path
         assert "Drop documents in" in page.locator(".invite").inner_text()
         page.set_input_files("#files", [SAMPLES / REPORT, SAMPLES / INQUIRY, broken])
         page.wait_for_selector("#ask")
+        page.wait_for_load_state("load")
         _drop(page, CHARTER)
         page.wait_for_selector(".documents li:nth-child(3)")
         # One that cannot be read says why, and can be put away; the others are there.
@@ -263,13 +275,13 @@ def test_the_history_outlives_the_page_and_forgets_when_told(served, open_page) 
     text = answered(page)
     page.reload()
     assert answered(page) == text
-    page.locator(".top nav a").click()
-    page.locator(".questions a", has_text=QUESTION).click()
+    home(page)
+    visit(page, ".questions a")
     assert answered(page) == text
     with page.expect_download() as download:
         page.click("text=Markdown")
     assert "$9" in Path(download.value.path()).read_text(encoding="utf-8")
-    page.locator(".top nav a").click()
+    home(page)
     page.locator(".questions .quiet").click()
     page.keyboard.press("Enter")  # the dialog begins at the button that keeps
     assert page.locator(".questions li").count() == 1
@@ -286,7 +298,8 @@ def test_everything_is_done_without_a_mouse(served, open_page) -> None:
     page.keyboard.type(QUESTION)
     page.keyboard.press("Shift+Enter")
     assert page.input_value("#question").endswith("\n")
-    page.keyboard.press("Enter")
+    with page.expect_navigation(wait_until="load"):
+        page.keyboard.press("Enter")
     page.wait_for_selector(".answer")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
@@ -344,8 +357,8 @@ def test_a_document_that_holds_scripts_stays_text(open_page, tmp_path) -> None:
         page.wait_for_selector(".viewer .here >> text=<script>")
         assert "&lt;script&gt;" in page.locator(".walk-notes").inner_html()
         page.goto(f"http://127.0.0.1:{app.port}/b/kb/g/films")
-        page.locator(".top nav a").click()
-        page.locator(".documents a >> nth=0").click()
+        home(page)
+        visit(page, ".documents a")
         page.locator(".outline a").first.click()
         page.wait_for_selector(".viewer .source")
         assert page.evaluate("window.owned") is None
@@ -358,13 +371,23 @@ def test_a_chain_shows_where_each_unknown_comes_from(open_page, tmp_path) -> Non
         page = open_page(app)
         page.click(".more summary")
         page.fill("#chain", "Kismet >> director >> #1\n#1 >> born in >> #2\nfinal answer: #2")
-        page.click("#ask button.primary")
+        with page.expect_navigation(wait_until="load"):
+            page.click("#ask button.primary")
         assert answered(page).startswith("Mainz")
         hops = page.locator(".hops li").all_inner_texts()
         assert len(hops) == 2 and "Ludwig Berger" in hops[1]
         assert "from the graph films" in page.locator(".unknown.final").inner_text()
         page.locator(".citations .open").first.click()
         page.wait_for_selector(".viewer .triple >> text=Kismet")
+
+
+def test_a_method_that_cannot_be_asked_says_why(served, open_page) -> None:
+    page = open_page(served)
+    page.locator("select[name=recipe]").focus()
+    option = page.locator("select[name=recipe] option[value=selfask]")
+    page.wait_for_selector("select[name=recipe] option[value=selfask][disabled]", state="attached")
+    assert "needs a language model" in option.text_content()
+    assert page.locator("select[name=recipe] option[value=kgp]").is_enabled()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -378,7 +401,7 @@ def test_a_narrow_window_needs_no_scrolling_sideways(served, open_page, scheme) 
     page.wait_for_selector(".viewer .source")
     assert page.locator(".viewer").bounding_box()["width"] == 390
     page.click(".viewer .close")
-    page.locator(".top nav a").click()
+    home(page)
     page.wait_for_selector("#ask")
     assert not page.evaluate(wide)
     _readable(page)
@@ -420,12 +443,12 @@ def test_a_removed_document_is_gone_and_its_answers_keep_what_they_quote(served,
     page = open_page(served)
     ask(page, QUESTION)
     answered(page)
-    page.locator(".top nav a").click()
+    home(page)
     page.locator(".documents li", has_text=CONTRACT).locator("button").click()
     page.click("#confirm button[value=yes]")
     page.locator(".documents li", has_text=CONTRACT).wait_for(state="detached")
     assert json.dumps(served.get(f"{served.api}/documents")[1]).count(CONTRACT) == 0
-    page.locator(".questions a").click()
+    visit(page, ".questions a")
     page.locator(".answer .cite").first.click()
     page.wait_for_selector(".viewer .warn >> text=This is what the answer kept")
     with clew.open(served.settings.bases[served.base]) as base:

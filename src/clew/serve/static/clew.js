@@ -1,5 +1,6 @@
 // The script of every page: what a page has of the parts below is made to work; without it, pages can still be read.
 
+import { addChoices } from "./choices.js";
 import { follow } from "./question.js";
 import { addWalks } from "./walk.js";
 import { addViewer } from "./viewer.js";
@@ -71,5 +72,4 @@ addWalks(document);
 const viewer = document.getElementById("viewer");
 if (viewer) addViewer(viewer);
 const form = document.querySelector("form[data-choices]");
-if (form) import("./choices.js").then((choices) => choices.addChoices(form, form.dataset.choices));
-if (document.querySelector(".home")) import("./shelf.js").then((shelf) => shelf.addShelf(document.querySelector(".home")));
+if (form) addChoices(form, form.dataset.choices);

@@ -5,7 +5,7 @@ const PAUSE = 300;
 /** Files that are sent at a time. */
 const AT_ONCE = 3;
 
-export function addShelf(home) {
+function addShelf(home) {
   const drop = document.getElementById("drop");
   const refresh = { uploads: refresher("uploads"), documents: refresher("documents") };
   home.addEventListener("changed", () => refresh.documents());
@@ -183,3 +183,5 @@ function refresher(id) {
     }, PAUSE);
   };
 }
+
+addShelf(document.querySelector(".home"));
