@@ -36,6 +36,9 @@ export function addViewer(viewer) {
     const target = box || text;
     if (!target) return;
     const place = target.getBoundingClientRect();
+    const bottom = viewer.getBoundingClientRect().bottom;
+    // Where all of it, or a good part of something large, is in view already, nothing moves.
+    if (place.bottom < bottom || (place.height > viewer.clientHeight / 2 && place.top < bottom - 200)) return;
     viewer.scrollTop += place.top - viewer.getBoundingClientRect().top - viewer.clientHeight / 4;
   }
 
