@@ -5,15 +5,14 @@
 
 *MetaQA.* Each question's type spells its chain (``writer_to_movie_to_actor``), its start stands in [brackets] and is
 left out at every hop. Answer sets are compared with the data set's, by name. They are asked one by one
-(``substitute``) and all at once (``substitute_all``).
+(``substitute``), all at once as patterns (``substitute_all``), and as a column of starts for each form of chain
+(``substitute_rows``). What a way is given, patterns or a column for each form, is made before, for all of them.
 
 *The generated graph* (:mod:`papers_graph`, a tenth as many nodes as edges) is imported by ``clew graph add`` in a
 process of its own, then asked in another: patterns of one to four triples, triangles, and constants among the 0.1 %
-of nodes with most edges (hubs). 200 of the patterns, of every form, are compared with what trying everything finds.
+of nodes with most edges (hubs). 209 patterns of every form are compared with what a join of whole tables finds.
 
-The transcription is the corrected Algorithm 2 as the paper has it, in Python: adjacency as dictionaries of sets,
-``substitute`` lazily all nodes, lines 2 to 21 repeated until no set changes, unions by ``set().union(*...)``. It gets
-its constants as nodes, as the engine does. Both answer the same questions in the same process, one after the other.
+The other side is :class:`algorithm2.Algorithm2`, in the same process, at the same questions.
 """
 
 from __future__ import annotations
@@ -25,88 +24,31 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
-from itertools import pairwise
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 import clew
-from clew.focus import Constant, Pattern, TypedTriple, Variable, along, substitute, substitute_all
+from algorithm2 import Algorithm2, Tables
+from clew.focus import (
+    Constant,
+    Pattern,
+    SubstitutedRows,
+    TypedTriple,
+    Variable,
+    along,
+    substitute,
+    substitute_all,
+    substitute_rows,
+)
 from clew.protocols import PropertyGraph
 from graph_import import memory, step_add
 from metaqa_stores import DATA, RELATIONS, Chain, chain_of
 from papers_graph import FORMS, generate, patterns
 
-
-class Transcription:
-    """Algorithm 2, lines 14 and 19 put right, on dictionaries of Python sets."""
-
-    def __init__(self, graph: PropertyGraph, relations: Iterable[str]) -> None:
-        self.neighbours: dict[tuple[str, bool], dict[int, set[int]]] = {}
-        every = np.arange(graph.size)
-        for relation in relations:
-            for inverse in (False, True):
-                offsets, others = graph.adjacent(every, relation, inverse)
-                listed, ends = others.tolist(), offsets.tolist()
-                self.neighbours[relation, inverse] = {
-                    row: set(listed[start:end])
-                    for row, (start, end) in enumerate(pairwise(ends))
-                    if end > start
-                }
-
-    def substitute(self, pattern: Pattern) -> set[int]:
-        """Return the rows of the target."""
-        nothing: set[int] = set()
-        constants = {one.name: one.rows[0] for one in pattern.constants}
-        without = {one.name: set(one.without) for one in pattern.variables}
-        triples = [
-            (
-                one.head,
-                self.neighbours[one.ways[0].relation, False],
-                self.neighbours[one.ways[0].relation, True],
-                one.tail,
-            )
-            if not one.ways[0].inverse
-            else (
-                one.head,
-                self.neighbours[one.ways[0].relation, True],
-                self.neighbours[one.ways[0].relation, False],
-                one.tail,
-            )
-            for one in pattern.triples
-        ]
-        found: dict[str, set[int]] = {}
-
-        def narrow(name: str, rows: set[int]) -> bool:
-            if name in found:
-                before = len(found[name])
-                found[name] = found[name] & rows
-                return len(found[name]) != before
-            found[name] = rows - without[name]
-            return True
-
-        changed = True
-        while changed:
-            changed = False
-            for head, out, back, tail in triples:
-                if head in constants:
-                    changed |= narrow(tail, out.get(constants[head], nothing))
-                elif tail in constants:
-                    changed |= narrow(head, back.get(constants[tail], nothing))
-                else:
-                    # An unrestricted side is every node; its neighbours are all that has an edge.
-                    if head in found:
-                        changed |= narrow(
-                            tail, nothing.union(*(out[one] for one in found[head] if one in out))
-                        )
-                    if tail in found:
-                        changed |= narrow(
-                            head, nothing.union(*(back[one] for one in found[tail] if one in back))
-                        )
-                    if head not in found and tail not in found:
-                        changed |= narrow(head, set(out))
-        return found[pattern.target]
+#: Times that MetaQA's questions are asked in each way.
+ROUNDS = 5
 
 
 def pattern_of(graph: PropertyGraph, chain: Chain) -> Pattern:
@@ -134,55 +76,120 @@ def films() -> None:
         base.add_graph(DATA / "graph.tsv", name="films")
         graph = base.graph("films")
         relations = {one.replace(" ", "_"): one for one in graph.relations()}
-        plain = Transcription(graph, [relations[one] for one in RELATIONS.values() if one in relations])
+        plain = Algorithm2(graph, [relations[one] for one in RELATIONS.values() if one in relations])
         print(
-            "| questions | number | sets equal to the data set's: one by one / all at once / Python sets "
-            "| one by one: questions/s | median ms | all at once: questions/s | Python sets: questions/s "
-            "| median ms | ratio, one by one | ratio, all at once |"
+            "| questions | number | way | sets equal | per s of processor | ms each, median | times Python sets |"
         )
-        print("|---|---|---|---|---|---|---|---|---|---|")
-        totals = np.zeros(7)
+        print("|---|---|---|---|---|---|---|")
+        both: dict[str, list[float]] = {}
         for name in ("dev_2hop", "dev_3hop"):
             lines = (DATA / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
             chains = [chain_of(json.loads(line), relations) for line in lines]
-            asked = [pattern_of(graph, one) for one in chains]
-            found, ours = timed(lambda one: substitute(graph, one).rows, asked)
-            sets, theirs = timed(plain.substitute, asked)
-            started = time.perf_counter()
-            together = substitute_all(graph, asked)
-            batch = time.perf_counter() - started
-            equal = [0, 0, 0]
-            for chain, rows, same, many in zip(chains, found, sets, together, strict=True):
-                for place, some in enumerate((rows, many.rows, np.array(sorted(same), dtype=np.int64))):
-                    equal[place] += frozenset(one.name for one in graph.entities(some)) == chain.gold
-            totals += [len(chains), *equal, sum(ours), batch, sum(theirs)]
-            row(name, len(chains), equal, (sum(ours), batch, sum(theirs)), (ours, theirs))
-        number, *equal, one, batch, plainly = totals.tolist()
-        row("both", int(number), list(map(int, equal)), (one, batch, plainly), ())
+            found = {way: (len(chains), *one) for way, one in ways(graph, plain, chains).items()}
+            print_ways(name, found)
+            for way, one in found.items():
+                both[way] = [old + new for old, new in zip(both.get(way, [0, 0, 0]), one[:3], strict=True)]
+        print_ways("both", {way: (int(one[0]), int(one[1]), one[2], "") for way, one in both.items()})
+
+
+def ways(graph: PropertyGraph, plain: Algorithm2, chains: list[Chain]) -> dict[str, tuple[int, float, str]]:
+    """Return for each way to answer all questions how many answers are right, the processor's seconds of all, and the
+    median milliseconds of one where they are asked one by one. Each in turn, several times; the quickest counts."""
+    asked = [pattern_of(graph, one) for one in chains]
+    forms = columns(chains, asked)
+    each = {
+        "Python sets, one by one": plain.substitute,
+        "`substitute`, one by one": lambda one: substitute(graph, one).rows,
+    }
+    whole = {
+        "`substitute_all`": lambda: [one.rows for one in substitute_all(graph, asked)],
+        "`substitute_rows`": lambda: tabled(graph, forms),
+    }
+    found: dict[str, tuple[int, float, str]] = {}
+
+    def keep(way: str, answers: list, seconds: float, median: str) -> None:
+        if way not in found or seconds < found[way][1]:
+            found[way] = right(graph, chains, answers), seconds, median
+
+    for _ in range(ROUNDS):
+        for way, function in each.items():
+            answers, _, took = timed(function, asked)
+            keep(way, answers, sum(took), f"{statistics.median(took) * 1000:.3f}")
+        for way, function in whole.items():
+            started = time.thread_time()
+            answers = function()
+            took = time.thread_time() - started
+            keep(way, one_by_one(forms, answers) if way == "`substitute_rows`" else answers, took, "")
+    return found
+
+
+def right(graph: PropertyGraph, chains: list[Chain], answers: list) -> int:
+    """Return how many answers are the data set's, by name."""
+    return sum(
+        frozenset(one.name for one in graph.entities(np.array(sorted(some), dtype=np.int64))) == chain.gold
+        for chain, some in zip(chains, answers, strict=True)
+    )
+
+
+def columns(chains: list[Chain], asked: list[Pattern]) -> list[tuple[Pattern, np.ndarray, list[int]]]:
+    """Return for each form of chain its pattern, the starts of its questions, and which these are."""
+    forms: dict[tuple[tuple[str, bool], ...], list[int]] = {}
+    for number, chain in enumerate(chains):
+        forms.setdefault(tuple(chain.hops), []).append(number)
+    return [
+        (
+            replace(
+                asked[numbers[0]],
+                variables=tuple(replace(one, without=()) for one in asked[numbers[0]].variables),
+            ),
+            np.array([asked[number].constants[0].rows[0] for number in numbers]),
+            numbers,
+        )
+        for numbers in forms.values()
+    ]
+
+
+def tabled(graph: PropertyGraph, forms: list[tuple[Pattern, np.ndarray, list[int]]]) -> list[SubstitutedRows]:
+    """Return the answers of every form."""
+    return [
+        substitute_rows(graph, form, {"start": starts}, {one.name: starts for one in form.variables})
+        for form, starts, _ in forms
+    ]
+
+
+def one_by_one(
+    forms: list[tuple[Pattern, np.ndarray, list[int]]], found: list[SubstitutedRows]
+) -> list[np.ndarray]:
+    """Return the answers in the order of the questions."""
+    answers = {
+        number: some.of(place)
+        for (_, _, numbers), some in zip(forms, found, strict=True)
+        for place, number in enumerate(numbers)
+    }
+    return [answers[number] for number in range(len(answers))]
+
+
+def print_ways(name: str, found: dict[str, tuple[int, int, float, str]]) -> None:
+    """Print a line for each way, with how many times as fast it is as the first."""
+    first = next(iter(found.values()))
+    for way, (number, right, seconds, median) in found.items():
+        print(
+            f"| {name} | {number:,} | {way} | {right:,} | {number / seconds:,.0f} | {median} "
+            f"| {first[2] / seconds:.1f} |",
+            flush=True,
+        )
 
 
 def timed(function, asked):  # noqa: ANN001, ANN201
-    """Return what a function answers, and the seconds of each."""
-    found, took = [], []
+    """Return what a function answers, the seconds of each by the clock, and those of the processor."""
+    found, took, worked = [], [], []
     function(asked[0])
     for one in asked:
-        started = time.perf_counter()
+        started, before = time.perf_counter(), time.thread_time()
         found.append(function(one))
+        worked.append(time.thread_time() - before)
         took.append(time.perf_counter() - started)
-    return found, took
-
-
-def row(
-    name: str, number: int, equal: list[int], seconds: tuple[float, ...], each: tuple[list[float], ...]
-) -> None:
-    """Print a line of the table: one by one, all at once, and the Python sets; each with its median, if known."""
-    one, batch, plainly = seconds
-    medians = [f"{statistics.median(took) * 1000:.3f}" for took in each] or ["", ""]
-    print(
-        f"| {name} | {number} | {equal[0]} / {equal[1]} / {equal[2]} | {number / one:,.0f} | {medians[0]} "
-        f"| {number / batch:,.0f} | {number / plainly:,.0f} | {medians[1]} "
-        f"| {plainly / one:.1f} | {plainly / batch:.1f} |"
-    )
+    return found, took, worked
 
 
 def step_import(folder: Path, chosen: argparse.Namespace) -> dict[str, float]:
@@ -199,91 +206,77 @@ def step_ask(folder: Path, chosen: argparse.Namespace) -> dict[str, float]:
     opened = time.perf_counter() - started
     asked = list(patterns(graph, chosen.number, chosen.seed))
     substitute(graph, asked[0][1])
-    found, took = timed(lambda one: substitute(graph, one[1]), asked)
-    print("| pattern | asked | with answers | median answers | p50 ms | p95 ms |")
-    print("|---|---|---|---|---|---|")
+    found, took, worked = timed(lambda one: substitute(graph, one[1]), asked)
+    print(
+        "| pattern | asked | with answers | median answers | p50 ms | p95 ms | of the processor: p50 | p95 |\n"
+        "|---|---|---|---|---|---|---|---|"
+    )
     for form in dict.fromkeys(form for form, _ in asked):
         some = [n for n, one in enumerate(asked) if one[0] == form]
         sizes = [len(found[n].rows) for n in some]
-        line(form, sizes, [took[n] for n in some])
-    line("all", [len(one.rows) for one in found], took)
+        line(form, sizes, [took[n] for n in some], [worked[n] for n in some])
+    for size in sorted({len(one.triples) for _, one in asked}):
+        some = [n for n, one in enumerate(asked) if len(one[1].triples) == size]
+        sizes = [len(found[n].rows) for n in some]
+        line(f"all of {size}", sizes, [took[n] for n in some], [worked[n] for n in some])
+    line("all", [len(one.rows) for one in found], took, worked)
     own = memory()
     held = memory("RssAnon")
     base.close()
     return {"open s": opened, "peak MB": own, "of which not mapped files MB, at the end": held}
 
 
-def line(form: str, sizes: list[int], took: list[float]) -> None:
+def line(form: str, sizes: list[int], took: list[float], worked: list[float]) -> None:
     """Print the times of a form."""
     low, high = np.quantile(np.array(took) * 1000, [0.5, 0.95])
+    least, most = np.quantile(np.array(worked) * 1000, [0.5, 0.95])
     print(
         f"| {form} | {len(took)} | {sum(map(bool, sizes))} | {statistics.median(sizes):,.0f} "
-        f"| {low:.2f} | {high:.2f} |"
+        f"| {low:.2f} | {high:.2f} | {least:.2f} | {most:.2f} |"
     )
 
 
 def step_check(folder: Path, chosen: argparse.Namespace) -> dict[str, float]:
-    """Compare with trying everything, and with the transcription, on 200 patterns."""
+    """Compare with a join of whole tables, and with Algorithm 2 on Python sets, on 200 patterns."""
     base = clew.open(folder / "kb")
     graph = base.graph("g")
     number = -(-200 // len(FORMS))
-    asked = [one for _, one in patterns(graph, number, chosen.seed + 1)]
-    plain = Transcription(graph, list(graph.relations()))
-    found, ours = timed(lambda one: substitute(graph, one).rows, asked)
-    sets, theirs = timed(plain.substitute, asked)
-    same = larger = 0
-    for pattern, rows, some in zip(asked, found, sets, strict=True):
-        exact = tried(plain, pattern, some)
-        same += set(rows.tolist()) == exact
-        larger += len(some) > len(exact)
+    asked = list(patterns(graph, number, chosen.seed + 1))
+    found, _, ours = timed(lambda one: substitute(graph, one[1]).rows, asked)
+    tables = Tables(graph, graph.relations())
+    exact = [tables.answers(one) for _, one in asked]
+    del tables
+    same = sum(set(rows.tolist()) == some for rows, some in zip(found, exact, strict=True))
+    print(f"{len(asked)} patterns, {same} equal to the join of whole tables", flush=True)
+    started = time.perf_counter()
+    plain = Algorithm2(graph, graph.relations())
+    made = time.perf_counter() - started
+    sets, _, theirs = timed(lambda one: plain.substitute(one[1]), asked)
     base.close()
-    ratios = np.array(theirs) / np.array(ours)
+    print(
+        "| triples | patterns | engine p50 ms | engine s | Python sets p50 ms | Python sets s | ratio of sums "
+        "| median ratio | Python sets too large |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|")
+    counts = np.array([len(one.triples) for _, one in asked])
+    larger = np.array([len(some) > len(rows) for some, rows in zip(sets, exact, strict=True)])
+    for size in (*sorted(set(counts.tolist())), 0):
+        ratios(size, *(np.array(one)[(counts == size) | (size == 0)] for one in (ours, theirs, larger)))
     return {
         "patterns": len(asked),
-        "equal to trying everything": same,
-        "of which Python sets have more (cycles)": larger,
-        "engine s": sum(ours),
-        "Python sets s": sum(theirs),
-        "ratio of time": sum(theirs) / sum(ours),
-        "median ratio": float(np.median(ratios)),
+        "equal": same,
+        "making the Python sets s": made,
         "peak MB of this check": memory(),
     }
 
 
-def tried(plain: Transcription, pattern: Pattern, candidates: set[int]) -> set[int]:
-    """Return the rows of the target of which some assignment satisfies every triple, tried one after the other.
-
-    ``candidates``: what the fixpoint leaves the target, which holds every answer.
-    """
-    constants = {one.name: one.rows[0] for one in pattern.constants}
-
-    def options(of: dict[str, int], name: str) -> set[int]:
-        found: set[int] | None = None
-        for one in pattern.triples:
-            relation = str(one.ways[0].relation)
-            if one.tail == name and one.head in of:
-                some = plain.neighbours[relation, False].get(of[one.head], set())
-            elif one.head == name and one.tail in of:
-                some = plain.neighbours[relation, True].get(of[one.tail], set())
-            else:
-                continue
-            found = some if found is None else found & some
-        return found or set()
-
-    def holds(of: dict[str, int], left: list[str]) -> bool:
-        if not left:
-            return True
-        ready = [one for one in left if any({one} < {t.head, t.tail} <= {one, *of} for t in pattern.triples)]
-        name = min(ready, key=lambda one: len(options(of, one)))
-        return any(holds(of | {name: row}, [one for one in left if one != name]) for row in options(of, name))
-
-    others = [one.name for one in pattern.variables if one.name != pattern.target]
-    own = (
-        options(constants, pattern.target)
-        if any({t.head, t.tail} <= {pattern.target, *constants} for t in pattern.triples)
-        else candidates
+def ratios(size: int, ours: np.ndarray, theirs: np.ndarray, larger: np.ndarray) -> None:
+    """Print what the engine and the Python sets took of the processor for patterns of so many triples; 0: all."""
+    print(
+        f"| {size or 'all'} | {len(ours)} | {np.median(ours) * 1000:.2f} | {ours.sum():.3g} "
+        f"| {np.median(theirs) * 1000:.2f} | {theirs.sum():.3g} | {theirs.sum() / ours.sum():.1f} "
+        f"| {np.median(theirs / ours):.1f} | {larger.sum()} |"
     )
-    return {row for row in own if holds(constants | {pattern.target: row}, others)}
 
 
 STEPS = {"import": step_import, "ask": step_ask, "check": step_check}

@@ -18,6 +18,14 @@ def base_path(given: str | Path | None = None) -> Path:
     return Path(given or environment("CLEW_HOME") or ".clew").expanduser().absolute()
 
 
+def named_path(what: str) -> Path:
+    """Return the path that a word may be; ``~`` with a name that is no user's is a name like any other."""
+    try:
+        return Path(what).expanduser().absolute()
+    except RuntimeError:
+        return Path(what).absolute()
+
+
 def cache_path() -> Path:
     """Return the folder for model caches, outside every base: ``CLEW_CACHE``, else the user's own."""
     given = environment("CLEW_CACHE")

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from clew.types import (
     Answer,
+    Checked,
     Document,
     Entity,
+    Exclusion,
     GraphInfo,
     Hit,
     Node,
+    Property,
     RankedAnswer,
     Relation,
     Step,
@@ -97,16 +100,40 @@ def answer_shape(answer: Answer) -> dict[str, Any]:
     }
 
 
-def ranked_shape(ranked: RankedAnswer) -> dict[str, Any]:
-    """Return one answer of a ranked list, with each constraint, how far it is met, and by which triples."""
+def check_shape(check: Checked) -> dict[str, Any]:
+    """Return a constraint and how far it is met; ``met`` is null where nothing that is known says so."""
     return {
-        "hit": hit_shape(ranked.hit),
-        "firm": ranked.firm,
+        "constraint": check.text,
+        "met": check.met,
+        "evidence": [{"id": hit.node.id, "text": hit.node.text} for hit in check.hits],
+    }
+
+
+def ranked_shape(ranked: RankedAnswer) -> dict[str, Any]:
+    """Return an answer of a ranked list: what it meets, what it misses, and the text that it was ranked by."""
+    return {
+        "name": ranked.name,
+        "id": ranked.hit.node.id,
+        "graph": ranked.hit.node.document_name,
+        "score": ranked.hit.score,
         "by": ranked.by,
-        "checks": [
-            {"text": one.text, "met": one.met, "hits": [hit_shape(hit) for hit in one.hits]}
-            for one in ranked.checks
-        ],
+        "meets_all": ranked.firm,
+        "missed": list(ranked.missed),
+        "checks": [check_shape(one) for one in ranked.checks],
+        "text": ranked.hit.node.text,
+    }
+
+
+def exclusion_shape(excluded: Exclusion) -> dict[str, Any]:
+    """Return why a node is no answer."""
+    return {
+        "id": excluded.id,
+        "name": excluded.name,
+        "is_an_answer": excluded.answers,
+        "dropped_by": list(excluded.constraints),
+        "each_alone": excluded.alone,
+        "restricted": excluded.restricted or None,
+        "checks": [check_shape(one) for one in excluded.checks],
     }
 
 
@@ -145,6 +172,17 @@ def relation_shape(name: str, relation: Relation) -> dict[str, Any]:
         "head_types": dict(relation.head_types),
         "tail_types": dict(relation.tail_types),
         "examples": [list(pair) for pair in relation.examples],
+    }
+
+
+def property_shape(name: str, property: Property, example: str) -> dict[str, Any]:
+    """Return a property of nodes with its counts and an example."""
+    return {
+        "property": name,
+        "values": property.values,
+        "numbers": property.numbers,
+        "types": dict(property.types),
+        "example": example,
     }
 
 

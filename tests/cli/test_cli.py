@@ -6,14 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import clew
 from annotation_server import AnnotationServer, wat
 from bad_files import BAD_FILES
-from clew.cli.app import app
 from clew.graph.annotation import Service
 from clew.kb import KnowledgeBase
+from command_line import run
 from scripted import ScriptedServer
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "documents"
@@ -21,12 +20,6 @@ QUESTION = (
     "What does the hirer pay a day if the lighter Bittern is returned late, "
     "and in what year was the Bittern built?"
 )
-
-
-def run(*words, status=0):
-    result = CliRunner().invoke(app, list(map(str, words)))
-    assert result.exit_code == status, result.output
-    return result
 
 
 @pytest.fixture(scope="module")

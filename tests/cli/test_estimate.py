@@ -5,18 +5,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from clew.cli.app import app
+from command_line import run
 from scripted import ScriptedServer
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "documents"
-
-
-def run(*words, status=0):
-    result = CliRunner().invoke(app, list(map(str, words)))
-    assert result.exit_code == status, result.output
-    return result
 
 
 @pytest.fixture(scope="module")

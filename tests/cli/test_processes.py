@@ -92,6 +92,7 @@ def test_every_option_of_every_command_is_in_its_help() -> None:
         "info": "--digest --graphs --kb --json",
         "estimate": "--ask --llm --recipe --kb --json",
         "doctor": "--check-only --kb --json",
+        "mcp": "--kb --llm --recipe --budget-calls --budget-tokens --budget-money --config",
     }
     wide = {"COLUMNS": "200", "TERMINAL_WIDTH": "200"}
     for command, options in expected.items():

@@ -9,7 +9,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import clew.focus.candidates as engine_candidates
 import clew.focus.edges as engine_edges
+import clew.focus.fixpoint as engine_fixpoint
+import clew.focus.lookup as engine_lookup
+import clew.focus.several as engine_several
 import focus_brute as brute
 from clew.errors import UsageError
 from clew.focus import (
@@ -28,6 +32,7 @@ from clew.focus import (
     exactly,
     substitute,
     substitute_all,
+    substitute_rows,
 )
 
 SIZE = 6
@@ -119,6 +124,20 @@ def test_so_they_are_where_triples_count_or_deny(case) -> None:
     check(case)
 
 
+@SETTINGS
+@given(cases())
+def test_so_they_are_where_triples_are_put_off_and_pairs_are_marked_in_a_table(case) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            engine_fixpoint, "_MOST", 0.0
+        )  # whatever is left, a triple of a cycle waits for the join
+        patch.setattr(engine_candidates, "_FEW", 0)  # rows that may answer are tested, not begun with
+        patch.setattr(engine_lookup, "_MANY", 0)
+        patch.setattr(engine_lookup, "_FEW", 1 << 20)
+        patch.setattr(engine_lookup, "_ROOM", 0)  # too small a table: pairs fall together
+        check(case)
+
+
 def printed(neighbours, triples: list[tuple[str, str]], constants: dict[str, int]) -> dict[str, set[int]]:
     """Algorithm 2 as it is printed, over one relation: ``neighbours[True]`` are those that an edge leads to."""
     return transcribed(neighbours, triples, constants, lambda head, tail: (head, tail))
@@ -201,7 +220,7 @@ def test_memory_is_bounded_by_looking_at_a_few_edges_at_a_time(chunk: int, monke
         ),
     )
     whole = substitute(graph, pattern).rows.tolist()
-    monkeypatch.setattr(engine_edges, "_FEW", -1)  # pair after pair, never all edges
+    monkeypatch.setattr(engine_lookup, "_FEW", -1)  # pair after pair, never all edges
     assert substitute(graph, pattern).rows.tolist() == whole
     monkeypatch.setattr(engine_edges, "CHUNK", chunk)
     assert substitute(graph, pattern).rows.tolist() == whole
@@ -263,3 +282,67 @@ def test_many_patterns_at_once_are_each_by_itself(case, seed: int) -> None:
         assert {k: v if v is None else v.tolist() for k, v in found.sets.items()} == {
             k: v if v is None else v.tolist() for k, v in alone.sets.items()
         }
+
+
+def in_columns(pattern: Pattern, starts: list[list[int]], out: list[int]) -> list[Pattern]:
+    """One pattern for each row of the columns, as `substitute` takes them."""
+    return [
+        replace(
+            pattern,
+            constants=tuple(
+                Constant(one.name, (row,) if row >= 0 else ())
+                for one, row in zip(pattern.constants, rows, strict=True)
+            ),
+            variables=tuple(
+                replace(one, without=(*one.without, away)) if one.name == "x" and away >= 0 else one
+                for one in pattern.variables
+            ),
+        )
+        for rows, away in zip(zip(*starts, strict=True), out, strict=True)
+    ]
+
+
+@SETTINGS
+@given(cases(counting=True), st.data())
+def test_columns_of_constants_are_answered_as_patterns_one_by_one(case, data) -> None:
+    edges, types, pattern = case
+    assume(pattern.constants)
+    edges = edges | {(SIZE, r, SIZE + 1) for r in "rst"}
+    graph = brute.opened(edges, types | {SIZE: set(), SIZE + 1: set()}, SIZE + 2)
+    number = data.draw(st.integers(1, 5))
+    column = st.lists(st.integers(-1, SIZE + 1), min_size=number, max_size=number)
+    starts, out = [data.draw(column) for _ in pattern.constants], data.draw(column)
+    constants = {one.name: np.array(rows) for one, rows in zip(pattern.constants, starts, strict=True)}
+    try:
+        wanted = [substitute(graph, one).rows for one in in_columns(pattern, starts, out)]
+    except UsageError as error:
+        assert "wait for each other" in str(error)
+        return
+    if any(rows is None for rows in wanted):
+        with pytest.raises(UsageError, match="nothing restricts"):
+            substitute_rows(graph, pattern, constants, {"x": np.array(out)})
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine_several, "TOGETHER", 2)  # several times a few together
+        found = substitute_rows(graph, pattern, constants, {"x": np.array(out)})
+    assert len(found) == number
+    assert [found.of(n).tolist() for n in range(number)] == [rows.tolist() for rows in wanted]
+
+
+def test_columns_that_do_not_fit_are_refused() -> None:
+    graph = brute.opened({(0, "r", 1)}, {0: set(), 1: set()}, 2)
+    pattern = Pattern(
+        "x", (Variable("x"),), (Constant("c", ()), Constant("d", ())), (TypedTriple("c", along("r"), "x"),)
+    )
+    row = np.array([0])
+    with pytest.raises(UsageError, match="no column"):
+        substitute_rows(graph, pattern, {})
+    with pytest.raises(UsageError, match="no constant named 'x'"):
+        substitute_rows(graph, pattern, {"x": row})
+    with pytest.raises(UsageError, match="no variable named 'c'"):
+        substitute_rows(graph, pattern, {"c": row}, {"c": row})
+    with pytest.raises(UsageError, match="different lengths"):
+        substitute_rows(graph, pattern, {"c": row, "d": np.array([0, 1])})
+    none = substitute_rows(graph, pattern, {"c": row[:0], "d": row[:0]})
+    assert len(none) == 0
+    assert none.rows.tolist() == []

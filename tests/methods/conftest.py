@@ -3,6 +3,9 @@ import pytest
 import chain_bases
 import hop_base
 from clew.kb import KnowledgeBase
+from small_bases import base
+
+__all__ = ["base"]
 
 
 @pytest.fixture(scope="session")

@@ -150,8 +150,10 @@ def test_what_is_found_does_not_depend_on_what_was_embedded_before(base, films) 
     NodeSearch(encoder, NodeTexts(films)).nearest("mexico", 3, films.rows(["films:k3"]))
     again = capped.nearest("letters", 3)
     assert (again.rows.tolist(), again.scores.tolist()) == (first.rows.tolist(), first.scores.tolist())
-    # Where all but as many as may be embedded have a vector, all are ranked.
+    # Nor where all but as many as may be embedded have a vector; only where all that may answer have one, all are ranked.
     NodeSearch(encoder, NodeTexts(films)).nearest("mexico", 3, films.rows(["films:k1"]))
+    assert capped.nearest("letters", 4).rows.tolist() == first.rows.tolist()
+    NodeSearch(encoder, NodeTexts(films)).nearest("mexico", 4)
     whole = capped.nearest("letters", 4)
     assert len(whole.rows) == 4 and "looked at" not in whole.detail
 

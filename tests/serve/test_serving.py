@@ -188,9 +188,12 @@ def test_ranked_answers_are_told_and_exported() -> None:
     node = Node(
         "films:1", "entity", "Kismet, a film", "films", "films", 0, None, "Kismet", 0, None, (), (0, 0)
     )
-    ranked = RankedAnswer(Hit(node, 0.7), True, (Checked("#1 >> director >> Berger", 1.0),), "vector 0.71")
+    ranked = RankedAnswer(
+        "Kismet", Hit(node, 0.7), True, (Checked("#1 >> director >> Berger", 1.0),), "vector 0.71"
+    )
     shape = answer_shape(Answer("Kismet", (Hit(node, 0.7),), ranked=(ranked,)))
-    assert shape["ranked"][0]["checks"] == [{"text": "#1 >> director >> Berger", "met": 1.0, "hits": []}]
+    checks = [{"constraint": "#1 >> director >> Berger", "met": 1.0, "evidence": []}]
+    assert shape["ranked"][0]["checks"] == checks
     entry = {"question": "Which *film*?", "chain": "", "asked": 0.0, "model": None, "answer": shape}
     said = as_markdown(entry)
     assert "# Which \\*film\\*?" in said and "1. **Kismet** (vector 0.71)" in said and "met 1" in said

@@ -14,9 +14,9 @@ from clew.api.encoders import ENCODER
 from clew.api.graphs import WithGraphs
 from clew.api.originals import WithOriginals
 from clew.api.shapes import GraphSize, Matches
-from clew.config import base_path, default_encoder
+from clew.config import base_path, default_encoder, named_path
 from clew.errors import ClewError, NotFound, UsageError
-from clew.types import Answer, Document, Hit, Node, Question, Scope, Step
+from clew.types import Answer, Document, Exclusion, Hit, Node, Question, Scope, Step
 
 if TYPE_CHECKING:
     from clew.ingest.estimate import Estimate
@@ -116,7 +116,7 @@ class Base(WithGraphs, WithOriginals):
     def matching(self, what: str) -> Matches:
         """Return the documents that ``what`` names: a path, a folder, a key, or a file name."""
         documents = self.documents()
-        path = Path(what).expanduser().absolute()
+        path = named_path(what)
         below = [
             (
                 document,
@@ -192,8 +192,8 @@ class Base(WithGraphs, WithOriginals):
 
         Without ``llm`` (a name such as ``openai:gpt-4o-mini``, or a model) the answer is extracted, not
         written. ``documents`` and ``graphs`` restrict where it is looked for. ``chain`` is the question as triples
-        (:mod:`clew.chains`), for the method ``chain``; the question may then be empty. ``watch`` receives each step
-        as it happens; ``stop`` is asked between steps.
+        (:mod:`clew.chains`), for the methods ``chain`` and ``focus``; the question may then be empty. ``watch``
+        receives each step as it happens; ``stop`` is asked between steps.
         """
         from clew import catalog
         from clew.trail import Recorder
@@ -202,6 +202,25 @@ class Base(WithGraphs, WithOriginals):
         method = catalog.method(recipe, self.store, llm=model, encoder=self.encoder())
         asked = self._question(question or chain, documents, graphs)
         return method.answer(replace(asked, chain=chain), Recorder(watch, stop))
+
+    def why_not(
+        self,
+        name: str,
+        triples: str,
+        *,
+        question: str = "",
+        recipe: str = "focus",
+        graphs: Iterable[str] | None = None,
+    ) -> list[Exclusion]:
+        """Return why what ``name`` may stand for is no answer to a question that is written as typed triples.
+
+        ``triples`` are a person's, or those that a model wrote: the step ``triples`` of an answer's trail has them.
+        Raises UsageError, NotFound where no graph has anything called so.
+        """
+        from clew import catalog
+
+        asked = replace(self._question(question or triples, None, graphs), chain=triples)
+        return catalog.why_not(self.store, asked, name, recipe=recipe, encoder=self.encoder())
 
     def refusal(self, recipe: str, llm: str | LanguageModel | None = None) -> ClewError | None:
         """Return why this base cannot be asked by a recipe with this model, or none (a model that is not set,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from clew.kb.graphs.mounted import MountedGraph
     from clew.kb.graphs.mounting import MountOptions
     from clew.link import SameLink
+    from clew.methods.focus.schema import Schema
     from clew.protocols import LanguageModel, NodeVectors, PropertyGraph, Rows
     from clew.protocols.nodes import Texts
     from clew.triples import Options
@@ -67,6 +68,18 @@ class WithGraphs(WithEncoder):
         from clew.kb.graphs.mounting import MountOptions as Usual
 
         return self.store.graphs.mount(name, url, options or Usual())
+
+    def schema(self, question: str, graphs: Sequence[str] = ()) -> Schema:
+        """Return what a model is shown of ``graphs`` (none: of all) when it is to write a question as typed triples:
+        types, relations and properties, cut to what the question may need where they are many.
+
+        Raises NotFound for a graph that is not there.
+        """
+        from clew.link import Relations
+        from clew.methods.focus.schema import schema_of
+
+        names = graphs or [one.name for one in self.graphs()]
+        return schema_of([self.graph(name) for name in names], question, Relations(self.encoder()))
 
     def extract_graph(
         self,

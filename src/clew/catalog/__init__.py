@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from clew.catalog.recipe import Recipe
     from clew.models.budgeted import Budget
     from clew.protocols import Encoder, Graph, LanguageModel, Method, Reader, Retriever, Snapshots
+    from clew.types import Exclusion, Question
 
 
 def method(
@@ -28,6 +29,18 @@ def method(
     from clew.catalog.methods import METHODS
 
     return METHODS.build(_named(recipe), _bench(base, llm, encoder))
+
+
+def why_not(
+    base: Snapshots, question: Question, name: str, *, recipe: str = "focus", encoder: Encoder | None = None
+) -> list[Exclusion]:
+    """Return for what ``name`` may stand for why it is no answer to a question with triples of its own.
+
+    Raises UsageError for a recipe that is not of ``focus``, NotFound where no graph has anything called so.
+    """
+    from clew.catalog.focus import excluded
+
+    return excluded(_bench(base, None, encoder), _named(recipe), question, name)
 
 
 def retriever(

@@ -57,7 +57,7 @@ def _chain(bench: Bench, options: Options) -> Method:
         if one == "kg":
             sources.append(graph_source(bench, options))
         elif one == "text":
-            sources.append(_text(bench, options, retriever, read))
+            sources.append(text_source(bench, options, retriever, read, options.count("k")))
     choose: Any = options.word("choose", CHOICES)
     return ChainMethod(
         _writer(bench, options),
@@ -124,12 +124,13 @@ def graph_source(bench: Bench, options: Options) -> GraphSource:
     )
 
 
-def _text(bench: Bench, options: Options, retriever: Retriever, reader: Reader) -> TextSource:
+def text_source(bench: Bench, options: Options, retriever: Retriever, reader: Reader, k: int) -> TextSource:
+    """Return what reads unknowns from the ``k`` passages that are found for each hop."""
     from clew.methods.chain.text import TextSource
     from clew.prompts import load
 
     template = load("chain-question") if bench.model else None
-    return TextSource(retriever, reader, bench.model, template, options.count("k"), options.count("values"))
+    return TextSource(retriever, reader, bench.model, template, k, options.count("values"))
 
 
 _OPTIONS: dict[str, Value] = {

@@ -17,9 +17,15 @@ if TYPE_CHECKING:
 
 RERANKERS = ("pointwise", "listwise")
 #: What sends texts of nodes to the encoder; an entry of the catalogue whose default part is one of them is one, too.
-EMBEDDING = ("vss", "multi-vss")
+EMBEDDING = ("vss", "multi-vss", "focus")
 #: Options of every retriever over nodes: graphs and types by name, ``a|b`` for several, "" for what is declared.
 _WHERE: dict[str, Value] = {"graphs": "", "types": ""}
+
+
+def ranks_nodes(recipe: Recipe) -> bool:
+    """Return whether a recipe, or any part of it, ranks nodes of graphs, about which a model may then be asked."""
+    parts = (value for _, value in recipe.options if isinstance(value, Recipe))
+    return recipe.name in (*EMBEDDING, "bm25-nodes", "reranked") or any(map(ranks_nodes, parts))
 
 
 def embeds_nodes(recipe: Recipe) -> bool:

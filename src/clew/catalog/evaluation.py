@@ -18,11 +18,12 @@ from clew.config import base_path
 from clew.errors import UsageError
 from clew.evaluate.corpora import Gold, documents, grouped, located, pooled, with_negatives
 from clew.evaluate.datasets import named
-from clew.types import RETRIEVED, Hit, Scope
+from clew.evaluate.oracle import gold_triples, need_triples
+from clew.types import RETRIEVED, Hit, Question, Scope
 
 if TYPE_CHECKING:
     from clew.evaluate.examples import Example, Paragraph
-    from clew.evaluate.running import MethodFor, ScopeOf
+    from clew.evaluate.running import MethodFor, QuestionOf
     from clew.kb import KnowledgeBase
     from clew.parse.build import Unit
     from clew.protocols import Encoder, LanguageModel, Method
@@ -43,7 +44,9 @@ class Asked:
 
     ``corpus`` is ``question``, ``pooled``, ``own``, ``none``, ``kb`` or the folder of a knowledge base. ``data`` is
     ``NAME=PATH`` and ``limit`` how many questions were drawn from it with ``seed`` (None: all). ``pool`` names data
-    sets, ``NAME=PATH``, of which a pooled corpus has all paragraphs as well, asked or not.
+    sets, ``NAME=PATH``, of which a pooled corpus has all paragraphs as well, asked or not. ``triples``: each question
+    comes with the triples that its data set spells out (:func:`clew.evaluate.oracle.gold_triples`), as
+    :attr:`clew.types.Question.chain`.
     """
 
     name: str
@@ -53,15 +56,19 @@ class Asked:
     limit: int | None
     seed: int
     pool: tuple[str, ...] = ()
+    triples: bool = False
 
     @property
     def title(self) -> str:
         """Name and corpus, such as ``hotpotqa (pooled)``."""
-        return f"{self.name} ({Path(self.corpus).name})"
+        return f"{self.name} ({Path(self.corpus).name}{', gold triples' if self.triples else ''})"
 
 
-def asked(data: str, corpus: str, limit: int | None, seed: int, pool: Sequence[str] = ()) -> Asked:
-    """Return the questions of ``NAME=PATH``: all, or ``limit`` drawn with the seed. Raises UsageError."""
+def asked(
+    data: str, corpus: str, limit: int | None, seed: int, pool: Sequence[str] = (), triples: bool = False
+) -> Asked:
+    """Return the questions of ``NAME=PATH``: all, or ``limit`` drawn with the seed; with ``triples``, each with its
+    gold triples. Raises UsageError."""
     if pool and corpus not in POOLED:
         raise UsageError(
             f"no pool is made where the corpus is '{corpus}'", "Pool paragraphs: --corpus pooled"
@@ -75,7 +82,9 @@ def asked(data: str, corpus: str, limit: int | None, seed: int, pool: Sequence[s
             f"the questions of {file.name} bring no paragraphs",
             "Name a knowledge base: --corpus FOLDER; or --corpus none for methods that need none",
         )
-    return Asked(file.name, examples, corpus, data, limit, seed, tuple(pool))
+    if triples:
+        need_triples(examples)
+    return Asked(file.name, examples, corpus, data, limit, seed, tuple(pool), triples)
 
 
 def drawn(examples: Iterator[Example], limit: int | None, seed: int) -> Iterator[Example]:
@@ -180,18 +189,30 @@ def _add_graphs(base: KnowledgeBase, places: Sequence[str]) -> None:
     from clew.ingest import GraphFiles, add_graph, graph_name
     from clew.kb.graphs.mounted import is_endpoint
     from clew.kb.graphs.mounting import MountOptions
+    from clew.triples.stark import holds_stark
 
     names = [(urlsplit(one).hostname or one) if is_endpoint(one) else graph_name(Path(one)) for one in places]
     for name, place in zip(names, places, strict=True):
         if names.count(name) > 1:
             raise UsageError(f"two graphs are called '{name}'", "A graph is called by its file: rename one")
-        if is_endpoint(place) or Path(place).is_dir():
+        if is_endpoint(place) or (Path(place).is_dir() and not holds_stark(Path(place))):
             base.graphs.mount(name, place, MountOptions())
         else:
             add_graph(base.graphs, name, GraphFiles((Path(place),)))
 
 
-def scopes(data: Asked, bench: Bench) -> ScopeOf:
+def questions_of(data: Asked, bench: Bench) -> QuestionOf:
+    """Return what gives what is asked for each question: within its own documents where the corpus is ``own``, with
+    its gold triples where they are asked for."""
+    scope_of = _scopes(data, bench)
+
+    def question(example: Example) -> Question:
+        return Question(example.question, scope_of(example), gold_triples(example) if data.triples else "")
+
+    return question
+
+
+def _scopes(data: Asked, bench: Bench) -> Callable[[Example], Scope]:
     """Return what gives the scope of each question: its own documents where the corpus is ``own``, else all."""
     if data.corpus != "own":
         return lambda example: Scope()

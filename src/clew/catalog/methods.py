@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.catalog.chain import CHAIN
+from clew.catalog.focus import FOCUS
 from clew.catalog.graphs import GRAPHS
 from clew.catalog.parts import Bench, Options, Part, Shelf
 from clew.catalog.prompting import prompting
@@ -302,6 +303,7 @@ METHODS: Shelf[Method] = Shelf(
             {"retriever": Recipe("search"), "reader": Recipe("auto"), "k": 10, "rounds": 5, "budget": 30},
         ),
         **CHAIN,
+        **FOCUS,
         **prompting(_reader),
     },
 )

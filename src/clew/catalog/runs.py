@@ -12,7 +12,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.catalog.evaluation import BROUGHT, Asked, Bench, asked, methods, scopes
+from clew.catalog.entities import ranks_nodes
+from clew.catalog.evaluation import BROUGHT, Asked, Bench, asked, methods, questions_of
+from clew.catalog.recipe import parse
 from clew.errors import UsageError
 from clew.evaluate.datasets import named
 from clew.evaluate.metrics.grade import Grader
@@ -69,7 +71,8 @@ class Folder:
         """Return the runs of ``recipes`` (all, if None), as far as they are. Raises UsageError where the data has
         changed."""
         facts = self.facts
-        data = asked(facts["data"], facts["corpus"], facts["limit"], facts["seed"])
+        triples = facts.get("triples") == "gold"
+        data = asked(facts["data"], facts["corpus"], facts["limit"], facts["seed"], triples=triples)
         if named(facts["data"]).digest() != facts["data_digest"]:
             raise UsageError(
                 f"the data of {self.path} has changed: {facts['data']}", "Run it again elsewhere"
@@ -89,7 +92,8 @@ def file_name(recipe: str) -> str:
 
 def folder_of(out: Path, questions: Asked) -> Folder:
     """Return the folder in ``out`` of a data set asked of a corpus."""
-    return Folder(out / f"{questions.name}-{Path(questions.corpus).name}")
+    with_triples = "-triples" if questions.triples else ""
+    return Folder(out / f"{questions.name}-{Path(questions.corpus).name}{with_triples}")
 
 
 def evaluate(
@@ -110,7 +114,7 @@ def evaluate(
     """
     folder = folder_of(out, questions)
     tell = progress or (lambda stage: lambda done, total: None)
-    scope_of = scopes(questions, bench)
+    question_of = questions_of(questions, bench)
     with methods(questions, bench, tell("corpus")) as (method_of, digest):
         folder.claim(facts_of(questions, bench, digest, recipes))
         if bench.llm is not None and foreseen is not None:
@@ -124,7 +128,7 @@ def evaluate(
                 folder.file(recipe),
                 workers=workers,
                 progress=tell(recipe),
-                scope_of=scope_of,
+                question_of=question_of,
             )
     return folder
 
@@ -139,22 +143,23 @@ def _rehearsed(questions: Asked, left: Mapping[str, int], bench: Bench) -> Itera
     """Yield about what each recipe costs over the questions ``left``, if every reply is as long as it may get."""
     from clew.models.rehearsal import Rehearsal
     from clew.trail import Recorder
-    from clew.types import Question
 
     some = questions.examples[:REHEARSED]
     model = Rehearsal(bench.llm_name or (bench.llm.name if bench.llm else ""))
     few = replace(questions, examples=some, pool=()) if questions.corpus in BROUGHT else questions
-    scope_of = scopes(few, bench)
+    question_of = questions_of(few, bench)
     # The bases of the few questions serve all recipes: an encoder reads them once. Graphs are left out: what they
-    # would fill, nobody need be asked, and reading them may take longer than the rehearsal.
-    with methods(few, replace(bench, llm=model, graphs=())) as (method_of, _):
+    # would fill, nobody need be asked, and reading them may take longer than the rehearsal; but not where their nodes
+    # are what a model is asked about.
+    graphs = bench.graphs if any(ranks_nodes(parse(one)) for one, count in left.items() if count) else ()
+    with methods(few, replace(bench, llm=model, graphs=graphs)) as (method_of, _):
         for recipe, count in left.items():
             if not count:
                 continue
             model.asked.clear()
             method_for = method_of(recipe)
             for example in some:
-                method_for(example).answer(Question(example.question, scope_of(example)), Recorder())
+                method_for(example).answer(question_of(example), Recorder())
             total = sum(model.asked.values(), Usage())
             yield recipe, scaled(total, count / len(some))
 
@@ -200,6 +205,7 @@ def facts_of(questions: Asked, bench: Bench, digest: str, recipes: Sequence[str]
         "seed": questions.seed,
         "corpus": questions.corpus,
         **({"pool": list(questions.pool)} if questions.pool else {}),
+        **({"triples": "gold"} if questions.triples else {}),
         **({"graphs": list(bench.graphs)} if bench.graphs else {}),
         "base_digest": digest,
         "passages": bench.passages,

@@ -160,6 +160,7 @@ def command_line(name: str, works: Sequence[Work], more: Sequence[str] = ()) -> 
     words += ["--sentences", str(bench.sentences)]
     words += [word for one in data.pool for word in ("--pool", one)]
     words += [word for place in bench.graphs for word in ("--graph", place)]
+    words += ["--gold-triples"] if data.triples else []
     words += [] if data.limit is None else ["--limit", str(data.limit)]
     words += ["--seed", str(data.seed)]
     words += ["--llm", bench.llm_name] if bench.llm else []

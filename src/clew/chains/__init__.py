@@ -4,7 +4,7 @@ A term of a triple is a constant, an unknown (``#1``), or text that contains unk
 type serves every method that writes a question down before it answers it.
 """
 
-from clew.chains.consistency import agreed, normal_form
+from clew.chains.consistency import agreed, agreed_typed, normal_form, typed_form
 from clew.chains.errors import (
     ChainError,
     DiscontinuousMaskError,
@@ -17,6 +17,7 @@ from clew.chains.errors import (
     MissingTripleMaskError,
 )
 from clew.chains.parsing import Limits, parse
+from clew.chains.quoting import quoted
 from clew.chains.terms import Chain, Term, Triple
 from clew.chains.typed import (
     NOT,
@@ -29,6 +30,7 @@ from clew.chains.typed import (
     at_most,
     exactly,
 )
+from clew.chains.typed_parsing import TypedReading, parse_typed, read_typed
 
 __all__ = [
     "NOT",
@@ -50,10 +52,16 @@ __all__ = [
     "Term",
     "Triple",
     "TypedChain",
+    "TypedReading",
     "agreed",
+    "agreed_typed",
     "at_least",
     "at_most",
     "exactly",
     "normal_form",
     "parse",
+    "parse_typed",
+    "quoted",
+    "read_typed",
+    "typed_form",
 ]

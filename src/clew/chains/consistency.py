@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import permutations
 
 from clew.chains.terms import Chain, Term, Triple
+from clew.chains.typed import TypedChain
 from clew.text import normalise
 
 
@@ -37,3 +40,53 @@ def agreed(chains: Sequence[Chain]) -> list[Chain]:
 
 def _plain(term: Term) -> Term:
     return Term(normalise(term.text).rstrip("."))
+
+
+#: Unknowns up to which every numbering is tried.
+_TRIED = 6
+
+
+def typed_form(chain: TypedChain) -> tuple[str, ...]:
+    """Return what a question as typed triples says, as it is compared: its statements in order of the alphabet, with
+    what :func:`normal_form` leaves out, under that numbering of its unknowns that puts them first in it.
+
+    So the order of statements and the numbers say nothing. Wishes are left out: every sample words them differently.
+    """
+    answer = chain.chain.answer or 1
+    others = [number for number in _unknowns(chain) if number != answer]
+    orders = permutations(others) if len(others) < _TRIED else [tuple(others)]
+    return min(
+        _said(chain, {number: place for place, number in enumerate((answer, *order), 1)}) for order in orders
+    )
+
+
+def agreed_typed(chains: Sequence[TypedChain]) -> list[TypedChain]:
+    """Return the questions, one of each form, in the order of :func:`agreed`."""
+    forms = [typed_form(chain) for chain in chains]
+    first = dict(zip(reversed(forms), reversed(chains), strict=True))
+    return [first[form] for form, _ in Counter(forms).most_common()]
+
+
+def _unknowns(chain: TypedChain) -> tuple[int, ...]:
+    """Return the unknowns in the order in which they come up."""
+    found = [number for triple in chain.chain.triples for number in triple.unknowns]
+    found += [*chain.types, *(one.unknown for one in chain.conditions)]
+    return tuple(dict.fromkeys(found))
+
+
+def _said(chain: TypedChain, numbers: Mapping[int, int]) -> tuple[str, ...]:
+    filled = {number: f"#{place}" for number, place in numbers.items()}
+    triples = tuple(
+        Triple(_plain(one.head.filled(filled)), normalise(one.relation), _plain(one.tail.filled(filled)))
+        for one in chain.chain.triples
+    )
+    plain = TypedChain(Chain(triples, 1), counts=chain.counts)
+    said = [plain.statement(place) for place in range(len(triples))]
+    for number, types in chain.types.items():
+        said.append(f"{filled[number]} : {' or '.join(sorted(map(normalise, types)))}")
+    for name, types in chain.kinds.items():
+        said.append(f"{normalise(name)} : {' or '.join(sorted(map(normalise, types)))}")
+    for one in chain.conditions:
+        unknown = numbers[one.unknown]
+        said.append(normalise(str(replace(one, unknown=unknown))))
+    return tuple(sorted(said))

@@ -19,11 +19,11 @@ from clew.chains.errors import (
 from clew.chains.terms import Chain, Term, Triple
 from clew.prompts import plain
 
-_INTRODUCED = re.compile(r"\A\W*(?:(?:masked\s+)?reasoning\s+)?chain\s*:\s*", re.IGNORECASE)
-_FINAL = re.compile(
+INTRODUCED = re.compile(r"\A\W*(?:(?:masked\s+)?reasoning\s+)?chain\s*:\s*", re.IGNORECASE)
+FINAL = re.compile(
     r"^[\s*_\"'`(\[]*(?:the\s+)?final\s+answer\s*(?:is|:)\s*(?P<what>.*?)[\s.)\]\"'`*_]*$", re.IGNORECASE
 )
-_LISTED = re.compile(r"^\s*(?:[-*•]\s+|\(?\d{1,2}[.)]\s+)")
+LISTED = re.compile(r"^\s*(?:[-*•]\s+|\(?\d{1,2}[.)]\s+)")
 _ANSWER = re.compile(r"#\s*answer", re.IGNORECASE)
 _MASK = re.compile(r"#\s*(?P<number>\d*)")
 _QUOTED = re.compile(r'\A"(?P<inside>[^"]*)"\Z')
@@ -45,10 +45,10 @@ def parse(text: str, limits: Limits = Limits()) -> Chain:
     What a small model puts around it is passed over: thoughts, ``Reasoning Chain:``, list marks, a full stop.
     Raises the :class:`~clew.chains.errors.ChainError` of what is wrong first.
     """
-    body = _INTRODUCED.sub("", plain(text).strip("`"))
-    parts = [_LISTED.sub("", part).strip() for part in _divided(body)]
+    body = INTRODUCED.sub("", plain(text).strip("`"))
+    parts = [LISTED.sub("", part).strip() for part in divided(body)]
     parts = [part for part in parts if part]
-    final = _FINAL.match(parts[-1]) if parts else None
+    final = FINAL.match(parts[-1]) if parts else None
     if final is None:
         raise FinalAnswerFormatError("the chain does not end with its final answer", _FORM)
     triples = tuple(_triple(part) for part in parts[:-1])
@@ -65,7 +65,7 @@ def parse(text: str, limits: Limits = Limits()) -> Chain:
     return Chain(triples, _answer(final["what"], numbers))
 
 
-def _divided(text: str) -> Iterable[str]:
+def divided(text: str) -> Iterable[str]:
     """Yield the parts between semicolons and line ends; neither divides within quotation marks."""
     part, quoted = "", False
     for character in text:

@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from clew.chains.terms import Chain
+from clew.chains.quoting import quoted, written
+from clew.chains.terms import Chain, Term
 
-TESTS = ("=", "<", "<=", ">", ">=", "between", "contains")
+#: Tests of a property. ``contains`` looks for letters anywhere, ``says`` for whole words.
+TESTS = ("=", "<", "<=", ">", ">=", "between", "contains", "says")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,23 @@ class Count:
     least: int = 1
     most: int | None = None
     only: bool = False
+
+    def __str__(self) -> str:
+        """The quantifier as a question writes it before a triple.
+
+        >>> str(NOT), str(ONLY), str(at_least(2)), str(Count(2, 4))
+        ('not', 'only', 'at least 2', 'from 2 to 4')
+        """
+        if self.only:
+            return "only" if self == ONLY else f"only {Count(self.least, self.most)._bounds()}"
+        return "not" if self == NOT else self._bounds()
+
+    def _bounds(self) -> str:
+        if self.most is None:
+            return f"at least {self.least}"
+        if self.least == self.most:
+            return f"exactly {self.least}"
+        return f"from {self.least} to {self.most}" if self.least else f"at most {self.most}"
 
 
 #: No tail: where other triples join head and tail already, not this tail (films whose director does not act in them).
@@ -57,6 +76,16 @@ class Condition:
     high: str | float | None = None
     negated: bool = False
 
+    def __str__(self) -> str:
+        """The condition as a question writes it.
+
+        >>> str(Condition(1, "release_year", "between", 1980, 1990)), str(Condition(1, "title", "contains", "7"))
+        ('#1.release_year between 1980 and 1990', '#1.title contains "7"')
+        """
+        property = written(self.property, also=r"\W")
+        values = _value(self.value) if self.high is None else f"{_value(self.value)} and {_value(self.high)}"
+        return f"{'not ' if self.negated else ''}#{self.unknown}.{property} {self.test} {values}"
+
 
 @dataclass(frozen=True, slots=True)
 class TypedChain:
@@ -74,3 +103,39 @@ class TypedChain:
     counts: Mapping[int, Count] = field(default_factory=dict)
     conditions: tuple[Condition, ...] = ()
     wishes: tuple[str, ...] = ()
+
+    def statement(self, place: int) -> str:
+        """Return a triple with its quantifier, as a question writes it: ``not #1 >> starred_actors >> Bob``."""
+        triple, count = self.chain.triples[place], self.counts.get(place)
+        head = _term(triple.head)
+        if count is not None and triple.head.unknown is None:
+            head = quoted(triple.head.text)  # "not b" could be a name
+        said = f"{head} >> {written(triple.relation)} >> {_term(triple.tail)}"
+        return said if count is None else f"{count} {said}"
+
+    def __str__(self) -> str:
+        """The question in the form in which a person or a model writes it; it parses back."""
+        kinds = [f"{written(name)} : {_types(types)}" for name, types in self.kinds.items()]
+        types = [f"#{number} : {_types(types)}" for number, types in self.types.items()]
+        triples = [self.statement(place) for place in range(len(self.chain.triples))]
+        answer = f"#{self.chain.answer}"
+        wishes = [f"{answer} ~ {written(wish)}" for wish in self.wishes]
+        return "; ".join(
+            [*kinds, *types, *triples, *map(str, self.conditions), *wishes, f"final answer: {answer}"]
+        )
+
+
+def _term(term: Term) -> str:
+    return term.text if term.unknown is not None else written(term.text)
+
+
+def _types(types: tuple[str, ...]) -> str:
+    return " or ".join(written(one, also=r"\bor\b|,") for one in types)
+
+
+def _value(value: str | float) -> str:
+    if isinstance(value, str):
+        return written(value, also=r"\band\b|\bto\b|,|\d-\d")
+    if isinstance(value, float) and not (value.is_integer() and abs(value) < 1e15):
+        return repr(value)
+    return str(int(value))

@@ -69,8 +69,8 @@ GraphPlaces: TypeAlias = Annotated[
     typer.Option(
         "--graph",
         metavar="FILE|URL",
-        help="A graph beside the corpus: a file as clew graph add reads it, or what clew graph mount takes; may be "
-        "repeated.",
+        help="A graph beside the corpus: a file, or a folder in STaRK's layout, as clew graph add reads it, or what "
+        "clew graph mount takes; may be repeated.",
         show_default=False,
     ),
 ]

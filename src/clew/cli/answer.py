@@ -29,15 +29,21 @@ def print_answer(answer: Answer, most: int) -> None:
     nodes = _nodes(answer)
     out.print(_heading(answer))
     out.print(Padding(Text(answer.text), (0, 0, 1, 2)))
-    if answer.evidence:
+    if answer.ranked:
+        from clew.cli.ranked import print_given_up, print_ranked
+
+        print_given_up(answer)
+
+        print_ranked(answer.ranked, most)
+    elif answer.evidence:
         out.print(Text("What came nearest" if answer.abstained else "Evidence", style="bold"))
-    for number, hit in enumerate(answer.evidence[:most], 1):
+    for number, hit in enumerate(() if answer.ranked else answer.evidence[:most], 1):
         out.print(Text.assemble(f"{number:>3}. ", (place(hit.node), "bold"), (f"  {hit.score:.2g}", "dim")))
         quotes = [quote for quote in answer.quotes if quote.node == hit.node.id]
         out.print(Padding(_excerpt(hit.node.text, quotes), (0, 0, 0, 5)))
         if len(hit.path) > 1:
             out.print(Padding(_thread(hit, nodes), (0, 0, 0, 5)))
-    if len(answer.evidence) > most:
+    if len(answer.evidence) > most and not answer.ranked:
         out.print(Text(f"     and {len(answer.evidence) - most} more; see them with --k", style="dim"))
     for text in answer.remembered:
         out.print(Text(f"  from the model's memory, without evidence: {text}", style="red"))
@@ -59,6 +65,8 @@ def _heading(answer: Answer) -> Text:
         )
     if answer.reader == "extractive":
         how = _EXTRACTED
+    if answer.reader == "focus":
+        how = "what meets the question's triples in the graph, best first"
     return Text.assemble(("Answer", "bold green"), (f"  ({how})", "dim"))
 
 
@@ -114,7 +122,9 @@ def _step(step: Step) -> Text:
     plain = [
         f"{key} {value}"
         for key, value in step.detail.items()
-        if isinstance(value, str | int | float) and value != ""
+        if isinstance(value, str | int | float)
+        and value != ""
+        and not (key == "triples" and step.name == "prepare")
     ]
     facts = [
         *plain,
@@ -138,6 +148,7 @@ def _details(detail: Mapping[str, Any], nodes: Mapping[str, Node]) -> Iterable[T
         more = detail.get("of", len(values)) - len(values)
         listed = "; ".join(map(str, values)) + (f"; and {more} more" if more > 0 else "")
         yield Text.assemble(("= ", "dim"), (_line(listed, _LINE), "bold"))
+    yield from _substituted(detail)
     for key in ("taken", "also"):
         if isinstance(side := detail.get(key), Mapping):
             yield Text.assemble((f"{side['source']} says ", "dim"), ("; ".join(side["values"]), "bold"))
@@ -145,6 +156,28 @@ def _details(detail: Mapping[str, Any], nodes: Mapping[str, Node]) -> Iterable[T
     for one in chosen if isinstance(chosen, list) else ():
         name, why = (one["section"], one["why"]) if isinstance(one, Mapping) else (one, ())
         yield Text.assemble((_line(str(name), _LINE), "bold"), (f"  {'; '.join(why)}" if why else "", "dim"))
+
+
+def _substituted(detail: Mapping[str, Any]) -> Iterable[Text]:
+    """Yield what the words of a question stand for in a graph, and what its unknowns can be."""
+    for name, some in detail.get("constants", {}).items():
+        meant = [f"{one['name']} {one['id']} {one['score']:g} ({one['how']})" for one in some[:_SHOWN]]
+        yield Text.assemble((name, "bold"), (f" is {_line('; '.join(meant) or 'nothing', _LINE)}", "dim"))
+    for words, how in detail.get("relations", {}).items():
+        yield Text.assemble((words, "bold"), (f" is {how}", "dim"))
+    dropped = detail.get("dropped", {})
+    for text, why in dropped.items() if isinstance(dropped, Mapping) else ():
+        yield Text.assemble((text, "yellow"), (f"  ranks only: {why}", "dim"))
+    sets = detail.get("candidates", {})
+    for name, one in sets.items() if isinstance(sets, Mapping) else ():
+        many = "anything" if one["count"] is None else f"{one['count']:,}"
+        yield Text.assemble(
+            (f"{name} ", "bold"),
+            f"{many}: " if one["first"] else many,
+            (_line("; ".join(one["first"]), _LINE), "dim"),
+        )
+    for text in detail.get("given up", ()):
+        yield Text.assemble((text, "yellow"), ("  given up", "dim"))
 
 
 def _hop(hit: Hit, nodes: Mapping[str, Node]) -> Text:

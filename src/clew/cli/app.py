@@ -17,6 +17,7 @@ from clew.cli import (
     evaluate,
     graph,
     info,
+    mcp,
     recipes,
     search,
     serve,
@@ -76,6 +77,7 @@ app.command("estimate")(estimate.estimate)
 app.command("recipes")(recipes.recipes)
 app.command("serve")(serve.serve)
 app.command("summarise")(summarise.summarise)
+app.command("mcp")(mcp.mcp)
 app.command("annotate")(annotate.annotate)
 app.command("doctor")(doctor.doctor)
 app.add_typer(graph.app, name="graph")

@@ -22,12 +22,15 @@ from clew.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from clew.types import Step
+    from clew.types import Answer, Step
 
 
 def ask(
     question: Annotated[
-        str, typer.Argument(help="The question, in quotes; may be left out with --chain.", show_default=False)
+        str,
+        typer.Argument(
+            help="The question, in quotes; may be left out with --chain and --triples.", show_default=False
+        ),
     ] = "",
     llm: Llm = None,
     recipe: Recipe = "default",
@@ -51,6 +54,30 @@ def ask(
             show_default=False,
         ),
     ] = "",
+    triples: Annotated[
+        str,
+        typer.Option(
+            metavar="TRIPLES",
+            help="The question as typed triples, for the method focus, which ranks what meets them; see below.",
+            show_default=False,
+        ),
+    ] = "",
+    why_not: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Say which constraint keeps this from being an answer (focus). Repeat for several.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the ranked answers (focus) to FILE.csv, or the whole answer to FILE.json.",
+            show_default=False,
+        ),
+    ] = None,
     k: Annotated[
         int, typer.Option("--k", "-k", min=1, metavar="N", help="How much evidence to print at most.")
     ] = 5,
@@ -90,13 +117,23 @@ def ask(
       clew ask "Where was Kismet's director born?" --method chain --llm ollama:llama3.1
 
       clew ask --chain "Kismet >> director >> #1; #1 >> place of birth >> #2; final answer: #2"
+
+    The method focus ranks the nodes of a graph that meet all triples of a question. They are typed, may be denied
+    or counted, and properties may be compared; what no triple can say ranks (~). What a graph has: clew graph schema.
+
+      clew ask --triples "#1 : film; #1 >> directed_by >> David Lynch; not #1 >> starred_actors >> Kyle MacLachlan;
+      #1.release_year < 1990; #1 ~ slow and dreamlike; final answer: #1" --why-not Dune --out answers.csv
+
+      clew ask "Which early films of David Lynch are slow and dreamlike?" --method focus --llm ollama:llama3.1
     """
     import clew
     from clew.catalog import with_retriever
     from clew.cli.group import SPENT
     from clew.cli.output import not_found, note, print_json
+    from clew.cli.ranked import check_form, print_exclusions, write_ranked
     from clew.cli.remote import configured_model, say_where_searches_go, say_where_texts_go, with_nodes
-    from clew.shapes import answer_shape
+    from clew.errors import UsageError
+    from clew.shapes import answer_shape, exclusion_shape
 
     model = configured_model(
         llm,
@@ -106,8 +143,12 @@ def ask(
         record=record,
         cache=not no_cache,
     )
-    if chain and recipe == "default":
-        recipe = "chain"
+    if chain and triples:
+        raise UsageError("a question is written as --chain or as --triples, not both")
+    if (chain or triples) and recipe == "default":
+        recipe = "chain" if chain else "focus"
+    if out is not None:
+        check_form(out)
     if retriever is not None:
         recipe = with_retriever(recipe, retriever)
     with clew.open(kb) as base:
@@ -122,15 +163,26 @@ def ask(
                 recipe=recipe,
                 documents=documents,
                 graphs=graphs,
-                chain=chain,
+                chain=chain or triples,
                 watch=watch,
             )
+        written = triples or _triples(answer)
+        excluded = [
+            found
+            for name in why_not or ()
+            for found in base.why_not(name, written, question=question, recipe=_focus(recipe), graphs=graphs)
+        ]
+    if out is not None:
+        write_ranked(out, answer)
     if as_json:
-        print_json(answer_shape(answer))
+        print_json(
+            answer_shape(answer) | ({"why_not": list(map(exclusion_shape, excluded))} if why_not else {})
+        )
     else:
         from clew.cli.answer import print_answer
 
         print_answer(answer, k)
+        print_exclusions(excluded)
         if model is None:
             note(
                 "No language model is set; to have answers written: --llm ollama:llama3.1 (or set CLEW_LLM)."
@@ -140,6 +192,16 @@ def ask(
     if answer.stopped:
         note(f"clew: stopped before the answer was complete: {answer.stopped}")
         raise typer.Exit(SPENT)
+
+
+def _triples(answer: Answer) -> str:
+    """Return the triples that the answer's own trail says it was read as, "" where there are none."""
+    said = (str(step.detail.get("triples", "")) for step in answer.trail if step.name == "triples")
+    return next(said, "")
+
+
+def _focus(recipe: str) -> str:
+    return recipe if recipe.startswith("focus") else "focus"
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli import analyse, paper
+from clew.cli import analyse, papers
 from clew.cli.group import INTERRUPTED, Group
 from clew.cli.options import Json, Llm
 from clew.cli.progress import told
@@ -51,6 +51,9 @@ def run(
     ] = "pooled",
     pool: analyse.Pool = None,
     graph: analyse.GraphPlaces = None,
+    triples: Annotated[
+        bool, typer.Option("--gold-triples", help="Ask with the triples that MetaQA's types spell.")
+    ] = False,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where results go, and are continued.")] = Path(
         "runs"
     ),
@@ -84,6 +87,9 @@ def run(
 
       clew eval run --data 2wikimultihopqa=dev.json -r chain --graph wikidata.nt.gz --limit 200 --out runs
 
+      clew eval run --data stark=stark_qa.csv#test-0.1 --corpus none --graph prime/processed -r
+      "read(retriever=vss, k=20)" --out runs     a graph alone: its nodes are the answers
+
       clew eval report runs
     """
     from clew import catalog
@@ -112,7 +118,7 @@ def run(
 
     try:
         for one in data:
-            questions = asked(one, corpus, limit, seed, pool or ())
+            questions = asked(one, corpus, limit, seed, pool or (), triples)
             calls = "no model calls" if model is None else f"each by {model.name}"
             note(
                 f"{questions.title}: {len(questions.examples):,} questions x {len(recipes)} recipes, {calls}"
@@ -295,4 +301,4 @@ def _folders(paths: list[Path], most: int | None = None) -> list[Folder]:
 app.command("graphs")(analyse.graphs)
 app.command("density")(analyse.density)
 app.command("branching")(analyse.branching)
-app.command("paper")(paper.paper)
+app.add_typer(papers.app, name="paper")

@@ -14,7 +14,7 @@ from clew.cli.options import Json, Kb
 
 if TYPE_CHECKING:
     from clew.link import SameLink
-    from clew.types import Entity, Relation
+    from clew.types import Entity
 
 app = typer.Typer(
     cls=Group,
@@ -70,58 +70,47 @@ def schema(
     name: Name,
     limit: Annotated[
         int,
-        typer.Option(min=1, metavar="N", help="Print at most this many types and relations; --json has all."),
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Print at most this many types, relations and properties; --json has all.",
+        ),
     ] = 50,
+    question: Annotated[
+        str | None,
+        typer.Option(
+            "--question",
+            metavar="TEXT",
+            help="Print what a model would be shown of the graph for this question, cut as it would be.",
+            show_default=False,
+        ),
+    ] = None,
     kb: Kb = None,
     as_json: Json = False,
 ) -> None:
-    """Print a graph's node types and relations, with counts and examples: what questions can be asked of it.
+    """Print a graph's node types, relations and properties, with counts and examples: what can be asked of it.
 
     clew graph schema films
+
+      clew graph schema films --question "Which slow films did David Lynch direct before 1990?"
     """
     import clew
-    from clew.cli.output import count, print_json
-    from clew.shapes import relation_shape
+    from clew.cli import schemas
+    from clew.cli.output import print_json
 
     with clew.open(kb) as base:
+        if question is not None:
+            shown = base.schema(question, [name])
+            if as_json:
+                print_json({"graph": name, "question": question, "text": shown.text, "shown": shown.shown})
+            else:
+                print(shown.text)
+            return
         graph = base.graph(name)
-        types, relations, size = graph.types(), graph.relations(), graph.size
-        answers = list(graph.answer_types())
-    by_size = sorted(relations.items(), key=lambda one: (-one[1].edges, one[0]))
-    if as_json:
-        shapes = [relation_shape(*one) for one in by_size]
-        print_json(
-            {"graph": name, "nodes": size, "types": dict(types), "answers": answers, "relations": shapes}
-        )
-        return
-    nodes = f"{count(size, 'node')}, " if size else ""
-    print(f"{name}: {nodes}{count(sum(one.edges for one in relations.values()), 'edge')}")
-    if answers:
-        print(f"answers: {', '.join(answers)}")
-    by_count = sorted(types.items(), key=lambda one: (-one[1], one[0]))
-    for type, number in by_count[:limit]:
-        print(f"type {type}: {count(number, 'node')}")
-    for relation, found in by_size[:limit]:
-        print(f"relation {relation}: {count(found.edges, 'edge')}{_ends(found)}")
-        for head, tail in found.examples:
-            print(f"    {head} >> {relation} >> {tail}")
-    more = max(len(by_count) - limit, 0), max(len(by_size) - limit, 0)
-    if any(more):
-        print(f"... {count(more[0], 'more type')}, {count(more[1], 'more relation')}; see --limit")
-
-
-def _ends(relation: Relation) -> str:
-    if not relation.head_types and not relation.tail_types:
-        return ""
-    return f", {_most(relation.head_types)} to {_most(relation.tail_types)}"
-
-
-def _most(types: Any) -> str:
-    """Return the most frequent of the types at one end, and how many others there are."""
-    if not types:
-        return "untyped"
-    first = max(types, key=lambda type: (types[type], type))
-    return first if len(types) == 1 else f"{first} (or {len(types) - 1} more)"
+        if as_json:
+            print_json(schemas.shape(graph))
+        else:
+            schemas.show(graph, limit)
 
 
 @app.command("show")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clew.cli.options import Json, Kb
-from clew.errors import NotFound, UsageError
+from clew.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +47,7 @@ def show(
     clew show 3f0c2a...:17                 a node, by the id that search --json prints
     """
     import clew
+    from clew.api.outline import nth_table, on_page
     from clew.cli.output import print_json
     from clew.shapes import node_shape
 
@@ -54,9 +55,9 @@ def show(
         raise UsageError("--page and --table together", "Give one of them")
     with clew.open(kb) as base:
         if page is not None:
-            nodes = _page(base.tree(what), page)
+            nodes = on_page(base.tree(what), page)
         elif table is not None:
-            nodes = [_table(base.tree(what), table)]
+            nodes = [nth_table(base.tree(what), table)]
         elif _is_id(what):
             nodes = [base.node(what)]
         else:
@@ -72,31 +73,6 @@ def show(
 def _is_id(what: str) -> bool:
     key, _, position = what.rpartition(":")
     return bool(key) and position.isdigit()
-
-
-def _page(nodes: Sequence[Node], number: int) -> list[Node]:
-    """Return what starts on a page and is not part of something else that does: no rows of its tables."""
-    last = max((node.page or 0 for node in nodes), default=0)
-    if not last:
-        raise UsageError(
-            f"'{nodes[0].document_name}' has no pages", f"See: clew show {nodes[0].document_name}"
-        )
-    if not any(node.kind == "page" and node.page == number for node in nodes):
-        raise NotFound(f"'{nodes[0].document_name}' has no page {number}", f"Its pages: 1 to {last}")
-    shown = [node for node in nodes if node.page == number and node.kind in {"section", "passage", "table"}]
-    tables = {node.id for node in shown if node.kind == "table"}
-    # Rows of a table that began on an earlier page are on this one all the same.
-    rows = [
-        node for node in nodes if node.kind == "row" and node.page == number and node.parent not in tables
-    ]
-    return sorted(shown + rows, key=lambda node: node.position)
-
-
-def _table(nodes: Sequence[Node], number: int) -> Node:
-    tables = [node for node in nodes if node.kind == "table"]
-    if number > len(tables):
-        raise NotFound(f"'{nodes[0].document_name}' has no table {number}", f"It has {len(tables)}")
-    return tables[number - 1]
 
 
 def _print_texts(nodes: Sequence[Node]) -> None:

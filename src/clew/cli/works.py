@@ -48,9 +48,10 @@ def benched(
     sentences: int,
     seed: int,
     workers: int,
+    what: str = "questions and passages",
 ) -> Iterator[Callable[[Asked], Work]]:
     """Give what makes of questions the work with the models that were named; an interrupt says that it can be
-    continued. ``llm`` is None for the usual one, ``()`` for none."""
+    continued. ``llm`` is None for the usual one, ``()`` for none; ``what`` is what models are sent."""
     from clew.catalog.analysis import Work
     from clew.cli.output import note
     from clew.cli.progress import told
@@ -58,8 +59,8 @@ def benched(
     from clew.cli.stages import foreseen
 
     bench = _bench(llm, encoder, passages, sentences, seed)
-    say_where_texts_go("questions and passages", bench.llm)
-    say_where_texts_go("questions and passages", bench.encoder)
+    say_where_texts_go(what, bench.llm)
+    say_where_texts_go(what, bench.encoder)
     try:
         yield lambda data: Work(data, bench, out, workers, told, foreseen)
     except KeyboardInterrupt:

@@ -148,7 +148,8 @@ def sentence_spans(paragraph: Paragraph) -> list[tuple[int, int]]:
 class Gold:
     """Which pieces of gold evidence of one example a node holds.
 
-    An entity of a graph holds the piece that its id names (STaRK's answers are ids of nodes), and no other. A piece
+    An entity of a graph holds the piece that its id names (STaRK's answers are ids of nodes), or its name where the
+    data set knows answers by name (MetaQA), and no other. A piece
     that names a document is held within that document only. Beyond that, one that names a page is held by
     a node on that page; one that names a sentence, by a node with more than half of it (where the example does not
     come with the sentence, as in FEVER, by any node of the document); one that has only a text, by a node that
@@ -163,7 +164,8 @@ class Gold:
 
     def _holds(self, support: Support, node: Node) -> bool:
         if node.kind == ENTITY:
-            return node.id.partition(":")[2] == support.title
+            by_name = bool(support.entity) and node.name == support.entity
+            return by_name or node.id.partition(":")[2] == support.title
         if support.title and not _same_document(support.title, node):
             return False
         if support.page is not None:

@@ -35,12 +35,14 @@ class Support:
     """One piece of gold evidence: by title and sentence, by page of a document, or by its own text.
 
     ``sentence`` counts from 0 within its paragraph, ``page`` from 1; both are None where the data says less.
+    ``entity`` is the name of a node of a graph, where the data set knows its answers by name.
     """
 
     title: str = ""
     sentence: int | None = None
     page: int | None = None
     text: str = ""
+    entity: str = ""
 
 
 @dataclass(frozen=True, slots=True)

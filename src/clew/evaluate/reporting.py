@@ -173,6 +173,7 @@ _FACTS = {
     "data_digest": "sha256 {:.12}",
     "questions": "{} questions",
     "seed": "seed {}",
+    "triples": "{} triples",
     "passages": "a {} a passage",
     "sentences": "{} sentences a question",
     "base_digest": "base {:.12}",
@@ -240,12 +241,14 @@ def failures(run: Run) -> dict[str, Failure]:
 
     ``not retrieved``: of the gold evidence nothing was among what the reader was given. ``chain wrong``: some
     of it was, and the hop from there to the rest went elsewhere. ``alias``: the answer holds the gold one, or
-    nearly is it, so that it may be right. ``misread``: all evidence was there.
+    nearly is it, so that it may be right. ``misread``: all evidence was there. Of answers that are known by id alone
+    (STaRK) the first one of the list is the answer.
     """
-    exact, covered = metric("EM"), metric("SF-coverage")
+    exact, first, covered = metric("EM"), metric("Hit@1"), metric("SF-coverage")
     kinds: dict[str, Failure] = dict.fromkeys(run.errors, "error")
     for name, result in run.results.items():
-        if exact.measure(result) in {1.0, None}:
+        by_id = result.example.answer_type == "entities" and exact.measure(result) is None
+        if (first if by_id else exact).measure(result) in {1.0, None}:
             continue
         held = covered.measure(result)
         if nearly(result):

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import UsageError
 from clew.evaluate.corpora import Gold
+from clew.evaluate.focused import focused, given
 from clew.evaluate.metrics import Result
 from clew.evaluate.metrics.grade import Answered
 from clew.shapes import usage_shape
 from clew.trail import Recorder
-from clew.types import Question, Scope, Usage
+from clew.types import Question, Usage
 
 if TYPE_CHECKING:
     from clew.evaluate.examples import Example
@@ -31,8 +32,8 @@ _GRADED_AT_ONCE = 16
 ANSWERING = "read"
 #: Gives the method that answers a question, over the corpus that it is asked of.
 MethodFor = Callable[["Example"], "Method"]
-#: Gives the part of the corpus that a question is asked of.
-ScopeOf = Callable[["Example"], Scope]
+#: Gives what a method is asked for a question of a data set: its words, the part of the corpus, its triples.
+QuestionOf = Callable[["Example"], Question]
 #: Told of each question that ended: how many have, of how many.
 Progress = Callable[[int, int], None]
 
@@ -91,9 +92,9 @@ def run(
     *,
     workers: int = 1,
     progress: Progress | None = None,
-    scope_of: ScopeOf = lambda example: Scope(),
+    question_of: QuestionOf = lambda example: Question(example.question),
 ) -> int:
-    """Answer the questions that ``target`` does not have yet, each within its scope; return how many were asked.
+    """Answer the questions that ``target`` does not have yet; return how many were asked.
 
     A question whose answering fails is recorded as an error, with what was said, and asked again by the next
     run; it never counts as a wrong answer. ``workers`` questions are asked at once.
@@ -102,9 +103,9 @@ def run(
     waiting = [example for example in examples if example.id not in done]
     with ThreadPoolExecutor(max_workers=workers) as pool:
         records = (
-            pool.map(lambda one: _answered(one, method_for, scope_of), waiting)
+            pool.map(lambda one: _answered(one, method_for, question_of), waiting)
             if workers > 1
-            else (_answered(one, method_for, scope_of) for one in waiting)
+            else (_answered(one, method_for, question_of) for one in waiting)
         )
         target.append(_counted(records, len(examples) - len(waiting), len(examples), progress))
     return len(waiting)
@@ -161,11 +162,11 @@ def _grades(target: RunFile) -> dict[str, tuple[str, float]]:
     }
 
 
-def _answered(example: Example, method_for: MethodFor, scope_of: ScopeOf) -> dict[str, Any]:
+def _answered(example: Example, method_for: MethodFor, question_of: QuestionOf) -> dict[str, Any]:
     started = time.perf_counter()
     try:
         method = method_for(example)
-        question = Question(example.question, scope_of(example))
+        question = question_of(example)
         # Making the base of a question's own corpus, and a graph over it, is no part of answering.
         started = time.perf_counter()
         answer = method.answer(question, Recorder())
@@ -180,7 +181,7 @@ def as_record(example: Example, answer: Answer, seconds: float) -> dict[str, Any
     """Return what is kept of an answer: ``hits`` is what was given to read, ``evidence`` what it rests on.
 
     ``walk_seconds`` is the time of choosing which neighbours to visit (the latency of the KGP paper's Figures 6
-    and 10), None where no graph was walked.
+    and 10), None where no graph was walked. ``given`` says of each answer that was given for true which gold it is.
     """
     gold = Gold(example)
     return {
@@ -202,10 +203,12 @@ def as_record(example: Example, answer: Answer, seconds: float) -> dict[str, Any
         ],
         "evidence": [hit.node.id for hit in answer.evidence],
         "cited": [sorted(gold.held(hit.node)) for hit in answer.evidence],
+        **given(example, answer),
         "usage": usage_shape(answer.usage),
         "retrieval": usage_shape(retrieval_usage(answer)),
         "steps": [step.name for step in answer.trail],
         **_filling(answer),
+        **focused(answer),
         "walk_seconds": _walk_seconds(answer),
         "seconds": round(seconds, 4),
     }
@@ -259,6 +262,7 @@ def result(example: Example, record: Mapping[str, Any]) -> Result:
         record["seconds"],
         walk_seconds=walk_seconds,
         retrieval=retrieval,
+        given=[frozenset(held) for held in record["given"]] if "given" in record else None,
     )
 
 

@@ -4,7 +4,7 @@
 ...                   (TypedTriple("film", along("directed_by"), "Lynch"),))
 
 * :func:`substitute` narrows the candidates of every term until nothing changes; those of the target are exact.
-  :func:`substitute_all` does so for many patterns at once.
+  :func:`substitute_all` does so for many patterns at once, :func:`substitute_rows` for one with columns of constants.
 * :func:`relaxed` does so, and gives up the weakest of contradictory constraints, one at a time, until there is an
   answer; it says which contradicted each other.
 * :func:`met` says how far each row of the target meets each constraint; :func:`why_not` which of them drop a row.
@@ -13,6 +13,7 @@ A pattern belongs to one graph, whose rows its constants are. Answers from sever
 """
 
 from clew.chains import NOT, ONLY, TESTS, Count, at_least, at_most, exactly
+from clew.focus.counting import in_order
 from clew.focus.meeting import met
 from clew.focus.patterns import (
     ANY,
@@ -25,9 +26,11 @@ from clew.focus.patterns import (
     Variable,
     Way,
     along,
+    components,
 )
-from clew.focus.relaxing import WhyNot, conflicting, relaxed, why_not
-from clew.focus.several import substitute_all
+from clew.focus.predicates import Test
+from clew.focus.relaxing import WhyNot, conflicting, fixed, relaxed, why_not
+from clew.focus.several import SubstitutedRows, substitute_all, substitute_rows
 from clew.focus.substitution import Substituted, substitute
 
 __all__ = [
@@ -42,6 +45,8 @@ __all__ = [
     "Pattern",
     "Predicate",
     "Substituted",
+    "SubstitutedRows",
+    "Test",
     "TypedTriple",
     "Variable",
     "Way",
@@ -49,11 +54,15 @@ __all__ = [
     "along",
     "at_least",
     "at_most",
+    "components",
     "conflicting",
     "exactly",
+    "fixed",
+    "in_order",
     "met",
     "relaxed",
     "substitute",
     "substitute_all",
+    "substitute_rows",
     "why_not",
 ]

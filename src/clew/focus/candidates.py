@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: From this share of all rows looked up on, 1 in 2 to the power of it, a flag for every row is worth making.
 _WORTH = 8
+#: More rows that may answer are tested, not begun with.
+_FEW = 4096
 
 
 class Candidates:
@@ -139,7 +141,8 @@ def of_variable(graph: PropertyGraph, pattern: Pattern, variable: Variable, dens
     base = None if variable.rows is None else as_set(variable.rows)
     if pattern.answers is not None and variable.name == pattern.target:
         answers = as_set(pattern.answers)
-        if base is None and len(answers) << 1 > graph.size:  # nearly everything: tested, not written down
+        if base is None and ((dense and len(answers) > _FEW) or len(answers) << 1 > graph.size):
+            # A type's worth of nodes: tested where a triple leads, not written down to begin with.
             made.test(lambda rows: within(rows, answers))
         else:
             base = answers if base is None else common(base, answers)

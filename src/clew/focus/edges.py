@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.focus.lookup import gathered, joined
 from clew.focus.sets import NOTHING, distinct, offsets_of, summed, together, within
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 CHUNK = 1 << 20
 #: What a row is taken to have of tails where nobody can say.
 _GUESS = 16
-#: Up to this many edges for each pair that is looked up, all edges of its sources are written down first.
-_FEW = 4
 #: Of sets larger than this the degrees are estimated by their average.
 _EXACT = 1024
 
@@ -106,11 +105,20 @@ class Edges:
         if self._arrays:
             for one in self._arrays:
                 starts, ends = one.bounds(rows)
-                yield _gathered(one, starts, ends - starts)
+                yield gathered(one, starts, ends - starts)
             return
         for way in self._ways:
             offsets, others = self.graph.adjacent(rows.astype(np.int64), way.relation, way.inverse)
             yield offsets, others.astype(np.uint32)
+
+    def runs(self, rows: Set) -> Iterator[tuple[int, int, NDArray[np.int64], Set]]:
+        """Yield the tails of some rows, in any order, some rows at a time: the range of these, how many tails each
+        has, and the tails. For arrays alone; once for each way."""
+        for one in self._arrays:
+            starts, ends = one.bounds(rows)
+            sizes = ends - starts
+            for first, last in cuts(sizes):
+                yield first, last, sizes[first:last], gathered(one, starts[first:last], sizes[first:last])[1]
 
     def degrees(self, rows: Set) -> NDArray[np.int64]:
         """Return how many edges start at each of some rows, each counted once for each way."""
@@ -134,7 +142,7 @@ class Edges:
                 continue
             owners, others = self.pairs(some)
             keep = other.has(others)
-            keys = np.unique(owners[keep] << 32 | others[keep].astype(np.int64))  # each pair once
+            keys = distinct(owners[keep] << 32 | others[keep].astype(np.int64), 0)  # each pair once
             total[first:last] = np.bincount(keys >> 32, minlength=len(some))
         return total
 
@@ -143,7 +151,7 @@ class Edges:
         total = np.zeros(self._size, dtype=np.int64)
         if len(self._arrays) > 1:
             owners, others = self.pairs(rows)
-            keys = np.unique(others.astype(np.int64) << 32 | owners)
+            keys = distinct(others.astype(np.int64) << 32 | owners, 0)
             return total + np.bincount(keys >> 32, minlength=self._size)
         for first, last in cuts(self.degrees(rows)):
             _, others = self.pairs(rows[first:last])
@@ -156,41 +164,25 @@ class Edges:
         if not self._arrays:
             sources, places = np.unique(rows, return_inverse=True)
             owners, tails = self.pairs(sources)
-            keys = np.unique(owners << 32 | tails.astype(np.int64))
+            keys = distinct(owners << 32 | tails.astype(np.int64), 0)
             return within(places << 32 | others.astype(np.int64), keys)
-        sources = distinct(rows, self._size)
-        for one in self._arrays:
-            starts, ends = one.bounds(sources)
-            if (ends - starts).sum() > len(rows) * _FEW:
-                found |= _searched(one, rows, others)
-                continue
-            offsets, tails = _gathered(one, starts, ends - starts)
-            keys = np.repeat(sources.astype(np.int64) << 32, np.diff(offsets)) | tails
-            found |= within(rows.astype(np.int64) << 32 | others, keys)
+        for one, way in zip(self._arrays, self._ways, strict=True):
+            back = self.graph.adjacency(way.relation, not way.inverse)
+            assert back is not None
+            found |= joined(one, back, rows, others, self._size)
         return found
 
 
 def cuts(sizes: NDArray[np.int64], chunk: int = 0) -> list[tuple[int, int]]:
     """Return the ranges of consecutive rows that have at most ``chunk`` edges together, or one row with more."""
     chunk = chunk or CHUNK
-    offsets = offsets_of(sizes)
-    if offsets[-1] <= chunk:
+    if sizes.sum() <= chunk:
         return [(0, len(sizes))]
-    at = [0]
+    offsets, at = offsets_of(sizes), [0]
     while at[-1] < len(sizes):
         after = int(offsets.searchsorted(offsets[at[-1]] + chunk, side="right")) - 1
         at.append(max(after, at[-1] + 1))
     return list(pairwise(at))
-
-
-def _gathered(
-    one: Adjacency, starts: NDArray[np.int64], sizes: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], Set]:
-    """Return the tails of sources, one after the other, and where those of each start."""
-    offsets = offsets_of(sizes)
-    if len(sizes) == 1:
-        return offsets, one.tails[starts[0] : starts[0] + sizes[0]]
-    return offsets, one.tails[np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)]
 
 
 def _along(one: Adjacency, rows: Set, other: Candidates, size: int) -> tuple[Mask, Set]:
@@ -201,10 +193,10 @@ def _along(one: Adjacency, rows: Set, other: Candidates, size: int) -> tuple[Mas
     sizes = ends - starts
     ranges = cuts(sizes)
     if len(ranges) == 1:
-        return _filtered(*_gathered(one, starts, sizes), other, size)
+        return _filtered(*gathered(one, starts, sizes), other, size)
     kept, marks = np.empty(len(rows), dtype=np.bool_), np.zeros(size, dtype=np.bool_)
     for first, last in ranges:
-        offsets, others = _gathered(one, starts[first:last], sizes[first:last])
+        offsets, others = gathered(one, starts[first:last], sizes[first:last])
         kept[first:last], found = _filtered(offsets, others, other, size)
         marks[found] = True
     return kept, np.flatnonzero(marks).astype(np.uint32)
@@ -222,18 +214,3 @@ def _filtered(offsets: NDArray[np.int64], others: Set, other: Candidates, size: 
         passed = other.has(others)
         found = distinct(others[passed], size)
     return summed(passed, offsets) > 0, found
-
-
-def _searched(one: Adjacency, rows: Set, others: Set) -> Mask:
-    """Return which pairs are edges: a binary search in the tails of each row, all at once."""
-    low, ends = one.bounds(rows)
-    high = ends.copy()
-    for _ in range(int((ends - low).max(initial=0)).bit_length()):
-        middle = (low + high) >> 1
-        open = low < high
-        before = open & (one.tails.take(middle, mode="clip") < others)
-        low = np.where(before, middle + 1, low)
-        high = np.where(open & ~before, middle, high)
-    found: Mask = low < ends
-    found[found] = one.tails[low[found]] == others[found]
-    return found

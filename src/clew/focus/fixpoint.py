@@ -5,6 +5,10 @@ two variables comes out empty. Line 14 must narrow the tail's candidates and lin
 triple's edges narrows both: from the side that has fewer edges, keeping the sources of those that end at a
 candidate, and their ends. What is looked at next is the triple that costs least, so a constant with a million
 neighbours waits until the others have left few nodes to compare it with.
+
+Where triples form a cycle a join follows (:mod:`clew.focus.joining`), which looks at each of them anyway. A triple of
+a cycle is therefore not looked at again for a few candidates less at one of its ends, but put off until after the
+join, when most are gone.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from clew.focus.candidates import Candidates, of_constant, of_variable
 from clew.focus.edges import Edges
-from clew.focus.patterns import Way, components
+from clew.focus.patterns import Way, components, on_cycles
 from clew.focus.sets import NOTHING
 
 if TYPE_CHECKING:
@@ -24,13 +28,20 @@ if TYPE_CHECKING:
     from clew.protocols import PropertyGraph
 
 
+#: A triple on a cycle is put off where more than this share of the candidates of its end is left.
+_MOST = 0.9
+
+
 class Fixpoint:
     """The candidates of a pattern's terms in a graph, by name. ``rounds``: how often a triple was looked at."""
 
     def __init__(self, graph: PropertyGraph, pattern: Pattern) -> None:
         self.graph, self.pattern = graph, pattern
-        ways = {way for triple in pattern.triples for way in triple.ways}
-        self.dense = all(graph.adjacency(way.relation, way.inverse) is not None for way in ways)
+        self.dense = all(
+            graph.adjacency(way.relation, way.inverse) is not None
+            for triple in pattern.triples
+            for way in triple.ways
+        )
         self.candidates: dict[str, Candidates] = {
             one.name: of_constant(graph, one, self.dense) for one in pattern.constants
         }
@@ -42,6 +53,9 @@ class Fixpoint:
         self._edges: dict[tuple[int, bool], Edges] = {}
         self._costs: dict[tuple[int, bool], tuple[int, float]] = {}
         self._plain: dict[str, set[int]] = {}
+        #: Triples on cycles, until the join; and those put off.
+        self._cyclic = self._on_cycles()
+        self._later: set[int] = set()
         for number, triple in enumerate(pattern.triples):
             if triple.count is None:
                 self._plain.setdefault(triple.head, set()).add(number)
@@ -49,6 +63,8 @@ class Fixpoint:
 
     def _needed(self) -> set[str]:
         """Return the terms that must have a candidate: all but those that are only counted, which may be none."""
+        if all(one.count is None for one in self.pattern.triples):
+            return set(self.candidates)
         constants = {one.name for one in self.pattern.constants}
         counted = [
             {one.tail} if one.tail in constants else self.component[one.tail]
@@ -56,6 +72,14 @@ class Fixpoint:
             if one.count is not None and not {one.head, self.pattern.target} & self.component[one.tail]
         ]
         return set(self.candidates).difference(*counted)
+
+    def _on_cycles(self) -> frozenset[int]:
+        plain = {
+            n: one for n, one in enumerate(self.pattern.triples) if one.count is None and one.head != one.tail
+        }
+        if len(plain) < min(map(len, self.component.values())):
+            return frozenset()
+        return frozenset(on_cycles(plain))
 
     def nothing(self, name: str) -> bool:
         """Return whether a term has no candidate left."""
@@ -91,30 +115,49 @@ class Fixpoint:
         while waiting:
             number = self._next(waiting)
             waiting.discard(number)
+            self._later.discard(number)
             head, tail = self.candidates[triples[number].head], self.candidates[triples[number].tail]
-            before = head.version, tail.version
+            before = head.rows, tail.rows
             self._revise(number, head, tail)
             self.rounds += 1
-            for name, one, version in zip(
+            for name, one, rows in zip(
                 (triples[number].head, triples[number].tail), (head, tail), before, strict=True
             ):
-                if one.version != version:
-                    waiting |= self._plain[name] - {number}
-                    if self.nothing(name):
-                        self._clear(name, waiting)
+                if one.rows is not rows:
+                    self._follow(name, number, rows, waiting)
         return not self.empty
+
+    def _follow(self, name: str, number: int, before: Set | None, waiting: set[int]) -> None:
+        """Have the other triples at a term that was narrowed looked at, or put off; if it has no candidate left, none
+        of what it is joined to has."""
+        rows = self.candidates[name].rows
+        asked = self._plain[name] - {number}
+        if self._cyclic and before is not None and rows is not None and len(rows) > len(before) * _MOST:
+            off = (asked & self._cyclic) - waiting
+            self._later |= off
+            asked -= off
+        waiting |= asked
+        if self.nothing(name):
+            self._clear(name, waiting)
+
+    def settled(self) -> bool:
+        """Look at what was put off; return as :meth:`run`."""
+        waiting, self._later, self._cyclic = self._later, set(), frozenset()
+        return self.run(waiting) if waiting else not self.empty
 
     def _clear(self, name: str, waiting: set[int]) -> None:
         """Leave nothing to the terms that triples join to one without candidates."""
         for one in self.component[name]:
             self.candidates[one].become(NOTHING)
-        waiting -= self.around(self.component[name])
+        gone = self.around(self.component[name])
+        waiting -= gone
+        self._later -= gone
 
     def narrow(self, name: str, rows: Set) -> bool:
         """Leave a term only these of its candidates, and every other what follows; return as :meth:`run`."""
-        if not self.candidates[name].become(rows):
-            return not self.empty
-        return self.run(self.around([name]))
+        if self.candidates[name].become(rows):
+            self._later |= self.around([name])
+        return self.settled()
 
     def _next(self, waiting: set[int]) -> int:
         """Return the triple that costs least; one whose terms are both unrestricted only if there is no other."""

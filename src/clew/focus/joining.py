@@ -9,7 +9,6 @@ triple asks for is dropped from the matches, and a candidate of the term that is
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,7 +17,7 @@ import numpy as np
 
 from clew.chains import NOT
 from clew.focus import edges as _edges
-from clew.focus.patterns import TypedTriple
+from clew.focus.patterns import TypedTriple, on_cycles
 from clew.focus.sets import NOTHING
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ def made_exact(state: Fixpoint, asked: str) -> bool:
     reached = state.component[asked]
     core = [] if state.nothing(asked) else _core(state, reached)
     if not core:
-        return not state.empty
+        return state.settled()
     terms = {end for number in core for end in _ends(state, number)}
     output = asked if asked in terms else _nearest(state, asked, terms)
     return state.narrow(output, _Join(state, core, terms, output).answers())
@@ -67,18 +66,10 @@ def _core(state: Fixpoint, reached: frozenset[str]) -> list[int]:
         return []
     # A term with one candidate joins nothing: it is as many different terms as it has triples. Not so where an edge
     # is denied, because what that joins must be matched together.
-    denied = any(state.pattern.triples[number].count is not None for number in numbers)
+    triples = {number: state.pattern.triples[number] for number in numbers}
+    denied = any(one.count is not None for one in triples.values())
     single = set() if denied else {name for name in reached if len(state.candidates[name]) == 1}
-    while True:
-        degrees = Counter(end for number in numbers for end in _ends(state, number))
-        kept = [
-            number
-            for number in numbers
-            if all(degrees[end] > 1 and end not in single for end in _ends(state, number))
-        ]
-        if len(kept) == len(numbers):
-            return kept
-        numbers = kept
+    return on_cycles(triples, single)
 
 
 def _nearest(state: Fixpoint, asked: str, terms: set[str]) -> str:

@@ -8,7 +8,8 @@ all its triples.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,11 @@ class Way:
 
     relation: str | None = None
     inverse: bool = False
+
+    @property
+    def turned(self) -> Way:
+        """The same the other way round."""
+        return Way(self.relation, not self.inverse)
 
 
 #: Any relation, from the head to the tail.
@@ -80,8 +86,8 @@ class Predicate:
     """What a property of a variable must be: one of :data:`TESTS`; of several values one is enough.
 
     ``=`` compares numbers as numbers, all else as :func:`clew.text.folded_name` leaves it; ``contains`` looks for the
-    folded value in the folded text. ``between`` includes both ``value`` and ``high``. ``negated``: the nodes that it
-    does not hold for, those without the property among them.
+    folded value in the folded text, ``says`` for its words there. ``between`` includes both ``value`` and ``high``.
+    ``negated``: the nodes that it does not hold for, those without the property among them.
     """
 
     variable: str
@@ -181,3 +187,15 @@ def components(triples: Sequence[TypedTriple], names: Iterable[str]) -> dict[str
             for name in other:
                 found[name] = one
     return {name: frozenset(one) for name, one in found.items()}
+
+
+def on_cycles(triples: Mapping[int, TypedTriple], apart: Collection[str] = ()) -> list[int]:
+    """Return which triples, by their numbers, are on cycles and between cycles: what is left when those that end at a
+    term of one triple are taken off again and again (the 2-core). A term in ``apart`` joins nothing."""
+    numbers = [number for number, one in triples.items() if not {one.head, one.tail} & set(apart)]
+    while True:
+        degrees = Counter(end for number in numbers for end in (triples[number].head, triples[number].tail))
+        kept = [n for n in numbers if degrees[triples[n].head] > 1 and degrees[triples[n].tail] > 1]
+        if len(kept) == len(numbers):
+            return kept
+        numbers = kept

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from clew.focus.sets import Set
     from clew.protocols import Column, Floats, Mask, PropertyGraph
 
+_BLANK = ord(" ")
 _ORDER: dict[str, Any] = {
     "<": np.less,
     "<=": np.less_equal,
@@ -61,7 +62,7 @@ class Test:
         if self.predicate.test == "=":
             equal: Mask = _begins(column.texts, starts, ends, wanted) & (ends - starts == len(wanted))
             return equal
-        return _contains(column.texts, starts, ends, wanted)
+        return _contains(column.texts, starts, ends, wanted, whole=self.predicate.test == "says")
 
     def _numbers(self, numbers: Floats) -> Mask | None:
         """Return which numbers pass; None for a predicate on texts. What is no number passes no comparison."""
@@ -73,7 +74,7 @@ class Test:
         if asked.test in _ORDER:
             compared: Mask = _ORDER[asked.test](numbers, value)
             return compared
-        if asked.test == "contains" or math.isnan(value):
+        if asked.test in ("contains", "says") or math.isnan(value):
             return None
         equal: Mask = numbers == value
         return equal
@@ -84,19 +85,21 @@ class Test:
         found = np.zeros(len(rows), dtype=np.bool_)
         for place, entity in enumerate(entities):
             given = entity.properties.get(self.predicate.property, ())
-            values = given if isinstance(given, tuple) else (given,)
-            numbers = self._numbers(np.array([number_of(one) for one in values], dtype=np.float64))
-            if numbers is not None:
-                found[place] = bool(numbers.any())
-                continue
-            wanted, texts = (
-                folded_name(said(self.predicate.value)),
-                [folded_name(said(one)) for one in values],
-            )
-            found[place] = any(
-                wanted == one if self.predicate.test == "=" else wanted in one for one in texts
-            )
+            found[place] = any(self.passing(given if isinstance(given, tuple) else (given,)))
         return found
+
+    def passing(self, values: Sequence[Any]) -> list[bool]:
+        """Return which of some values it holds for, whether or not it is negated."""
+        numbers = self._numbers(np.array([number_of(one) for one in values], dtype=np.float64))
+        if numbers is not None:
+            return [bool(one) for one in numbers]
+        wanted = folded_name(said(self.predicate.value))
+        texts = [folded_name(said(one)) for one in values]
+        if self.predicate.test == "=":
+            return [wanted == one for one in texts]
+        if self.predicate.test == "says":
+            return [f" {wanted} " in f" {one} " for one in texts]
+        return [wanted in one for one in texts]
 
 
 def tests(graph: PropertyGraph, predicates: Sequence[Predicate]) -> list[Test]:
@@ -118,17 +121,26 @@ def _begins(
 
 
 def _contains(
-    texts: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64], wanted: NDArray[np.uint8]
+    texts: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    wanted: NDArray[np.uint8],
+    whole: bool = False,
 ) -> Mask:
-    """Return which of some texts have the wanted bytes somewhere."""
+    """Return which of some texts have the wanted bytes somewhere; as ``whole`` words, which blanks divide."""
     if not len(wanted):
         return np.ones(len(starts), dtype=np.bool_)
     order = np.argsort(starts)
     offsets = offsets_of((ends - starts)[order])
     sizes = np.diff(offsets)
     at = np.arange(offsets[-1]) + np.repeat(starts[order] - offsets[:-1], sizes)
-    room = np.repeat(ends[order], sizes) - at >= len(wanted)
-    left = at[room]
+    room = np.repeat(ends[order], sizes) - at - len(wanted)
+    fits = room >= 0
+    if whole:
+        first = at == np.repeat(starts[order], sizes)
+        fits &= first | (texts[np.maximum(at - 1, 0)] == _BLANK)
+        fits &= (room == 0) | (texts[np.minimum(at + len(wanted), len(texts) - 1)] == _BLANK)
+    left = at[fits]
     for place, byte in enumerate(wanted.tolist()):
         left = left[texts[left + place] == byte]
     # Both ascend: a text has a match where one lies between its beginning and its end.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from clew.focus.substitution import Substituted, substitute
+from clew.rows import ascending
 
 if TYPE_CHECKING:
     from clew.focus.patterns import Constraint, Pattern
@@ -91,7 +92,7 @@ def fixed(pattern: Pattern, rows: Sequence[int]) -> Pattern:
     import numpy as np
 
     given = pattern.variable(pattern.target)
-    allowed = np.unique(np.array(rows, dtype=np.int64))
+    allowed = ascending(rows)
     if given.rows is not None:
         allowed = np.intersect1d(allowed, given.rows)
     target = replace(given, rows=allowed)

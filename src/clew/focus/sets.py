@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from clew.rows import ascending
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -25,7 +27,7 @@ def as_set(rows: Any) -> Set:
     given = np.asarray(rows)
     if given.dtype == np.uint32 and (len(given) < 2 or bool((given[1:] > given[:-1]).all())):
         return given
-    found: Set = np.unique(given).astype(np.uint32)
+    found: Set = ascending(given).astype(np.uint32)
     return found
 
 
@@ -66,15 +68,17 @@ def together(sets: Sequence[Set], size: int) -> Set:
 
 def offsets_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return where each of consecutive runs of these sizes starts, and where the last one ends."""
-    offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
-    np.cumsum(sizes, out=offsets[1:])
+    offsets = np.empty(len(sizes) + 1, dtype=np.int64)
+    offsets[0] = 0
+    sizes.cumsum(out=offsets[1:])
     return offsets
 
 
 def summed(flags: Mask, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return how many flags are set in each run."""
-    sums = np.zeros(len(flags) + 1, dtype=np.int64)
-    np.cumsum(flags, out=sums[1:])
-    ends = sums[offsets]
+    sums = np.empty(len(flags) + 1, dtype=np.int64)
+    sums[0] = 0
+    flags.cumsum(out=sums[1:])
+    ends = sums.take(offsets)
     counted: NDArray[np.int64] = ends[1:] - ends[:-1]
     return counted

@@ -1,38 +1,165 @@
-"""Many patterns at once: those of one form share every look at the edges.
+"""Many questions at once: those of one form share every look at the edges (:mod:`clew.focus.pairs`).
 
-A single question over a few hundred edges costs what its numpy calls cost. Where many patterns differ in their
-constants alone (an evaluation, a table of names to look up), a candidate is a pair of pattern and row, packed into
-one integer, and the fixpoint is that of :mod:`clew.focus.fixpoint` over sets of such pairs. Only patterns whose
-triples form trees, each with a constant, are taken together; the others are substituted one by one.
+:func:`substitute_all` takes patterns as :func:`clew.focus.substitute` does and finds out which differ in the rows of
+their terms alone (an evaluation). :func:`substitute_rows` takes one pattern and a column of rows for its constants,
+and gives the answers as arrays: nothing is made for each question, which is what a table of a million names needs.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from itertools import chain, pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.focus.edges import Edges, cuts
-from clew.focus.patterns import Pattern, TypedTriple, Way, components
-from clew.focus.sets import distinct, within
+from clew.errors import UsageError, unknown
+from clew.focus.pairs import ROW, PairFixpoint, are_trees, paired
+from clew.focus.patterns import Constant, Pattern
+from clew.focus.sets import offsets_of
 from clew.focus.substitution import Substituted, substitute
+from clew.rows import ascending
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from numpy.typing import NDArray
 
-    from clew.protocols import Mask, PropertyGraph
+    from clew.focus.pairs import Pairs
+    from clew.protocols import PropertyGraph, Rows
 
-    #: Ascending pairs of pattern (upper 32 bits) and row.
-    Pairs = NDArray[np.int64]
-
-#: Patterns that are taken together at most: a bound on memory.
+#: Questions that are taken together at most: a bound on memory.
 TOGETHER = 512
-_ROW = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SubstitutedRows:
+    """The answers of many questions: those of the n-th are ``rows[offsets[n]:offsets[n + 1]]``, ascending, exact."""
+
+    offsets: NDArray[np.int64]
+    rows: Rows
+
+    def __len__(self) -> int:
+        """How many questions there were."""
+        return len(self.offsets) - 1
+
+    def of(self, question: int) -> Rows:
+        """Return the rows of the target for one question, counted from 0."""
+        return self.rows[self.offsets[question] : self.offsets[question + 1]]
+
+
+def substitute_rows(
+    graph: PropertyGraph,
+    pattern: Pattern,
+    constants: Mapping[str, Rows],
+    without: Mapping[str, Rows] | None = None,
+) -> SubstitutedRows:
+    """Return the rows of the target for many questions that differ in their constants alone.
+
+    ``constants`` has a row for each question, (n,), by the name of a constant of the pattern, which stands in place
+    of that constant's own rows; -1: no such node, so no answer. ``without`` has a row for each question, (n,), that
+    a variable is not, besides what its own ``without`` says; -1: none. Everything else is the pattern's, the same
+    for all. Where its triples form trees, each with a constant, and none counts, the questions are taken together;
+    else one by one. Raises UsageError for columns of different lengths, for names that are no constant or variable
+    of the pattern, and where nothing restricts the target.
+    """
+    columns = _checked(pattern, constants, without or {})
+    number = len(next(iter(columns[0].values())))
+    if graph.adjacency(None) is None or not are_trees(pattern):
+        return _joined([_one(graph, pattern, columns, n) for n in range(number)])
+    parts = []
+    for first in range(0, number, TOGETHER):
+        given, out = (
+            {name: rows[first : first + TOGETHER] for name, rows in some.items()} for some in columns
+        )
+        parts.append(_together(graph, pattern, given, out, min(TOGETHER, number - first)))
+    if len(parts) == 1:
+        return SubstitutedRows(offsets_of(parts[0][0]), parts[0][1])
+    nothing = np.empty(0, dtype=np.int64)
+    sizes = np.concatenate([nothing, *(sizes for sizes, _ in parts)])
+    return SubstitutedRows(offsets_of(sizes), np.concatenate([nothing, *(rows for _, rows in parts)]))
+
+
+def _checked(
+    pattern: Pattern, constants: Mapping[str, Rows], without: Mapping[str, Rows]
+) -> tuple[dict[str, Rows], dict[str, Rows]]:
+    """Return the columns as arrays. Raises UsageError."""
+    if not constants:
+        raise UsageError("no column of constants", "One pattern alone: substitute(graph, pattern)")
+    for kind, given, known in (
+        ("constant", constants, [one.name for one in pattern.constants]),
+        ("variable", without, [one.name for one in pattern.variables]),
+    ):
+        for name in given:
+            if name not in known:
+                raise unknown(kind, name, known)
+    made = tuple(
+        {name: np.asarray(rows, dtype=np.int64) for name, rows in given.items()}
+        for given in (constants, without)
+    )
+    if len({rows.shape for some in made for rows in some.values()}) > 1 or any(
+        rows.ndim != 1 for rows in made[0].values()
+    ):
+        raise UsageError("columns of different lengths", "One row for each question in every column")
+    return made[0], made[1]
+
+
+def _one(
+    graph: PropertyGraph, pattern: Pattern, columns: tuple[dict[str, Rows], dict[str, Rows]], number: int
+) -> Rows:
+    """Return the answers of one of the questions."""
+    rows = {name: int(column[number]) for name, column in columns[0].items()}
+    out = {name: int(column[number]) for name, column in columns[1].items() if column[number] >= 0}
+    asked = replace(
+        pattern,
+        constants=tuple(
+            Constant(one.name, (rows[one.name],) if rows[one.name] >= 0 else ()) if one.name in rows else one
+            for one in pattern.constants
+        ),
+        variables=tuple(
+            replace(one, without=(*one.without, out[one.name])) if one.name in out else one
+            for one in pattern.variables
+        ),
+    )
+    found = substitute(graph, asked).rows
+    if found is None:
+        raise UsageError(f"nothing restricts {pattern.target}", "Every node would answer every question")
+    return found
+
+
+def _joined(answers: Sequence[Rows]) -> SubstitutedRows:
+    sizes = np.fromiter(map(len, answers), dtype=np.int64, count=len(answers))
+    return SubstitutedRows(offsets_of(sizes), np.concatenate([np.empty(0, dtype=np.int64), *answers]))
+
+
+def _together(
+    graph: PropertyGraph, pattern: Pattern, given: dict[str, Rows], out: dict[str, Rows], number: int
+) -> tuple[NDArray[np.int64], Rows]:
+    """Return how many answers each of some questions has, and these, one after the other."""
+    questions = np.arange(number)
+    sets = {}
+    for one in pattern.constants:
+        if one.name in given:
+            rows = given[one.name]
+            there = rows >= 0
+            known = bool(there.all())
+            sets[one.name] = paired(rows if known else rows[there], questions if known else questions[there])
+        else:
+            rows = ascending(one.rows)
+            sets[one.name] = paired(np.tile(rows, number), np.repeat(questions, len(rows)))
+    state = PairFixpoint(
+        graph, pattern, sets, {name: (rows, None) for name, rows in out.items()}, whole=False
+    )
+    state.run()
+    offsets, there = state.offsets(number)
+    pairs, at = state.sets[pattern.target], offsets[pattern.target]
+    sizes = at[1:] - at[:-1]
+    if not there.all():
+        pairs = pairs[there.repeat(sizes)]
+        sizes = np.where(there, sizes, 0)
+    return sizes, pairs & ROW
 
 
 def substitute_all(graph: PropertyGraph, patterns: Sequence[Pattern]) -> list[Substituted]:
@@ -44,11 +171,11 @@ def substitute_all(graph: PropertyGraph, patterns: Sequence[Pattern]) -> list[Su
         groups.setdefault(_form(pattern), []).append(number)
     arrays = graph.adjacency(None) is not None
     for numbers in groups.values():
-        several = arrays and len(numbers) > 1 and _are_trees(patterns[numbers[0]])
+        several = arrays and len(numbers) > 1 and _comparable(patterns[numbers[0]])
         for first in range(0, len(numbers), TOGETHER if several else 1):
             some = numbers[first : first + TOGETHER] if several else [numbers[first]]
             asked = [patterns[n] for n in some]
-            made = _Several(graph, asked).solved() if several else [substitute(graph, asked[0])]
+            made = _solved(graph, asked) if several else [substitute(graph, asked[0])]
             for number, one in zip(some, made, strict=True):
                 found[number] = one
     return [one for one in found if one is not None]
@@ -71,136 +198,61 @@ def _form(pattern: Pattern) -> Hashable:
     return tuple(parts)
 
 
-def _are_trees(pattern: Pattern) -> bool:
-    """Return whether a pattern's triples form trees, each with a term whose rows are given."""
-    if pattern.predicates or pattern.answers is not None or any(one.count for one in pattern.triples):
+def _comparable(pattern: Pattern) -> bool:
+    """Return whether patterns of this one's form can be taken together."""
+    if pattern.predicates or pattern.answers is not None:
         return False
-    variables = [one.name for one in pattern.variables]
-    names = [*variables, *(one.name for one in pattern.constants)]
-    trees = set(components(pattern.triples, names).values())
-    free = {one.name for one in pattern.variables if one.rows is None}
-    return len(pattern.triples) == len(names) - len(trees) and not any(tree <= free for tree in trees)
+    return are_trees(pattern, [one.name for one in pattern.variables if one.rows is not None])
 
 
-class _Several:
-    def __init__(self, graph: PropertyGraph, patterns: Sequence[Pattern]) -> None:
-        self._graph, self._patterns = graph, patterns
-        self._types = {one.name: one.types for one in patterns[0].variables}
-        self._out = {
-            one.name: _pairs([of.variables[place].without for of in patterns])
-            for place, one in enumerate(patterns[0].variables)
-        }
-        self._sets: dict[str, Pairs] = {
-            one.name: _pairs([of.constants[place].rows for of in patterns])
-            for place, one in enumerate(patterns[0].constants)
-        }
-        for place, one in enumerate(patterns[0].variables):
-            if one.rows is not None:
-                self._sets[one.name] = self._own(
-                    one.name, _pairs([of.variables[place].rows for of in patterns])
-                )
-        self._edges: dict[tuple[int, bool], Edges] = {}
-        self.rounds = 0
+class _Sets(Mapping[str, "Rows"]):
+    """The sets of one pattern of several: slices of theirs, made when they are asked for."""
 
-    def _own(self, name: str, pairs: Pairs) -> Pairs:
-        """Return those of some pairs that a variable may be by itself."""
-        if len(self._out[name]):
-            pairs = pairs[~within(pairs, self._out[name])]
-        if types := self._types[name]:
-            rows = pairs & _ROW
-            marks = self._graph.typed(rows, types[0])
-            for type in types[1:]:
-                marks = marks | self._graph.typed(rows, type)
-            pairs = pairs[marks]
-        return pairs
+    __slots__ = ("_every", "_number")
 
-    def solved(self) -> list[Substituted]:
-        """Narrow everything until nothing changes."""
-        started = time.perf_counter()
-        triples = self._patterns[0].triples
-        waiting = set(range(len(triples)))
-        while waiting:
-            able = [n for n in waiting if {triples[n].head, triples[n].tail} & self._sets.keys()]
-            number = min(able, key=lambda n: (self._size(triples[n]), n))
-            waiting.discard(number)
-            changed = self._revise(number, triples[number])
-            self.rounds += 1
-            waiting |= {
-                n
-                for n, one in enumerate(triples)
-                if n != number and not changed.isdisjoint((one.head, one.tail))
-            }
-        return self._split(started)
+    def __init__(self, every: Mapping[str, tuple[Rows, Rows]], number: int) -> None:
+        self._every, self._number = every, number
 
-    def _size(self, triple: TypedTriple) -> int:
-        return min(len(self._sets[end]) for end in (triple.head, triple.tail) if end in self._sets)
+    def __getitem__(self, name: str) -> Rows:
+        rows, offsets = self._every[name]
+        return rows[offsets[self._number] : offsets[self._number + 1]]
 
-    def _revise(self, number: int, triple: TypedTriple) -> set[str]:
-        """Narrow both ends of a triple, through the edges of the one with fewer pairs; return which changed."""
-        source, other = sorted(
-            (triple.head, triple.tail), key=lambda one: len(self._sets[one]) if one in self._sets else np.inf
-        )
-        key = (number, source == triple.tail)
-        if key not in self._edges:
-            ways = [Way(one.relation, one.inverse != key[1]) for one in triple.ways]
-            self._edges[key] = Edges(self._graph, ways)
-        kept, found = self._reached(self._edges[key], self._sets[source], other)
-        changed = set()
-        if other not in self._sets or len(found) != len(self._sets[other]):
-            self._sets[other] = found
-            changed.add(other)
-        if not kept.all():
-            self._sets[source] = self._sets[source][kept]
-            changed.add(source)
-        return changed
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._every)
 
-    def _reached(self, edges: Edges, pairs: Pairs, other: str) -> tuple[Mask, Pairs]:
-        rows = (pairs & _ROW).astype(np.uint32)
-        kept, parts = np.zeros(len(pairs), dtype=np.bool_), []
-        for first, last in cuts(edges.degrees(rows)):
-            owners, others = edges.pairs(rows[first:last])
-            reached = (pairs[first:last] & ~_ROW)[owners] | others
-            if other in self._sets:
-                passed = within(reached, self._sets[other])
-                parts.append(distinct(reached[passed], 0))
-            else:
-                every = distinct(reached, 0)
-                own = self._own(other, every)
-                passed = (
-                    np.ones(len(reached), dtype=np.bool_) if len(own) == len(every) else within(reached, own)
-                )
-                parts.append(own)
-            kept[first:last] = np.bincount(owners[passed], minlength=last - first) > 0
-        return kept, parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
+    def __len__(self) -> int:
+        return len(self._every)
 
-    def _split(self, started: float) -> list[Substituted]:
-        """Return the sets of each pattern; none where some term has no candidate."""
-        bounds = np.arange(len(self._patterns) + 1) << 32
-        places = {name: pairs.searchsorted(bounds) for name, pairs in self._sets.items()}
-        there = np.ones(len(self._patterns), dtype=np.bool_)
-        for at in places.values():
-            there &= np.diff(at) > 0
-        rows = {name: pairs & _ROW for name, pairs in self._sets.items()}
-        share = (time.perf_counter() - started) / len(self._patterns)
-        target = self._patterns[0].target
-        names = list(rows)
-        runs = [[some[a:b] for a, b in pairwise(places[name].tolist())] for name, some in rows.items()]
-        nothing = np.empty(0, dtype=np.int64)
-        return [
-            Substituted(
-                target,
-                dict(zip(names, some if holds else [nothing] * len(some), strict=True)),
-                self.rounds,
-                share,
-            )
-            for some, holds in zip(zip(*runs, strict=True), there.tolist(), strict=True)
-        ]
+
+def _solved(graph: PropertyGraph, patterns: Sequence[Pattern]) -> list[Substituted]:
+    """Return what the terms of patterns of one form can be."""
+    started = time.perf_counter()
+    form, number = patterns[0], len(patterns)
+    sets = {
+        one.name: _pairs([of.constants[place].rows for of in patterns])
+        for place, one in enumerate(form.constants)
+    }
+    out = {}
+    for place, one in enumerate(form.variables):
+        if any(of.variables[place].without for of in patterns):
+            out[one.name] = None, _pairs([of.variables[place].without for of in patterns])
+        if one.rows is not None:
+            sets[one.name] = _pairs([of.variables[place].rows for of in patterns])
+    bare = replace(form, variables=tuple(replace(one, rows=None, without=()) for one in form.variables))
+    state = PairFixpoint(graph, bare, sets, out, whole=True)
+    state.run()
+    offsets, there = state.offsets(number)
+    every = {name: (pairs & ROW, offsets[name]) for name, pairs in state.sets.items()}
+    nothing = dict.fromkeys(every, np.empty(0, dtype=np.int64))
+    share = (time.perf_counter() - started) / number
+    return [
+        Substituted(form.target, _Sets(every, n) if holds else nothing, state.rounds, share)
+        for n, holds in enumerate(there.tolist())
+    ]
 
 
 def _pairs(rows: Sequence[Any]) -> Pairs:
     """Return the pairs of some rows for each pattern."""
     sizes = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
-    if not sizes.sum():
-        return np.empty(0, dtype=np.int64)
     every = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(sizes.sum()))
-    return distinct(np.repeat(np.arange(len(rows)) << 32, sizes) | every, 0)
+    return paired(every, np.repeat(np.arange(len(rows)), sizes))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Self
 
+from clew.config import named_path
 from clew.errors import Locked, NotFound, UsageError
 from clew.kb import canonical, info, reading, writing
 from clew.kb.database import FILE, Database, held
@@ -118,7 +119,7 @@ class KnowledgeBase:
     def document(self, name: str) -> Document:
         """Return the document with this key, path or file name. Raises NotFound, UsageError if ambiguous."""
         documents = self.documents()
-        absolute = str(Path(name).expanduser().absolute())
+        absolute = str(named_path(name))
         for same in (
             lambda one: one.key == name,
             lambda one: name in one.paths or absolute in one.paths,

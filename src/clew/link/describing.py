@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from clew.types import Relation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,6 +20,18 @@ if TYPE_CHECKING:
 TEXT, TRIPLES = 200, 6
 #: A graph with more relations is not asked for degrees and triples: each relation would be a look-up.
 RELATIONS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """Properties of a node, or some of a graph's relations, as a relation linker sees the relations of a graph."""
+
+    name: str
+    labels: tuple[str, ...]
+
+    def relations(self) -> Mapping[str, Relation]:
+        """Return the labels, as relations without edges."""
+        return {label: Relation(0) for label in self.labels}
 
 
 def degrees(graph: PropertyGraph, rows: Rows) -> NDArray[np.int64]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.rows import together
+
 if TYPE_CHECKING:
     from clew.protocols import Encoder, PropertyGraph, Rows
 
@@ -69,7 +71,7 @@ def named(graph: PropertyGraph, rows: Rows) -> list[list[str]]:
 def rows_of(graph: PropertyGraph, types: Sequence[str]) -> Rows | None:
     """Return the rows of ``types``, ascending; None for all, where there are none of them."""
     found = [rows for one in types if len(rows := graph.of_type(one))]
-    return np.unique(np.concatenate(found)) if found else None
+    return together(found) if found else None
 
 
 def spelled(graph: PropertyGraph, name: str, among: Rows | None, most: int) -> Rows:

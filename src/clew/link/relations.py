@@ -19,7 +19,7 @@ from clew.types import LinkedRelation
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.protocols import Encoder, Floats, PropertyGraph, Vectors
+    from clew.protocols import Encoder, Floats, Labelled, Vectors
 
 #: What a candidate the other way round keeps of the score of its words.
 AGAINST = 0.85
@@ -67,9 +67,7 @@ class Relations:
     _kept: dict[tuple[str, tuple[str, ...]], _Labels] = field(default_factory=dict, init=False, repr=False)
     _lock: Lock = field(default_factory=Lock, init=False, repr=False)
 
-    def link(
-        self, graph: PropertyGraph, phrases: Sequence[str], k: int = 5
-    ) -> list[tuple[LinkedRelation, ...]]:
+    def link(self, graph: Labelled, phrases: Sequence[str], k: int = 5) -> list[tuple[LinkedRelation, ...]]:
         """Return for each phrase at most ``k`` candidates, best first; ties in the order of names, forward first."""
         labels = self._labels(graph)
         asked = [spelled(phrase) for phrase in phrases]
@@ -128,7 +126,7 @@ class Relations:
                 parts.append(f"words {'/'.join(sorted(common))}")
         return LinkedRelation(name, bool(place % 2), score, ", ".join(parts) or "spelling")
 
-    def _labels(self, graph: PropertyGraph) -> _Labels:
+    def _labels(self, graph: Labelled) -> _Labels:
         relations = graph.relations()
         key = (graph.name, tuple(relations))
         with self._lock:
@@ -140,7 +138,7 @@ class Relations:
                 self._kept[key] = found
             return found
 
-    def _made(self, graph: PropertyGraph) -> _Labels:
+    def _made(self, graph: Labelled) -> _Labels:
         relations = graph.relations()
         owners: list[int] = []
         words: list[str] = []

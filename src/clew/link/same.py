@@ -23,6 +23,7 @@ from clew.link.identifiers import (
 )
 from clew.link.mentions import without_qualifier
 from clew.link.wording import spelled, stems
+from clew.rows import together
 from clew.text import folded_name
 
 if TYPE_CHECKING:
@@ -120,8 +121,7 @@ class _Look:
 
     def titled(self, graph: PropertyGraph) -> Rows:
         """Return the rows of a graph that are called like a document, ascending."""
-        rows = [graph.named(title) for title in self.titles()]
-        return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *rows]))
+        return together([graph.named(title) for title in self.titles()])
 
     def titles(self) -> dict[str, list[tuple[str, str]]]:
         """Return key and title of the documents by their folded titles, whole and without a qualifier."""

@@ -17,6 +17,7 @@ from clew.protocols.graphs import (
     EntityLinker,
     Graph,
     GraphSink,
+    Labelled,
     PropertyGraph,
     RelationLinker,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "Graph",
     "GraphSink",
     "Hashes",
+    "Labelled",
     "LanguageModel",
     "Mask",
     "Method",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from clew.protocols.asking import Trail
-from clew.types import Entity, LinkedEntity, LinkedRelation, Relation
+from clew.types import Entity, LinkedEntity, LinkedRelation, Property, Relation
 
 if TYPE_CHECKING:
     import numpy as np
@@ -158,6 +158,10 @@ class PropertyGraph(Protocol):
         cannot be had and :meth:`adjacent` must be asked. Raises UsageError as it does."""
         ...
 
+    def properties(self) -> Mapping[str, Property]:
+        """Return the properties that nodes have, by name; none where that is not known, as of a mounted graph."""
+        ...
+
     def column(self, property: str) -> Column | None:
         """Return the values of a property, none for one that no node has; None where they cannot be had whole."""
         ...
@@ -188,6 +192,19 @@ class PropertyGraph(Protocol):
         ...
 
 
+class Labelled(Protocol):
+    """What has relations that words may stand for: a graph, or a part of one."""
+
+    @property
+    def name(self) -> str:
+        """The name of the graph."""
+        ...
+
+    def relations(self) -> Mapping[str, Relation]:
+        """Return the relations by name."""
+        ...
+
+
 class EntityLinker(Protocol):
     """Finds what names stand for in a graph."""
 
@@ -211,9 +228,7 @@ class EntityLinker(Protocol):
 class RelationLinker(Protocol):
     """Finds what words stand for among the relations of a graph."""
 
-    def link(
-        self, graph: PropertyGraph, phrases: Sequence[str], k: int = 5
-    ) -> list[tuple[LinkedRelation, ...]]:
+    def link(self, graph: Labelled, phrases: Sequence[str], k: int = 5) -> list[tuple[LinkedRelation, ...]]:
         """Return for each phrase at most ``k`` candidates, best first; each direction is one of its own."""
         ...
 

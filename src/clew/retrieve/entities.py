@@ -1,10 +1,11 @@
 """The nodes of graphs that answer a question, ranked by their texts: STaRK's baselines (Wu et al., NeurIPS 2024,
 Section 4; 4StepFocus, Boer et al., 2024, Section 2).
 
-Nothing but what a question needs is embedded. :class:`NodeSearch` ranks some nodes of one graph, or all; where more
-of them than ``cap`` have no vector yet, the ``cap`` that are best by words are embedded and ranked and the others
-are not looked at, which is said. What is found then follows from the question and the graph alone, and not from the
-questions that were asked before. ``clew graph encode`` embeds all, and then all are ranked.
+Nothing but what a question needs is embedded. :class:`NodeSearch` ranks some nodes of one graph, or all; where they
+are more than ``cap`` and not every node that may answer has a vector yet, the ``cap`` that are best by words are
+embedded and ranked and the others are not looked at, which is said. What is found then follows from the question and
+the graph alone, and not from the questions that were asked before. ``clew graph encode`` embeds all, and then all are
+ranked.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from clew.retrieve.dense import cosines
 from clew.retrieve.lexical import Sum, Terms, lucene_idf
 from clew.retrieve.nodetexts import NodeTexts, node_texts
 from clew.retrieve.ranking import DECIMALS
+from clew.rows import ascending, together
 from clew.text import term_counts
 from clew.trail import Recorder
 from clew.types import ENTITY, Entity, Hit, Node, Step
@@ -93,15 +95,16 @@ class NodeWords:
             return found
 
         wanted = Sum(postings, terms.hashes, weights, gain, self.texts.graph.size)
+        count = self.texts.graph.size
         if among is None:
             scores = wanted.everywhere()
             rows = np.flatnonzero(scores)
         else:
-            rows = np.unique(np.asarray(among, dtype=np.int64))
+            rows = ascending(among)
             scores = np.zeros(self.texts.graph.size)
             scores[rows] = wanted.at(rows) if wanted.few(rows) else wanted.everywhere()[rows]
+            count = len(rows)
             rows = rows[scores[rows] > 0]
-        count = self.texts.graph.size if among is None else len(np.unique(among))
         return best(rows, scores[rows], k, {"nodes": count, "sharing a word": len(rows)})
 
     def read(self, query: str, k: int, rows: Rows) -> Ranked:
@@ -153,12 +156,12 @@ class NodeSearch:
     def ready(self, query: str, among: Rows | None = None) -> tuple[Rows, dict[str, Any]]:
         """Return the rows that can be ranked, each with its vector made, and what was done for it."""
         graph, started = self.texts.graph, time.perf_counter()
-        rows = np.arange(graph.size) if among is None else np.unique(np.asarray(among, dtype=np.int64))
+        rows = np.arange(graph.size) if among is None else ascending(among)
         vectors = graph.vectors(self.encoder, self.texts.document_name)
-        missing = vectors.missing(None if among is None else rows)
         detail: dict[str, Any] = {"nodes": len(rows)}
-        if len(missing) > self.cap:
-            detail["without a vector"] = len(missing)
+        # Of all that may answer, not of these rows: the same question must not find more once others have been asked.
+        if len(rows) > self.cap and len(vectors.missing(answer_rows(graph))) > 0:
+            detail["without a vector"] = len(vectors.missing(rows))
             rows, detail["looked at"] = self._proposed(query, rows, among is None)
             detail["hint"] = f"clew graph encode {graph.name}"
         made = vectors.make(rows, self.texts.whole)
@@ -227,25 +230,32 @@ def best(rows: Rows, scores: Floats, k: int, detail: dict[str, Any] | None = Non
 
 
 def sorted_and_filled(
-    ranking: NodeRanking, query: str, filtered: Rows, k_max: int, among: Rows | None = None
+    ranking: NodeRanking,
+    query: str,
+    filtered: Rows,
+    k_max: int,
+    among: Rows | None = None,
+    filling: NodeRanking | None = None,
 ) -> tuple[Ranked, Ranked]:
     """Return the filtered candidates, best first, and what fills up where they are fewer than ``k_max``: the next
     best of ``among`` (None: of all nodes), which belong below them (4StepFocus, Algorithm 1, line 3, and Section 3).
 
     Of more filtered candidates than ``ranking`` looks at, the best of those are returned, and its detail says so.
+    ``filling``, where there are any, finds what fills up; by default ``ranking`` does.
     """
-    filtered = np.unique(np.asarray(filtered, dtype=np.int64))
+    filtered = ascending(filtered)
     none = Ranked(filtered[:0], np.empty(0))
     firm = ranking.nearest(query, len(filtered), filtered) if len(filtered) else none
     if len(filtered) >= k_max:
         return firm, none
+    ranking = filling if filling is not None and len(filtered) else ranking
     if among is None:
         # Fewer than k_max of the best k_max are filtered ones, so what is left suffices.
         found = ranking.nearest(query, k_max)
         others = ~np.isin(found.rows, filtered)
         rest = Ranked(found.rows[others], found.scores[others], found.detail)
     else:
-        rest = ranking.nearest(query, k_max, np.setdiff1d(among, filtered))
+        rest = ranking.nearest(query, k_max, among[~np.isin(among, filtered)])
     room = k_max - len(filtered)
     return firm, Ranked(rest.rows[:room], rest.scores[:room], rest.detail)
 
@@ -311,7 +321,7 @@ def answer_rows(graph: PropertyGraph, types: Sequence[str] = ()) -> Rows | None:
         if one not in known:
             raise unknown(f"type of nodes in the graph '{graph.name}'", one, known or {"(none)": 0})
     rows = [graph.of_type(one) for one in wanted]
-    return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *rows]))
+    return together(rows)
 
 
 def as_hits(texts: NodeTexts, ranked: Ranked) -> list[Hit]:

@@ -76,10 +76,10 @@ def _ranked(ranked: Any) -> Iterator[str]:
         yield ""
     for number, one in enumerate(ranked, 1):
         by = f" ({escaped(one['by'])})" if one["by"] else ""
-        yield f"{number}. **{escaped(one['hit']['name'] or one['hit']['text'])}**{by}"
+        yield f"{number}. **{escaped(one['name'])}**{by}"
         for check in one["checks"]:
             met = "not known" if check["met"] is None else f"met {check['met']:.2g}"
-            yield f"   - {escaped(check['text'])}: {met}"
+            yield f"   - {escaped(check['constraint'])}: {met}"
     if ranked:
         yield ""
 

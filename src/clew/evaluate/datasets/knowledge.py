@@ -51,7 +51,7 @@ def read_metaqa(path: Path) -> Iterator[Example]:
             distinct(answers),
             "entities",
             kind,
-            tuple(Support(title=answer) for answer in answers),
+            tuple(Support(title=answer, entity=answer) for answer in answers),
             meta={"topic": topic[1]},
         )
 

@@ -2,12 +2,12 @@
 
 ``EM``, ``F1``, ``token-F1``, ``accuracy``, ``Acc`` (graded by a model: :mod:`~clew.evaluate.metrics.grade`),
 ``SF-EM``, ``SF-coverage``, ``SF-precision``, ``support-recall@5``, ``support-precision@5``, ``recall@5``,
-``all-gold@5``, ``MRR``, ``Hit@1``, ``evidence-P``, ``evidence-R``, ``evidence-F1``, ``retrieved-P``,
-``retrieved-R``, ``retrieved-F1``, ``tokens``, ``calls``, ``seconds``, ``walk-seconds``, ``money``,
-``retrieval-tokens``, ``retrieval-calls``, ``answering-tokens``, ``answering-calls``. ``evidence-`` measures what
-the answer rests on, ``retrieved-`` all that was given to read, in the same way: the evidence of the D3 paper, whose
-readers say nothing of what they used. ``walk-seconds`` is the time of choosing which neighbours to visit; a method
-that walks no graph has none.
+``all-gold@5``, ``capped-recall@20``, ``MRR``, ``Hit@1``, ``set-EM``, ``set-F1``, ``evidence-P``, ``evidence-R``,
+``evidence-F1``, ``retrieved-P``, ``retrieved-R``, ``retrieved-F1``, ``tokens``, ``calls``, ``seconds``,
+``walk-seconds``, ``money``, ``retrieval-tokens``, ``retrieval-calls``, ``answering-tokens``, ``answering-calls``.
+``evidence-`` measures what the answer rests on, ``retrieved-`` all that was given to read, in the same way: the
+evidence of the D3 paper, whose readers say nothing of what they used. ``set-`` measures a set of answers against the
+gold one. ``walk-seconds`` is the time of choosing which neighbours to visit; a method that walks no graph has none.
 ``(type=yes/no)`` after a name takes it over the questions with that kind of answer.
 
 All are our own few lines rather than a library's, which would bring 150 MB (``ir-measures`` needs scipy through
@@ -38,7 +38,8 @@ class Result:
     order of the hits; a hit that holds none is an empty set. ``cited`` says the same of each passage that the
     answer rests on. ``abstained`` says that no answer was given, ``grade`` what a grading model said, if asked.
     ``retrieval`` is the part of ``usage`` that finding evidence took, None where that was not told apart.
-    ``walk_seconds`` says how long choosing neighbours took, None where no graph was walked.
+    ``walk_seconds`` says how long choosing neighbours took, None where no graph was walked. ``given`` says of each
+    answer that was given for true which gold pieces it is, None where answers were not given one by one.
     """
 
     example: Example
@@ -51,6 +52,7 @@ class Result:
     grade: float | None = None
     walk_seconds: float | None = None
     retrieval: Usage | None = None
+    given: Sequence[frozenset[int]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,8 @@ PLAIN: Mapping[str, Measure] = {
     "SF-coverage": ranking.coverage,
     "SF-precision": ranking.share_of_hits,
     "MRR": ranking.reciprocal_rank,
+    "set-EM": ranking.set_exact,
+    "set-F1": ranking.set_f1,
     "evidence-P": lambda result: _one(evidence.scores(result), 0),
     "evidence-R": lambda result: _one(evidence.scores(result), 1),
     "evidence-F1": lambda result: _one(evidence.scores(result), 2),
@@ -94,6 +98,7 @@ COSTS: Mapping[str, Measure] = {
 }
 AT: Mapping[str, Callable[[Result, int], float | None]] = {
     "recall": ranking.recall,
+    "capped-recall": ranking.capped_recall,
     "support-recall": ranking.coverage,
     "support-precision": ranking.precision,
     "all-gold": ranking.all_gold,

@@ -75,7 +75,8 @@ def accuracy(result: Result) -> float | None:
 
 
 def best(score: Callable[[str, str], float], result: Result) -> float | None:
-    """Return the best score over answers, aliases and annotators.
+    """Return the best score over answers, aliases and annotators; None where answers are known by id alone (STaRK),
+    which no text has.
 
     A question without an answer is answered rightly by abstaining and by nothing else. None where the data
     set has no answers at all.
@@ -96,6 +97,8 @@ def answer_type(result: Result) -> str:
 def _by_annotator(score: Callable[[str, str], float], result: Result) -> list[tuple[str, float]]:
     found: list[tuple[str, float]] = []
     for one in result.example.alternatives or (result.example,):
+        if one.answer_type == "entities" and one.support and not any(piece.entity for piece in one.support):
+            continue
         if one.answer_type == "unanswerable":
             said = result.abstained or normalised(result.answer) == NONE
             found.append((one.answer_type, float(said)))

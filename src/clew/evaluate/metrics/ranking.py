@@ -5,7 +5,10 @@ support-recall count pieces; recall and all-gold count the paragraphs that they 
 counts once, at the first hit that holds it. Where several sets of evidence each suffice (FEVER's evidence sets,
 QASPER's annotators), the one that is served best counts. SF-EM is that of Xiong et al. (ICLR 2021), which the KGP
 paper takes for its Figure 5. recall (``R``), Hit (``Success``), MRR (``RR``) and support-precision (``P``) are those
-of trec_eval; the tests compare them with it.
+of trec_eval; the tests compare them with it. recall is STaRK's Recall@20, whose evaluator divides by all that is
+relevant, so that a question with more than 20 answers cannot reach 1; what 4StepFocus says it measures ("the
+proportion of relevant items in the top-k results or the maximum number of correct answers", Section 4) can also be
+read as capped-recall.
 """
 
 from __future__ import annotations
@@ -40,17 +43,23 @@ def all_gold(result: Result, k: int) -> float | None:
     return _whole(recall(result, k))
 
 
-def _share(result: Result, k: int | None, unit: Sequence[int]) -> float | None:
-    """Return the share of the units (``unit[n]`` is that of piece ``n``) of the set that is served best."""
+def _share(result: Result, k: int | None, unit: Sequence[int], most: int | None = None) -> float | None:
+    """Return the share of the units (``unit[n]`` is that of piece ``n``) of the set that is served best; of no more
+    than ``most`` of them."""
     sets = [{unit[n] for n in wanted} for wanted in result.example.evidence_sets if wanted]
     if not sets:
         return None
     held = {unit[n] for found in result.found[:k] for n in found}
-    return max(len(held & wanted) / len(wanted) for wanted in sets)
+    return max(min(1.0, len(held & wanted) / min(len(wanted), most or len(wanted))) for wanted in sets)
 
 
 def _whole(share: float | None) -> float | None:
     return None if share is None else float(share == 1)
+
+
+def capped_recall(result: Result, k: int) -> float | None:
+    """Return the share of the gold paragraphs that the first ``k`` hits hold, of as many as ``k`` hits can hold."""
+    return _share(result, k, result.example.gold_paragraphs, k)
 
 
 def precision(result: Result, k: int) -> float | None:
@@ -75,3 +84,29 @@ def reciprocal_rank(result: Result) -> float | None:
     if not result.example.pieces:
         return None
     return next((1 / place for place, held in enumerate(result.found, 1) if held), 0.0)
+
+
+def set_exact(result: Result) -> float | None:
+    """Return 1 if the answers that were given are the right ones, all of them and no other, else 0 (MetaQA).
+
+    None where no answers were given one by one, or none are right ones.
+    """
+    scores = _of_sets(result)
+    return None if scores is None else float(scores == (1.0, 1.0))
+
+
+def set_f1(result: Result) -> float | None:
+    """Return the harmonic mean of precision and recall of the answers that were given, each counting once."""
+    scores = _of_sets(result)
+    if scores is None:
+        return None
+    return 2 * scores[0] * scores[1] / (scores[0] + scores[1]) if all(scores) else 0.0
+
+
+def _of_sets(result: Result) -> tuple[float, float] | None:
+    """Return precision and recall of the answers that were given; 0 both where there are none."""
+    if result.given is None or not result.example.pieces:
+        return None
+    right = frozenset[int]().union(*result.given)
+    precision = sum(map(bool, result.given)) / len(result.given) if result.given else 0.0
+    return precision, len(right) / len(result.example.pieces)

@@ -65,14 +65,16 @@ class Direction:
 
     def bounds(self, rows: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return where the tails of each row start and end."""
+        # ``take`` rather than brackets: on few rows it costs half as much, and most questions are about few.
         if self.heads is None:
-            return self.starts[rows], self.starts[rows + 1]
+            return self.starts.take(rows), self.starts.take(rows + 1)
         wanted = rows.astype(np.uint32, copy=False)  # one type, or the whole array would be converted
-        places = np.minimum(np.searchsorted(self.heads, wanted), max(len(self.heads) - 1, 0))
+        places = self.heads.searchsorted(wanted)
+        starts = self.starts.take(places)
         if not len(self.heads):
-            return places, places
-        starts = self.starts[places]
-        return starts, np.where(self.heads[places] == wanted, self.starts[places + 1], starts)
+            return starts, starts
+        there = self.heads.take(places, mode="clip") == wanted
+        return starts, self.starts.take(places + there)
 
     def adjacent(self, rows: Rows) -> tuple[NDArray[np.int64], Rows]:
         """Return the tails of rows: offsets (n + 1), rows ascending for each."""

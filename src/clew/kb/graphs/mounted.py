@@ -34,7 +34,7 @@ from clew.kb.graphs.stored import FileStore
 from clew.kb.graphs.titles import Titles
 from clew.kb.graphs.titles import opened as opened_titles
 from clew.kb.segments import starts_of, write_manifest
-from clew.types import Entity, Relation
+from clew.types import Entity, Property, Relation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -270,6 +270,10 @@ class MountedGraph:
 
     def adjacency(self, relation: str | None, inverse: bool = False) -> None:
         """Return nothing: what an endpoint holds is asked for, never copied."""
+
+    def properties(self) -> Mapping[str, Property]:
+        """Return none: to count the literals of every property may take an endpoint hours."""
+        return {}
 
     def column(self, property: str) -> None:
         """Return nothing, as :meth:`adjacency`."""

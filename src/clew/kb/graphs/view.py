@@ -14,11 +14,12 @@ from clew.kb.graphs import truth
 from clew.kb.graphs.arrays import Direction, GraphArrays
 from clew.kb.graphs.nodes import KeptVectors, Place, words
 from clew.kb.graphs.packing import Stored
+from clew.kb.graphs.properties import TypesOfRows
 from clew.kb.graphs.spelling import Spellings
 from clew.kb.segments import starts_of
 from clew.protocols import Column
 from clew.text import folded_name, term_hash
-from clew.types import Entity, Relation
+from clew.types import Entity, Property, Relation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,8 +47,10 @@ class ImportedGraph:
         self._types = {name: number for number, name in enumerate(opened.content["types"])}
         self._directions: dict[tuple[str | None, bool], Direction] = {}
         self._described: dict[str, Relation] | None = None
+        self._properties: dict[str, Property] | None = None
         self._marked: dict[int, Mask] = {}
         self._vectors: dict[tuple[str, str], KeptVectors] = {}
+        self._words: dict[str, Postings] = {}
 
     def types(self) -> Mapping[str, int]:
         """Return the node types, with how many nodes have each."""
@@ -125,6 +128,14 @@ class ImportedGraph:
             self._marked[number] = mask
             return mask[rows]
         return self._marked[number][rows]
+
+    def properties(self) -> Mapping[str, Property]:
+        """Return the properties that nodes have, by name, in the order of names."""
+        if self._properties is None:  # made once: it looks at every value
+            columns = sorted(self._opened.content["columns"])
+            types = TypesOfRows.of(self._opened, self.size) if columns else None
+            self._properties = {name: types.described(self.column(name)) for name in columns} if types else {}
+        return self._properties
 
     def column(self, property: str) -> Column:
         """Return the values of a property."""
@@ -228,4 +239,9 @@ class ImportedGraph:
 
     def words(self, what: str, texts: Texts | None = None, progress: Tick | None = None) -> Postings | None:
         """Return the postings of the texts that ``what`` names; made of ``texts`` where there are none."""
-        return words(self._place, what, self.size, texts, progress)
+        found = self._words.get(what)
+        if found is None:
+            found = words(self._place, what, self.size, texts, progress)
+            if found is not None:  # what is summed over all postings is summed once
+                self._words[what] = found
+        return found

@@ -31,6 +31,21 @@ def quoted(hits: Sequence[Hit]) -> tuple[Quote, ...]:
     return tuple(Quote(hit.node.id, hit.node.text, (0, len(hit.node.text))) for hit in triples)
 
 
+def passages_of(
+    snapshot: Snapshot, graph: PropertyGraph, edge: tuple[int, str, int], score: float
+) -> tuple[Hit, ...]:
+    """Return the passages that an edge (head, relation, tail) was extracted from, where they are in this base."""
+    found: list[Hit] = []
+    statements = graph.statements(*edge)
+    for id in dict.fromkeys(str(one["passage"]) for one in statements if "passage" in one):
+        try:
+            (node,) = snapshot.nodes(snapshot.rows([id]))
+        except NotFound:  # an extraction that somebody else made, of texts that are not here
+            continue
+        found.append(Hit(node, score, (id,)))
+    return tuple(found)
+
+
 #: Of so many values the passages are looked up that they were extracted from.
 _SAID = 20
 
@@ -92,17 +107,9 @@ class Reached:
         ]
 
     def _said(self, source: int, target: int) -> tuple[Hit, ...]:
-        """Return the passages that a triple was extracted from, where they are in this base."""
+        """Return the passages that a triple was extracted from."""
         head, tail = (target, source) if self.inverse else (source, target)
-        statements = self.graph.statements(head, self.relation, tail)
-        found: list[Hit] = []
-        for id in dict.fromkeys(str(one["passage"]) for one in statements if "passage" in one):
-            try:
-                (node,) = self.snapshot.nodes(self.snapshot.rows([id]))
-            except NotFound:  # an extraction that somebody else made, of texts that are not here
-                continue
-            found.append(Hit(node, self.score, (id,)))
-        return tuple(found)
+        return passages_of(self.snapshot, self.graph, (head, self.relation, tail), self.score)
 
     def _first(self, near: Rows) -> int:
         return int(near[np.isin(near, self.heads)][0])

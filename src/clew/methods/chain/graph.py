@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.link.describing import Labels
 from clew.link.grounding import Grounding, ground
 from clew.link.same import same
 from clew.methods.chain.facts import Reached, as_hit, quoted
 from clew.methods.chain.filling import SHOWN
 from clew.methods.chain.fits import strays
 from clew.methods.chain.values import VALUES, Ask, Candidate, Found
-from clew.protocols import EntityLinker, PropertyGraph, RelationLinker, Snapshot, Trail
-from clew.types import Entity, LinkedEntity, LinkedRelation, Question, Relation, Step
+from clew.protocols import EntityLinker, Labelled, PropertyGraph, RelationLinker, Snapshot, Trail
+from clew.types import Entity, LinkedEntity, LinkedRelation, Question, Step
 
 if TYPE_CHECKING:
     from clew.protocols import Rows
@@ -118,9 +119,9 @@ class GraphSource:
         Graphs that were extracted from text have thousands of relations: there only those of the nodes that may be
         meant are compared.
         """
-        labels: Any = graph
+        labels: Labelled = graph
         if len(graph.relations()) > MANY:
-            labels = _Labels(graph.name, tuple(graph.around(near[:AROUND])))
+            labels = Labels(graph.name, tuple(graph.around(near[:AROUND])))
         found = self.relations.link(labels, [ask.triple.relation], self.k)[0]
         return [replace(one, inverse=one.inverse ^ ask.inverse) for one in found]
 
@@ -174,8 +175,8 @@ class GraphSource:
     def _property(self, graph: PropertyGraph, ask: Ask, entity: Entity) -> LinkedRelation | None:
         if not entity.properties:
             return None
-        labels = _Labels(graph.name, tuple(sorted(entity.properties)))
-        found = self.relations.link(labels, [ask.triple.relation], self.k)[0]  # type: ignore[arg-type]
+        labels = Labels(graph.name, tuple(sorted(entity.properties)))
+        found = self.relations.link(labels, [ask.triple.relation], self.k)[0]
         return next((one for one in found if not one.inverse), None)
 
 
@@ -186,18 +187,6 @@ class _Tried:
     score: float = 0.0
     found: Found | None = None
     said: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class _Labels:
-    """Properties of a node, or some of a graph's relations, as a relation linker sees the relations of a graph."""
-
-    name: str
-    labels: tuple[str, ...]
-
-    def relations(self) -> Mapping[str, Relation]:
-        """Return the properties, as relations without edges."""
-        return {label: Relation(0) for label in self.labels}
 
 
 def _rows(snapshot: Snapshot, graph: PropertyGraph, ask: Ask) -> tuple[Rows | None, list[str]]:

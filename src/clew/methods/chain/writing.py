@@ -11,6 +11,7 @@ from typing import Any
 from clew.chains import Chain, ChainError, Limits, MaskUnderflowError, agreed, parse
 from clew.errors import BadCompletion, UsageError
 from clew.methods.chain.values import reachable
+from clew.methods.sampling import sampled
 from clew.prompts import Template, plain
 from clew.protocols import Completion, LanguageModel, Trail
 from clew.types import Question, Step, Usage
@@ -18,8 +19,6 @@ from clew.types import Question, Step, Usage
 #: A person's own chain may be as short or as long as it likes.
 ANY = Limits(1, 99)
 USUAL = Limits()
-#: Of samples: how different they are.
-TEMPERATURE = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +46,7 @@ class ChainWriter:
             return by_hand(question, trail)
         started = time.perf_counter()
         prompt = self.template.render(question=question.text)
-        if self.samples > 1:
-            prompts = [replace(prompt, temperature=TEMPERATURE, sample=n) for n in range(self.samples)]
-        else:
-            prompts = [prompt]
+        prompts = sampled(prompt, self.samples)
         made = self.model.complete(prompts)
         usage = sum((one.usage for one in made), Usage())
         chains, errors = self._read(made)

@@ -1,0 +1,212 @@
+"""The gold triples of the shared 2WikiMultihopQA questions, in one graph with the film graph: for :mod:`linking`.
+
+The nodes of 2Wiki have Wikidata's ids, so that a film that both graphs know is there twice; the one of the triple is
+the right one.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from clew.link import Entities, Relations, ground
+from clew.protocols import Encoder, PropertyGraph
+from clew.types import LinkedEntity, LinkedRelation
+from perturbed import CHANGES
+
+SHARED = Path(__file__).parents[2] / "shared" / "data"
+FILMS = SHARED / "metaqa" / "graph.tsv"
+QUESTIONS = SHARED / "2wikimultihopqa" / "train500.jsonl"
+PARAPHRASES = Path(__file__).parent / "data" / "relation_paraphrases.tsv"
+#: Ids of what is no date; questions without ids get some made of the names.
+ENTITY = re.compile(r"Q\d+$|2wiki ")
+QUALIFIER = re.compile(r"\s*\([^)]*\)$")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A gold triple: its question, the head's name and id, the relation."""
+
+    question: str
+    name: str
+    id: str
+    relation: str
+
+
+def gold() -> tuple[list[Asked], dict[str, Counter[str]], dict[str, str], list[list[str]]]:
+    """Return the triples, the names of each id, a title with a qualifier for the ids that have one, and the edges."""
+    asked: list[Asked] = []
+    names: dict[str, Counter[str]] = {}
+    titles: dict[str, str] = {}
+    edges = []
+    for line in QUESTIONS.read_text(encoding="utf-8").splitlines():
+        one = json.loads(line)
+        ids = one["evidences_id"] or [
+            [f"2wiki {head}", "", f"2wiki {tail}"] for head, _, tail in one["evidences"]
+        ]
+        for (head, relation, tail), (head_id, _, tail_id) in zip(one["evidences"], ids, strict=True):
+            names.setdefault(head_id, Counter())[head] += 1
+            if ENTITY.match(tail_id):
+                names.setdefault(tail_id, Counter())[tail] += 1
+            edges.append([head_id, relation, tail_id if ENTITY.match(tail_id) else tail])
+            asked.append(Asked(one["question"], head, head_id, relation))
+            for title, _ in one["supporting_facts"]:
+                if title != head and QUALIFIER.sub("", title).casefold() == head.casefold():
+                    titles[head_id] = title
+    return asked, names, titles, edges
+
+
+def merged(folder: Path) -> tuple[Path, list[Asked], dict[str, list[tuple[str, str]]]]:
+    """Write the film graph and the gold triples as one graph; return it, the triples, and for each id other ways to
+    call it: ``alias``, which the graph has, and ``title with a qualifier``, which it has not."""
+    asked, names, titles, edges = gold()
+    path = folder / "oracle.jsonl"
+    others: dict[str, list[tuple[str, str]]] = {}
+    with path.open("w", encoding="utf-8") as file:
+        for id, counted in names.items():
+            first, *more = sorted(counted, key=lambda name: (-counted[name], name))
+            node = {"id": id, "name": first, "aliases": more}
+            file.write(json.dumps(node, ensure_ascii=False) + "\n")
+            others[id] = [("alias", one) for one in more]
+            if id in titles and titles[id] not in counted:
+                others[id].append(("title with a qualifier", titles[id]))
+        films = (line.split("\t") for line in FILMS.read_text(encoding="utf-8").splitlines())
+        for edge in (*films, *edges):
+            file.write(json.dumps(edge, ensure_ascii=False) + "\n")
+    return path, asked, others
+
+
+def paraphrases() -> dict[str, list[str]]:
+    """Return the two paraphrases of each relation."""
+    found: dict[str, list[str]] = {}
+    for line in PARAPHRASES.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            relation, phrase = line.split("\t")
+            found.setdefault(relation, []).append(phrase)
+    return found
+
+
+def mentions(
+    asked: list[Asked], others: dict[str, list[tuple[str, str]]], seed: int
+) -> dict[str, list[tuple[Asked, str]]]:
+    """Return for each way to change a name the triples that it can be done to, and their heads' names changed."""
+    draw = random.Random(seed)
+    found = {
+        label: [(one, change(one.name, draw)) for one in asked if fits(one.name)]
+        for label, (change, fits) in CHANGES.items()
+    }
+    for label in ("alias", "title with a qualifier"):
+        found[label] = [(one, name) for one in asked for kind, name in others[one.id] if kind == label]
+    return found
+
+
+def measure_entities(
+    graph: PropertyGraph, changed: dict[str, list[tuple[Asked, str]]], encoders: dict[str, Encoder]
+) -> None:
+    """Print top-1 and top-5 of entity linking, and of the right node where the right relation is grounded with it."""
+    print(
+        "\n| names | linker | triples | top-1 | top-5 | top-1 grounded | ms per link |\n"
+        "|---|---|---|---|---|---|---|"
+    )
+    for label, items in changed.items():
+        for called, encoder in {"no encoder": None, **encoders}.items():
+            linker = Entities(encoder)
+            started = time.perf_counter()
+            found = [linker.link(graph, [name], one.question)[0] for one, name in items]
+            ms = (time.perf_counter() - started) / max(len(items), 1) * 1000
+            ids = [
+                [f"g:{one.id}" == candidate.id for candidate in several]
+                for (one, _), several in zip(items, found, strict=True)
+            ]
+            joint = 0
+            for (one, _), several in zip(items, found, strict=True):
+                pairs = ground(graph, several, [LinkedRelation(one.relation, False, 1.0, "gold")])
+                joint += bool(pairs) and pairs[0].entity.id == f"g:{one.id}"
+            size = max(len(items), 1)
+            top = [sum(any(one[:k]) for one in ids) / size for k in (1, 5)]
+            cells = " | ".join(f"{share:.3f}" for share in (*top, joint / size))
+            print(f"| {label} | {called} | {len(items)} | {cells} | {ms:.1f} |")
+
+
+def measure_relations(
+    graph: PropertyGraph, asked: list[Asked], encoders: dict[str, Encoder], weights: list[float]
+) -> None:
+    """Print top-1 and top-5 of relation linking, each triple counted and each relation counted once, and of the right
+    relation where it is grounded with the right head."""
+    said = paraphrases()
+    kinds = {
+        "as given": [(one, one.relation) for one in asked],
+        "paraphrased": [(one, phrase) for one in asked for phrase in said[one.relation]],
+    }
+    linkers: dict[str, Relations] = {"words": Relations()}
+    for called, encoder in encoders.items():
+        for weight in weights:
+            linkers[f"{weight:g} {called}, {1 - weight:g} words"] = Relations(encoder, weight=weight)
+    print(
+        "\n| relations | linker | links | top-1 | top-5 | once each: top-1 | top-5 | grounded | ms per link |"
+        "\n|---|---|---|---|---|---|---|---|---|"
+    )
+    for label, items in kinds.items():
+        for called, linker in linkers.items():
+            linker.link(graph, ["warm up"])
+            phrases = list(dict.fromkeys(phrase for _, phrase in items))
+            started = time.perf_counter()
+            found = {phrase: linker.link(graph, [phrase])[0] for phrase in phrases}
+            ms = (time.perf_counter() - started) / len(phrases) * 1000
+            right = [
+                [candidate.name == one.relation and not candidate.inverse for candidate in found[phrase]]
+                for one, phrase in items
+            ]
+            once = list(
+                {
+                    (one.relation, phrase): hits for (one, phrase), hits in zip(items, right, strict=True)
+                }.values()
+            )
+            shares = [sum(any(one[:k]) for one in some) / len(some) for some in (right, once) for k in (1, 5)]
+            joint = 0
+            for one, phrase in items:
+                (row,) = graph.rows([f"g:{one.id}"]).tolist()
+                pairs = ground(
+                    graph, [LinkedEntity(row, f"g:{one.id}", one.name, 1.0, "gold")], found[phrase]
+                )
+                joint += (
+                    bool(pairs) and pairs[0].relation.name == one.relation and not pairs[0].relation.inverse
+                )
+            cells = " | ".join(f"{share:.3f}" for share in (*shares, joint / len(items)))
+            print(f"| {label} | {called} | {len(items)} | {cells} | {ms:.1f} |")
+
+
+def measure_both(
+    graph: PropertyGraph, changed: dict[str, list[tuple[Asked, str]]], encoder: Encoder | None, called: str
+) -> None:
+    """Print how often the head and the relation are both right at the first place, linked apart and grounded."""
+    said = paraphrases()
+    print(f"\nBoth, {called}:\n")
+    print("| names | relations | links | apart | grounded top-1 | top-5 |\n|---|---|---|---|---|---|")
+    entities, relations = Entities(encoder), Relations(encoder)
+    for label, items in changed.items():
+        linked = [entities.link(graph, [name], one.question)[0] for one, name in items]
+        for kind in ("as given", "paraphrased"):
+            apart = first = five = links = 0
+            for (one, _), several in zip(items, linked, strict=True):
+                for phrase in [one.relation] if kind == "as given" else said[one.relation]:
+                    (ways,) = relations.link(graph, [phrase])
+                    right = (f"g:{one.id}", one.relation, False)
+                    top = [(several[0].id, ways[0].name, ways[0].inverse)] if several else []
+                    pairs = [
+                        (p.entity.id, p.relation.name, p.relation.inverse)
+                        for p in ground(graph, several, ways)
+                    ]
+                    links += 1
+                    apart += right in top
+                    first += right in pairs[:1]
+                    five += right in pairs
+            size = max(links, 1)
+            print(
+                f"| {label} | {kind} | {links} | {apart / size:.3f} | {first / size:.3f} | {five / size:.3f} |"
+            )

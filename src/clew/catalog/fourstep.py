@@ -1,0 +1,268 @@
+"""The experiments of 4StepFocus (Boer et al., 2024) over data sets and graphs of one's own, and the page of them."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clew.catalog.fourstep_bases import embedded
+from clew.catalog.fourstep_plan import PAPER, VSS, Plan, Settings, plan
+from clew.catalog.fourstep_published import published
+from clew.catalog.paper import facts_of_data, made_with, write_page
+from clew.catalog.sections import run_command, runs_table
+from clew.evaluate.focused import LOSSES, diagnostics, loss
+from clew.evaluate.oracle import gold_triples
+from clew.evaluate.page import Section, points
+
+if TYPE_CHECKING:
+    from clew.catalog.analysis import Work
+    from clew.evaluate.reporting import Run
+
+TITLE = "4StepFocus: the paper's experiments"
+#: Columns of Table 1; of answers as sets; of what they cost.
+RANKED, SETS, COSTS = (
+    ("Hit@1", "Hit@5", "recall@20", "MRR"),
+    ("set-EM", "set-F1"),
+    ("calls", "tokens", "seconds"),
+)
+#: How Table 1's recall is divided, and how else it can be.
+CAPPED = "capped-recall@20"
+
+
+def fourstep_page(works: Sequence[Work], settings: Settings) -> tuple[Path, Path]:
+    """Run what the paper ran over each data set and write ``page.md`` and ``page.html``; return them.
+
+    What is there already is not run again. All works have the same models and the same ``out``, below which each has
+    a folder of its own. Raises UsageError.
+    """
+    out, bench = works[0].out, works[0].bench
+    command = page_command(works, settings)
+    planned = plan(bench, settings.samples)
+    parts: list[str] = []
+    lost: list[dict[str, Any]] = []
+    for work in (replace(one, out=out / slug(Path(one.data.data.partition("=")[2]).name)) for one in works):
+        if settings.embed:
+            _vectors(work, make=True)
+        runs = {run.recipe: run for run in work.runs(planned.recipes)}
+        sections = _sections(work, planned, runs, settings)
+        if all(gold_triples(one) for one in work.data.examples):
+            sections.append(_oracle(work, planned))
+        lost += [one for name, recipe in planned.closely.items() for one in _lost(work, name, runs[recipe])]
+        heading = f"## {work.data.title}, {Path(work.data.data.partition('=')[2]).name}"
+        missing = _left_out(work, settings)
+        parts += [
+            heading,
+            facts_of_data(work, missing),
+            *_embedded(work),
+            *(one.written(out) for one in sections),
+        ]
+    if planned.closely:
+        parts += ["## Errors", _errors(works, list(planned.closely), lost, command).written(out)]
+    parts += [published()]
+    return write_page(out, "\n\n".join([f"# {TITLE}", made_with(works, command), *parts]) + "\n", TITLE)
+
+
+def page_command(works: Sequence[Work], settings: Settings) -> str:
+    """Return the command line that makes the page."""
+    first = works[0]
+    words = [word for work in works for word in ("--data", work.data.data)]
+    words += [word for one in settings.graphs for word in ("--graph", one)]
+    words += [word for one in settings.encoders for word in ("--retriever-encoder", one)]
+    words += ["--embed-all"] if settings.embed else []
+    words += ["--samples", str(settings.samples)] if settings.samples > 1 else []
+    words += [] if first.data.limit is None else ["--limit", str(first.data.limit)]
+    words += ["--seed", str(first.data.seed)]
+    words += ["--llm", first.bench.llm_name] if first.bench.llm else []
+    words += ["--encoder", first.bench.encoder_name if first.bench.encoder else "none"]
+    return shlex.join(["clew", "eval", "paper", "4stepfocus", *words, "--out", str(first.out)])
+
+
+def slug(name: str) -> str:
+    """Return a name as part of a folder's."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.")
+
+
+def _vectors(work: Work, make: bool) -> str:
+    """Say how many nodes have a vector, having made those that are missing with ``make``; "" without an encoder."""
+    if work.bench.encoder is None:
+        return ""
+    return embedded(Path(work.data.corpus), work.bench.encoder, make, work.progress("vectors"))
+
+
+def _embedded(work: Work) -> list[str]:
+    """Say whether VSS ranked every node, as in the paper."""
+    said = _vectors(work, make=False)
+    return [
+        f"Vectors after the run: {said}. Of nodes without one, a question embeds and ranks the 500 that are best by "
+        "words, and looks at no others (`--embed-all` makes all vectors first, as the paper has them)."
+    ] * bool(said)
+
+
+def _left_out(work: Work, settings: Settings) -> dict[str, str]:
+    """Return what the paper ran and this page did not, and why."""
+    return {
+        **({} if work.bench.llm else {"4StepFocus on the questions' words, and what reranks": "needs --llm"}),
+        **({} if work.bench.encoder else {"VSS and all that is sorted by vector": "needs --encoder"}),
+        **(
+            {}
+            if settings.encoders
+            else {
+                "the dense retriever": "needs --retriever-encoder, such as one that clew train encoder made"
+            }
+        ),
+        "QA-GNN": "it is a published figure only, below",
+    }
+
+
+def _metrics(work: Work) -> tuple[str, ...]:
+    return (*RANKED, *(SETS if work.data.name == "metaqa" else (CAPPED,)), *COSTS)
+
+
+def _table(runs: Sequence[Run], named: Sequence[str], work: Work, baseline: str = "") -> str:
+    """Return the table of runs under the names that they have there, and which recipe each is."""
+    shown = [replace(run, recipe=name) for run, name in zip(runs, named, strict=True)]
+    recipes = [{"name": name, "recipe": f"`{run.recipe}`"} for run, name in zip(runs, named, strict=True)]
+    table = runs_table(shown, _metrics(work), baseline, ranked_by=RANKED)
+    return f"{table}\n{points({'name': 'name', 'recipe': 'recipe'}, recipes)}"
+
+
+def _sections(work: Work, planned: Plan, runs: Mapping[str, Run], settings: Settings) -> list[Section]:
+    title = work.data.title
+    methods = {name: runs[recipe] for name, recipe in planned.methods.items()}
+    commands = [run_command(work, list(planned.methods.values()))]
+    for name in settings.encoders:
+        other, run = _dense(work, name, planned.methods.get(VSS))
+        if run is not None:
+            methods[_called(other, name)] = run
+            commands.append(run_command(other, [run.recipe]))
+    sections = [
+        Section(
+            f"Methods, {title}",
+            "STaRK's baselines, and 4StepFocus as the paper has it: relations of any type, the 20 best reranked one "
+            "by one (paper: Table 1); means with 95 % bootstrap intervals. recall@20 is STaRK's: found of all that "
+            f"are right. {CAPPED} is found of as many as 20 places can hold, as the paper's words may also be read.",
+            "\n".join(commands),
+            _table(list(methods.values()), list(methods), work),
+        )
+    ]
+    if planned.ours:
+        named = list(planned.ours)
+        sections.append(
+            Section(
+                f"Beyond the paper, {title}",
+                "Relations by their types, no reranking, one prompt for the whole list; with paired differences to "
+                "the paper's recipe.",
+                run_command(work, list(planned.ours.values())),
+                _table([runs[one] for one in planned.ours.values()], named, work, PAPER),
+            )
+        )
+    if planned.closely:
+        sections.append(_diagnosed(work, planned.closely, runs))
+    return sections
+
+
+def _dense(work: Work, name: str, recipe: str | None) -> tuple[Work, Run | None]:
+    """Return VSS with another encoder, in a folder of its own."""
+    from clew import catalog
+
+    bench = replace(work.bench, llm=None, encoder=catalog.encoder(name, remember=True), encoder_name=name)
+    other = replace(work, bench=bench, out=work.out / f"encoder-{slug(name)}")
+    found = plan(bench).methods[VSS] if recipe is None else recipe
+    (run,) = other.runs([found])
+    return other, run
+
+
+def _called(work: Work, name: str) -> str:
+    encoder = work.bench.encoder
+    trained = encoder.objective if encoder is not None else ""
+    return f"Dense retriever ({name}{f', trained as {trained}' if trained else ', untrained'})"
+
+
+def _diagnosed(work: Work, closely: Mapping[str, str], runs: Mapping[str, Run]) -> Section:
+    """Return what became of the triples of each question, method by method."""
+    columns = {
+        name: diagnostics(list(work.folder.file(recipe).records()), runs[recipe].results)
+        for name, recipe in closely.items()
+    }
+    rows = [
+        {"": what, **{name: said[what] for name, said in columns.items()}}
+        for what in next(iter(columns.values()))
+    ]
+    return Section(
+        f"What became of the triples, {work.data.title}",
+        "Usable: at least one triple or condition could be held against the graph. Candidates are the nodes that the "
+        "triples leave; relaxed are questions whose constraints contradicted each other, so that some were given up; "
+        "filled up those whose list was filled with the next best by vector.",
+        run_command(work, list(closely.values())),
+        points({"": "", **{name: name for name in columns}}, rows),
+    )
+
+
+def _oracle(work: Work, planned: Plan) -> Section:
+    """Return what substitution makes of the gold triples, with which no model is asked."""
+    other = replace(
+        work,
+        data=replace(work.data, triples=True),
+        bench=replace(work.bench, llm=None),
+        out=work.out / "oracle",
+    )
+    runs = other.runs(list(planned.oracle.values()))
+    return Section(
+        f"Oracle triples, {work.data.title}",
+        "The triples that the questions' types spell, in place of a model's: what the steps after the first make of "
+        "perfect triples. set-EM is the share of questions whose candidates are exactly the gold answers.",
+        run_command(other, list(planned.oracle.values())),
+        _table(runs, list(planned.oracle), work),
+    )
+
+
+def _lost(work: Work, name: str, run: Run) -> list[dict[str, Any]]:
+    """Return the questions whose first answer is wrong, with all that a person needs to judge it."""
+    records = {one["id"]: one for one in work.folder.file(run.recipe).records()}
+    found = []
+    for id, result in run.results.items():
+        kind = loss(result, records[id])
+        if kind is not None:
+            focused = records[id].get("focus", {})
+            shown = {"question": result.example.question, "gold": list(result.example.answers)}
+            first = [hit["id"] for hit in records[id]["hits"][:5]]
+            found.append(
+                {
+                    "data": work.data.title,
+                    "id": id,
+                    "method": name,
+                    "class": kind,
+                    **shown,
+                    "first": first,
+                    **focused,
+                }
+            )
+    return found
+
+
+def _errors(
+    works: Sequence[Work], named: Sequence[str], lost: Sequence[Mapping[str, Any]], command: str
+) -> Section:
+    """Return how often which method was wrong in which way, and write every error down."""
+    path = works[0].out / "errors.jsonl"
+    path.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in lost), encoding="utf-8")
+    rows = [
+        {
+            "class": kind,
+            "what it means": said,
+            **{n: sum(one["class"] == kind and one["method"] == n for one in lost) for n in named},
+        }
+        for kind, said in LOSSES.items()
+    ]
+    return Section(
+        "Where 4StepFocus goes wrong",
+        "Questions of all data sets whose first answer is not right, by the first step that lost it. Classes are "
+        f"told by rule from the trail; every error is in [{path.name}](<{path.name}>) to be read.",
+        command,
+        points({"class": "class", "what it means": "what it means", **{name: name for name in named}}, rows),
+    )

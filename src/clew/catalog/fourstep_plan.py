@@ -1,0 +1,112 @@
+"""What the experiments of 4StepFocus (Boer et al., 2024) run: recipes by analysis, as far as the models allow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clew.catalog.recipe import Recipe, make
+from clew.errors import UsageError, unknown
+
+if TYPE_CHECKING:
+    from clew.catalog.evaluation import Bench
+    from clew.catalog.recipe import Value
+
+#: The forms of data sets that name their answers as nodes of a graph.
+SETS = ("stark", "metaqa")
+#: Answers that are ranked, and that the model is asked about (the paper's ``k_max``, Section 4).
+K = 20
+#: What every recipe of the page has: documents, which a base of one's own may hold beside its graph, are not asked.
+GRAPH_ALONE: dict[str, Value] = {"sources": Recipe("none")}
+#: Options of the paper's own recipe: edge types are ignored, "restricting it turned out to be error-prone".
+ANY: dict[str, Value] = {"relations": Recipe("any")}
+VSS, PAPER, OURS = "VSS", "4StepFocus", "4StepFocus, typed relations"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a page was asked for: ``graphs``, one for all data sets or one for each, as they were named; ``encoders``
+    of trained dense retrievers; ``samples`` are drafts of a question's triples; ``embed``: every node that may answer
+    gets its vector first."""
+
+    graphs: tuple[str, ...]
+    encoders: tuple[str, ...] = ()
+    samples: int = 1
+    embed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The recipes of every analysis, by what they are called in its table.
+
+    ``methods`` are those of Table 1 with the paper's recipe, ``ours`` what the paper has not, with the recipe that it
+    is compared with first, ``closely`` those whose triples are looked at. ``oracle`` are asked with gold triples.
+    """
+
+    methods: dict[str, str]
+    ours: dict[str, str]
+    closely: dict[str, str]
+    oracle: dict[str, str]
+
+    @property
+    def recipes(self) -> list[str]:
+        """Every recipe once, but for those of gold triples."""
+        return list(dict.fromkeys([*self.methods.values(), *self.ours.values(), *self.closely.values()]))
+
+
+def settings_of(
+    data: Sequence[str], graphs: Sequence[str], encoders: Sequence[str], samples: int, embed: bool
+) -> Settings:
+    """Return the settings of a page over these data sets. Raises UsageError for what makes no sense."""
+    for one in data:
+        name, equals, _ = one.partition("=")
+        if equals and name not in SETS:
+            raise unknown("data set of 4stepfocus", name, SETS)
+    if len(set(data)) < len(data):
+        raise UsageError("a data set is given twice", "Name each once: --data NAME=PATH")
+    if len(graphs) not in {1, len(data)}:
+        raise UsageError(
+            f"{len(graphs)} graphs for {len(data)} data sets",
+            "Name one for all of them, or one for each in their order: --graph FOLDER",
+        )
+    return Settings(tuple(graphs), tuple(encoders), samples, embed)
+
+
+def plan(bench: Bench, samples: int = 1) -> Plan:
+    """Return what is run with the models of ``bench``. Without an encoder, candidates are sorted by words."""
+
+    def read(retriever: Recipe) -> str:
+        # What reads costs no calls: the answers are the nodes.
+        return str(make("read", {"k": K, "reader": Recipe("extractive"), "retriever": retriever}))
+
+    def reranked(form: str) -> str:
+        return read(make("reranked", {"form": Recipe(form), "k": K, "retriever": Recipe("vss")}))
+
+    def focus(form: str, any_relation: bool = False) -> str:
+        options: dict[str, Value] = {
+            "form": Recipe(form),
+            "k": K,
+            **GRAPH_ALONE,
+            **(ANY if any_relation else {}),
+        }
+        return str(make("focus", {**options, **({"samples": samples} if samples > 1 else {})}))
+
+    methods = {"BM25": read(Recipe("bm25-nodes"))}
+    if bench.encoder is not None:
+        methods |= {VSS: read(Recipe("vss")), "Multi-VSS": read(Recipe("multi-vss"))}
+    oracle = {"typed relations": focus("none"), "any relation": focus("none", any_relation=True)}
+    if bench.llm is None:
+        return Plan(methods, {}, {}, oracle)
+    if bench.encoder is not None:
+        methods["VSS + LLM reranker"] = reranked("pointwise")
+    methods[PAPER] = focus("pointwise", any_relation=True)
+    ours = {
+        PAPER: methods[PAPER],
+        OURS: focus("pointwise"),
+        "4StepFocus without reranking": focus("none", any_relation=True),
+        "typed relations, without reranking": focus("none"),
+        "typed relations, listwise": focus("listwise"),
+        **({"VSS + LLM reranker, listwise": reranked("listwise")} if bench.encoder is not None else {}),
+    }
+    return Plan(methods, ours, {PAPER: ours[PAPER], OURS: ours[OURS]}, oracle)

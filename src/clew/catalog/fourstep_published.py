@@ -1,0 +1,59 @@
+"""The figures that 4StepFocus was published with (Boer et al., 2024, Table 1), to be read beside measured ones.
+
+Figures of the methods that are not its own are those of STaRK (Wu et al., NeurIPS 2024), as the paper gives them.
+"""
+
+from __future__ import annotations
+
+from clew.evaluate.reporting import markdown
+
+METHODS = (
+    "Dense Retriever",
+    "QA-GNN",
+    "VSS",
+    "Multi-VSS",
+    "VSS & Claude3 Rer.",
+    "VSS & GPT4 Rer.",
+    "4StepFocus",
+)
+#: By knowledge base, questions and measure, in the order of :data:`METHODS`; None: not given.
+FIGURES: dict[tuple[str, str, str], tuple[float | None, ...]] = {
+    ("AMAZON", "synthetic", "Hit@1"): (0.153, 0.266, 0.392, 0.401, 0.455, 0.448, 0.476),
+    ("AMAZON", "synthetic", "Hit@5"): (0.479, 0.500, 0.627, 0.650, 0.711, 0.712, 0.676),
+    ("AMAZON", "synthetic", "Recall@20"): (0.445, 0.520, 0.533, 0.551, 0.538, 0.554, 0.562),
+    ("AMAZON", "synthetic", "MRR"): (0.302, 0.378, 0.504, 0.516, 0.559, 0.557, 0.565),
+    ("MAG", "synthetic", "Hit@1"): (0.105, 0.129, 0.290, 0.259, 0.365, 0.409, 0.538),
+    ("MAG", "synthetic", "Hit@5"): (0.352, 0.390, 0.496, 0.504, 0.532, 0.582, 0.692),
+    ("MAG", "synthetic", "Recall@20"): (0.421, 0.470, 0.483, 0.508, 0.484, 0.486, 0.658),
+    ("MAG", "synthetic", "MRR"): (0.213, 0.291, 0.386, 0.369, 0.442, 0.490, 0.614),
+    ("PRIME", "synthetic", "Hit@1"): (0.045, 0.089, 0.126, 0.151, 0.178, 0.183, 0.393),
+    ("PRIME", "synthetic", "Hit@5"): (0.219, 0.214, 0.315, 0.336, 0.369, 0.373, 0.532),
+    ("PRIME", "synthetic", "Recall@20"): (0.301, 0.296, 0.360, 0.381, 0.356, 0.341, 0.559),
+    ("PRIME", "synthetic", "MRR"): (0.124, 0.147, 0.214, 0.235, 0.263, 0.266, 0.458),
+    ("AMAZON", "human", "Hit@1"): (None, None, 0.395, 0.469, 0.560, 0.543, 0.605),
+    ("AMAZON", "human", "Hit@5"): (None, None, 0.642, 0.728, 0.728, 0.728, 0.679),
+    ("AMAZON", "human", "MRR"): (None, None, 0.527, 0.587, 0.644, 0.627, 0.643),
+    ("MAG", "human", "Hit@1"): (None, None, 0.286, 0.238, 0.381, 0.369, 0.476),
+    ("MAG", "human", "Hit@5"): (None, None, 0.417, 0.417, 0.464, 0.452, 0.512),
+    ("MAG", "human", "MRR"): (None, None, 0.358, 0.314, 0.424, 0.403, 0.492),
+    ("PRIME", "human", "Hit@1"): (None, None, 0.212, 0.257, 0.284, 0.284, 0.505),
+    ("PRIME", "human", "Hit@5"): (None, None, 0.404, 0.404, 0.477, 0.486, 0.655),
+    ("PRIME", "human", "MRR"): (None, None, 0.298, 0.338, 0.362, 0.362, 0.579),
+}
+SAID = (
+    "Published, not measured here: Boer et al. (2024), Table 1, for reference. QA-GNN (Yasunaga et al., NAACL 2021) "
+    "is given as a figure alone. All are over the whole knowledge bases of STaRK, with text-embedding-ada-002 and "
+    "GPT-4o; of the synthetic questions, methods that ask a proprietary model were given a tenth (`#test-0.1`), the "
+    "others the whole test split. Nothing here is comparable with what is measured over other questions, another "
+    "graph or other models."
+)
+
+
+def published() -> str:
+    """Return the published figures as a section of a page, in Markdown."""
+    rows = [
+        [base, questions, measure, *("" if one is None else f"{one:.3f}" for one in figures)]
+        for (base, questions, measure), figures in FIGURES.items()
+    ]
+    table = markdown(["knowledge base", "questions", "measure", *METHODS], rows)
+    return f"## Published figures\n\n{SAID}\n\n{table.rstrip()}"

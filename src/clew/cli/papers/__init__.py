@@ -1,0 +1,19 @@
+"""``clew eval paper``: the experiments of a paper on one page, a command for each paper."""
+
+from __future__ import annotations
+
+import typer
+
+from clew.cli.group import Group
+from clew.cli.papers import d3, fourstep, kgp, semicot
+
+app = typer.Typer(
+    cls=Group,
+    no_args_is_help=True,
+    help="Run a paper's experiments over data sets and write one page of them: page.md, page.html and the figures. "
+    "Killed, each continues where it was when run again.",
+)
+app.command("kgp")(kgp.page)
+app.command("d3")(d3.page)
+app.command("semicot")(semicot.page)
+app.command("4stepfocus")(fourstep.page)

@@ -1,0 +1,310 @@
+"""4StepFocus (Boer et al., 2024): a question becomes typed triples, substitution in a graph leaves candidates,
+vectors sort them, and the model reranks the first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.chains import TypedChain
+from clew.errors import BudgetExceeded, UsageError
+from clew.methods.answering import NEAREST, SPENT, stopped
+from clew.methods.chain.facts import quoted
+from clew.methods.focus.attempts import Attempt, Attempts
+from clew.methods.focus.explaining import Explained
+from clew.methods.focus.ranking import WISHED, Sorted
+from clew.methods.focus.reading import checked, known_in
+from clew.methods.focus.writing import TriplesWriter, by_hand
+from clew.read import NOT_FOUND
+from clew.retrieve.entities import Ranked, as_entity_hit, as_hits
+from clew.retrieve.nodetexts import described, node_texts
+from clew.trail import Recorder
+from clew.types import Answer, Checked, Hit, Question, RankedAnswer, Step
+
+if TYPE_CHECKING:
+    from clew.protocols import PropertyGraph, Snapshot, Trail
+    from clew.retrieve.reranking import HitReranker
+
+#: Answers that are ranked at the most, and those whose triples are looked up.
+RANKED, SHOWN = 200, 20
+#: Names that an answer's text lists where all candidates answer, and where wishes make some better than others.
+LISTED, FIRST = 20, 5
+#: Values of an answer that are named at all.
+MOST = 10_000
+#: Values of an unknown that a hop is read with.
+VALUES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class FocusMethod:
+    """Answers with a ranked list of nodes: those that meet the question's triples first.
+
+    ``writer`` None: only questions with triples of their own can be answered. Of several readings of a question the
+    first that a graph can hold whole counts, at most ``tries``, else the one of which most holds; several graphs
+    that hold as much of it answer side by side, and those that hold parts of it answer together
+    (:mod:`clew.methods.focus.several`). Without any triples the list is that of a search by vector, as it is in
+    the paper where nothing is filtered, and the trail says so. ``reranker`` None: the order is that of the vectors.
+    """
+
+    snapshot: Snapshot
+    writer: TriplesWriter | None
+    attempts: Attempts
+    reranker: HitReranker | None = None
+    tries: int = 3
+    recipe: str = "focus"
+
+    def answer(self, question: Question, trail: Trail) -> Answer:
+        """Return the ranked answers with what each meets and misses. Raises UsageError, ModelError, RemoteError."""
+        record = Recorder(watch=trail.add, stop=trail.stopped)
+        graphs = self._graphs(question)
+        found = _Found()
+        try:
+            chains = self._chains(question, graphs, record)
+            found.tried = self._tried(graphs, chains, question, record)
+            if found.tried:
+                for one in found.tried:
+                    self._ranked(one, question, record, found)
+            else:
+                self._unfiltered(graphs, question, record, found)
+        except BudgetExceeded as error:
+            stopped(record, error)
+        found.ranked.sort(key=lambda one: (not one.firm, -one.hit.score))
+        return self._answered(question, found, record)
+
+    def _graphs(self, question: Question) -> list[PropertyGraph]:
+        wanted = question.scope.graphs
+        names = [name for name in self.snapshot.graphs() if wanted is None or name in wanted]
+        if not names:
+            raise UsageError(
+                "'focus' answers from knowledge graphs and there is none here",
+                "Add one: clew graph add FILE; or ask the documents: --method kgp",
+            )
+        return [self.snapshot.graph(name) for name in names]
+
+    def _chains(
+        self, question: Question, graphs: Sequence[PropertyGraph], record: Recorder
+    ) -> list[TypedChain]:
+        if self.writer is not None:
+            return self.writer.write(question, graphs, record)
+        return by_hand(question, record, graphs)
+
+    def _tried(
+        self,
+        graphs: Sequence[PropertyGraph],
+        chains: Sequence[TypedChain],
+        question: Question,
+        record: Recorder,
+    ) -> list[Attempt]:
+        """Return the attempts that count: of the best reading, those of the graphs that hold as much of it as any."""
+        best: list[Attempt] = []
+        for typed in chains[: self.tries]:
+            made = [self.attempts.make(graph, typed, question, record) for graph in graphs]
+            if len(made) > 1 and not any(one.whole for one in made):
+                together = self.attempts.join(made, record)
+                made += [together] if together is not None else []
+            most = max(one.worth[:2] for one in made)
+            made = [one for one in made if one.worth[:2] == most]
+            if not best or made[0].worth > best[0].worth:
+                best = made
+            if any(one.whole for one in made) or record.stopped():
+                break
+        return best
+
+    def _ranked(self, made: Attempt, question: Question, record: Recorder, found: _Found) -> None:
+        """Sort the candidates of an attempt, rerank the first, and say what each meets."""
+        if self._read(made, question, record, found):
+            return
+        started = time.perf_counter()
+        ordered = self.attempts.sort(made, question)
+        firm = len(ordered.firm.rows[:RANKED])
+        hits = self._hits(made.graph, ordered)
+        detail, seconds = {"graph": made.graph.name, **ordered.detail}, time.perf_counter() - started
+        record.add(Step("sort", detail, tuple(hits[:SHOWN]), seconds=seconds))
+        hits, scores = self._reranked(question, hits, firm, record)
+        rows = made.graph.rows([hit.node.id for hit in hits])
+        kept = set(ordered.firm.rows.tolist())
+        explained = made.explained(rows)
+        ranked = [
+            RankedAnswer(
+                hit.node.name,
+                hit,
+                row in kept,
+                _checks(explained, made, self.snapshot, place, row in kept),
+                scores.get(hit.node.id) or f"{ordered.by} {ordered.own.get(row, 0.0):.2f}",
+            )
+            for place, (hit, row) in enumerate(zip(hits, rows.tolist(), strict=True))
+        ]
+        reading = self.attempts.reading
+        if reading is not None and made.prepared.soft:
+            ranked = _better(reading.supported(ranked, question, record), bool(scores))
+        found.ranked += ranked
+        found.take(made, ordered)
+
+    def _read(self, made: Attempt, question: Question, record: Recorder, found: _Found) -> bool:
+        """Answer from documents where no graph leads to what is asked for; return whether they do."""
+        reading, target = self.attempts.reading, made.prepared.typed.chain.answer
+        if reading is None or target is None or made.bound or made.complete:
+            return False
+        known = known_in(self.snapshot, made.graph, made.kept, made.solved.sets, VALUES)
+        filled = reading.after(made.prepared.typed, known | dict(made.read), question, record)
+        if target not in filled.found:
+            return False
+        hops = checked(
+            made.prepared.typed, {number: some[0] for number, some in filled.found.items() if some[0].score}
+        )
+        for one in filled.found[target][0].values(SHOWN):
+            if one.hits and one.value not in found.read:
+                found.ranked.append(
+                    RankedAnswer(
+                        one.value, replace(one.hits[-1], score=one.score), True, tuple(hops.values()), "read"
+                    )
+                )
+                found.read[one.value] = one.hits
+        return bool(found.read)
+
+    def _unfiltered(
+        self, graphs: Sequence[PropertyGraph], question: Question, record: Recorder, found: _Found
+    ) -> None:
+        """Rank all nodes that may answer, as a search by vector does."""
+        for graph in graphs:
+            if graph.mounted:
+                record.add(Step("sort", {"graph": graph.name, "passed over": "it is mounted"}))
+                continue
+            sorting, answers = self.attempts.sorting(graph), self.attempts.answers(graph, question)
+            ordered = sorting.sort(question.text, None, (), answers, lambda rows: np.ones(len(rows)))
+            hits = self._hits(graph, ordered)
+            record.add(Step("sort", {"graph": graph.name, **ordered.detail}, tuple(hits)))
+            hits, scores = self._reranked(question, hits, None, record)
+            own = {hit.node.id: hit.score for hit in hits}
+            found.ranked += [
+                RankedAnswer(
+                    hit.node.name,
+                    hit,
+                    False,
+                    (),
+                    scores.get(hit.node.id) or f"{ordered.by} {own[hit.node.id]:.2f}",
+                )
+                for hit in hits
+            ]
+
+    def _hits(self, graph: PropertyGraph, ordered: Sorted) -> list[Hit]:
+        """Return the sorted candidates as hits, those that fill up last; scores fall from the one to the other."""
+        firm = Ranked(ordered.firm.rows[:RANKED], ordered.firm.scores[:RANKED])
+        if graph.mounted:
+            entities = graph.entities(firm.rows)
+            return [as_entity_hit(graph.name, one, described(one), 0.0) for one in entities]
+        texts = node_texts(self.snapshot, graph)
+        return [*as_hits(texts, firm), *as_hits(texts, ordered.more)]
+
+    def _reranked(
+        self, question: Question, hits: list[Hit], firm: int | None, record: Recorder
+    ) -> tuple[list[Hit], dict[str, str]]:
+        """Return the hits in the model's order, and what the model said of each."""
+        if self.reranker is None or not hits:
+            return hits, {}
+        before = len(record.steps)
+        made = self.reranker.rerank(question.text, hits, record, firm=firm)
+        said = [step.detail.get("scores", {}) for step in record.steps[before:] if step.name == "rerank"]
+        scores = {id: f"model {score:g}" for one in said for id, score in one.items() if score is not None}
+        return made, scores
+
+    def _answered(self, question: Question, found: _Found, record: Recorder) -> Answer:
+        ranked = tuple(found.ranked)
+        text = found.text(self.reranker is not None)
+        record.add(Step("ranked", {"answer": text, "answers": [_line(one) for one in ranked[:SHOWN]]}))
+        context = tuple(one.hit for one in ranked)
+        common: dict[str, Any] = {
+            "trail": tuple(record.steps),
+            "usage": record.usage(),
+            "reader": "focus",
+            "recipe": self.recipe,
+            "context": context,
+            "ranked": ranked,
+        }
+        if not text:
+            spent = any(step.name == "stopped" for step in record.steps)
+            return Answer(SPENT if spent else NOT_FOUND, context[:NEAREST], abstained=True, **common)
+        evidence = found.evidence()
+        return Answer(text, evidence, quoted(evidence), values=found.values, **common)
+
+
+@dataclass(slots=True)
+class _Found:
+    """What was found for a question, by all attempts that count."""
+
+    tried: list[Attempt] = field(default_factory=list)
+    ranked: list[RankedAnswer] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    read: dict[str, tuple[Hit, ...]] = field(default_factory=dict)
+    wishes: bool = False
+
+    def take(self, made: Attempt, ordered: Sorted) -> None:
+        """Take the names of all candidates that meet the constraints of an attempt, if they restrict anything."""
+        rows = made.solved.rows
+        self.wishes |= bool(made.prepared.soft)
+        if rows is None or not made.answers:
+            return
+        others = rows[~np.isin(rows, ordered.firm.rows[:RANKED])][:MOST]
+        self.names += [one.name for one in made.graph.entities(others)]
+
+    @property
+    def firm(self) -> list[RankedAnswer]:
+        """The answers that meet the constraints, as far as there are any that restrict."""
+        counts = self.read or any(one.answers for one in self.tried)
+        return [one for one in self.ranked if one.firm] if counts else []
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The answers one by one, best first."""
+        return tuple(dict.fromkeys([*(one.name for one in self.firm), *self.names]))
+
+    def text(self, by_model: bool) -> str:
+        """Return the answer's text: all that meet the constraints; the first where the order says which are better"""
+        values = self.values
+        most = FIRST if by_model or self.wishes else LISTED
+        more = f" and {len(values) - most:,} more" if len(values) > most else ""
+        return ", ".join(values[:most]) + more
+
+    def evidence(self) -> tuple[Hit, ...]:
+        """Return the triples and passages by which the first answers meet the constraints, and their own texts."""
+        found = dict[Hit, None]()
+        for one in self.firm[:LISTED]:
+            found |= dict.fromkeys(self.read.get(one.name, ()))
+            found |= dict.fromkeys(hit for check in one.checks for hit in check.hits)
+            found[one.hit] = None
+        return tuple(found)
+
+
+def _checks(
+    explained: Explained, made: Attempt, snapshot: Snapshot, place: int, firm: bool
+) -> tuple[Checked, ...]:
+    """Return what the ``place``-th answer meets, with what other graphs hold."""
+    own = explained.checks(snapshot, place, place < SHOWN, firm or made.elsewhere is not None)
+    if made.elsewhere is None:
+        return own
+    texts = [text for part in made.elsewhere.others for text in part.texts]
+    found = made.elsewhere.checks(int(explained.rows[place])) if firm else {}
+    return (*own, *(found.get(text) or Checked(text, None) for text in texts))
+
+
+def _better(ranked: Sequence[RankedAnswer], by_model: bool) -> list[RankedAnswer]:
+    """Return answers with what passages say of them in their scores; a model that read them has the last word."""
+    if by_model:
+        return list(ranked)
+    made = []
+    for one in ranked:
+        soft = [check.met or 0.0 for check in one.checks if check.met is None or check.text.startswith("~")]
+        bonus = WISHED * sum(soft) / len(soft) if soft else 0.0
+        made.append(replace(one, hit=replace(one.hit, score=one.hit.score + bonus)))
+    return made
+
+
+def _line(one: RankedAnswer) -> dict[str, Any]:
+    said: dict[str, Any] = {"name": one.name, "id": one.hit.node.id, "by": one.by, "meets": one.firm}
+    if one.missed:
+        said["misses"] = list(one.missed)
+    return said

@@ -1,0 +1,170 @@
+"""PREPARE: from a question's typed triples to a pattern over one graph (Boer et al., 2024, Algorithm 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from clew.chains import TypedChain
+from clew.focus import Constraint, Pattern
+from clew.link.wording import spelled, stems
+from clew.methods.focus.constants import Constants
+from clew.methods.focus.drafting import Draft, Dropped
+from clew.methods.focus.ways import Ways
+from clew.types import LinkedEntity, Question
+
+if TYPE_CHECKING:
+    from clew.protocols import PropertyGraph, RelationLinker, Rows, Trail
+
+#: What a type is worth against triples where they contradict each other: models know names better than types.
+TYPE_WORTH = 0.8
+#: From this score on words name a property.
+PROPERTY = 0.6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """A question as a pattern over one graph.
+
+    ``texts`` are the pattern's constraints as they are written, in their order; ``places`` those of its triples in
+    the chain; ``dropped`` what the graph cannot hold; ``linked`` the candidates of each constant; ``said`` what the
+    trail shows of all that; ``sure`` how sure it is, of each constraint, that it means what the graph has.
+    """
+
+    graph: PropertyGraph
+    typed: TypedChain
+    pattern: Pattern
+    texts: tuple[str, ...]
+    places: tuple[int, ...]
+    dropped: tuple[Dropped, ...]
+    linked: Mapping[str, tuple[LinkedEntity, ...]]
+    said: Mapping[str, Any]
+    sure: tuple[float, ...]
+
+    @property
+    def grounded(self) -> int:
+        """How many triples and conditions the graph can hold."""
+        return len(self.pattern.triples) + len(self.pattern.predicates)
+
+    @property
+    def soft(self) -> tuple[str, ...]:
+        """What can only be wished for, in words."""
+        return (*self.typed.wishes, *(one.words for one in self.dropped if one.words))
+
+    def text(self, constraint: Constraint, pattern: Pattern) -> str:
+        """Return a constraint as it is written; ``pattern`` is what it is of: the one here, or that with unknowns
+        narrowed."""
+        texts = zip(pattern.constraints, self.texts, strict=True)
+        return next(text for one, text in texts if one is constraint)
+
+
+@dataclass(frozen=True, slots=True)
+class Preparer:
+    """Finds the nodes, relations, types and properties of a graph that a question's words stand for.
+
+    Deviations from Algorithm 3: constants keep several candidates (:class:`Constants`) and, like every unknown but
+    the one asked for, range over all nodes; a constraint that the graph cannot hold ranks instead of filtering, and
+    is said. What a graph keeps as properties of its nodes is found too, where a triple asks for it. ``relations``
+    links the names of properties, ``least`` from which score on.
+    """
+
+    constants: Constants
+    ways: Ways
+    relations: RelationLinker
+
+    def prepare(
+        self,
+        graph: PropertyGraph,
+        typed: TypedChain,
+        question: Question,
+        answers: Rows | None,
+        trail: Trail,
+    ) -> Prepared:
+        """Return the pattern of a question over a graph; ``answers`` are the rows that may answer, None for all.
+
+        Raises ModelError, RemoteError.
+        """
+        draft = Draft(graph, typed, self.ways, self.relations)
+        draft.types = self._types(graph, typed, draft)
+        kinds = {name: self._kinds(graph, typed, name) for name in _names(typed)}
+        linked = draft.linked = self.constants.link(graph, kinds, question.text, trail)
+        for place in range(len(typed.chain.triples)):
+            draft.triple(place)
+        for condition in typed.conditions:
+            draft.condition(condition)
+        pattern = draft.pattern(answers)
+        places = tuple(place for _, place in draft.triples)
+        texts = (
+            *(typed.statement(place) for place in places),
+            *(text for _, text in draft.predicates),
+            *type_texts(pattern),
+        )
+        said = {
+            "graph": graph.name,
+            "constants": {name: [_shown(one) for one in some] for name, some in linked.items()},
+            "relations": draft.said,
+            "dropped": {one.text: one.why for one in draft.dropped},
+            "ranks by": list(typed.wishes),
+        }
+        # Only a triple that is followed along another relation than its own is less than sure.
+        sure = (*draft.sure, *(1.0 for _ in range(len(texts) - len(draft.sure))))
+        return Prepared(graph, typed, pattern, texts, places, tuple(draft.dropped), linked, said, sure)
+
+    def _types(self, graph: PropertyGraph, typed: TypedChain, draft: Draft) -> dict[int, tuple[str, ...]]:
+        found = {}
+        for number, wanted in typed.types.items():
+            there = types_like(graph, wanted)
+            found[number] = there
+            if not there:
+                said = " or ".join(wanted)
+                why = f"the graph has no type '{said}'" if graph.types() else "the graph has no types"
+                draft.dropped.append(Dropped(f"#{number} : {said}", "", why))
+        return found
+
+    def _kinds(self, graph: PropertyGraph, typed: TypedChain, name: str) -> tuple[str, ...]:
+        """Return the types that a constant may have: those that are said, else those at its end of the relations
+        that are named just so."""
+        if name in typed.kinds:
+            return types_like(graph, typed.kinds[name])
+        relations, found = graph.relations(), dict[str, None]()
+        for triple in typed.chain.triples:
+            known = relations.get(triple.relation)
+            if known is not None:
+                found |= dict.fromkeys(known.head_types if triple.head.text == name else ())
+                found |= dict.fromkeys(known.tail_types if triple.tail.text == name else ())
+        return tuple(found)
+
+
+def type_texts(pattern: Pattern) -> tuple[str, ...]:
+    """Return the types of a pattern's unknowns as they are written, in the order of its constraints."""
+    return tuple(f"{one.name} : {' or '.join(one.types)}" for one in pattern.variables if one.types)
+
+
+def types_like(graph: PropertyGraph, wanted: Sequence[str]) -> tuple[str, ...]:
+    """Return the types of a graph that are called like some words: exactly, or by the same stems."""
+    known = graph.types()
+    found = dict[str, None]()
+    for one in wanted:
+        own = stems(spelled(one))
+        found |= {type: None for type in known if type == one or (own and stems(spelled(type)) == own)}
+    return tuple(found)
+
+
+def distinct(pattern: Pattern) -> Pattern:
+    """Return the pattern whose unknowns are never what a constant stands for: "films by the director of this film"
+    are other films. A constant that may be one of several nodes keeps none of them out."""
+    known = tuple(sorted({one.rows[0] for one in pattern.constants if len(one.rows) == 1}))
+    if not known:
+        return pattern
+    return replace(pattern, variables=tuple(replace(one, without=known) for one in pattern.variables))
+
+
+def _names(typed: TypedChain) -> list[str]:
+    """Return the constants of the triples, each once."""
+    ends = [end for triple in typed.chain.triples for end in (triple.head, triple.tail)]
+    return list(dict.fromkeys(end.text for end in ends if not end.unknowns))
+
+
+def _shown(one: LinkedEntity) -> dict[str, Any]:
+    return {"name": one.name, "id": one.id, "score": round(one.score, 3), "how": one.how}

@@ -1,0 +1,239 @@
+"""What graphs can be asked, as text for a prompt: types, relations and properties, with counts and examples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from clew.link import Relations
+from clew.link.wording import spelled, stems
+from clew.protocols import PropertyGraph, RelationLinker
+from clew.text import is_stop_term, said, stem
+from clew.types import Entity, Property, Relation
+
+#: Names that are shown as examples of a type.
+EXAMPLES = 3
+#: A name or a value is shown up to this many characters.
+_LENGTH = 60
+#: Parts of a question that are compared with relations.
+_PHRASES = 24
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d(?:T.*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How much of a graph is shown, at most; one that has no more is shown whole. All of it: some 3,000 tokens."""
+
+    types: int = 30
+    relations: int = 40
+    properties: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """Graphs as a prompt shows them; ``shown`` says for each how much of it that is (``films: 2 types, ...``)."""
+
+    text: str
+    shown: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def schema_of(
+    graphs: Sequence[PropertyGraph], question: str, linker: RelationLinker | None = None, room: Room = Room()
+) -> Schema:
+    """Return what ``graphs`` can be asked, one part for each, cut to ``room`` and to what the question may need.
+
+    Where a graph has more relations than there is room for, two thirds of it go to those that ``linker`` (by default
+    one that goes by words) finds likest to parts of the question, the rest to the biggest that join their types. Of
+    types those are kept that share words with the question or that such relations join, then the biggest; of
+    properties those that share words, then those of such types. The text says what was cut.
+    """
+    linker = linker or Relations()
+    parts = [_part(graph, question, linker, room) for graph in graphs]
+    return Schema("\n\n".join(one.text for one in parts), "; ".join(one.shown for one in parts))
+
+
+def _part(graph: PropertyGraph, question: str, linker: RelationLinker, room: Room) -> Schema:
+    relations, types, properties = graph.relations(), graph.types(), graph.properties()
+    ways = _relations_kept(graph, question, linker, room.relations)
+    kinds = _types_kept(types, [relations[one] for one in ways], question, room.types)
+    keys = _properties_kept(properties, kinds, question, room.properties)
+    type_names, values = examples_of_types(graph, kinds), examples_of_properties(graph, keys)
+    counts = [
+        _of("type", len(kinds), len(types)),
+        _of("relation", len(ways), len(relations)),
+        _of("property", len(keys), len(properties)),
+    ]
+    lines = [f"Graph {graph.name}{f', {graph.size:,} nodes' if graph.size and not graph.mounted else ''}"]
+    lines += ["", f"Node types ({_share(kinds, types)}):"] if kinds else ["", "Its nodes have no types."]
+    for one in kinds:
+        lines.append(f"- {one}: {_counted(types[one], 'node')}{_such(type_names.get(one, ()))}")
+    lines += ["", f"Relations ({_share(ways, relations)}), as head type >> relation >> tail type:"]
+    lines += [relation_line(one, relations[one]) for one in ways]
+    if keys:
+        lines += ["", f"Properties of nodes ({_share(keys, properties)}):"]
+        lines += [property_line(one, properties[one], values[one]) for one in keys]
+    return Schema("\n".join(lines), f"{graph.name}: {', '.join(counts)}")
+
+
+def relation_line(name: str, relation: Relation) -> str:
+    """Return what is said of a relation."""
+    head, tail = ended(relation.head_types), ended(relation.tail_types)
+    joined = f"{head} >> {name} >> {tail}" if head or tail else name
+    examples = [f"{_clipped(one)} >> {name} >> {_clipped(other)}" for one, other in relation.examples[:1]]
+    edges = f": {_counted(relation.edges, 'edge')}" if relation.edges else ""
+    return f"- {joined}{edges}{_such(examples)}"
+
+
+def property_line(name: str, property: Property, example: str) -> str:
+    """Return what is said of a property."""
+    owners = ended(property.types)
+    return (
+        f"- {name}{f' of {owners}' if owners else ''}: {kind_of(property, example)}, "
+        f"{_counted(property.values, 'value')}{_such([example] if example else ())}"
+    )
+
+
+def kind_of(property: Property, example: str) -> str:
+    """Return what the values of a property are: numbers, days, text, or numbers and text."""
+    if not property.numbers:
+        return "text"
+    kind = "day" if _DAY.fullmatch(example) else "number"
+    return kind if property.numbers == property.values else f"{kind} or text"
+
+
+def ended(types: Mapping[str, int]) -> str:
+    """Return the most frequent of some types, and how many others there are; "" for none."""
+    first = sorted(types, key=lambda one: (-types[one], one))
+    more = f" (or {len(first) - 2} more)" if len(first) > 2 else ""
+    return " or ".join(first[:2]) + more
+
+
+def examples_of_types(graph: PropertyGraph, types: Sequence[str]) -> dict[str, list[str]]:
+    """Return the names of a few nodes of each type, from all over it; none of a mounted graph: it would be asked."""
+    if graph.mounted:
+        return {}
+    rows: list[int] = []
+    owners: list[str] = []
+    for type in types:
+        every = graph.of_type(type)
+        places = sorted({len(every) * part // (EXAMPLES + 1) for part in range(1, EXAMPLES + 1)})
+        chosen = every[places].tolist() if len(every) else []
+        rows += chosen
+        owners += [type] * len(chosen)
+    found: dict[str, list[str]] = {}
+    for type, entity in zip(owners, _entities(graph, rows), strict=True):
+        found.setdefault(type, []).append(_clipped(entity.name))
+    return found
+
+
+def examples_of_properties(graph: PropertyGraph, names: Sequence[str]) -> dict[str, str]:
+    """Return a value of each property."""
+    properties = graph.properties()
+    entities = _entities(graph, [properties[name].row for name in names])
+    found = {}
+    for name, entity in zip(names, entities, strict=True):
+        value = entity.properties.get(name, "")
+        found[name] = _clipped(said(value[0] if isinstance(value, tuple) else value))
+    return found
+
+
+def _entities(graph: PropertyGraph, rows: Sequence[int]) -> list[Entity]:
+    import numpy as np
+
+    return graph.entities(np.array(rows, dtype=np.int64)) if rows else []
+
+
+def _relations_kept(graph: PropertyGraph, question: str, linker: RelationLinker, most: int) -> list[str]:
+    relations = graph.relations()
+    by_size = sorted(relations, key=lambda one: (-relations[one].edges, one))
+    if len(relations) <= most:
+        return by_size
+    scores: dict[str, float] = {}
+    for found in linker.link(graph, phrases(question), k=most):
+        for one in found:
+            scores[one.name] = max(scores.get(one.name, 0.0), one.score)
+    likest = sorted(scores, key=lambda one: (-scores[one], one))
+    near = likest[: max(most * 2 // 3, 1)]
+    ends = {type for one in near for type in _ends(relations[one])}
+    joining = [one for one in by_size if ends.issuperset(_ends(relations[one]) or {""})]
+    return list(dict.fromkeys([*near, *joining, *likest, *by_size]))[:most]
+
+
+def _types_kept(types: Mapping[str, int], ways: Iterable[Relation], question: str, most: int) -> list[str]:
+    by_size = sorted(types, key=lambda one: (-types[one], one))
+    if len(types) <= most:
+        return by_size
+    joined = dict.fromkeys(type for way in ways for type in _ends(way) if type in types)
+    shared = _sharing(by_size, question)
+    # Words first: relations join the big types, and the question may ask for a small one.
+    kept = list(dict.fromkeys([*shared[: most // 2], *joined, *shared, *by_size]))[:most]
+    return sorted(kept, key=lambda one: (-types[one], one))
+
+
+def _properties_kept(
+    properties: Mapping[str, Property], types: Iterable[str], question: str, most: int
+) -> list[str]:
+    by_size = sorted(properties, key=lambda one: (-properties[one].values, one))
+    if len(properties) <= most:
+        return by_size
+    known = set(types)
+    of_types = [one for one in by_size if known & properties[one].types.keys()]
+    return list(dict.fromkeys([*_sharing(by_size, question), *of_types, *by_size]))[:most]
+
+
+def _sharing(names: Iterable[str], question: str) -> list[str]:
+    """Return the names that share words with a question, those of which it has the greatest share first."""
+    asked = stems(question)
+    shares = {}
+    for name in names:
+        words = stems(spelled(name))
+        if common := len(words & asked):
+            shares[name] = common / len(words)
+    return sorted(shares, key=lambda one: -shares[one])
+
+
+def phrases(question: str) -> list[str]:
+    """Return the parts of a question that may name a relation: words that are no function words, and pairs of words
+    that begin with one; the pairs first, since they say more."""
+    words = [match.group().casefold() for match in _WORD.finditer(question)]
+    content = [not is_stop_term(stem(word)) for word in words]
+    singles = [word for word, counts in zip(words, content, strict=True) if counts]
+    pairs = [f"{words[n]} {words[n + 1]}" for n in range(len(words) - 1) if content[n]]
+    singles, pairs = list(dict.fromkeys(singles)), list(dict.fromkeys(pairs))
+    few = _PHRASES // 2
+    return [*pairs[: max(few, _PHRASES - len(singles))], *singles][:_PHRASES] or [question]
+
+
+def _ends(relation: Relation) -> set[str]:
+    """Return the most frequent type at each end."""
+    sides = (relation.head_types, relation.tail_types)
+    return {max(types, key=lambda one: (types[one], one)) for types in sides if types}
+
+
+def _of(what: str, shown: int, every: int) -> str:
+    many = "properties" if what == "property" else f"{what}s"
+    if shown == every:
+        return f"{every:,} {what if every == 1 else many}"
+    return f"{shown:,} of {every:,} {many}"
+
+
+def _share(shown: Sequence[str], every: Mapping[str, object]) -> str:
+    return f"{len(shown):,}" if len(shown) == len(every) else f"{len(shown):,} of {len(every):,}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _such(examples: Sequence[str]) -> str:
+    return f", such as {'; '.join(dict.fromkeys(examples))}" if examples else ""
+
+
+def _clipped(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _LENGTH else f"{text[: _LENGTH - 3]}..."

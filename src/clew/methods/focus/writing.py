@@ -1,0 +1,209 @@
+"""Typed triples from questions: asked of a model, checked, fitted to the graphs, and put in order."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from clew.chains import (
+    ChainError,
+    IncorrectTripleFormatError,
+    TypedChain,
+    TypedReading,
+    agreed_typed,
+    quoted,
+    read_typed,
+)
+from clew.errors import BadCompletion, UsageError
+from clew.link import Relations
+from clew.methods.focus.fitting import fitted
+from clew.methods.focus.pronouns import Pronouns
+from clew.methods.focus.schema import Room, Schema, schema_of
+from clew.methods.sampling import sampled
+from clew.prompts import Template, parse_json, plain
+from clew.protocols import Completion, LanguageModel, PropertyGraph, RelationLinker, Trail
+from clew.types import Question, Step, Usage
+
+#: Keys that a reply must have; small models leave empty ones out.
+_NEEDED = frozenset({"of", "type", "head", "relation", "tail", "property", "test", "value", "answer"})
+_UNKNOWN = re.compile(r"#\s*\d|\?[A-Za-z_]|\A\s*[x-zX-Z]\d?\s*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class TriplesWriter:
+    """ASK_LLM_FOR_TRIPLETS of 4StepFocus (Boer et al., 2024, Algorithm 1, line 1): the model is shown node types and
+    relations, and writes the question as triples with a target variable.
+
+    ``template`` is ``focus-triples`` and ``pronouns`` is ``focus-pronouns``. Beyond the paper: pronouns are resolved
+    first (its future work); the schema has counts, examples and properties, and where it is large is cut to ``room``
+    by ``linker``; conditions, quantifiers, negation and wishes; with several ``samples`` the question that most agree
+    on is first; where no reply can be used, the model is told why and asked once more. A type or a relation that no
+    graph has is no error, since both are linked by likeness later.
+    """
+
+    model: LanguageModel
+    template: Template
+    pronouns: Template
+    linker: RelationLinker = field(default_factory=Relations)
+    samples: int = 1
+    room: Room = field(default_factory=Room)
+
+    def write(self, question: Question, graphs: Sequence[PropertyGraph], trail: Trail) -> list[TypedChain]:
+        """Return the question as typed triples, the version that most samples agree on first; none where no reply can
+        be used: the question can then be compared with texts alone.
+
+        Raises ModelError, RemoteError, and ChainError for triples of the question's own that are none.
+        """
+        if question.chain:
+            return by_hand(question, trail, graphs)
+        text = Pronouns(self.model, self.pronouns).resolved(question.text, trail)
+        started = time.perf_counter()
+        schema = schema_of(graphs, text, self.linker, self.room)
+        prompt = self.template.render(question=text, schema=schema.text)
+        prompts = sampled(prompt, self.samples)
+        made = self.model.complete(prompts)
+        usage = sum((one.usage for one in made), Usage())
+        read, errors = self._read(made)
+        if not read:
+            problems = "; ".join(dict.fromkeys(error.problem for error in errors))
+            wrong = plain(f"Your last reply could not be used: {problems}. {errors[-1].hint}")
+            again = self.model.complete([replace(prompt, user=f"{prompt.user}\n\n{wrong}")])
+            usage += again[0].usage
+            read, more = self._read(again)
+            errors += more
+        detail, chains = self._said(read, errors, graphs, schema)
+        detail["samples"] = len(prompts)
+        trail.add(Step("triples", detail, (), usage, time.perf_counter() - started))
+        return chains
+
+    def _said(
+        self,
+        read: Sequence[TypedReading],
+        errors: Sequence[ChainError],
+        graphs: Sequence[PropertyGraph],
+        schema: Schema,
+    ) -> tuple[dict[str, Any], list[TypedChain]]:
+        """Return what the trail says, and the questions, fitted and in order."""
+        fits = [fitted(one.chain, graphs) for one in read]
+        chains = agreed_typed([one.chain for one in fits])
+        detail: dict[str, Any] = {"triples": str(chains[0]) if chains else "", "prompt": self.template.name}
+        detail |= {"usable": len(read), "schema": schema.shown}
+        if len(chains) > 1:
+            detail["others"] = [str(one) for one in chains[1:]]
+        if chains:
+            first = next(place for place, one in enumerate(fits) if one.chain is chains[0])
+            detail |= _left_out(read[first], fits[first].notes)
+        if errors:
+            kinds = Counter(type(error).__name__ for error in errors)
+            detail["errors"] = ", ".join(f"{name} {count}" for name, count in kinds.most_common())
+        return detail, chains
+
+    def _read(self, made: Sequence[Completion]) -> tuple[list[TypedReading], list[ChainError]]:
+        """Return the questions of replies that can be used, and what is wrong with the others."""
+        found: list[TypedReading] = []
+        errors: list[ChainError] = []
+        for one in made:
+            try:
+                found.append(self._reading(one.text))
+            except ChainError as error:
+                errors.append(error)
+        return found, errors
+
+    def _reading(self, reply: str) -> TypedReading:
+        """Return the question of a reply, JSON or text. Raises ChainError."""
+        if self.template.schema is None:
+            return read_typed(reply)
+        try:
+            said = parse_json(reply, _lenient(self.template.schema))
+        except BadCompletion as error:
+            try:
+                return read_typed(reply)
+            except ChainError:
+                raise ChainError(error.problem, error.hint) from error
+        return read_typed(as_text(said))
+
+
+def by_hand(question: Question, trail: Trail, graphs: Sequence[PropertyGraph] = ()) -> list[TypedChain]:
+    """Return the typed triples that a person wrote for a question, fitted to ``graphs``.
+
+    Raises ChainError, also for a line that says nothing; UsageError where nobody wrote any; RemoteError.
+    """
+    if not question.chain:
+        raise UsageError(
+            "'focus' needs a language model to write the question as typed triples, and none is set",
+            "Name one (--llm ollama:llama3.1), or write them yourself: "
+            "--triples '#1 : film; #1 >> directed_by >> David Lynch; #1.release_year < 1990; final answer: #1'",
+        )
+    read = read_typed(question.chain)
+    if read.passed:
+        raise IncorrectTripleFormatError(
+            f"this says nothing: '{read.passed[0]}'", "Give the type of a constant only where a triple has it"
+        )
+    fit = fitted(read.chain, graphs)
+    detail = {"triples": str(fit.chain), "written by": "hand"} | _left_out(read, fit.notes)
+    trail.add(Step("triples", detail))
+    return [fit.chain]
+
+
+def as_text(said: Mapping[str, Any]) -> str:
+    """Return a structured reply in the form that :func:`clew.chains.parse_typed` reads, names quoted."""
+    lines = [
+        f"{_term(one['of'])} : {_types(one['type'])}" for one in said.get("types", ()) if one["type"].strip()
+    ]
+    for one in said.get("triples", ()):
+        triple = f"{_term(one['head'])} >> {_relation(one['relation'])} >> {_term(one['tail'])}"
+        lines.append(f"{one.get('quantifier') or ''} {triple}".strip())
+    for one in said.get("conditions", ()):
+        denied = "not " if one["test"] == "!=" else ""
+        test = "=" if one["test"] == "!=" else one["test"]
+        high = one.get("high")
+        value = _value(one["value"]) + (
+            f" and {_value(high)}" if test == "between" and high is not None else ""
+        )
+        lines.append(f"{denied}{_term(one['of'])}.{quoted(one['property'])} {test} {value}")
+    lines += [f"~ {quoted(wish)}" for wish in said.get("wishes", ()) if wish.strip()]
+    return "\n".join([*lines, f"final answer: {said['answer']}"])
+
+
+def _term(text: str) -> str:
+    """Return a head or a tail: quoted, unless there is an unknown in it."""
+    text = " ".join(text.split())
+    return text if _UNKNOWN.search(text) or not text else quoted(text)
+
+
+def _types(text: str) -> str:
+    return " or ".join(quoted(one) for one in re.split(r"\s+or\s+|\s*\|\s*", text.strip()) if one)
+
+
+def _relation(text: str) -> str:
+    # Bare: "not" before a relation is understood, and an unknown in it refused.
+    return quoted(text) if re.search(r'[>;"|]', text) else " ".join(text.split())
+
+
+def _value(value: str | float) -> str:
+    # A number is one however it was given; a name may hold "and".
+    text = " ".join(str(value).split())
+    return text if re.fullmatch(r"[$€£]?[-+]?\d[\d.,]*(?:\s\w+)?", text) else quoted(text)
+
+
+def _left_out(read: TypedReading, notes: Sequence[str]) -> dict[str, Any]:
+    detail: dict[str, Any] = {}
+    if read.dropped:
+        detail["dropped"] = [f"{one} (nothing in it is unknown)" for one in read.dropped]
+    if notes:
+        detail["fitted"] = list(notes)
+    return detail
+
+
+def _lenient(schema: Any) -> Any:
+    """Return a schema that requires only what nothing can be made of without."""
+    if isinstance(schema, Mapping):
+        made = {key: _lenient(value) for key, value in schema.items()}
+        if isinstance(schema.get("required"), Sequence):
+            made["required"] = [key for key in schema["required"] if key in _NEEDED]
+        return made
+    return [_lenient(one) for one in schema] if isinstance(schema, list) else schema

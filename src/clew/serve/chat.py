@@ -1,0 +1,231 @@
+"""``/v1/chat/completions`` and ``/v1/models``: questions in the form that OpenAI's clients send.
+
+The last user message is the question. The reply's text is the answer with ``[1]`` after what each citation supports,
+and the list of sources below; its field ``clew`` has the same, structured (:func:`clew.serve.chatwire.extension`):
+``question`` (as it was asked), ``answer``, ``abstained``, ``citations``, ``steps``, ``usage`` and more. A streamed
+reply has that field in its last chunk; while the answer is worked on, its steps come as comments, which clients pass
+over.
+
+Who may ask is the application's business, and so is how large a request may be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from concurrent.futures import Executor
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from fastapi import APIRouter, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+
+from clew.errors import ClewError
+from clew.protocols import LanguageModel
+from clew.serve.answers import step_line
+from clew.serve.chatwire import ChatRequest, Refusal, Reply, contents, event
+from clew.serve.followup import Asked, Turn, standing_alone
+from clew.serve.recipes import DEFAULT, offered
+from clew.serve.watched import running
+from clew.types import Answer, Step
+
+T = TypeVar("T")
+Event: TypeAlias = Step | Answer
+#: The name of the model that is the default recipe, and what the names of the others begin with.
+MODEL = "clew"
+#: How often, in seconds, it is looked whether who asked is still there.
+_LOOK = 0.5
+#: The status of a reply that nobody is there to read.
+_GONE = 499
+
+
+class Asker(Protocol):
+    """Answers questions. Called in a thread of its own; may raise Unavailable where too much is asked at once."""
+
+    def ask(
+        self, question: str, recipe: str, watch: Callable[[Step], None], stop: Callable[[], bool]
+    ) -> Answer:
+        """Return the answer; ``watch`` receives each step, ``stop`` is asked between steps. Raises ClewError."""
+        ...
+
+
+class OpenAIRoute(APIRoute):
+    """A route whose errors have the form of OpenAI's."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler, with what it raises made a response."""
+        handle = super().get_route_handler()
+
+        async def handled(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except Refusal as refusal:
+                return _refused(refusal)
+            except ClewError as error:
+                return _refused(Refusal.of(error))
+            except HTTPException as wrong:  # of what the application asks before
+                code = "invalid_api_key" if wrong.status_code == 401 else None
+                answer = Refusal(str(wrong.detail), code=code, status=wrong.status_code)
+                answer.headers |= dict(wrong.headers or {})
+                return _refused(answer)
+            except RequestValidationError as error:
+                return _refused(_misread(error))
+
+        return handled
+
+
+@dataclass(slots=True)
+class _Work:
+    """One question on its way: made to stand alone, then asked. ``asked`` is known once that is done."""
+
+    asker: Asker
+    recipe: str
+    turns: list[Turn]
+    llm: LanguageModel | None
+    asked: Asked
+
+    def __call__(self, watch: Callable[[Step], None], stop: Callable[[], bool]) -> Answer:
+        """Return the answer. Raises ClewError."""
+        self.asked = standing_alone(self.turns, self.llm)
+        return self.asker.ask(self.asked.question, self.recipe, watch, stop)
+
+
+def chat_router(
+    asker: Asker,
+    *,
+    llm: LanguageModel | None = None,
+    recipes: Mapping[str, str] | None = None,
+    executor: Executor | None = None,
+) -> APIRouter:
+    """Return the routes. ``llm`` makes questions stand alone that refer to earlier ones; without it, the last message
+    is asked as it is.
+
+    ``recipes`` are those that may be asked for, by the names that they get after ``clew:``; by default every method
+    that answers from evidence, by its own name. ``executor`` has the threads in which the asker is called, by default
+    those of the event loop; a question that finds none free waits.
+    """
+    named = {name: name for name in offered(llm is not None)} if recipes is None else recipes
+    models = {MODEL: DEFAULT} | {f"{MODEL}:{name}": recipe for name, recipe in named.items()}
+    since = int(time.time())
+    router = APIRouter(prefix="/v1", route_class=OpenAIRoute, tags=["OpenAI-compatible"])
+
+    def described(model: str) -> dict[str, Any]:
+        return {"id": model, "object": "model", "created": since, "owned_by": MODEL}
+
+    @router.get("/models")
+    async def list_models() -> dict[str, Any]:
+        """List the models: ``clew`` is the recipe that measures best, ``clew:NAME`` a certain method."""
+        return {"object": "list", "data": [described(model) for model in models]}
+
+    @router.get("/models/{model}")
+    async def one_model(model: str) -> dict[str, Any]:
+        """Return one model."""
+        _recipe(models, model)
+        return described(model)
+
+    @router.post("/chat/completions")
+    async def complete(asked: ChatRequest, request: Request) -> Response:
+        """Answer the last user message from the base, with numbered citations and the list of their sources.
+
+        The reply is a chat completion (`stream`: chunks) with one more field, `clew`: `question` as it was asked
+        (earlier turns are used to make it stand alone, if a language model is set), `answer`, `abstained`,
+        `citations` (number, document, page, section, quotes), `nearest`, `steps`, `usage`. System messages are not
+        read; sampling parameters have no effect; tools, several choices and response formats are refused.
+        """
+        recipe = _recipe(models, asked.model)
+        asked.refuse()
+        turns = asked.turns()
+        work = _Work(asker, recipe, turns, llm, Asked(turns[-1].text))
+        reply = Reply(asked.model)
+        if not asked.stream:
+            answer = await _while_there(request, _last(running(work, executor)))
+            if answer is None:
+                return Response(status_code=_GONE)
+            return JSONResponse(reply.whole(answer, work.asked.question, work.asked.usage))
+        # The first event decides the status: what is wrong from the beginning is an error like any other.
+        events = running(work, executor)
+        first = await _while_there(request, anext(events))
+        if first is None:
+            return Response(status_code=_GONE)
+        usage = asked.stream_options is not None and asked.stream_options.include_usage
+        stream = _streamed(_with_first(first, events), work, reply, usage)
+        headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+        return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+
+    return router
+
+
+async def _while_there(request: Request, work: Coroutine[Any, Any, T]) -> T | None:
+    """Return what ``work`` does; None where who asked has gone, and the work is cancelled. Raises ClewError."""
+    task = asyncio.ensure_future(work)
+    try:
+        while not task.done():
+            await asyncio.wait({task}, timeout=_LOOK)
+            if not task.done() and await request.is_disconnected():
+                return None
+        return task.result()
+    finally:
+        task.cancel()
+
+
+async def _last(events: AsyncGenerator[Event]) -> Answer:
+    async with aclosing(events):
+        async for one in events:
+            if isinstance(one, Answer):
+                return one
+    raise RuntimeError("work ended without an answer")
+
+
+async def _with_first(first: Event, rest: AsyncGenerator[Event]) -> AsyncGenerator[Event]:
+    async with aclosing(rest):
+        yield first
+        async for one in rest:
+            yield one
+
+
+async def _streamed(
+    events: AsyncGenerator[Event], work: _Work, reply: Reply, usage: bool
+) -> AsyncGenerator[str]:
+    """Yield the events of a streamed reply. Errors are events here: the status has been sent."""
+    async with aclosing(events):
+        yield event(reply.chunk({"role": "assistant", "content": "", "refusal": None}))
+        try:
+            async for one in events:
+                if isinstance(one, Step):
+                    yield f": {step_line(one)}\n\n"
+                    continue
+                for part in contents(one):
+                    yield event(reply.chunk({"content": part}))
+                yield event(reply.last(one, work.asked.question, work.asked.usage))
+                if usage:
+                    yield event(reply.spent(one.usage + work.asked.usage))
+        except ClewError as error:
+            yield event(Refusal.of(error).body)
+        yield "data: [DONE]\n\n"
+
+
+def _recipe(models: Mapping[str, str], model: str) -> str:
+    if model not in models:
+        raise Refusal(
+            f"The model '{model}' does not exist. There are: {', '.join(models)}",
+            "model",
+            "model_not_found",
+            404,
+        )
+    return models[model]
+
+
+def _misread(error: RequestValidationError) -> Refusal:
+    """Return what is wrong with a body that is no request."""
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"] if part != "body")
+    return Refusal(f"{where}: {first['msg']}" if where else str(first["msg"]), where or None)
+
+
+def _refused(refusal: Refusal) -> JSONResponse:
+    return JSONResponse(refusal.body, refusal.status, refusal.headers)

@@ -1,0 +1,379 @@
+"""4StepFocus over a knowledge base in STaRK's layout, end to end with a scripted model: measures worked by hand."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import clew
+from clew.catalog.runs import Folder
+from clew.cli.app import app
+from clew.evaluate.metrics import metric
+from clew.evaluate.reporting import failures
+from clew.retrieve.nodetexts import NodeTexts
+from scripted import ScriptedServer, scripted_vector
+from stark_clinic import ID, QUESTIONS, reply, write_clinic, write_questions
+
+ANY = "focus(form=pointwise, k=20, relations=any, sources=none)"
+TYPED = "focus(form=pointwise, k=20, sources=none)"
+LISTWISE = "focus(form=listwise, k=20, sources=none)"
+WITHOUT = "focus(form=none, k=20, sources=none)"
+BM25 = "read(k=20, reader=extractive, retriever=bm25-nodes)"
+
+# By question, with relations by their types and the scripted scores; of 30 nodes a list has at most 20:
+#
+# 0  The triples leave the four drugs for asthma; the right one has the best score: place 1.
+# 1  The same four; two others have better scores than the right one: place 3.
+# 2  The triples leave two drugs, and the right one is neither. It fills the list up, and though its score is the
+#    best, it stays below those two: place 3.
+# 3  No drug for gout acts on HRH1. "acts on" is no relation of the graph, so that triple is the weaker and is given
+#    up; of the three drugs for gout the right one has the best score: place 1.
+# 4  The graph knows no tinnitus, so nothing is left of the triples; the list is the nodes that share a word, and of
+#    these (all drugs share "drug") the right one has the second-best score: place 2.
+# 5  The model writes no triples, asked twice; the right answer shares no word with the question: no place.
+# 6  The triples leave three of four right answers, and they come first; the fourth shares no word: place 1, 3 of 4.
+PLACES = [1, 3, 3, 1, 2, None, 1]
+HIT_1 = [1, 0, 0, 1, 0, 0, 1]
+HIT_5 = [1, 1, 1, 1, 1, 0, 1]
+RECALL_20 = [1, 1, 1, 1, 1, 0, 3 / 4]
+MRR = [1, 1 / 3, 1 / 3, 1, 1 / 2, 0, 1]
+
+
+def run(*words, status=0):
+    result = CliRunner().invoke(app, list(map(str, words)))
+    assert result.exit_code == status, result.output
+    return result
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("CLEW_LLM", raising=False)
+
+
+@pytest.fixture(scope="module")
+def clinic(tmp_path_factory):
+    """The folder of the base, and the questions of a tenth of the test split, as --data takes them."""
+    folder = tmp_path_factory.mktemp("clinic")
+    return write_clinic(folder / "clinic"), f"stark={write_questions(folder / 'qa')}#test-0.1"
+
+
+def means(scores):
+    return {name: sum(values) / len(values) for name, values in scores.items()}
+
+
+BY_HAND = means({"Hit@1": HIT_1, "Hit@5": HIT_5, "recall@20": RECALL_20, "MRR": MRR})
+
+
+@pytest.fixture(scope="module")
+def ran(clinic, tmp_path_factory):
+    """The folder of a run over the graph alone, what the command said, and what the model was asked."""
+    base, data = clinic
+    out = tmp_path_factory.mktemp("runs")
+    with pytest.MonkeyPatch.context() as patch, ScriptedServer(reply) as server:
+        patch.setenv("CLEW_CACHE", str(out / "cache"))
+        words = [
+            "--data",
+            data,
+            "--corpus",
+            "none",
+            "--graph",
+            base,
+            "--encoder",
+            "none",
+            "--llm",
+            server.llm,
+        ]
+        recipes = [word for one in (TYPED, BM25, ANY, LISTWISE) for word in ("-r", one)]
+        told = run("eval", "run", *words, *recipes, "--out", out / "runs").output
+        return Folder(out / "runs" / "stark-none"), told, [request.user for request in server.requests]
+
+
+def test_metrics_of_a_run_are_those_worked_by_hand(ran):
+    folder, told, asked = ran
+    assert "stark (none): 7 questions x 4 recipes" in told and f"{TYPED}: about " in told
+    assert not any("left out" in one for one in asked)
+    # Hit@1 3/7; Hit@5 6/7; recall@20 (5 + 3/4)/7 = 23/28; MRR (3 + 1/3 + 1/3 + 1/2)/7 = 25/42.
+    by_hand = {"Hit@1": 3 / 7, "Hit@5": 6 / 7, "recall@20": 23 / 28, "MRR": 25 / 42}
+    assert pytest.approx(by_hand) == BY_HAND
+    metrics = [word for name in (*BY_HAND, "calls", "tokens", "EM") for word in ("-m", name)]
+    shown = json.loads(run("eval", "report", folder.path, "--format", "json", *metrics).stdout)
+    focus, words_alone, *_ = shown["runs"]
+    assert (focus["questions"], focus["errors"], focus["recipe"]) == (7, 0, TYPED)
+    assert {name: focus["metrics"][name]["mean"] for name in BY_HAND} == pytest.approx(BY_HAND)
+    # What fills up is of the type that is asked for: of 0 to 3 all 12 drugs are listed. The 12 drugs share "drug"
+    # with 4, the 10 plants "plant" with 5; gout and XDH are joined to gout as the three drugs are that 6 is about.
+    listed = [len(one["hits"]) for one in folder.file(TYPED).records()]
+    assert listed == [12, 12, 12, 12, 12, 10, 5]
+    # One call for each node of a list, and one for each question's triples, two for the one that fails twice; each
+    # has 11 tokens in and 7 out.
+    assert focus["metrics"]["calls"]["mean"] == pytest.approx((75 + 8) / 7)
+    assert focus["metrics"]["tokens"]["mean"] == pytest.approx(18 * (75 + 8) / 7)
+    assert words_alone["metrics"]["calls"]["mean"] == 0
+    # Ids are no texts: what compares texts says nothing, and errors are told by the first of a list.
+    assert shown["runs"][0]["metrics"]["EM"] == {"questions": 0}
+    (first,) = folder.runs([TYPED])
+    assert failures(first) == {"1": "misread", "2": "misread", "4": "abstained", "5": "not retrieved"}
+
+
+def test_where_each_answer_stands(ran):
+    folder, _, _ = ran
+
+    def ranked(recipe):
+        found = folder.file(recipe).records()
+        return [[int(hit["id"].partition(":")[2]) for hit in one["hits"]] for one in found]
+
+    def places(recipe):
+        return [
+            next((place for place, id in enumerate(ids, 1) if id in gold), None)
+            for ids, (_, gold, _, _) in zip(ranked(recipe), QUESTIONS, strict=True)
+        ]
+
+    assert places(TYPED) == places(LISTWISE) == PLACES
+    # Any relation joins XDH to gout as well, and the model scores it best; else nothing is another. Of 3, both
+    # triples are worth as much, and which is given up is not this test's.
+    last = ranked(ANY)[6]
+    assert last[:4] == [ID[name] for name in ("XDH", "allopurinol", "febuxostat", "probenecid")]
+    assert places(ANY)[:3] == PLACES[:3] and places(ANY)[4:] == [2, None, 2]
+    (first,) = folder.runs([TYPED])
+    assert [metric("capped-recall@20").measure(one) for one in first.results.values()] == RECALL_20
+
+
+def timeless(text):
+    """Return a page without the seconds, the last measure of each row."""
+    return re.sub(r"[\d.e-]+ \[[^]]*\](?: \([^)]*\))? \| ([\d.]* ?)\|$", r"\1", text, flags=re.M)
+
+
+@pytest.fixture(scope="module")
+def page(clinic, tmp_path_factory):
+    """The folder of a page, its text, and the number of requests that it took."""
+    base, data = clinic
+    out = tmp_path_factory.mktemp("page")
+    with pytest.MonkeyPatch.context() as patch, ScriptedServer(reply) as server:
+        patch.setenv("CLEW_CACHE", str(out / "cache"))
+        words = ["--data", data, "--graph", base, "--llm", server.llm, "--encoder", "none"]
+        run("eval", "paper", "4stepfocus", *words, "--out", out)
+        text = (out / "page.md").read_text(encoding="utf-8")
+        asked = len(server.requests)
+        commands = re.findall(r"^clew (eval .*)$", text, re.M)
+        for one in commands:
+            run(*shlex.split(one))
+        # The page names the commands that make it; nothing is asked twice.
+        assert (out / "page.md").read_text(encoding="utf-8") == text and len(server.requests) == asked
+        # What a kill would leave: a line cut short, and the last ones not there.
+        (file,) = (out / "stark_qa.csv-test-0.1" / "stark-clinic").glob(
+            "focus-form-pointwise-k-20-sources*.jsonl"
+        )
+        whole = file.read_bytes()
+        file.write_bytes(whole[: len(whole) * 2 // 3])
+        (out / "page.md").unlink()
+        run(*shlex.split(commands[0]))
+        again = (out / "page.md").read_text(encoding="utf-8")
+        assert timeless(again) == timeless(text) and len(server.requests) == asked
+    return out, text
+
+
+def cells(text, title, name):
+    """Return the means of the row of that name in the first table of a section."""
+    section = text.split(f"### {title}")[1].split("\n### ")[0]
+    header, _, *rows = [line for line in section.splitlines() if line.startswith("|")]
+    names = [one.strip() for one in header.strip("|").split("|")]
+    (row,) = [row for row in rows if row.split("|")[2].strip() == name]
+    return dict(zip(names, (one.strip() for one in row.strip("|").split("|")), strict=True))
+
+
+@pytest.mark.slow
+def test_the_page_has_the_methods_with_the_measures_by_hand(page):
+    out, text = page
+    assert re.findall(r"^## (.*)$", text, re.M) == [
+        "stark (clinic), stark_qa.csv#test-0.1", "Errors", "Published figures"
+    ]  # fmt: skip
+    assert re.findall(r"^### (.*?)(?:, stark.*)?$", text, re.M) == [
+        "Methods", "Beyond the paper", "What became of the triples", "Where 4StepFocus goes wrong"
+    ]  # fmt: skip
+    row = cells(text, "Beyond the paper", "4StepFocus, typed relations")
+    for name, mean in BY_HAND.items():
+        assert row[name].startswith(f"{mean:.3f} ["), (name, row[name])
+    assert row["questions"] == "7" and row["errors"] == "0"
+    assert cells(text, "Beyond the paper", "typed relations, listwise")["MRR"].startswith(
+        f"{BY_HAND['MRR']:.3f} ["
+    )
+    assert "Skipped: VSS and all that is sorted by vector: needs --encoder." in text
+    assert "Skipped: QA-GNN: it is a published figure only, below." in text
+    for file in ("page.html", "errors.jsonl", "graphs/clinic/base.sqlite"):
+        assert (out / file).exists()
+
+
+@pytest.mark.slow
+def test_published_figures_stand_apart(page):
+    _, text = page
+    measured, published = text.split("## Published figures")
+    assert "QA-GNN (Yasunaga" in published and "not measured here" in published
+    assert (
+        "| PRIME | synthetic | Hit@1 | 0.045 | 0.089 | 0.126 | 0.151 | 0.178 | 0.183 | 0.393 |" in published
+    )
+    assert "0.393" not in measured and "| QA-GNN" not in measured
+
+
+@pytest.mark.slow
+def test_what_became_of_the_triples(page):
+    _, text = page
+    section = text.split("### What became of the triples")[1].split("\n### ")[0]
+    rows = dict(re.findall(r"^\| ([^|]*?) \| [^|]*? \| ([^|]*?) \|$", section, re.M))
+    # Candidates of 0, 1, 2, 3 and 6: 4, 4, 2, 3 and 3. Seven names, asthma and gout twice; tinnitus is unknown.
+    assert rows == {
+        "": "4StepFocus, typed relations",
+        "questions": "7",
+        "with triples": "6 of 7 (85.7%)",
+        "with usable triples": "5 of 7 (71.4%)",
+        "constants matched": "6 of 7 (85.7%)",
+        "candidates (least, quartiles, most)": "2, 3, 3, 4, 4",
+        "one candidate": "0 of 5 (0.0%)",
+        "a right answer among them": "4 of 5 (80.0%)",
+        "relaxed": "1 of 5 (20.0%)",
+        "filled up": "5 of 5 (100.0%)",
+    }
+
+
+@pytest.mark.slow
+def test_errors_are_sorted_and_written_down(page):
+    out, text = page
+    found = [json.loads(line) for line in (out / "errors.jsonl").read_text(encoding="utf-8").splitlines()]
+    typed = {one["id"]: one for one in found if one["method"] == "4StepFocus, typed relations"}
+    assert {id: one["class"] for id, one in typed.items()} == {
+        "1": "ranking", "2": "triples", "4": "not usable", "5": "no triples"
+    }  # fmt: skip
+    assert typed["4"]["unmatched"] == ["tinnitus"] and typed["4"]["gold"] == [str(ID["loratadine"])]
+    assert typed["2"]["candidates"] == 2 and typed["2"]["first"][2] == f"clinic:{ID['colchicine']}"
+    assert re.search(r"^\| ranking \| a right answer meets the constraints.*\| 2 \| 1 \|$", text, re.M)
+
+
+def nearest(graph, question, dimension):
+    """Return the nodes by the cosines of the vectors that the scripted server gives their documents."""
+    documents = NodeTexts(graph).documents(np.arange(graph.size))
+    vectors = np.array([scripted_vector(one, dimension) for one in documents])
+    wanted = np.array(scripted_vector(question, dimension))
+    cosines = vectors @ wanted / np.linalg.norm(vectors, axis=1)
+    return [int(graph.entities([row])[0].id.partition(":")[2]) for row in np.argsort(-cosines, kind="stable")]
+
+
+@pytest.mark.slow
+def test_without_a_model_there_are_the_baselines(clinic, tmp_path):
+    base, data = clinic
+    out = tmp_path / "page"
+    with ScriptedServer(dimension=8) as one, ScriptedServer(dimension=12) as other:
+        encoders = {8: f"{one.url}#a", 12: f"{other.url}#b"}
+        words = [
+            "--data",
+            data,
+            "--graph",
+            base,
+            "--encoder",
+            encoders[8],
+            "--retriever-encoder",
+            encoders[12],
+        ]
+        run("eval", "paper", "4stepfocus", *words, "--embed-all", "--out", out)
+    text = (out / "page.md").read_text(encoding="utf-8")
+    assert "Skipped: 4StepFocus on the questions' words, and what reranks: needs --llm." in text
+    assert "30 of the 30 nodes that may answer" in text and "## Errors" not in text
+    with clew.open(out / "graphs" / "clinic") as kb:
+        graph = kb.graph("clinic")
+        for dimension, name in ((8, "VSS"), (12, f"Dense retriever ({encoders[12]}, untrained)")):
+            lists = [nearest(graph, question, dimension)[:20] for question, *_ in QUESTIONS]
+            right = [gold for _, gold, _, _ in QUESTIONS]
+            both = list(zip(lists, right, strict=True))
+            by_hand = {
+                "Hit@5": [bool({*ids[:5]} & {*gold}) for ids, gold in both],
+                "recall@20": [len({*ids} & {*gold}) / len(gold) for ids, gold in both],
+                "MRR": [next((1 / n for n, id in enumerate(ids, 1) if id in gold), 0) for ids, gold in both],
+            }
+            row = cells(text, "Methods", name)
+            for measure, values in by_hand.items():
+                assert row[measure].startswith(f"{sum(values) / 7:.3f} ["), (name, measure, row[measure])
+
+
+FILMS = "".join(
+    "\t".join(one) + "\n"
+    for one in (
+        ("Heron", "directed_by", "Ada Finch"),
+        ("Plover", "directed_by", "Ada Finch"),
+        ("Plover", "starred_actors", "Di Reed"),
+        ("Plover", "starred_actors", "Ada Finch"),
+        ("Plover", "release_year", "1931"),
+        ("Teal", "written_by", "Di Reed"),
+    )
+)
+
+
+def test_oracle_triples_of_metaqa_need_no_model(tmp_path):
+    (tmp_path / "films.tsv").write_text(FILMS)
+    questions = [
+        ("who acted in films by the director of [Heron]", ["Di Reed", "Ada Finch"],
+         "movie_to_director_to_movie_to_actor"),
+        ("what films did [Di Reed] write", ["Teal"], "writer_to_movie"),
+        ("when were films by [Ada Finch] released", ["1931", "1932"], "director_to_movie_to_year"),
+    ]  # fmt: skip
+    names = ("question", "answers", "type")
+    lines = [json.dumps(dict(zip(names, one, strict=True))) for one in questions]
+    (tmp_path / "dev.jsonl").write_text("\n".join(lines))
+    words = ["--data", f"metaqa={tmp_path}/dev.jsonl", "--graph", tmp_path / "films.tsv", "--encoder", "none"]
+    run("eval", "paper", "4stepfocus", *words, "--out", tmp_path / "page")
+    text = (tmp_path / "page" / "page.md").read_text(encoding="utf-8")
+    typed = cells(text, "Oracle triples", "typed relations")
+    # Two of three sets are whole; the graph has one of the two years: F1 2 * 1 * 1/2 / (3/2) = 2/3. All first answers
+    # are right.
+    assert typed["set-EM"].startswith("0.667 [") and typed["set-F1"].startswith(
+        f"{(1 + 1 + 2 / 3) / 3:.3f} ["
+    )
+    assert typed["Hit@1"].startswith("1.000 [") and typed["calls"].startswith("0.000 [")
+    loose = cells(text, "Oracle triples", "any relation")
+    # Any relation of Di Reed's: Plover as well; so with the others, whose sets are larger than the gold ones.
+    assert loose["set-EM"].startswith("0.000 [")
+    assert "--gold-triples" in text and "metaqa (films, gold triples)" in text
+
+
+def test_what_makes_no_sense_is_said_before_anything_runs(clinic, tmp_path):
+    base, data = clinic
+    page = ["eval", "paper", "4stepfocus", "--encoder", "none", "--out", tmp_path / "out"]
+
+    def said(*words):
+        return " ".join(run(*page, *words, status=2).output.split())
+
+    assert "no data set of 4stepfocus named 'hotpotqa'" in said("--data", "hotpotqa=x.json", "--graph", base)
+    assert "2 graphs for 1 data sets" in said("--data", data, "--graph", base, "--graph", base)
+    assert "given twice" in said("--data", data, "--data", data, "--graph", base)
+    assert "no graph at" in said("--data", data, "--graph", tmp_path / "none.tsv")
+    with clew.open(tmp_path / "kb", create=True):
+        pass
+    assert "has no graph" in said("--data", data, "--graph", tmp_path / "kb")
+    (tmp_path / "a.tsv").write_text(FILMS)
+    (tmp_path / "b.tsv").write_text(FILMS)
+    with clew.open(tmp_path / "kb") as kb:
+        kb.add_graph(tmp_path / "a.tsv")
+        kb.add_graph(tmp_path / "b.tsv")
+    assert "has the graphs a, b, where" in said("--data", data, "--graph", tmp_path / "kb")
+    shutil.copytree(base.parent, tmp_path / "other" / "clinic")
+    twice = ["--graph", base, "--graph", tmp_path / "other" / "clinic" / "processed"]
+    assert "two graphs are called 'clinic'" in said(
+        "--data", data, "--data", f"{data.partition('#')[0]}", *twice
+    )
+    words = [
+        "--data",
+        data,
+        "--corpus",
+        "none",
+        "--graph",
+        base,
+        "--gold-triples",
+        "--out",
+        tmp_path / "runs",
+    ]
+    refused = run("eval", "run", *words, "-r", TYPED, "--encoder", "none", status=2)
+    assert "its gold triples are not known" in refused.output

@@ -1,0 +1,73 @@
+"""4StepFocus over graphs that stay where they are: a store that is mounted, alone and beside an imported graph."""
+
+import pytest
+
+import clew
+from clew import catalog
+from clew.trail import Recorder
+from clew.types import Question
+from film_world import BORN, FILMS, PEOPLE, TOWNS, films
+from sparql_servers import stored
+
+
+def turtle(*relations):
+    """Return the films as Turtle, with some of the relations."""
+    lines = ["@prefix : <http://films.example/> .", "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> ."]
+    names = {**{id: film[0] for id, film in FILMS.items()}, **PEOPLE, **TOWNS}
+    lines += [f':{id} rdfs:label "{name}" .' for id, name in names.items()]
+    lines += [f":{id} a :film ." for id in FILMS]
+    for id, film in FILMS.items():
+        if "directed_by" in relations:
+            lines.append(f":{id} :directed_by :{film[4]} .")
+        if "starred_actors" in relations:
+            lines += [f":{id} :starred_actors :{actor} ." for actor in film[5].split()]
+    if "born_in" in relations:
+        lines += [f":{id} :born_in :{town} ." for id, town in BORN.items()]
+    return "\n".join(lines) + "\n"
+
+
+def ask(store, text):
+    return catalog.method("focus", store).answer(Question(text, chain=text), Recorder())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("#1 : film; #1 >> directed_by >> Ilse Varnholt", {"The Salt Orchard", "Low Water", "Glass Harvest"}),
+        (
+            "#1 >> directed_by >> Ilse Varnholt; not #1 >> starred_actors >> Ilse Varnholt",
+            {"The Salt Orchard", "Glass Harvest"},
+        ),
+        (
+            "Marit Solheim >> directed >> #2; #2 >> starred_actors >> #3; #3 >> born_in >> #1",
+            {"Dunmere", "Saltreach"},
+        ),
+    ],
+)
+def test_a_mounted_graph_is_asked(base, tmp_path, text, expected):
+    place = stored(tmp_path / "store", turtle("directed_by", "starred_actors", "born_in"))
+    clew.Base(base).mount_graph("films", str(place))
+    answer = ask(base, f"{text}; final answer: #1")
+    assert set(answer.values) == expected
+    assert all(one.firm and not one.missed for one in answer.ranked)
+    assert all(hit.node.kind == "triple" for check in answer.ranked[0].checks for hit in check.hits)
+
+
+def test_a_contradiction_is_found_in_a_mounted_graph(base, tmp_path):
+    place = stored(tmp_path / "store", turtle("directed_by", "born_in"))
+    clew.Base(base).mount_graph("films", str(place))
+    answer = ask(
+        base, "#1 >> directed_by >> Ilse Varnholt; #1 >> directed_by >> Marit Solheim; final answer: #1"
+    )
+    assert set(answer.values) == {"The Salt Orchard", "Low Water", "Glass Harvest"}
+    (given_up,) = [step.detail["given up"] for step in answer.trail if "given up" in step.detail]
+    assert given_up == ["#1 >> directed_by >> Marit Solheim"]  # of two that are as sure the last
+
+
+def test_a_mounted_graph_without_the_answer_stands_beside_one_that_has_it(base, tmp_path):
+    films(base)
+    place = stored(tmp_path / "store", turtle("born_in"))
+    clew.Base(base).mount_graph("places", str(place))
+    answer = ask(base, "#1 : film; #1 >> directed_by >> Marit Solheim; final answer: #1")
+    assert set(answer.values) == {"The Tin Parade", "Nine Lanterns"}
+    assert {one.hit.node.document_name for one in answer.ranked if one.firm} == {"films"}

@@ -1,0 +1,103 @@
+"""Pronouns are found by a cheap rule and resolved by a model, whose rewrite is checked."""
+
+import pytest
+
+from clew.methods.focus.pronouns import Pronouns, fault, has_pronouns
+from clew.models import language_model
+from clew.prompts import load
+from clew.trail import Recorder
+from malformed import MALFORMED
+from scripted import ScriptedServer
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which films did David Lynch direct before his first series?",
+        "I saw a film by Lynch. Who starred in it?",
+        "Which directors act in films that they wrote?",
+        "Find drugs for asthma. These should not interact with aspirin.",
+        "I know Heat and Ali; who shot that one?",
+        "Heat and Ali: who shot the latter?",
+        "I liked Heat. Who directed this film?",
+        "Which director's film has her name?",
+        "Lynch made two films in 1990. He won for one. Which?",
+        "Who directed Blue Velvet? What is its length?",
+    ],
+)
+def test_pronouns_are_noticed(question):
+    assert has_pronouns(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which films did David Lynch direct?",
+        "Who directed It?",
+        "Who directed Her in 2013?",
+        'Who sang "Is it you?"',
+        "Is it true that Lynch directed Heat?",
+        "How long does it take from Lima to Cusco?",
+        "Which films are like those of David Lynch?",
+        "Which people are those who won in 1990?",
+        "Which films that won a prize did Lynch direct?",
+        "I am looking for a film. The director was born in Lima.",
+        "Which IT companies are in Lima?",
+        "",
+    ],
+)
+def test_what_is_no_pronoun_costs_no_call(question):
+    assert not has_pronouns(question)
+    with ScriptedServer([]) as server:
+        record = Recorder()
+        resolver = Pronouns(language_model(server.llm), load("focus-pronouns"))
+        assert resolver.resolved(question, record) == question
+        assert not server.requests and not record.steps
+
+
+ASKED = "David Lynch made a film in 1986. Who starred in it?"
+GOOD = "David Lynch made a film in 1986. Who starred in the film that David Lynch made in 1986?"
+
+
+def resolved(reply, question=ASKED):
+    with ScriptedServer([reply]) as server:
+        record = Recorder()
+        text = Pronouns(language_model(server.llm), load("focus-pronouns")).resolved(question, record)
+    (step,) = record.steps
+    assert step.name == "pronouns" and step.usage.calls == 1
+    return text, step.detail
+
+
+@pytest.mark.parametrize(
+    "reply", [GOOD, f"<think>it?</think>Rewritten question: {GOOD}", f'"{GOOD}"\n', f"```\n{GOOD}\n```"]
+)
+def test_the_rewrite_is_taken_and_shown(reply):
+    assert resolved(reply) == (GOOD, {"question": ASKED, "rewritten": GOOD, "prompt": "focus-pronouns.v1"})
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        ("", "the rewrite is empty"),
+        ("David Lynch made a film. Who starred in the film?", "the rewrite loses 1986"),
+        ("Who starred in the film made in 1986?", "the rewrite loses lynch"),
+        (
+            "David Lynch made Blue Velvet in 1986. Who starred in Blue Velvet?",
+            "the rewrite brings in blue, velvet",
+        ),
+        (GOOD * 4, "the rewrite is much longer than the question"),
+    ],
+)
+def test_a_rewrite_that_changes_the_question_is_not_taken(reply, why):
+    text, detail = resolved(reply)
+    assert text == ASKED and detail["kept as it was"] == why
+
+
+def test_a_possessive_is_the_name():
+    assert fault("Who shot Lynch's film? Was he paid?", "Who shot the film by Lynch? Was Lynch paid?") == ""
+    assert fault("Did Lynch shoot it?", "Did Lynch's crew shoot the film?") == ""
+
+
+@pytest.mark.parametrize("reply", MALFORMED.values(), ids=MALFORMED)
+def test_a_malformed_rewrite_is_not_taken(reply):
+    assert resolved(reply)[0] == ASKED
