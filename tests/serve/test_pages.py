@@ -247,6 +247,19 @@ def test_a_graph_shows_its_schema_and_what_it_says_of_a_node(tmp_path) -> None:
         assert "Mainz" in fetched(app, f"{place}/cite/2?part=1").text
 
 
+def test_triples_are_substituted_and_each_answer_says_what_it_meets(tmp_path) -> None:
+    boats = b"Heron Maid\tbuilt by\tGarrow\nLady Annis\tbuilt by\tGarrow\nHeron Maid\tcaptain\tRufus\n"
+    with ServedApp(tmp_path / "kb", encoder="none") as app:
+        assert app.upload("boats.tsv", boats, to="graphs")["state"] == "done"
+        triples = "#1 >> built by >> Garrow; not #1 >> captain >> Rufus; final answer: #1"
+        _, page = asked(app, chain=triples, recipe="focus")
+        (table,) = page.text.split("Answers, best first")[1:]
+        assert table.index("Lady Annis") < table.index("Heron Maid")
+        states = [one["class"] for one in page.all("td") if (one.get("class") or "").startswith("check")]
+        assert states[:4] == ["check met", "check met", "check met", "check missed"]
+        assert [one.get("class") for one in page.all("tr")][1:3] == [None, "loose"]
+
+
 def test_what_an_answer_rested_on_is_shown_though_the_document_is_gone(tmp_path) -> None:
     with ServedApp(tmp_path / "kb", encoder="none") as app:
         done = app.upload("a.md", b"# Mill\n\nThe mill at Oxlade grinds barley.\n")

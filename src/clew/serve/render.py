@@ -75,6 +75,7 @@ def templates() -> Environment:
         "share": share,
         "number": number,
         "spoken": spoken,
+        "told": told,
         "sentence": sentence,
         "doing": lambda name: _DOING.get(name, name.capitalize()),
     }
@@ -198,6 +199,19 @@ def sentence(text: str) -> str:
     ('The question is empty.', 'Ask again.', '')
     """
     return text[:1].upper() + text[1:] + ("" if text[-1:] in {"", ".", "?", "!"} else ".")
+
+
+def told(value: Any) -> str:
+    """Return what a step says, of whatever form, in words.
+
+    >>> told({"#1": ["Ada", "Bo"], "of": 2}), told([["a", 0.5]]), told(None)
+    ('#1: Ada, Bo; of: 2', 'a, 0.5', '')
+    """
+    if isinstance(value, dict):
+        return "; ".join(f"{key}: {told(one)}" for key, one in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(told(one) for one in value)
+    return "" if value is None else str(value)
 
 
 def share(value: float) -> str:

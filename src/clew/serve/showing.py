@@ -219,6 +219,8 @@ def _how(answer: Mapping[str, Any]) -> str:
     if reader == "chain":
         kept = "in part from the model's memory" if answer["remembered"] else "each hop from the evidence"
         return f"filled in hop by hop, {kept}"
+    if reader == "focus":
+        return "what the triples of the question leave over, sorted"
     return f"written by {reader.rpartition('#')[2]}, from the evidence"
 
 
@@ -303,7 +305,7 @@ def ranked_rows(ranked: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], t
 
 def filling(trail: Sequence[Mapping[str, Any]]) -> Filling | None:
     """Return the last chain that a trail fills, with the source of each unknown; None where there is none."""
-    told = [step["detail"]["filling"] for step in trail if "filling" in step["detail"]]
+    told = [step["detail"]["filling"] for step in trail if step["name"] == "filled"]
     if not told:
         return None
     best = max(reversed(told), key=lambda one: len(one["values"]))
