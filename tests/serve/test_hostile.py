@@ -325,7 +325,7 @@ def test_script_in_documents_and_names_stays_text_everywhere(app) -> None:
     asked = app.ask(f"When does the beacon of Stennick burn? {SCRIPT}")
     for path in (f"/b/{app.base}/", "/", "/api/docs"):
         _, headers, shown = app.request("GET", path)
-        assert b"<script>document" not in shown and b"<img" not in shown
+        assert b"<script>document" not in shown and b"<img src=x" not in shown
         assert "script-src" not in headers["content-security-policy"]
         assert "'unsafe-inline'" not in headers["content-security-policy"]
     for path in (f"{app.api}/documents", f"{app.api}/questions/{asked['id']}", f"{app.api}/uploads"):

@@ -8,13 +8,13 @@ from importlib.metadata import version
 from pathlib import Path
 
 from fastapi import FastAPI
-from fastapi.staticfiles import StaticFiles
 
 from clew.serve import choices, pages
 from clew.serve.asking import Asking
 from clew.serve.guard import Guard
 from clew.serve.pictures import Pictures
 from clew.serve.problems import handle_problems
+from clew.serve.render import Packed, Static
 from clew.serve.routes import bases, documents, graphs, questions, uploads
 from clew.serve.server import Server
 from clew.serve.settings import Settings
@@ -44,7 +44,8 @@ def make_app(settings: Settings) -> FastAPI:
     for part in (bases, documents, graphs, questions, uploads):
         app.include_router(part.router, prefix="/api")
     app.include_router(pages.router)
-    app.mount("/static", StaticFiles(directory=_HERE / "static"), name="static")
+    app.mount("/static", Static(directory=_HERE / "static"), name="static")
+    app.add_middleware(Packed)
     app.add_middleware(Guard, settings=settings)
     return app
 

@@ -17,7 +17,7 @@ import signal
 import sys
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TextIO
@@ -25,7 +25,7 @@ from typing import Any, TextIO
 from clew.api import Base
 from clew.api import open as open_base
 from clew.api.originals import Uploads
-from clew.errors import ClewError, ModelError, StoreError, UnreadableFile
+from clew.errors import ClewError, ModelError, NotFound, StoreError, UnreadableFile
 from clew.serve.spool import DONE, ENCODING, INDEXING, READING, Spool, Upload
 from clew.serve.uploadedgraph import read_graph
 
@@ -153,7 +153,9 @@ class Work:
         self.passages = 0
         encodes = self.base.encoder_name() is not None
         for id, upload in list(self.uncaught.items()):
-            self.spool.forget(id)
+            # It has left already where encoding gave way to further files.
+            with suppress(NotFound):
+                self.spool.forget(id)
             self.tell(upload, ENCODING if encodes else DONE)
             if not encodes:
                 del self.uncaught[id]

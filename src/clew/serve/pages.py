@@ -1,37 +1,31 @@
-"""The pages: HTML from templates, every text escaped. What they show comes from the same places as the JSON API."""
+"""The pages of bases, documents and graphs. What they show comes from the same places as the JSON API."""
 
 from __future__ import annotations
 
 import asyncio
-from functools import lru_cache
-from pathlib import Path
-from typing import Any
+from typing import Annotated
 from urllib.parse import parse_qs
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from clew.api import triples_of
+from clew.errors import NotFound
+from clew.serve import questionpages
 from clew.serve.guard import COOKIE, same, session
+from clew.serve.render import Explained, page
 from clew.serve.server import Here, Opened
+from clew.serve.source import source_of
+from clew.serve.views import documents_of, home_page, uploads_of
+from clew.types import SECTION, TABLE
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, route_class=Explained)
 #: Seconds that a wrong token costs: guessing is slow, and nobody notices who mistypes.
 _WRONG_TOKEN = 0.3
 #: Days for which a browser remembers that it has given the token.
 _REMEMBERED = 30
-
-
-@lru_cache(maxsize=1)
-def templates() -> Environment:
-    """Return the templates. A name that is not given is an error, not an empty place."""
-    folder = Path(__file__).parent / "templates"
-    return Environment(loader=FileSystemLoader(folder), autoescape=True, undefined=StrictUndefined)
-
-
-def page(name: str, status: int = 200, **given: Any) -> HTMLResponse:
-    """Return the page of a template."""
-    return HTMLResponse(templates().get_template(name).render(**given), status_code=status)
+#: Lines of an outline, relations of a schema, and triples of each relation that a page shows.
+_OUTLINE, _RELATIONS, _TRIPLES = 2_000, 500, 25
 
 
 @router.get("/")
@@ -40,19 +34,98 @@ def home(here: Here) -> Response:
     bases = here.shelf.every()
     if len(bases) == 1:
         return RedirectResponse(f"/b/{bases[0].name}/", status_code=303)
-    return page("home.html", title="clew", bases=[one.name for one in bases])
+    return page("home.html", title="clew", bases=[(one.name, one.base.info()) for one in bases])
 
 
 @router.get("/b/{base}/")
-def base(here: Here, opened: Opened) -> HTMLResponse:
-    """Show one base: its documents, and where to ask."""
+def base(here: Here, opened: Opened, find: str = "", question: str = "", chain: str = "") -> HTMLResponse:
+    """Show one base: where to ask, what was asked, its documents and graphs. ``question`` and ``chain`` are in the
+    form already."""
+    return home_page(here, opened, {"question": question, "chain": chain}, find=find)
+
+
+@router.get("/b/{base}/part/documents")
+def documents(here: Here, opened: Opened, find: str = "") -> HTMLResponse:
+    """Give the lists of documents and graphs, as the page of the base has them."""
+    return page("part-documents.html", base=opened.name, **documents_of(here, opened, find))
+
+
+@router.get("/b/{base}/part/uploads")
+def uploads(here: Here, opened: Opened) -> HTMLResponse:
+    """Give the list of uploads, as the page of the base has it."""
+    return page("part-uploads.html", base=opened.name, **uploads_of(here, opened))
+
+
+@router.get("/b/{base}/d/{key}")
+def document(key: str, here: Here, opened: Opened, at: int | None = None, part: bool = False) -> HTMLResponse:
+    """Show a document's outline, or where one of its nodes stands: the one at position ``at``."""
+    known = opened.base.store.document(key)
+    if at is not None:
+        return page(
+            "part-source.html" if part else "source.html",
+            title=known.name,
+            base=opened.name,
+            number=0,
+            cited=None,
+            source=source_of(here, opened, f"{known.key}:{at}"),
+            gone="",
+            around=(),
+            back=f"/b/{opened.name}/d/{known.key}",
+        )
+    nodes = opened.base.tree(known.key)
+    outline = [one for one in nodes if one.kind in {SECTION, TABLE}]
     return page(
-        "base.html",
-        title=opened.name,
+        "document.html",
+        title=known.name,
         base=opened.name,
-        documents=opened.base.documents(),
+        document=known,
+        outline=outline[:_OUTLINE],
+        more=max(0, len(outline) - _OUTLINE),
+        passages=sum(one.kind == "passage" for one in nodes),
+        tables=sum(one.kind == TABLE for one in nodes),
+        first=next((one.position for one in nodes if one.kind in {"passage", TABLE}), None),
         read_only=here.settings.read_only,
     )
+
+
+@router.get("/b/{base}/g/{graph}")
+def graph(
+    graph: str, here: Here, opened: Opened, called: Annotated[str, Query(max_length=1_000)] = ""
+) -> HTMLResponse:
+    """Show what a graph holds, or what it says of the nodes that are ``called`` so."""
+    found = opened.base.graph(graph)
+    entities, problem = [], ""
+    if called:
+        try:
+            entities = [
+                (one, triples_of(found, one, _TRIPLES)) for one in opened.base.entities(graph, called)[:20]
+            ]
+        except NotFound as error:
+            problem = error.problem
+    relations = sorted(found.relations().items(), key=lambda one: (-one[1].edges, one[0]))
+    return page(
+        "graph.html",
+        title=graph,
+        base=opened.name,
+        graph=graph,
+        size=found.size,
+        types=sorted(found.types().items(), key=lambda one: (-one[1], one[0])),
+        relations=relations[:_RELATIONS],
+        more=max(0, len(relations) - _RELATIONS),
+        called=called,
+        entities=entities,
+        problem=problem,
+        read_only=here.settings.read_only,
+    )
+
+
+router.include_router(questionpages.router)
+
+
+@router.get("/b/{base}/{rest:path}")
+def nowhere(base: str, rest: str) -> HTMLResponse:
+    """Explain that there is no such page."""
+    raise NotFound("there is no page at this address", "It may be of a question that was forgotten")
 
 
 @router.get("/api/docs")

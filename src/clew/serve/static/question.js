@@ -1,0 +1,65 @@
+// A question that is being answered: its trail as it happens, a button that stops it, and the answer at its end.
+
+import { addWalks } from "./walk.js";
+
+/** Follow the question of an article until it has ended. */
+export function follow(article) {
+  const live = article.querySelector(".live");
+  if (!live) return;
+  const state = live.querySelector(".state");
+  const trail = live.querySelector(".trail");
+  const stop = live.querySelector(".stop");
+  const events = new EventSource(`${article.dataset.page}/events`);
+  let ended = false;
+
+  async function end() {
+    if (ended) return;
+    ended = true;
+    events.close();
+    const reply = await fetch(`${article.dataset.page}/answer`).catch(() => null);
+    if (!reply || !reply.ok) {
+      state.textContent = "The answer is there: load the page again";
+      return;
+    }
+    const result = article.querySelector(".result");
+    const focused = live.contains(document.activeElement);
+    // HTML of our own server, in which every text is escaped.
+    result.innerHTML = await reply.text();
+    live.remove();
+    const heading = result.querySelector(".answer-heading, .problem h2");
+    document.getElementById("told").textContent = heading ? `${heading.textContent.trim()} below.` : "Done.";
+    if (focused && heading) {
+      heading.tabIndex = -1;
+      heading.focus();
+    }
+    article.dataset.state = "done";
+    addWalks(result);
+  }
+
+  events.addEventListener("waiting", (event) => {
+    const { ahead } = JSON.parse(event.data);
+    state.textContent = ahead ? `Waiting for its turn, after ${ahead} others` : "Waiting for its turn";
+  });
+  events.addEventListener("running", () => (state.textContent = "Following the thread"));
+  events.addEventListener("step", (event) => {
+    const made = document.createElement("template");
+    made.innerHTML = JSON.parse(event.data).html;
+    trail.append(made.content);
+  });
+  events.addEventListener("answer", end);
+  events.addEventListener("problem", end);
+  // The browser comes back by itself, unless the server has nothing more to say: then the question has ended.
+  events.addEventListener("error", () => {
+    if (events.readyState === EventSource.CLOSED) end();
+    else state.textContent = "The connection broke off; trying again";
+  });
+  stop.addEventListener("click", async () => {
+    stop.disabled = true;
+    state.textContent = "Stopping after this step";
+    const reply = await fetch(`${article.dataset.api}/stop`, { method: "POST" }).catch(() => null);
+    if (!reply) {
+      stop.disabled = false;
+      state.textContent = "The server could not be reached";
+    }
+  });
+}

@@ -1,0 +1,187 @@
+// Documents and graphs of a base: dropped in or chosen, sent with their progress, followed until they can be asked.
+
+/** Milliseconds between looks at lists that change quickly. */
+const PAUSE = 300;
+/** Files that are sent at a time. */
+const AT_ONCE = 3;
+
+function addShelf(home) {
+  const drop = document.getElementById("drop");
+  const refresh = { uploads: refresher("uploads"), documents: refresher("documents") };
+  home.addEventListener("changed", () => refresh.documents());
+  if (!drop) return;
+  const sending = sender(document.getElementById("sending"), () => changed());
+
+  function changed() {
+    refresh.uploads();
+    refresh.documents();
+    // An empty base invites; the first thing in it makes room for questions.
+    if (home.classList.contains("empty")) location.reload();
+  }
+
+  const files = document.getElementById("files");
+  const graphs = document.getElementById("graph-files");
+  files.addEventListener("change", () => {
+    sending([...files.files], drop.getAttribute("action"));
+    files.value = "";
+  });
+  graphs.addEventListener("change", () => {
+    sending([...graphs.files], drop.dataset.graphs);
+    graphs.value = "";
+  });
+  addDropping(drop, (list) => sending(list, drop.getAttribute("action")));
+  drop.addEventListener("submit", (event) => event.preventDefault());
+
+  const events = new EventSource(drop.dataset.events);
+  events.addEventListener("upload", (event) => {
+    refresh.uploads();
+    if (["indexing", "encoding", "done"].includes(JSON.parse(event.data).state)) refresh.documents();
+  });
+  events.addEventListener("encoding", () => refresh.uploads());
+  events.addEventListener("forgotten", () => refresh.uploads());
+  addEventListener("pagehide", () => events.close());
+}
+
+/** Take files that are dropped anywhere on the page. */
+function addDropping(drop, take) {
+  const holds = (event) => [...(event.dataTransfer?.types || [])].includes("Files");
+  addEventListener("dragover", (event) => {
+    if (!holds(event)) return;
+    event.preventDefault();
+    drop.classList.add("over");
+  });
+  addEventListener("dragleave", (event) => {
+    if (!event.relatedTarget) drop.classList.remove("over");
+  });
+  addEventListener("drop", (event) => {
+    if (!holds(event)) return;
+    event.preventDefault();
+    drop.classList.remove("over");
+    take([...event.dataTransfer.files]);
+  });
+}
+
+/** Return what sends files one by one, each with a line that shows how far it is or why it was refused. */
+function sender(list, done) {
+  const waiting = [];
+  let busy = 0;
+
+  function next() {
+    while (busy < AT_ONCE && waiting.length) {
+      busy += 1;
+      send(...waiting.shift()).then((taken) => {
+        busy -= 1;
+        if (taken && !waiting.length && !busy) done();
+        next();
+      });
+    }
+  }
+
+  return (files, address) => {
+    for (const file of files) waiting.push([file, address, lineOf(list, file.name)]);
+    next();
+  };
+}
+
+function lineOf(list, name) {
+  const line = document.createElement("li");
+  line.className = "upload";
+  const called = document.createElement("span");
+  called.className = "name";
+  called.textContent = name;
+  const state = document.createElement("span");
+  state.className = "state small";
+  state.textContent = "waiting";
+  const bar = document.createElement("progress");
+  bar.max = 1;
+  bar.value = 0;
+  bar.setAttribute("aria-label", `Sending ${name}`);
+  line.append(called, state, bar);
+  list.append(line);
+  return line;
+}
+
+/** Send one file; whether it was taken on. What the server is too busy for is sent again when it says. */
+function send(file, address, line) {
+  const state = line.querySelector(".state");
+  const bar = line.querySelector("progress");
+  state.textContent = "being sent";
+  return new Promise((done) => {
+    const request = new XMLHttpRequest();
+    const body = new FormData();
+    body.append("files", file, file.name);
+    request.upload.addEventListener("progress", (event) => {
+      if (event.lengthComputable) bar.value = event.loaded / event.total;
+    });
+    request.addEventListener("load", () => {
+      const told = readable(request.responseText);
+      if (request.status === 429 || request.status === 503) {
+        const seconds = Number(request.getResponseHeader("Retry-After")) || 10;
+        state.textContent = `the server is busy; again in ${seconds} s`;
+        setTimeout(() => send(file, address, line).then(done), 1000 * seconds);
+        return;
+      }
+      const refused = request.status >= 400 ? told : told.refused?.[0];
+      if (refused) fail(line, refused.error || `the server replied ${request.status}`, refused.hint);
+      else line.remove();
+      done(!refused);
+    });
+    request.addEventListener("error", () => {
+      fail(line, "it could not be sent: the server could not be reached, or the file is too large");
+      done(false);
+    });
+    request.open("POST", address);
+    request.send(body);
+  });
+}
+
+function readable(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return {};
+  }
+}
+
+function fail(line, error, hint) {
+  line.classList.add("failed");
+  line.querySelector("progress")?.remove();
+  line.querySelector(".state").textContent = "not added";
+  const why = document.createElement("p");
+  why.className = "why small";
+  why.setAttribute("role", "alert");
+  why.textContent = hint ? `${error}. ${hint}.` : `${error}.`;
+  const away = document.createElement("button");
+  away.type = "button";
+  away.className = "quiet";
+  away.textContent = "✕";
+  away.setAttribute("aria-label", `Dismiss: ${line.querySelector(".name").textContent}`);
+  away.addEventListener("click", () => line.remove());
+  line.append(away, why);
+}
+
+/** Return what loads a list again, soon and not too often; ticks and focus stay where they were. */
+function refresher(id) {
+  const holder = document.getElementById(id);
+  let timer = 0;
+  return () => {
+    if (timer) return;
+    timer = setTimeout(async () => {
+      timer = 0;
+      const reply = await fetch(holder.dataset.src).catch(() => null);
+      if (!reply || !reply.ok) return;
+      const html = await reply.text();
+      const ticked = [...holder.querySelectorAll("input:checked")].map((one) => one.id);
+      const focused = holder.contains(document.activeElement) ? document.activeElement.id : "";
+      // HTML of our own server, in which every text is escaped.
+      holder.innerHTML = html;
+      for (const one of ticked) {
+        const box = document.getElementById(one);
+        if (box) box.checked = true;
+      }
+      if (focused) document.getElementById(focused)?.focus();
+    }, PAUSE);
+  };
+}
+
+addShelf(document.querySelector(".home"));

@@ -1,0 +1,147 @@
+"""What several pages show: the choices of the form, the lists of a base, the names of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from clew.errors import ClewError
+from clew.serve import choices
+from clew.serve.render import line, page
+from clew.types import Document, Node
+
+if TYPE_CHECKING:
+    from fastapi.responses import HTMLResponse
+
+    from clew.serve.server import Server
+    from clew.serve.shelf import Shelved
+
+#: The methods of the papers, which stand before the baselines.
+_OWN = ("kgp", "chain", "focus", "drill", "kgp-paper", "drill-paper")
+#: Documents that a page lists; more are found by their names.
+LISTED = 300
+#: Questions that a page lists.
+ASKED = 30
+#: Nodes whose texts a page of an answer holds.
+_LABELS = 400
+_PREVIEW = 320
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A node as a walk and a trail name it: where it lies, and the start of its text."""
+
+    place: str
+    document: str
+    text: str = ""
+    key: str = ""
+    position: int | None = None
+    page: int | None = None
+
+
+def choices_of(here: Server) -> dict[str, Any]:
+    """Return what the form offers: the methods in two groups, and the models."""
+    known = choices.methods(here.settings.recipes)
+    offered = [one for name, one in known.items() if name != choices.DEFAULT]
+    own = sorted((one for one in offered if one.name in _OWN), key=lambda one: _OWN.index(one.name))
+    return {
+        "default": known[choices.DEFAULT],
+        "own": own,
+        "others": [one for one in offered if one.name not in _OWN],
+        "models": here.settings.models,
+    }
+
+
+def home_page(
+    here: Server,
+    opened: Shelved,
+    form: Mapping[str, str] | None = None,
+    problem: ClewError | None = None,
+    status: int = 200,
+    find: str = "",
+) -> HTMLResponse:
+    """Return the page of a base: where to ask, what was asked, and what is in it."""
+    return page(
+        "base.html",
+        status=status,
+        title=opened.name,
+        base=opened.name,
+        form=dict(form or {}),
+        problem=problem,
+        choices=choices_of(here),
+        bases=[one.name for one in here.shelf.every()],
+        questions=opened.history.latest(ASKED),
+        limits=here.settings.limits,
+        **documents_of(here, opened, find),
+        **uploads_of(here, opened),
+    )
+
+
+def documents_of(here: Server, opened: Shelved, find: str = "") -> dict[str, Any]:
+    """Return what the lists of documents and graphs show; ``find``: only documents that are called so."""
+    every = opened.base.documents()
+    found = [one for one in every if find.casefold() in f"{one.name} {one.title}".casefold()]
+    return {
+        "total": len(every),
+        "found": len(found),
+        "documents": found[:LISTED],
+        "find": find,
+        "graphs": opened.base.graphs(),
+        "read_only": here.settings.read_only,
+    }
+
+
+def uploads_of(here: Server, opened: Shelved) -> dict[str, Any]:
+    """Return the uploads that are under way or could not be read; those that are done are in the list."""
+    every: list[dict[str, Any]] = here.uploads.every(opened.name)
+    return {
+        "uploads": [one for one in every if one["state"] != "done" or one["notes"]],
+        "encoding": here.uploads.encoding(opened.name),
+    }
+
+
+def labels_of(opened: Shelved, ids: Iterable[str], answered: Mapping[str, Any] | None) -> dict[str, Label]:
+    """Return what the nodes ``ids`` are called. One that is gone since is known by what the answer kept of it."""
+    kept = {} if answered is None else _kept(answered)
+    found = {}
+    for id in sorted(ids)[:_LABELS]:
+        try:
+            found[id] = _label(opened.base.node(id))
+        except ClewError:
+            found[id] = kept.get(id) or Label("no longer here", "no longer here")
+    return found
+
+
+def _label(node: Node) -> Label:
+    place = node.document_name
+    if node.page is not None:
+        place += f", p. {node.page}"
+    text = node.name if node.kind in {"document", "section"} and node.name else node.text
+    return Label(place, node.document_name, line(text, _PREVIEW), node.document, node.position, node.page)
+
+
+def _kept(answered: Mapping[str, Any]) -> dict[str, Label]:
+    hits = [*(hit for step in answered["trail"] for hit in step["hits"]), *answered["evidence"]]
+    return {
+        hit["id"]: Label(
+            hit["document"] + (f", p. {hit['page']}" if hit["page"] is not None else ""),
+            hit["document"],
+            line(hit.get("text") or hit["id"], _PREVIEW),
+            page=hit["page"],
+        )
+        for hit in hits
+    }
+
+
+def scope_of(opened: Shelved, entry: Mapping[str, Any]) -> str:
+    """Return in words what a question was restricted to, "" for nothing."""
+    names = {one.key: one.name for one in _named(opened, entry.get("documents"))}
+    documents = [names.get(key, "a document that is gone") for key in entry.get("documents") or ()]
+    graphs = [f"graph {name}" for name in entry.get("graphs") or ()]
+    some = documents + graphs
+    return ", ".join(some[:5]) + (f" and {len(some) - 5} more" if len(some) > 5 else "")
+
+
+def _named(opened: Shelved, keys: Iterable[str] | None) -> list[Document]:
+    return opened.base.documents() if keys else []

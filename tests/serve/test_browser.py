@@ -1,0 +1,455 @@
+"""The app in a real browser: Debian's Chromium, headless. Each test has a base of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+
+import clew
+from scripted import ScriptedServer
+from serve_app import FILMS, PATIENCE, QUESTION, SAMPLES, ServedApp
+
+pytestmark = pytest.mark.slow
+
+REPORT, INQUIRY, CHARTER = (
+    "oskell-passage-annual-report-1931.pdf",
+    "heron-maid-inquiry.docx",
+    "merrowgate-charter.md",
+)
+CONTRACT = "lighter-hire-contract.pdf"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if CHROMIUM is None:
+        pytest.skip("no Chromium here; on Debian: apt install chromium")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not installed: pip install 'clew[dev]'"
+    )
+    # Chromium's sandbox refuses to run as root, as containers do.
+    as_root = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    with playwright.sync_playwright() as started:
+        launched = started.chromium.launch(executable_path=CHROMIUM, args=as_root)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Opens pages of an app. Afterwards: no error was logged, nothing was asked of another address."""
+    contexts, problems, asked = [], [], []
+
+    def open_(app, **options):
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 860}, **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(1000 * PATIENCE)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("console", lambda message: message.type == "error" and problems.append(message.text))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(f"http://127.0.0.1:{app.port}/")
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    # A server that a test has ended is still asked for news.
+    assert not [one for one in problems if "ERR_CONNECTION_REFUSED" not in one]
+    assert all(re.match(r"http://127\.0\.0\.1:\d+/|data:|blob:", url) for url in asked), asked
+
+
+@pytest.fixture
+def served(made_base, tmp_path):
+    """A base of three documents, and nothing asked of it."""
+    shutil.copytree(made_base, tmp_path / "harbour")
+    with ServedApp(tmp_path / "harbour") as app:
+        yield app
+
+
+def visit(page, link: str) -> None:
+    """Follow a link, and wait until the page that it leads to can be used."""
+    with page.expect_navigation(wait_until="load"):
+        page.locator(link).first.click()
+
+
+def home(page) -> None:
+    visit(page, ".top nav a")
+
+
+def ask(page, question: str, **choices: str) -> None:
+    home(page)
+    page.fill("#question", question)
+    for name, value in choices.items():
+        page.select_option(f"#ask [name={name}]", value)
+    with page.expect_navigation(wait_until="load"):
+        page.press("#question", "Enter")
+
+
+def answered(page) -> str:
+    """Wait for the answer and return its text."""
+    return page.locator(".answer .text").first.inner_text()
+
+
+def quoting(request):
+    """A model that answers from the sources it is shown, and abstains where what it needs is not among them."""
+    if "structure" in request.system.lower() and "quotes" not in request.system:
+        return {"references": []}
+    wanted, answer = next((one for words, one in _REPLIES.items() if words in request.user), ([], ""))
+    sources = re.split(r"^\[(\d+)\] ", request.user, flags=re.MULTILINE)
+    texts = dict(zip(sources[1::2], sources[2::2], strict=True))
+    found = [
+        {"source": int(number), "text": words}
+        for words in wanted
+        for number, text in texts.items()
+        if words in text
+    ]
+    if not wanted or {one["text"] for one in found} != set(wanted):
+        return {"quotes": [], "answer": "", "abstain": True}
+    return {"quotes": found, "answer": answer, "abstain": False}
+
+
+#: Words of a question, the words of the sources that answer it, and the answer.
+_REPLIES: dict[str, tuple[list[str], str]] = {
+    "owners are suing": (
+        ["The owners of forty-one casks of lamp oil", "Casks of lamp oil"],
+        "23 casks of lamp oil",
+    ),
+    "the longer": (["a single-screw steamer of 118 feet", "Heron Queen"], "the Heron Queen"),
+}
+
+
+def test_documents_of_three_formats_are_dropped_in_and_asked(open_page, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
+    broken = tmp_path / "broken.pdf"
+    broken.write_bytes(b"%PDF-1.7 and then nothing")
+    with ScriptedServer(quoting) as model, ServedApp(tmp_path / "kb", models=[model.llm]) as app:
+        page = open_page(app)
+        assert "Drop documents in" in page.locator(".invite").inner_text()
+        page.set_input_files("#files", [SAMPLES / REPORT, SAMPLES / INQUIRY, broken])
+        page.wait_for_selector("#ask")
+        page.wait_for_load_state("load")
+        _drop(page, CHARTER)
+        page.wait_for_selector(".documents li:nth-child(3)")
+        # One that cannot be read says why, and can be put away; the others are there.
+        failed = page.locator(".upload.failed")
+        assert "broken.pdf" in failed.inner_text() and "not a whole PDF" in failed.inner_text()
+        page.wait_for_selector(".upload:not(.failed)", state="detached")
+        failed.locator("button").click()
+        failed.wait_for(state="detached")
+        assert page.locator(".documents a").all_inner_texts() == sorted([CHARTER, INQUIRY, REPORT])
+        _six_cases(page)
+
+
+def _six_cases(page) -> None:
+    """The paper's case studies: two tables, a page, one document, a bridge, a comparison."""
+    ask(page, f"What does the table on page 4 of {REPORT} say?", model="none")
+    page.wait_for_selector(".answer table")
+    cells = page.locator(".answer table td").all_inner_texts()
+    place = cells.index("14,992")
+    assert cells[place - 2 : place] == ["July 1931", "Long Passage"]
+    ask(page, "How many people crossed by the Long Passage in July 1931?", model="none")
+    assert "14,992" in answered(page)
+    ask(page, f"What is on page 2 of {REPORT}?", model="none")
+    assert "a ferry is judged on its worst day" in answered(page)
+    ask(page, "Which travellers are to be carried for nothing?", model="none")
+    assert "midwives" in answered(page)
+    documents = page.locator(".citations .where")
+    assert CHARTER in documents.first.inner_text()
+    for question, answer in (
+        (
+            "Of the casks whose owners are suing the ferry company, how many were saved?",
+            "23 casks of lamp oil",
+        ),
+        ("Which of the two steamers was the longer, the Heron Maid or the Heron Queen?", "the Heron Queen"),
+    ):
+        ask(page, question, recipe="kgp")
+        assert answered(page).startswith(answer)
+        named = " ".join(documents.all_inner_texts())
+        assert REPORT in named and INQUIRY in named
+        # Each is shown where it stands: one on the picture of its page, one in its own text.
+        page.locator(".citations .open", has_text=REPORT).first.click()
+        page.wait_for_selector(".viewer .sheet rect")
+        page.locator(".citations .open", has_text=INQUIRY).first.click()
+        page.wait_for_selector(f".viewer h2 >> text={INQUIRY}")
+        assert page.locator(".viewer #here").count() == 1
+        assert not page.locator(".viewer .sheet").count()
+
+
+def _drop(page, name: str) -> None:
+    """Drop a file on the page, as a person does from a folder."""
+    held = page.evaluate_handle(
+        "([name, text]) => { const held = new DataTransfer(); held.items.add(new File([text], name)); return held; }",
+        [name, (SAMPLES / name).read_text(encoding="utf-8")],
+    )
+    page.dispatch_event("main", "dragover", {"dataTransfer": held})
+    assert "over" in page.get_attribute("#drop", "class")
+    page.dispatch_event("main", "drop", {"dataTransfer": held})
+
+
+def test_a_citation_opens_on_its_page_with_its_box(served, open_page) -> None:
+    page = open_page(served)
+    ask(page, QUESTION)
+    assert "$9" in answered(page)
+    page.locator(".answer .cite").first.click()
+    image = page.locator(".viewer .sheet img")
+    image.wait_for()
+    page.wait_for_load_state("networkidle")
+    assert image.evaluate("one => one.complete && one.naturalWidth > 500")
+    paper, box = image.bounding_box(), page.locator(".viewer .sheet rect").bounding_box()
+    view = page.locator(".viewer").bounding_box()
+    assert paper["x"] <= box["x"] and box["x"] + box["width"] <= paper["x"] + paper["width"]
+    assert paper["y"] <= box["y"] and box["y"] + box["height"] <= paper["y"] + paper["height"]
+    # It is in view, not somewhere below.
+    assert view["y"] <= box["y"] < view["y"] + view["height"]
+    # The paper under it is what the passage says: ink, where the box is.
+    assert "$9" in page.locator(".viewer .page-text .here").inner_text()
+    page.locator(".viewer .next").click()
+    page.locator(".viewer .source h2", has_text="2").wait_for()
+
+
+def test_the_walk_tells_of_each_node_by_pointer_and_by_keys(served, open_page) -> None:
+    page = open_page(served)
+    ask(page, QUESTION, recipe="kgp")
+    answered(page)
+    places = page.locator(".walk .place")
+    assert places.count() >= 3 and page.locator(".way").count() >= 2
+    page.locator(".walk .place.cited").first.hover()
+    note = page.locator(".walk-note:visible")
+    assert note.count() == 1 and "score" in note.inner_text()
+    first = page.locator(".walk .place[tabindex='0']")
+    first.focus()
+    told = note.inner_text()
+    page.keyboard.press("ArrowDown")
+    assert note.count() == 1 and note.inner_text() != told
+    assert page.evaluate("document.activeElement.dataset.row") == "1"
+    page.keyboard.press("Home")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".viewer .source")
+
+
+def test_a_running_question_streams_its_trail_and_is_stopped(
+    made_base, tmp_path, open_page, monkeypatch
+) -> None:
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
+    shutil.copytree(made_base, tmp_path / "harbour")
+    reached, free = threading.Event(), threading.Event()
+
+    def waiting(request):
+        if "abstain" not in request.prompt:
+            return {"references": []}
+        reached.set()
+        assert free.wait(PATIENCE)
+        return {"quotes": [{"source": 1, "text": "shall pay $9"}], "answer": "$9", "abstain": False}
+
+    with ScriptedServer(waiting) as model, ServedApp(tmp_path / "harbour", models=[model.llm]) as app:
+        try:
+            page = open_page(app)
+            ask(page, QUESTION, recipe="kgp")
+            page.wait_for_selector(".live .step >> text=Walked to neighbours")
+            assert reached.wait(PATIENCE) and not page.locator(".answer").count()
+            assert page.locator(".live .trail").get_attribute("aria-live") == "polite"
+            # Loaded again, the trail is there from its beginning, once.
+            page.reload()
+            page.wait_for_selector(".live .step >> text=Walked to neighbours")
+            assert page.locator(".live .step >> text=Found where to start").count() == 1
+            page.locator(".live .stop").click()
+            page.wait_for_selector(".live .state >> text=Stopping")
+        finally:
+            free.set()
+        page.wait_for_selector(".answer")
+        assert "stopped" in page.locator(".answer h2").inner_text()
+        # The button is gone, and who used it by key is where the answer begins.
+        assert not page.locator(".stop").count()
+
+
+def test_the_history_outlives_the_page_and_forgets_when_told(served, open_page) -> None:
+    page = open_page(served)
+    ask(page, QUESTION)
+    text = answered(page)
+    page.reload()
+    assert answered(page) == text
+    home(page)
+    visit(page, ".questions a")
+    assert answered(page) == text
+    with page.expect_download() as download:
+        page.click("text=Markdown")
+    assert "$9" in Path(download.value.path()).read_text(encoding="utf-8")
+    home(page)
+    page.locator(".questions .quiet").click()
+    page.keyboard.press("Enter")  # the dialog begins at the button that keeps
+    assert page.locator(".questions li").count() == 1
+    page.locator(".questions .quiet").click()
+    page.click("#confirm button[value=yes]")
+    page.wait_for_selector(".questions li", state="detached")
+    page.reload()
+    assert "Nothing was asked yet" in page.locator(".asked").inner_text()
+
+
+def test_everything_is_done_without_a_mouse(served, open_page) -> None:
+    page = open_page(served)
+    assert page.evaluate("document.activeElement.id") == "question"
+    page.keyboard.type(QUESTION)
+    page.keyboard.press("Shift+Enter")
+    assert page.input_value("#question").endswith("\n")
+    with page.expect_navigation(wait_until="load"):
+        page.keyboard.press("Enter")
+    page.wait_for_selector(".answer")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    _tab_to(page, ".cite")
+    # What has the focus shows it.
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".viewer .source")
+    assert page.evaluate("document.activeElement.className") == "viewer-body"
+    page.keyboard.press("Escape")
+    assert page.locator(".viewer").is_hidden()
+    assert page.evaluate("document.activeElement.className") == "cite"
+    _tab_to(page, ".walk .place")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("document.activeElement.dataset.column") == "1"
+    _tab_to(page, ".trail-box summary")
+    page.keyboard.press("Enter")
+    assert page.locator(".trail-box .step").first.is_visible()
+    _tab_to(page, ".again summary")
+    page.keyboard.press("Enter")
+    _tab_to(page, ".again select")
+    page.keyboard.type("read")
+    _tab_to(page, ".again button")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".entries.two")
+    page.locator(".entry:nth-child(2) .answer").wait_for()
+    assert page.locator(".entry .answer").count() == 2
+
+
+def _tab_to(page, selector: str) -> None:
+    for _ in range(120):
+        page.keyboard.press("Tab")
+        if page.evaluate("one => document.activeElement.matches(one)", selector):
+            return
+    raise AssertionError(f"no way by Tab to {selector}")
+
+
+def test_a_document_that_holds_scripts_stays_text(open_page, tmp_path) -> None:
+    script = "<script>window.owned = 1</script><img src=x onerror='window.owned = 2'>"
+    text = f"# Bridge {script}\n\nThe bridge `{script}` was built by Ada.\n\n| a |\n| --- |\n| `{script}` |\n"
+    source = tmp_path / "<img src=x onerror=alert(1)>.md"
+    source.write_text(text, encoding="utf-8")
+    graph = tmp_path / "films.tsv"
+    graph.write_text(f"{script}\tdirector\tLudwig {script}\n", encoding="utf-8")
+    with ServedApp(tmp_path / "kb", encoder="none") as app:
+        page = open_page(app)
+        page.set_input_files("#files", source)
+        page.wait_for_selector(".documents a >> text=onerror")
+        page.set_input_files("#graph-files", graph)
+        page.wait_for_selector(".documents a >> text=films")
+        ask(page, f"Who built the bridge {script}?")
+        assert "<script>window.owned" in answered(page)
+        page.locator(".citations .open").first.click()
+        page.wait_for_selector(".viewer .here >> text=<script>")
+        assert "&lt;script&gt;" in page.locator(".walk-notes").inner_html()
+        page.goto(f"http://127.0.0.1:{app.port}/b/kb/g/films")
+        home(page)
+        visit(page, ".documents a")
+        page.locator(".outline a").first.click()
+        page.wait_for_selector(".viewer .source")
+        assert page.evaluate("window.owned") is None
+        assert not page.locator("img[src=x]").count()
+
+
+def test_a_chain_shows_where_each_unknown_comes_from(open_page, tmp_path) -> None:
+    with ServedApp(tmp_path / "kb", encoder="none") as app:
+        assert app.upload("films.tsv", FILMS, to="graphs")["state"] == "done"
+        page = open_page(app)
+        page.click(".more summary")
+        page.fill("#chain", "Kismet >> director >> #1\n#1 >> born in >> #2\nfinal answer: #2")
+        with page.expect_navigation(wait_until="load"):
+            page.click("#ask button.primary")
+        assert answered(page).startswith("Mainz")
+        hops = page.locator(".hops li").all_inner_texts()
+        assert len(hops) == 2 and "Ludwig Berger" in hops[1]
+        assert "from the graph films" in page.locator(".unknown.final").inner_text()
+        page.locator(".citations .open").first.click()
+        page.wait_for_selector(".viewer .triple >> text=Kismet")
+
+
+def test_a_method_that_cannot_be_asked_says_why(served, open_page) -> None:
+    page = open_page(served)
+    page.locator("select[name=recipe]").focus()
+    option = page.locator("select[name=recipe] option[value=selfask]")
+    page.wait_for_selector("select[name=recipe] option[value=selfask][disabled]", state="attached")
+    assert "needs a language model" in option.text_content()
+    assert page.locator("select[name=recipe] option[value=kgp]").is_enabled()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_narrow_window_needs_no_scrolling_sideways(served, open_page, scheme) -> None:
+    page = open_page(served, viewport={"width": 390, "height": 800}, color_scheme=scheme)
+    ask(page, QUESTION, recipe="kgp")
+    answered(page)
+    wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+    assert not page.evaluate(wide)
+    page.locator(".answer .cite").first.click()
+    page.wait_for_selector(".viewer .source")
+    assert page.locator(".viewer").bounding_box()["width"] == 390
+    page.click(".viewer .close")
+    home(page)
+    page.wait_for_selector("#ask")
+    assert not page.evaluate(wide)
+    _readable(page)
+
+
+def _readable(page) -> None:
+    """Text stands out from what is behind it as WCAG AA asks."""
+    colours = page.evaluate(
+        """() => {
+          const shown = [...document.querySelectorAll('p, a, button, h2, label, .muted, code')];
+          const clear = (one) => getComputedStyle(one).backgroundColor === 'rgba(0, 0, 0, 0)';
+          return shown.filter((one) => one.offsetWidth).map((one) => {
+            let behind = one;
+            while (behind.parentElement && clear(behind)) behind = behind.parentElement;
+            return [getComputedStyle(one).color, getComputedStyle(behind).backgroundColor, one.className];
+          });
+        }"""
+    )
+    for ink, paper, where in colours:
+        assert _contrast(_rgb(ink), _rgb(paper)) >= 4.5, (ink, paper, where)
+
+
+def _rgb(colour: str) -> list[float]:
+    return [float(one) for one in re.findall(r"[\d.]+", colour)[:3]]
+
+
+def _contrast(one: list[float], other: list[float]) -> float:
+    """The contrast ratio of WCAG 2.1, from 1 to 21."""
+
+    def luminance(rgb: list[float]) -> float:
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (v / 255 for v in rgb)]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_a_removed_document_is_gone_and_its_answers_keep_what_they_quote(served, open_page) -> None:
+    page = open_page(served)
+    ask(page, QUESTION)
+    answered(page)
+    home(page)
+    page.locator(".documents li", has_text=CONTRACT).locator("button").click()
+    page.click("#confirm button[value=yes]")
+    page.locator(".documents li", has_text=CONTRACT).wait_for(state="detached")
+    assert json.dumps(served.get(f"{served.api}/documents")[1]).count(CONTRACT) == 0
+    visit(page, ".questions a")
+    page.locator(".answer .cite").first.click()
+    page.wait_for_selector(".viewer .warn >> text=This is what the answer kept")
+    with clew.open(served.settings.bases[served.base]) as base:
+        assert len(base.documents()) == 2
