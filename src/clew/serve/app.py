@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +15,7 @@ from clew.serve.asking import Asking
 from clew.serve.guard import Guard
 from clew.serve.pictures import Pictures
 from clew.serve.problems import handle_problems
+from clew.serve.programs import chat_routers
 from clew.serve.render import Packed, Static
 from clew.serve.routes import bases, documents, graphs, questions, uploads
 from clew.serve.server import Server
@@ -43,6 +45,9 @@ def make_app(settings: Settings) -> FastAPI:
     handle_problems(app)
     for part in (bases, documents, graphs, questions, uploads):
         app.include_router(part.router, prefix="/api")
+    app.state.threads = ThreadPoolExecutor(settings.limits.asks + settings.limits.waiting, "clew-chat")
+    for prefix, routes in chat_routers(app, settings, app.state.threads):
+        app.include_router(routes, prefix=prefix)
     app.include_router(pages.router)
     app.mount("/static", Static(directory=_HERE / "static"), name="static")
     app.add_middleware(Packed)
@@ -62,5 +67,6 @@ async def _running(app: FastAPI) -> AsyncIterator[None]:
         yield
     finally:
         asking.close()
+        app.state.threads.shutdown(wait=False, cancel_futures=True)
         taking.close()
         shelf.close()

@@ -184,7 +184,7 @@ class Asking:
 
         return job.shelved.base.ask(
             asked.question,
-            llm=self._model(job.model),
+            llm=self.model(job.model),
             recipe=job.recipe,
             documents=asked.documents,
             graphs=asked.graphs,
@@ -193,7 +193,8 @@ class Asking:
             stop=lambda: job.stopping,
         )
 
-    def _model(self, chosen: Model | None) -> LanguageModel | None:
+    def model(self, chosen: Model | None) -> LanguageModel | None:
+        """Return a language model that was chosen, with the budget of one question."""
         if chosen is None:
             return None
         from clew import catalog
