@@ -4,6 +4,7 @@ import openai
 import pytest
 
 import clew
+from clew.serve.choices import for_triples
 from scripted import ScriptedServer
 from serve_app import FILES, QUESTION, SAMPLES, ServedApp
 
@@ -55,3 +56,15 @@ def test_the_servers_own_model_is_asked(tmp_path):
         asked = [{"role": "user", "content": "Who built the bridge?"}]
         client(app, key="none").chat.completions.create(model="clew", messages=asked)
         assert model.requests
+
+
+@pytest.mark.parametrize(
+    ("written", "method"),
+    [
+        ("Kismet >> director >> #1; #1 >> born in >> #2; final answer: #2", "chain"),
+        ("#1 : film; #1 >> director >> Ludwig Berger; final answer: #1", "focus"),
+        ("#1 >> director >> Ludwig Berger; #1.year < 1940; final answer: #1", "focus"),
+    ],
+)
+def test_triples_go_to_the_method_that_understands_them(written, method):
+    assert for_triples(written) == method

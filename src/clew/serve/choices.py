@@ -8,6 +8,8 @@ from functools import lru_cache
 from clew import catalog
 from clew.catalog.recipe import parse
 from clew.catalog.web import asks_web
+from clew.chains import ChainError, Limits
+from clew.chains import parse as parse_chain
 from clew.errors import unknown
 from clew.serve.settings import Settings
 
@@ -57,6 +59,16 @@ def chosen(settings: Settings, name: str) -> str:
     if name not in known:
         raise unknown("recipe", name, known)
     return known[name].recipe
+
+
+def for_triples(written: str) -> str:
+    """Return the method for a question that a person wrote as triples: types, quantifiers, conditions and wishes are
+    said to ``focus``, a plain chain is filled hop by hop."""
+    try:
+        parse_chain(written, Limits(1, 99))
+    except ChainError:
+        return "focus"
+    return "chain"
 
 
 def chosen_retriever(name: str) -> str:

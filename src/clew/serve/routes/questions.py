@@ -73,7 +73,7 @@ def ask(asked: Ask, here: Here, opened: Opened) -> dict[str, Any]:
         raise UsageError(f"the question has more than {most:,} characters", "Ask for less at a time")
     recipe = asked.recipe
     if asked.chain and recipe == choices.DEFAULT:
-        recipe = "chain"
+        recipe = choices.for_triples(asked.chain)
     model = here.settings.model(asked.model)
     # Refused here, where the one who asks still listens.
     for name in asked.graphs or ():
