@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import clew
+from clew.catalog.fourstep_deviations import DEVIATIONS
 from clew.catalog.fourstep_plan import names_of, settings_of, slug
 from clew.catalog.retrievers import RETRIEVERS
 from clew.catalog.runs import Folder
@@ -195,11 +196,13 @@ def cells(text, title, name):
 def test_the_page_has_the_methods_with_the_measures_by_hand(page):
     out, text = page
     assert re.findall(r"^## (.*)$", text, re.M) == [
-        "stark (clinic), stark_qa.csv#test-0.1", "Errors", "Published figures"
+        "stark (clinic), stark_qa.csv#test-0.1", "Errors", "What differs from the paper", "Published figures"
     ]  # fmt: skip
     assert re.findall(r"^### (.*?)(?:, stark.*)?$", text, re.M) == [
         "Methods", "Beyond the paper", "What became of the triples", "Where 4StepFocus goes wrong"
     ]  # fmt: skip
+    assert "as the paper has it" not in text and all(f"- {one}" in text for one in DEVIATIONS)
+    assert cells(text, "Methods", "4StepFocus, any relation")["questions"] == "7"
     row = cells(text, "Beyond the paper", "4StepFocus, typed relations")
     for name, mean in BY_HAND.items():
         assert row[name].startswith(f"{mean:.3f} ["), (name, row[name])
@@ -221,6 +224,7 @@ def test_published_figures_stand_apart(page):
     assert (
         "| PRIME | synthetic | Hit@1 | 0.045 | 0.089 | 0.126 | 0.151 | 0.178 | 0.183 | 0.393 |" in published
     )
+    assert "rerankers GPT-4-turbo (`gpt-4-1106-preview`) and Claude 3 (`claude-3-opus`)" in published
     assert "0.393" not in measured and "| QA-GNN" not in measured
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.catalog.fourstep_bases import embedded
-from clew.catalog.fourstep_plan import PAPER, VSS, Plan, Settings, names_of, plan, slug
+from clew.catalog.fourstep_deviations import deviations
+from clew.catalog.fourstep_plan import UNTYPED, VSS, Plan, Settings, names_of, plan, slug
 from clew.catalog.fourstep_published import published
 from clew.catalog.paper import facts_of_data, made_with, write_page
 from clew.catalog.sections import run_command, runs_table
@@ -72,7 +73,7 @@ def fourstep_page(works: Sequence[Work], settings: Settings) -> tuple[Path, Path
         ]
     if planned.closely:
         parts += ["## Errors", _errors(works, list(planned.closely), lost, command).written(out)]
-    parts += [published()]
+    parts += [deviations(), published()]
     return write_page(out, "\n\n".join([f"# {TITLE}", made_with(works, command), *parts]) + "\n", TITLE)
 
 
@@ -157,9 +158,10 @@ def _sections(work: Work, planned: Plan, runs: Mapping[str, Run], dense: Sequenc
     sections = [
         Section(
             f"Methods, {title}",
-            "STaRK's baselines, and 4StepFocus as the paper has it: relations of any type, the 20 best reranked one "
-            "by one (paper: Table 1); means with 95 % bootstrap intervals. recall@20 is STaRK's: found of all that "
-            f"are right. {CAPPED} is found of as many as 20 places can hold, as the paper's words may also be read.",
+            "STaRK's baselines, and 4StepFocus with the paper's rule for relations (of any type), the 20 best "
+            "reranked one by one, everything else as in clew, below (paper: Table 1); means with 95 % bootstrap "
+            "intervals. recall@20 is STaRK's: found of all that are right. "
+            f"{CAPPED} is found of as many as 20 places can hold, as the paper's words may also be read.",
             "\n".join(commands),
             _table(list(methods.values()), list(methods), work),
         )
@@ -170,9 +172,9 @@ def _sections(work: Work, planned: Plan, runs: Mapping[str, Run], dense: Sequenc
             Section(
                 f"Beyond the paper, {title}",
                 "Relations by their types, no reranking, one prompt for the whole list; with paired differences to "
-                "the paper's recipe.",
+                f"{UNTYPED}.",
                 run_command(work, list(planned.ours.values())),
-                _table([runs[one] for one in planned.ours.values()], named, work, PAPER),
+                _table([runs[one] for one in planned.ours.values()], named, work, UNTYPED),
             )
         )
     if planned.closely:
