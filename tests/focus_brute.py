@@ -76,10 +76,10 @@ def values(  # noqa: C901 - one definition in one place
     names = [one.name for one in (*pattern.variables, *pattern.constants)]
     joins = components(pattern.triples, names)
     constants = {one.name for one in pattern.constants}
-    counted: set[str] = set()
+    counted = {name for name in constants if only_counted(pattern, name)}
     for one in pattern.triples:
-        if one.count is not None and not {one.head, pattern.target} & joins[one.tail]:
-            counted |= {one.tail} if one.tail in constants else joins[one.tail]
+        if one.count is not None and one.tail not in constants:
+            counted |= set() if {one.head, pattern.target} & joins[one.tail] else joins[one.tail]
     terms = [name for name in names if name in joins[asked] or (required and name not in counted)]
     domains = {name: domain(pattern, name, types, size) for name in terms}
     joined = {id(one): pairs(edges, one) for one in pattern.triples}
@@ -116,6 +116,12 @@ def values(  # noqa: C901 - one definition in one place
 
     assign({})
     return found
+
+
+def only_counted(pattern: Pattern, name: str) -> bool:
+    """Whether a term is named by triples, and by each as what it counts: then there need not be one."""
+    naming = [one for one in pattern.triples if name in (one.head, one.tail)]
+    return bool(naming) and all(one.count is not None and one.head != name for one in naming)
 
 
 def fits(count: Count, every: set[int], tails: set[int]) -> bool:

@@ -12,8 +12,12 @@ import pytest
 from typer.testing import CliRunner
 
 import clew
+from clew.catalog.fourstep_deviations import DEVIATIONS
+from clew.catalog.fourstep_plan import names_of, settings_of, slug
+from clew.catalog.retrievers import RETRIEVERS
 from clew.catalog.runs import Folder
 from clew.cli.app import app
+from clew.errors import UsageError
 from clew.evaluate.metrics import metric
 from clew.evaluate.reporting import failures
 from clew.retrieve.nodetexts import NodeTexts
@@ -192,11 +196,13 @@ def cells(text, title, name):
 def test_the_page_has_the_methods_with_the_measures_by_hand(page):
     out, text = page
     assert re.findall(r"^## (.*)$", text, re.M) == [
-        "stark (clinic), stark_qa.csv#test-0.1", "Errors", "Published figures"
+        "stark (clinic), stark_qa.csv#test-0.1", "Errors", "What differs from the paper", "Published figures"
     ]  # fmt: skip
     assert re.findall(r"^### (.*?)(?:, stark.*)?$", text, re.M) == [
         "Methods", "Beyond the paper", "What became of the triples", "Where 4StepFocus goes wrong"
     ]  # fmt: skip
+    assert "as the paper has it" not in text and all(f"- {one}" in text for one in DEVIATIONS)
+    assert cells(text, "Methods", "4StepFocus, any relation")["questions"] == "7"
     row = cells(text, "Beyond the paper", "4StepFocus, typed relations")
     for name, mean in BY_HAND.items():
         assert row[name].startswith(f"{mean:.3f} ["), (name, row[name])
@@ -218,6 +224,7 @@ def test_published_figures_stand_apart(page):
     assert (
         "| PRIME | synthetic | Hit@1 | 0.045 | 0.089 | 0.126 | 0.151 | 0.178 | 0.183 | 0.393 |" in published
     )
+    assert "rerankers GPT-4-turbo (`gpt-4-1106-preview`) and Claude 3 (`claude-3-opus`)" in published
     assert "0.393" not in measured and "| QA-GNN" not in measured
 
 
@@ -264,7 +271,9 @@ def nearest(graph, question, dimension):
 
 
 @pytest.mark.slow
-def test_without_a_model_there_are_the_baselines(clinic, tmp_path):
+def test_without_a_model_there_are_the_baselines(clinic, tmp_path, monkeypatch):
+    # With as few as 5 nodes that a question may embed, only vectors that were made before let all 30 be ranked.
+    monkeypatch.setitem(RETRIEVERS.parts["vss"].options, "cap", 5)
     base, data = clinic
     out = tmp_path / "page"
     with ScriptedServer(dimension=8) as one, ScriptedServer(dimension=12) as other:
@@ -282,7 +291,9 @@ def test_without_a_model_there_are_the_baselines(clinic, tmp_path):
         run("eval", "paper", "4stepfocus", *words, "--embed-all", "--out", out)
     text = (out / "page.md").read_text(encoding="utf-8")
     assert "Skipped: 4StepFocus on the questions' words, and what reranks: needs --llm." in text
-    assert "30 of the 30 nodes that may answer" in text and "## Errors" not in text
+    for encoder in encoders.values():
+        assert f"- {encoder}: 30 of the 30 nodes that may answer" in text
+    assert "## Errors" not in text
     with clew.open(out / "graphs" / "clinic") as kb:
         graph = kb.graph("clinic")
         for dimension, name in ((8, "VSS"), (12, f"Dense retriever ({encoders[12]}, untrained)")):
@@ -339,6 +350,43 @@ def test_oracle_triples_of_metaqa_need_no_model(tmp_path):
     assert "--gold-triples" in text and "metaqa (films, gold triples)" in text
 
 
+def test_data_sets_with_one_file_name_have_folders_and_headings_of_their_own(tmp_path):
+    (tmp_path / "films.tsv").write_text(FILMS)
+    asked = {
+        "1-hop": {"question": "what films did [Di Reed] write", "answers": ["Teal"], "type": "writer_to_movie"},
+        "2-hop": {"question": "when were films by [Ada Finch] released", "answers": ["1931"],
+                  "type": "director_to_movie_to_year"},
+    }  # fmt: skip
+    words = ["--graph", tmp_path / "films.tsv", "--encoder", "none"]
+    for hops, question in asked.items():
+        (tmp_path / hops / "vanilla").mkdir(parents=True)
+        (tmp_path / hops / "vanilla" / "qa_test.jsonl").write_text(json.dumps(question))
+        words += ["--data", f"metaqa={tmp_path}/{hops}/vanilla/qa_test.jsonl"]
+    page = ["eval", "paper", "4stepfocus", *words, "--out", tmp_path / "page"]
+    run(*page)
+    text = (tmp_path / "page" / "page.md").read_text(encoding="utf-8")
+    named = [f"{hops}/vanilla/qa_test.jsonl" for hops in asked]
+    assert re.findall(r"^## (metaqa.*)$", text, re.M) == [f"metaqa (films), {name}" for name in named]
+    assert all((tmp_path / "page" / name.replace("/", "-")).is_dir() for name in named)
+    run(*page)  # each goes on where it was
+    assert (tmp_path / "page" / "page.md").read_text(encoding="utf-8") == text
+
+
+def test_a_data_set_is_called_by_as_much_of_its_path_as_tells_it_from_others():
+    def named(*data):
+        return list(names_of(data).values())
+
+    assert named("stark=a/qa.csv#test-0.1", "stark=a/qa.csv#test") == ["qa.csv#test-0.1", "qa.csv#test"]
+    assert named("metaqa=qa.txt", "metaqa=../b/qa.txt", "metaqa=c/x.txt")[1:] == ["b/qa.txt", "x.txt"]
+    assert named("metaqa=a/qa.txt", "metaqa=b/qa.txt", "metaqa=a-qa.txt")[1] == "b/qa.txt"
+    for several in (["stark=qa.txt", "metaqa=qa.txt"], ["stark=a b.txt", "stark=a-b.txt", "stark=A-b.txt"]):
+        found = {slug(name).casefold() for name in named(*several)}
+        assert len(found) == len(several)
+        assert all(re.fullmatch(r"([0-9a-f]{8}-)*(qa|a-b)\.txt", name) for name in found)
+    with pytest.raises(UsageError, match="twice"):
+        settings_of(["stark=a.csv", "stark=a.csv"], ["g"], (), 1, False)
+
+
 def test_what_makes_no_sense_is_said_before_anything_runs(clinic, tmp_path):
     base, data = clinic
     page = ["eval", "paper", "4stepfocus", "--encoder", "none", "--out", tmp_path / "out"]
@@ -349,6 +397,7 @@ def test_what_makes_no_sense_is_said_before_anything_runs(clinic, tmp_path):
     assert "no data set of 4stepfocus named 'hotpotqa'" in said("--data", "hotpotqa=x.json", "--graph", base)
     assert "2 graphs for 1 data sets" in said("--data", data, "--graph", base, "--graph", base)
     assert "given twice" in said("--data", data, "--data", data, "--graph", base)
+    assert "makes no vectors" in said("--data", data, "--graph", base, "--embed-all")
     assert "no graph at" in said("--data", data, "--graph", tmp_path / "none.tsv")
     with clew.open(tmp_path / "kb", create=True):
         pass

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from clew.catalog.fourstep_bases import embedded
 from clew.cli.remote import with_nodes
 from clew.errors import ModelError, NotFound, UsageError
 from clew.kb import KnowledgeBase
@@ -156,6 +158,30 @@ def test_what_is_found_does_not_depend_on_what_was_embedded_before(base, films) 
     NodeSearch(encoder, NodeTexts(films)).nearest("mexico", 4)
     whole = capped.nearest("letters", 4)
     assert len(whole.rows) == 4 and "looked at" not in whole.detail
+
+
+def test_all_that_may_answer_are_ranked_once_they_have_a_vector_though_others_have_none(base) -> None:
+    builder = base.graphs.builder("films")
+    for id, said in FILMS.items():
+        builder.node(id, **said)
+    for edge in EDGES:
+        builder.edge(*edge)
+    base.graphs.store(builder, [], json.dumps({"answers": ["film"]}))
+    encoder = WordEncoder("letter", "mexico", "baghdad")
+    some = embedded(base.path, encoder, False, lambda done, total: None)
+    every = embedded(base.path, encoder, True, lambda done, total: None)
+    assert (some, every) == ("0 of the 3 nodes that may answer", "3 of the 3 nodes that may answer")
+    graph = base.snapshot().graph("films")
+    texts = NodeTexts(graph)
+    assert (
+        graph.vectors(encoder, texts.document_name).missing(None).tolist() == graph.rows(["films:d"]).tolist()
+    )
+    rows = answer_rows(graph)
+    found = NodeSearch(encoder, texts, cap=1).nearest("letters mexico baghdad baghdad", 4, rows)
+    assert "looked at" not in found.detail and "embedded" not in found.detail
+    cosines = encoder.encode(texts.documents(rows)) @ encoder.encode(["letters mexico baghdad baghdad"])[0]
+    assert found.rows.tolist() == rows[np.argsort(-cosines, kind="stable")].tolist()
+    assert found.scores.tolist() == pytest.approx(sorted(cosines.tolist(), reverse=True))
 
 
 def test_no_word_in_common_means_the_first_by_id_and_that_is_said(films) -> None:

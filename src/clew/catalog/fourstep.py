@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.catalog.fourstep_bases import embedded
-from clew.catalog.fourstep_plan import PAPER, VSS, Plan, Settings, plan
+from clew.catalog.fourstep_deviations import deviations
+from clew.catalog.fourstep_plan import UNTYPED, VSS, Plan, Settings, names_of, plan, slug
 from clew.catalog.fourstep_published import published
 from clew.catalog.paper import facts_of_data, made_with, write_page
 from clew.catalog.sections import run_command, runs_table
@@ -22,6 +22,7 @@ from clew.evaluate.page import Section, points
 if TYPE_CHECKING:
     from clew.catalog.analysis import Work
     from clew.evaluate.reporting import Run
+    from clew.protocols import Encoder
 
 TITLE = "4StepFocus: the paper's experiments"
 #: Columns of Table 1; of answers as sets; of what they cost.
@@ -40,30 +41,39 @@ def fourstep_page(works: Sequence[Work], settings: Settings) -> tuple[Path, Path
     What is there already is not run again. All works have the same models and the same ``out``, below which each has
     a folder of its own. Raises UsageError.
     """
+    from clew import catalog
+
     out, bench = works[0].out, works[0].bench
     command = page_command(works, settings)
     planned = plan(bench, settings.samples)
     parts: list[str] = []
     lost: list[dict[str, Any]] = []
-    for work in (replace(one, out=out / slug(Path(one.data.data.partition("=")[2]).name)) for one in works):
-        if settings.embed:
-            _vectors(work, make=True)
+    names = names_of([one.data.data for one in works])
+    encoders = {name: catalog.encoder(name, remember=True) for name in settings.encoders}
+    for work in (replace(one, out=out / slug(names[one.data.data])) for one in works):
+        dense = [_with_encoder(work, name, one) for name, one in encoders.items()]
+        encoding = [*([work] if bench.encoder is not None else []), *dense]
+        for one in encoding if settings.embed else ():
+            _vectors(one, make=True)
         runs = {run.recipe: run for run in work.runs(planned.recipes)}
-        sections = _sections(work, planned, runs, settings)
+        sections = _sections(work, planned, runs, dense)
         if all(gold_triples(one) for one in work.data.examples):
             sections.append(_oracle(work, planned))
-        lost += [one for name, recipe in planned.closely.items() for one in _lost(work, name, runs[recipe])]
-        heading = f"## {work.data.title}, {Path(work.data.data.partition('=')[2]).name}"
-        missing = _left_out(work, settings)
+        heading = f"{work.data.title}, {names[work.data.data]}"
+        lost += [
+            {"data": heading, **one}
+            for method, recipe in planned.closely.items()
+            for one in _lost(work, method, runs[recipe])
+        ]
         parts += [
-            heading,
-            facts_of_data(work, missing),
-            *_embedded(work),
+            f"## {heading}",
+            facts_of_data(work, _left_out(work, settings)),
+            *_embedded(encoding),
             *(one.written(out) for one in sections),
         ]
     if planned.closely:
         parts += ["## Errors", _errors(works, list(planned.closely), lost, command).written(out)]
-    parts += [published()]
+    parts += [deviations(), published()]
     return write_page(out, "\n\n".join([f"# {TITLE}", made_with(works, command), *parts]) + "\n", TITLE)
 
 
@@ -82,25 +92,31 @@ def page_command(works: Sequence[Work], settings: Settings) -> str:
     return shlex.join(["clew", "eval", "paper", "4stepfocus", *words, "--out", str(first.out)])
 
 
-def slug(name: str) -> str:
-    """Return a name as part of a folder's."""
-    return re.sub(r"[^\w.-]+", "-", name).strip("-.")
+def _with_encoder(work: Work, name: str, encoder: Encoder) -> Work:
+    """Return the work of a dense retriever, in a folder of its own."""
+    bench = replace(work.bench, llm=None, encoder=encoder, encoder_name=name)
+    return replace(work, bench=bench, out=work.out / f"encoder-{slug(name)}")
 
 
 def _vectors(work: Work, make: bool) -> str:
-    """Say how many nodes have a vector, having made those that are missing with ``make``; "" without an encoder."""
-    if work.bench.encoder is None:
-        return ""
-    return embedded(Path(work.data.corpus), work.bench.encoder, make, work.progress("vectors"))
+    """Say how many nodes have a vector of the work's encoder, having made those that are missing with ``make``."""
+    encoder = work.bench.encoder
+    assert encoder is not None
+    return embedded(
+        Path(work.data.corpus), encoder, make, work.progress(f"vectors, {work.bench.encoder_name}")
+    )
 
 
-def _embedded(work: Work) -> list[str]:
-    """Say whether VSS ranked every node, as in the paper."""
-    said = _vectors(work, make=False)
+def _embedded(encoding: Sequence[Work]) -> list[str]:
+    """Say of each encoder whether every node was ranked by its vectors, as in the paper."""
+    said = [f"- {one.bench.encoder_name}: {_vectors(one, make=False)}" for one in encoding]
+    if not said:
+        return []
     return [
-        f"Vectors after the run: {said}. Of nodes without one, a question embeds and ranks the 500 that are best by "
-        "words, and looks at no others (`--embed-all` makes all vectors first, as the paper has them)."
-    ] * bool(said)
+        "Vectors after the run, by encoder. Of nodes without one, a question embeds and ranks the 500 that are best "
+        "by words, and looks at no others (`--embed-all` makes all vectors first, as the paper has them).",
+        "\n".join(said),
+    ]
 
 
 def _left_out(work: Work, settings: Settings) -> dict[str, str]:
@@ -131,21 +147,21 @@ def _table(runs: Sequence[Run], named: Sequence[str], work: Work, baseline: str 
     return f"{table}\n{points({'name': 'name', 'recipe': 'recipe'}, recipes)}"
 
 
-def _sections(work: Work, planned: Plan, runs: Mapping[str, Run], settings: Settings) -> list[Section]:
+def _sections(work: Work, planned: Plan, runs: Mapping[str, Run], dense: Sequence[Work]) -> list[Section]:
     title = work.data.title
     methods = {name: runs[recipe] for name, recipe in planned.methods.items()}
     commands = [run_command(work, list(planned.methods.values()))]
-    for name in settings.encoders:
-        other, run = _dense(work, name, planned.methods.get(VSS))
-        if run is not None:
-            methods[_called(other, name)] = run
-            commands.append(run_command(other, [run.recipe]))
+    for other in dense:
+        (run,) = other.runs([plan(other.bench).methods[VSS]])
+        methods[_called(other)] = run
+        commands.append(run_command(other, [run.recipe]))
     sections = [
         Section(
             f"Methods, {title}",
-            "STaRK's baselines, and 4StepFocus as the paper has it: relations of any type, the 20 best reranked one "
-            "by one (paper: Table 1); means with 95 % bootstrap intervals. recall@20 is STaRK's: found of all that "
-            f"are right. {CAPPED} is found of as many as 20 places can hold, as the paper's words may also be read.",
+            "STaRK's baselines, and 4StepFocus with the paper's rule for relations (of any type), the 20 best "
+            "reranked one by one, everything else as in clew, below (paper: Table 1); means with 95 % bootstrap "
+            "intervals. recall@20 is STaRK's: found of all that are right. "
+            f"{CAPPED} is found of as many as 20 places can hold, as the paper's words may also be read.",
             "\n".join(commands),
             _table(list(methods.values()), list(methods), work),
         )
@@ -156,9 +172,9 @@ def _sections(work: Work, planned: Plan, runs: Mapping[str, Run], settings: Sett
             Section(
                 f"Beyond the paper, {title}",
                 "Relations by their types, no reranking, one prompt for the whole list; with paired differences to "
-                "the paper's recipe.",
+                f"{UNTYPED}.",
                 run_command(work, list(planned.ours.values())),
-                _table([runs[one] for one in planned.ours.values()], named, work, PAPER),
+                _table([runs[one] for one in planned.ours.values()], named, work, UNTYPED),
             )
         )
     if planned.closely:
@@ -166,19 +182,8 @@ def _sections(work: Work, planned: Plan, runs: Mapping[str, Run], settings: Sett
     return sections
 
 
-def _dense(work: Work, name: str, recipe: str | None) -> tuple[Work, Run | None]:
-    """Return VSS with another encoder, in a folder of its own."""
-    from clew import catalog
-
-    bench = replace(work.bench, llm=None, encoder=catalog.encoder(name, remember=True), encoder_name=name)
-    other = replace(work, bench=bench, out=work.out / f"encoder-{slug(name)}")
-    found = plan(bench).methods[VSS] if recipe is None else recipe
-    (run,) = other.runs([found])
-    return other, run
-
-
-def _called(work: Work, name: str) -> str:
-    encoder = work.bench.encoder
+def _called(work: Work) -> str:
+    encoder, name = work.bench.encoder, work.bench.encoder_name
     trained = encoder.objective if encoder is not None else ""
     return f"Dense retriever ({name}{f', trained as {trained}' if trained else ', untrained'})"
 
@@ -233,7 +238,6 @@ def _lost(work: Work, name: str, run: Run) -> list[dict[str, Any]]:
             first = [hit["id"] for hit in records[id]["hits"][:5]]
             found.append(
                 {
-                    "data": work.data.title,
                     "id": id,
                     "method": name,
                     "class": kind,

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.catalog.recipe import Recipe, make
@@ -19,9 +23,9 @@ SETS = ("stark", "metaqa")
 K = 20
 #: What every recipe of the page has: documents, which a base of one's own may hold beside its graph, are not asked.
 GRAPH_ALONE: dict[str, Value] = {"sources": Recipe("none")}
-#: Options of the paper's own recipe: edge types are ignored, "restricting it turned out to be error-prone".
+#: The paper's rule for relations: edge types are ignored, "restricting it turned out to be error-prone" (Section 4).
 ANY: dict[str, Value] = {"relations": Recipe("any")}
-VSS, PAPER, OURS = "VSS", "4StepFocus", "4StepFocus, typed relations"
+VSS, UNTYPED, TYPED = "VSS", "4StepFocus, any relation", "4StepFocus, typed relations"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +44,9 @@ class Settings:
 class Plan:
     """The recipes of every analysis, by what they are called in its table.
 
-    ``methods`` are those of Table 1 with the paper's recipe, ``ours`` what the paper has not, with the recipe that it
-    is compared with first, ``closely`` those whose triples are looked at. ``oracle`` are asked with gold triples.
+    ``methods`` are those of Table 1, 4StepFocus with the paper's rule for relations; ``ours`` what the paper has
+    not, with the recipe that it is compared with first, ``closely`` those whose triples are looked at. ``oracle`` are asked
+    with gold triples.
     """
 
     methods: dict[str, str]
@@ -56,9 +61,15 @@ class Plan:
 
 
 def settings_of(
-    data: Sequence[str], graphs: Sequence[str], encoders: Sequence[str], samples: int, embed: bool
+    data: Sequence[str],
+    graphs: Sequence[str],
+    encoders: Sequence[str],
+    samples: int,
+    embed: bool,
+    encoder: str | None = None,
 ) -> Settings:
-    """Return the settings of a page over these data sets. Raises UsageError for what makes no sense."""
+    """Return the settings of a page over these data sets; ``encoder`` is that of all methods but the dense
+    retrievers, None for none. Raises UsageError for what makes no sense."""
     for one in data:
         name, equals, _ = one.partition("=")
         if equals and name not in SETS:
@@ -70,7 +81,35 @@ def settings_of(
             f"{len(graphs)} graphs for {len(data)} data sets",
             "Name one for all of them, or one for each in their order: --graph FOLDER",
         )
-    return Settings(tuple(graphs), tuple(encoders), samples, embed)
+    if embed and encoder is None and not encoders:
+        raise UsageError(
+            "--embed-all without an encoder makes no vectors",
+            "Name one: --encoder onnx:FOLDER, or --retriever-encoder",
+        )
+    return Settings(tuple(graphs), tuple(dict.fromkeys(encoders)), samples, embed)
+
+
+def names_of(data: Sequence[str]) -> dict[str, str]:
+    """Return what each data set is called on the page: its file, with as many of the folders above it as tell it from
+    the others, as a folder's name (:func:`slug`) too; a digest tells those that share all of them."""
+    parts = {one: [part for part in Path(one.partition("=")[2]).parts if slug(part)] for one in data}
+    depths = dict.fromkeys(parts, 1)
+    while True:
+        names = {one: "/".join(some[-depths[one] :]) for one, some in parts.items()}
+        folders = {one: slug(name).casefold() for one, name in names.items()}
+        count = Counter(folders.values())
+        same = [one for one, folder in folders.items() if count[folder] > 1]
+        if not same:
+            return names
+        for one in same:
+            if depths[one] >= len(parts[one]):
+                parts[one].insert(0, hashlib.sha256(one.encode()).hexdigest()[:8])
+            depths[one] += 1
+
+
+def slug(name: str) -> str:
+    """Return a name as part of a folder's."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.")
 
 
 def plan(bench: Bench, samples: int = 1) -> Plan:
@@ -100,13 +139,13 @@ def plan(bench: Bench, samples: int = 1) -> Plan:
         return Plan(methods, {}, {}, oracle)
     if bench.encoder is not None:
         methods["VSS + LLM reranker"] = reranked("pointwise")
-    methods[PAPER] = focus("pointwise", any_relation=True)
+    methods[UNTYPED] = focus("pointwise", any_relation=True)
     ours = {
-        PAPER: methods[PAPER],
-        OURS: focus("pointwise"),
-        "4StepFocus without reranking": focus("none", any_relation=True),
+        UNTYPED: methods[UNTYPED],
+        TYPED: focus("pointwise"),
+        "any relation, without reranking": focus("none", any_relation=True),
         "typed relations, without reranking": focus("none"),
         "typed relations, listwise": focus("listwise"),
         **({"VSS + LLM reranker, listwise": reranked("listwise")} if bench.encoder is not None else {}),
     }
-    return Plan(methods, ours, {PAPER: ours[PAPER], OURS: ours[OURS]}, oracle)
+    return Plan(methods, ours, {UNTYPED: ours[UNTYPED], TYPED: ours[TYPED]}, oracle)

@@ -62,13 +62,16 @@ class Fixpoint:
                 self._plain.setdefault(triple.tail, set()).add(number)
 
     def _needed(self) -> set[str]:
-        """Return the terms that must have a candidate: all but those that are only counted, which may be none."""
-        if all(one.count is None for one in self.pattern.triples):
+        """Return the terms that must have a candidate: all but those that are only counted, which may be none. A
+        constant that a plain triple joins, or whose own tails are counted, is more than that."""
+        triples = self.pattern.triples
+        if all(one.count is None for one in triples):
             return set(self.candidates)
+        bound = {one.head for one in triples} | {one.tail for one in triples if one.count is None}
         constants = {one.name for one in self.pattern.constants}
         counted = [
-            {one.tail} if one.tail in constants else self.component[one.tail]
-            for one in self.pattern.triples
+            {one.tail} - bound if one.tail in constants else self.component[one.tail]
+            for one in triples
             if one.count is not None and not {one.head, self.pattern.target} & self.component[one.tail]
         ]
         return set(self.candidates).difference(*counted)

@@ -82,7 +82,7 @@ def _solved(state: Fixpoint) -> bool:
         if not counted(state, number):
             return False
     left = set(state.candidates)
-    for name in (pattern.target, *(one.name for one in pattern.variables)):
+    for name in (pattern.target, *state.candidates):  # constants too: triples may join nothing but them
         if name in left:
             left -= state.component[name]
             if not made_exact(state, name):

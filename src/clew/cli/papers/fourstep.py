@@ -35,7 +35,11 @@ def page(
         ),
     ] = None,
     embed_all: Annotated[
-        bool, typer.Option("--embed-all", help="First make the vector of every node that may answer.")
+        bool,
+        typer.Option(
+            "--embed-all",
+            help="First make the vector of every node that may answer, of each encoder that is named.",
+        ),
     ] = False,
     samples: Annotated[int, typer.Option(min=1, metavar="N", help="Drafts of a question's triples.")] = 1,
     limit: Limit = None,
@@ -59,8 +63,10 @@ def page(
     from clew.catalog.fourstep_plan import settings_of
     from clew.cli.progress import told
     from clew.cli.remote import say_where_texts_go
+    from clew.cli.stages import chosen_encoder
 
-    settings = settings_of(data, graph, retriever_encoder or (), samples, embed_all)
+    chosen = chosen_encoder(encoder)
+    settings = settings_of(data, graph, retriever_encoder or (), samples, embed_all, chosen)
     what = "questions and texts of nodes"
     with benched(out, llm, encoder, "paragraph", SENTENCES, seed, workers, what) as work:
         from clew import catalog

@@ -5,10 +5,11 @@ support-recall count pieces; recall and all-gold count the paragraphs that they 
 counts once, at the first hit that holds it. Where several sets of evidence each suffice (FEVER's evidence sets,
 QASPER's annotators), the one that is served best counts. SF-EM is that of Xiong et al. (ICLR 2021), which the KGP
 paper takes for its Figure 5. recall (``R``), Hit (``Success``), MRR (``RR``) and support-precision (``P``) are those
-of trec_eval; the tests compare them with it. recall is STaRK's Recall@20, whose evaluator divides by all that is
-relevant, so that a question with more than 20 answers cannot reach 1; what 4StepFocus says it measures ("the
-proportion of relevant items in the top-k results or the maximum number of correct answers", Section 4) can also be
-read as capped-recall.
+of trec_eval; the tests compare them with it. recall is STaRK's Recall@20, whose evaluator
+(``stark_qa/evaluator.py`` of snap-stanford/stark) is torchmetrics' ``retrieval_recall``: it divides by all that is
+relevant, so that a question with more than 20 answers cannot reach 1. What 4StepFocus says it measures ("Proportion
+of relevant items in the top-k results or the maximum number of correct answers", Section 4) can also be read as
+capped-recall.
 """
 
 from __future__ import annotations
