@@ -259,6 +259,7 @@ _COUNTS = st.sampled_from(
     ]
 )
 _NUMBERS = st.one_of(st.integers(-(10**16), 10**16), st.floats(allow_nan=False, allow_infinity=False))
+_COMPARED = st.one_of(_NUMBERS, st.sampled_from(["1990", "1990-05-04", "-2.5"]))
 
 
 @st.composite
@@ -266,13 +267,12 @@ def typed_chains(draw):
     number = draw(st.integers(1, 3))
     unknowns = [f"#{n}" for n in range(1, number + 1)]
     triples, counts = {}, {}
-    for place, unknown in enumerate(unknowns):  # every unknown is in one, so that none is left out
+    for unknown in unknowns:  # every unknown is in one, so that none is left out
         other = draw(
             st.one_of(st.sampled_from(unknowns), _WORDS.filter(lambda text: not text.startswith("#")))
         )
         pair = (unknown, other) if draw(st.booleans()) else (other, unknown)
         triples[Triple(Term(pair[0]), draw(_WORDS), Term(pair[1]))] = draw(_COUNTS)
-        assert place < len(unknowns)
     counts = {place: count for place, count in enumerate(triples.values()) if count is not None}
     names = {term.text for one in triples for term in (one.head, one.tail) if term.unknown is None}
     types = st.lists(_WORDS, min_size=1, max_size=2, unique=True).map(tuple)
@@ -280,7 +280,9 @@ def typed_chains(draw):
     found = []
     for test in draw(st.lists(st.sampled_from(TESTS), max_size=3)):
         value = draw(_WORDS if test in ("contains", "says") else st.one_of(_WORDS, _NUMBERS))
-        high = draw(st.one_of(_WORDS, _NUMBERS)) if test == "between" else None
+        if test in ("<", "<=", ">", ">=", "between"):  # only numbers and days can be compared
+            value = draw(_COMPARED)
+        high = draw(_COMPARED) if test == "between" else None
         found.append(
             Condition(draw(st.integers(1, number)), draw(_WORDS), test, value, high, draw(st.booleans()))
         )

@@ -23,6 +23,8 @@ from scripted import ScriptedServer
         "Which director's film has her name?",
         "Lynch made two films in 1990. He won for one. Which?",
         "Who directed Blue Velvet? What is its length?",
+        "Heat is a film; this film has a director; who?",
+        "A film of Lynch: who stars in this film?",
     ],
 )
 def test_pronouns_are_noticed(question):
@@ -43,6 +45,7 @@ def test_pronouns_are_noticed(question):
         "Which films that won a prize did Lynch direct?",
         "I am looking for a film. The director was born in Lima.",
         "Which IT companies are in Lima?",
+        "Which films of Lynch: the slow ones; those that won a prize?",
         "",
     ],
 )
@@ -85,6 +88,10 @@ def test_the_rewrite_is_taken_and_shown(reply):
             "David Lynch made Blue Velvet in 1986. Who starred in Blue Velvet?",
             "the rewrite brings in blue, velvet",
         ),
+        (GOOD.replace("Who starred", "Who never starred"), "the rewrite differs in never"),
+        (GOOD.replace("Who starred", "Who has not starred"), "the rewrite differs in not"),
+        (GOOD.replace("starred in", "starred only in"), "the rewrite differs in only"),
+        (GOOD.replace("the film that", "two films that"), "the rewrite differs in 2"),
         (GOOD * 4, "the rewrite is much longer than the question"),
     ],
 )
@@ -96,6 +103,26 @@ def test_a_rewrite_that_changes_the_question_is_not_taken(reply, why):
 def test_a_possessive_is_the_name():
     assert fault("Who shot Lynch's film? Was he paid?", "Who shot the film by Lynch? Was Lynch paid?") == ""
     assert fault("Did Lynch shoot it?", "Did Lynch's crew shoot the film?") == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "rewrite", "why"),
+    [
+        ("Which films of Lynch don't have his name?", "Which films of Lynch have Lynch's name?", "not"),
+        (
+            "Lynch made films. Which of his are without MacLachlan?",
+            "Which Lynch films have MacLachlan?",
+            "without",
+        ),
+        ("Which films by Lynch have three of his actors?", "Which films by Lynch have Lynch's actors?", "3"),
+        ("Which films aren't his, Lynch's?", "Which films are not Lynch's?", ""),
+        ("Lynch has no film of his own?", "Lynch has not any film of Lynch's own?", "any"),
+        ("Did Lynch shoot at least two of them?", "Did Lynch shoot at least two of the films?", ""),
+        ("Lynch shot one. Who starred in it?", "Lynch shot one. Who starred in the one that Lynch shot?", ""),
+    ],
+)
+def test_a_rewrite_denies_and_counts_what_the_question_does(question, rewrite, why):
+    assert fault(question, rewrite) == (f"the rewrite differs in {why}" if why else "")
 
 
 @pytest.mark.parametrize("reply", MALFORMED.values(), ids=MALFORMED)

@@ -3,33 +3,46 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from clew.chains.errors import IncorrectTripleFormatError
-from clew.chains.quoting import QUOTED, blanked, pieces, unquoted
+from clew.chains.quantifiers import negated as denied
+from clew.chains.quoting import QUOTED, blanked, pieces, quoted, unquoted
 from clew.chains.typed import Condition
+from clew.chains.values import BEGINS, bound, value_of
 
-HINT = "Write #1.release_year between 1980 and 1990; the tests are = < <= > >= between contains says"
+HINT = (
+    "Write #1.release_year between 1980 and 1990, each condition in a statement of its own; the tests are = < <= > >="
+    " between contains says, and numbers are written out (10000000), days as 1990-05-04"
+)
 
+_IS = r"(?:(?:is|was|are|were)\s+)?"
+_LESS = r"(?:less|fewer|smaller|earlier|lower)\s+than"
+_MORE = r"(?:more|greater|larger|later|higher)\s+than"
+#: What denies the test that it stands before.
+_DENIES = r"(?:(?:is|was|are|were|does|do|did)(?:\s+not|n['’]t)|not|never)\s+"
 #: A test as it is said -> the test, and whether it is denied. Words that say more come before those they contain.
+#: None: nothing that denies it stands before it.
 _TESTS = (
-    (r"(?:is\s+|was\s+)?(?:between|from)\b|(?:is\s+)?in\s+the\s+range(?:\s+of)?\b", "between", False),
-    (r">=|=>|≥|(?:is\s+|was\s+)?(?:at\s+least|not\s+before|since)\b", ">=", False),
-    (r"<=|=<|≤|(?:is\s+|was\s+)?(?:at\s+most|not\s+after|until|up\s+to)\b", "<=", False),
-    (r"!=|≠|<>|not\s*=|(?:is|was)\s+not\b|(?:does\s+)?not\s+equals?(?:\s+to)?\b", "=", True),
-    (r">|(?:is\s+|was\s+)?(?:after|(?:more|greater|larger|later|higher)\s+than|above)\b", ">", False),
-    (r"<|(?:is\s+|was\s+)?(?:before|(?:less|fewer|smaller|earlier|lower)\s+than|below)\b", "<", False),
-    (r"(?:does\s+)?not\s+(?:contain|include|mention)s?\b", "contains", True),
+    (rf"{_IS}(?:between|from)\b|{_IS}in\s+the\s+range(?:\s+of)?\b", "between", False),
+    (rf">=|=>|≥|{_IS}(?:at\s+least|(?:not|no)\s+(?:before\b|{_LESS})|since)\b", ">=", False),
+    (rf"<=|=<|≤|{_IS}(?:at\s+most|(?:not|no)\s+(?:after\b|{_MORE})|until|up\s+to)\b", "<=", False),
+    (r"!=|≠|<>|not\s*=", "=", True),
+    (rf">|{_IS}(?:after|{_MORE}|above)\b", ">", False),
+    (rf"<|{_IS}(?:before|{_LESS}|below)\b", "<", False),
+    (rf"{_IS}equals?(?:\s+to)?\b", "=", False),
+    (r"(?:is|was|are|were)(?:\s+not|n['’]t)\b", "=", True),
     (r"(?:contain|include|mention)s?\b", "contains", False),
-    (r":?==?|(?:is\s+)?equals?(?:\s+to)?\b|(?:is|was)\b", "=", False),
-    (r"(?:does\s+)?not\s+say\b", "says", True),
+    (r":?==?|(?:is|was)\b", "=", False),
     (r"says?\b", "says", False),
 )
-_ANY = "|".join(f"(?P<t{place}>{pattern})" for place, (pattern, _, _) in enumerate(_TESTS))
+_WAYS = [
+    pattern if negative else rf"(?P<n{place}>{_DENIES})?(?:{pattern})"
+    for place, (pattern, _, negative) in enumerate(_TESTS)
+]
+_ANY = "|".join(f"(?P<t{place}>{way})" for place, way in enumerate(_WAYS))
 #: Those that are said of nothing but a property.
-_STRONG = (
-    "|".join(f"(?P<t{place}>{pattern})" for place, (pattern, _, _) in enumerate(_TESTS[:6]))
-    + "|(?P<t8>:?==?)"
-)
+_STRONG = "|".join(f"(?P<t{place}>{way})" for place, way in enumerate(_WAYS[:8])) + "|(?P<t9>:?==?)"
 _DOTTED = re.compile(
     rf"#(\d+)(?:\s*\.\s*|['’]s\s+)({QUOTED}|[^\s\"=<>≤≥≠!]+(?:\s[^\s\"=<>≤≥≠!]+){{0,5}}?)\s*(?:{_ANY})",
     re.IGNORECASE,
@@ -37,26 +50,68 @@ _DOTTED = re.compile(
 _SPACED = re.compile(rf"#(\d+)\s+(\w[\w-]*(?:\s\w+){{0,3}}?)\s*(?:{_STRONG})", re.IGNORECASE)
 _CALLED = re.compile(rf"(\w[\w ]*)\(\s*#(\d+)\s*\)\s*(?:{_ANY})", re.IGNORECASE)
 _TEST = re.compile(_ANY, re.IGNORECASE)
+_SYMBOL = re.compile(r"(?:not\s*)?[<>=≤≥≠!:]", re.IGNORECASE)
 _FIRST = re.compile(
     rf"(?P<value>{QUOTED}|[^#<>≤≥=]+?)\s*(?P<test><=|>=|≤|≥|<|>)\s*(?P<rest>#\d+\s*(?:\.|['’]s\s).*)",
     re.DOTALL,
 )
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "≤": ">=", "≥": "<="}
-_AND = r"\s+(?:and|to)\s+|\s*(?:,(?!\d{3}\b)|\.\.+|–|—)\s*|(?<=\d)\s*-\s*(?=\d)"
-
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
-_GROUPED = re.compile(r"[-+]?\d{1,3}(?:([,_'’\u00a0\u202f ])\d{3})(?:\1\d{3})*(?:\.\d+)?")
-_SCALED = re.compile(r"([-+]?\d+(?:\.\d+)?)\s*(thousand|million|billion)\b", re.IGNORECASE)
-_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9}
-_UNIT = re.compile(r"(\S+)\s+[^\W\d_]+\.?")
+#: Before a further condition: of another unknown, or a test with a number or a day ("> 1931 and < 1934").
+_FURTHER = rf"(?=#\d|(?:{_DENIES})?(?:{'|'.join(pattern for pattern, _, _ in _TESTS[:7])}|=)\s*{BEGINS})"
+_JOINED = rf"(?i:(?:\s*,\s*(?:and\s+|but\s+)?|\s+(?:and|but)\s+){_FURTHER})"
+_EITHER = re.compile(rf"(?:\s*,\s*|\s+)or\s+{_FURTHER}", re.IGNORECASE)
+#: What divides the ends of a range; a day has hyphens of its own.
+_BETWEEN = (
+    r"(?i:\s+(?:and|to)\s+)",
+    r"\s*(?:,(?!\d{3}\b)|\.\.+|–|—)\s*|\s+-\s+",
+    r"(?<=\d)\s*-\s*(?=\d)",
+)
 
 
 def conditions(text: str, negated: bool = False) -> tuple[Condition, ...]:
     """Return the conditions that a statement makes, none where it is of another kind: ``#1.year >= 1990``,
-    ``#1's year is 1990``, ``#1 year > 1990``, ``year(#1) = 1990``, ``1980 <= #1.year < 1990``.
+    ``#1's year is 1990``, ``#1 year > 1990``, ``year(#1) = 1990``, ``1980 <= #1.year < 1990``,
+    ``#1.year > 1980 and < 1990``.
 
-    Raises IncorrectTripleFormatError where a value is missing.
+    Raises IncorrectTripleFormatError where a value is missing, or is no number and no day and compared; and where
+    conditions are joined by "or", or denied together.
     """
+    if (either := _EITHER.search(blanked(text))) and conditions(text[: either.start()], negated):
+        raise IncorrectTripleFormatError(f"conditions of which only one need hold: '{text}'", HINT)
+    parts = pieces(text, _JOINED)
+    found = list(_of_one(parts[0], negated))
+    if not found:
+        return ()
+    for part in parts[1:]:
+        last = found[-1]
+        part = part if part.startswith("#") else f"#{last.unknown}.{quoted(last.property)} {part}"
+        more = _of_one(part, negated)
+        if not more:
+            raise IncorrectTripleFormatError(f"not a condition: '{part}'", HINT)
+        range = _range(last, more[0])
+        found[-1:] = [range] if range else [last, *more]
+    if negated and len(found) > 1:
+        raise IncorrectTripleFormatError(f"several conditions that are denied together: '{text}'", HINT)
+    return tuple(found)
+
+
+def tail_conditions(unknown: int, property: str, tail: str, negated: bool = False) -> tuple[Condition, ...]:
+    """Return the conditions where the tail of a triple is a test (``#1 >> year >> before 1990``), none where it is
+    not. Raises IncorrectTripleFormatError as :func:`conditions` does."""
+    match = _matched(_TEST, tail)
+    if match is None or tail[0].isupper():  # a name, such as "Between Two Worlds"
+        return ()
+    test, _, end = _kind(match, tail)
+    first = pieces(tail, _JOINED)[0]
+    ends = _ends(first[end:]) if test == "between" else [first[end:]]
+    numbers = all(bound(one) is not None for one in ends)
+    # A name may begin with a word; one that begins with "<" is none.
+    if not numbers and (test in ("=", "contains", "says") or not _SYMBOL.match(tail)):
+        return ()
+    return conditions(f"#{unknown}.{quoted(property)} {tail}", negated)
+
+
+def _of_one(text: str, negated: bool) -> tuple[Condition, ...]:
     if match := _FIRST.fullmatch(text):
         return _from_both_sides(match, negated)
     if match := _matched(_DOTTED, text) or _matched(_SPACED, text):
@@ -65,87 +120,85 @@ def conditions(text: str, negated: bool = False) -> tuple[Condition, ...]:
         unknown, property = int(match[2]), text[slice(*match.span(1))]
     else:
         return ()
-    return (_made(unknown, unquoted(property)[0], match, text, negated),)
-
-
-def tail_condition(unknown: int, property: str, tail: str, negated: bool = False) -> Condition | None:
-    """Return the condition where the tail of a triple is a test (``#1 >> year >> before 1990``), else None."""
-    match = _matched(_TEST, tail)
-    if match is None or tail[0].isupper():  # a name, such as "Between Two Worlds"
-        return None
-    ends = _ends(tail[match.end() :]) if _kind(match)[0] == "between" else [tail[match.end() :]]
-    if not all(isinstance(value_of(one, True), (int, float)) for one in ends):
-        return None
-    return _made(unknown, property, match, tail, negated)
-
-
-def value_of(said: str, compared: bool) -> str | float:
-    """Return the value that is said: a number where it is one, text where it is quoted or none. Where it is compared,
-    the number before a unit counts.
-
-    >>> value_of("1,250,000", False), value_of("2.5 million", False), value_of("90 minutes", True)
-    (1250000, 2500000, 90)
-    """
-    text, marked = unquoted(said)
-    if marked:
-        return text
-    number = _number(text)
-    if number is None and compared and (match := _UNIT.fullmatch(text)):
-        number = _number(match[1])
-    return text if number is None else number
-
-
-def _number(text: str) -> float | None:
-    text = text.lstrip("$€£ ")
-    if match := _GROUPED.fullmatch(text):
-        text = text.replace(match[1], "")
-    if match := _SCALED.fullmatch(text):
-        number = float(match[1]) * _SCALES[match[2].casefold()]
-    elif re.fullmatch(r"[-+]?\d{1,400}", text):
-        return int(text)
-    elif _NUMBER.fullmatch(text):
-        number = float(text)
-    else:
-        return None
-    return int(number) if number.is_integer() and abs(number) < 1e15 else number
+    name, marked = unquoted(property)
+    if not marked:
+        not_it, name = denied(name)
+        negated = negated != not_it
+    return (_made(unknown, name, match, text, negated),)
 
 
 def _matched(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
     return pattern.match(blanked(text))
 
 
-def _kind(match: re.Match[str]) -> tuple[str, bool]:
-    place = next(int(name[1:]) for name, found in match.groupdict().items() if found is not None)
-    return _TESTS[place][1:]
+def _kind(match: re.Match[str], text: str) -> tuple[str, bool, int]:
+    """Return the test, whether it is denied, and where its value begins."""
+    found = match.groupdict()
+    place = next(int(name[1:]) for name, said in found.items() if name[0] == "t" and said is not None)
+    _, test, negative = _TESTS[place]
+    start, end = match.span(f"t{place}")
+    # "is After Hours" and "is Not Another Teen Movie" are names; "is After 1990" is a test.
+    if verb := re.match(r"(?:is|was)\s+(?=[A-Z][a-z])", text[start:end]):
+        rest = text[end:].strip().rstrip(".")
+        ends = _ends(rest) if test == "between" else [rest]
+        named = rest[:1].isupper() if test == "=" else any(bound(one) is None for one in ends)
+        if named:
+            return "=", False, start + verb.end()
+    return test, negative or found.get(f"n{place}") is not None, end
 
 
 def _made(unknown: int, property: str, match: re.Match[str], text: str, negated: bool) -> Condition:
-    test, denied = _kind(match)
-    said = text[match.end() :].strip().rstrip(".") if not text.endswith('"') else text[match.end() :].strip()
-    negated = negated != denied
+    test, not_it, end = _kind(match, text)
+    said = text[end:].strip()
+    said = said if text.endswith('"') else said.rstrip(".")
+    negated = negated != not_it
     if test == "between":
         ends = _ends(said)
         if len(ends) != 2 or not all(ends):
             raise IncorrectTripleFormatError(f"between which two values: '{text}'", HINT)
-        return Condition(unknown, property, test, value_of(ends[0], True), value_of(ends[1], True), negated)
+        low, high = _compared(ends[0], False, text), _compared(ends[1], True, text)
+        return Condition(unknown, property, test, low, high, negated)
     if not said:
         raise IncorrectTripleFormatError(f"a condition without a value: '{text}'", HINT)
     if test in ("contains", "says"):
         return Condition(unknown, property, test, unquoted(said)[0], None, negated)
-    return Condition(unknown, property, test, value_of(said, test != "="), None, negated)
+    value = value_of(said, False) if test == "=" else _compared(said, test in ("<=", ">"), text)
+    return Condition(unknown, property, test, value, None, negated)
+
+
+def _compared(said: str, last: bool, text: str) -> str | float:
+    value = bound(said, last)
+    if value is None:
+        raise IncorrectTripleFormatError(f"compared with no number and no day: '{text}'", HINT)
+    return value
 
 
 def _ends(said: str) -> list[str]:
-    return pieces(said.strip("[]() "), _AND)
+    said = said.strip("[]() ")
+    for divider in _BETWEEN:
+        found = pieces(said, divider)
+        if len(found) > 1:
+            return found
+    return [said]
 
 
 def _from_both_sides(match: re.Match[str], negated: bool) -> tuple[Condition, ...]:
     turned, value, rest = _TURNED[match["test"]], match["value"], match["rest"]
-    if second := conditions(rest, negated):
+    if second := _of_one(rest, negated):
         one = second[0]
-        first = Condition(one.unknown, one.property, turned, value_of(value, True), None, negated)
-        if {turned, one.test} == {">=", "<="}:
-            low, high = (first, one) if turned == ">=" else (one, first)
-            return (Condition(one.unknown, one.property, "between", low.value, high.value, negated),)
+        low = _compared(value, turned in ("<=", ">"), match.string)
+        first = Condition(one.unknown, one.property, turned, low, None, one.negated)
+        if range := _range(first, one):
+            return (range,)
         return first, one
-    return conditions(f"{rest} {turned} {value}", negated)
+    return _of_one(f"{rest} {turned} {value}", negated)
+
+
+def _range(one: Condition, other: Condition) -> Condition | None:
+    """Return two bounds of one property as one condition: of several values one must lie between them."""
+    if {one.test, other.test} != {">=", "<="} or one.negated != other.negated:
+        return None
+    if (one.unknown, one.property) != (other.unknown, other.property):
+        return None
+    low, high = (one, other) if one.test == ">=" else (other, one)
+    return replace(low, test="between", high=high.value)

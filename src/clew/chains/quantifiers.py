@@ -32,13 +32,34 @@ _SAID = tuple(
 )
 _ONLY = re.compile(rf"(?:only|nothing\s+but){_AFTER}", re.IGNORECASE)
 _NONE = re.compile(
-    rf"(?:(?:not|no|none\s+of|never|without)(?:\s+any)?{_AFTER}|¬|!(?=\s*[#(]))", re.IGNORECASE
+    rf"(?:(?:not|no|none(?:\s+of)?|never|without)(?:\s+any)?{_AFTER}|¬|!(?=\s*[#(]))", re.IGNORECASE
 )
 _UNKNOWN_OR_QUOTED = re.compile(r"[#(\"“]|[\w /-]{1,40}\s#\d|.{0,40}\s*:\s*#\d")
-_NEGATED = re.compile(
-    r"(?:(?:do|does|did|is|are|was|were|has|have)\s+not|not|never|(?:is|does|did|are|was|has|have)n['’]t)\s+(?=\S)",
+#: Words that say only that the tails are different ones, which is counted anyway.
+_DIFFERENT = re.compile(r"\A(?:different|distinct|separate|unique)\s+(?=[#\w])", re.IGNORECASE)
+_NOUN = re.compile(r"[^\W\d_][\w-]+(?: [^\W\d_][\w-]+){0,2}")
+#: What numbers of a property are in.
+_MEASURE = re.compile(
+    r"(?:thousand|million|billion|trillion|(?:milli|micro)?seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?"
+    r"|months?|years?|decades?|centur(?:y|ies)|(?:kilo|centi|milli)?(?:met(?:er|re)|gram|lit(?:er|re))s?|[kcm]?m|[km]?g"
+    r"|miles?|feet|foot|ft|inch(?:es)?|yards?|acres?|hectares?|pounds?|lbs?|ounces?|tons?|tonnes?|degrees?|celsius"
+    r"|dollars?|euros?|yen|usd|eur|gbp|cents?|per\s?cent|percent|points?|votes?|pages?|words?|kb|mb|gb|bytes?|bits?"
+    r"|pixels?|volts?|watts?|[kmg]?hz|bc|ad|bce|ce)\b",
     re.IGNORECASE,
 )
+_VERB = (
+    r"(?:do|does|did|is|are|was|were|be|been|has|have|had|ca|can|could|will|would|wo|should|must|may|might)"
+)
+_SPACE = r"[\s_-]+"
+#: "No of pages" is a number of them.
+_NEGATED = re.compile(
+    rf"(?:(?:{_VERB}{_SPACE})?(?:not|never)|cannot|{_VERB}n['’]?t|(?:(?:has|have|had|is|with){_SPACE})?(?:no|without))"
+    rf"{_SPACE}(?!of(?![^\W_]))(?=\S)",
+    re.IGNORECASE,
+)
+_WITHIN = re.compile(rf"{_SPACE}(?:not|never)(?={_SPACE}|\Z)", re.IGNORECASE)
+_CAMEL = re.compile(rf"(?:{_VERB})?(?:[nN]ot|[nN]ever|(?<=has)No)(?=[A-Z])")
+_HUMPS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def quantified(text: str) -> tuple[Count | None, str]:
@@ -55,7 +76,8 @@ def quantified(text: str) -> tuple[Count | None, str]:
             count: Count = made(*map(_number, match.groups()))
             rest = after[match.end() :].strip()
             if _meant(text, rest):
-                return replace(count, only=bool(only)), re.sub(r"\Aof\s+(?=[#(\"])", "", rest)
+                rest = _DIFFERENT.sub("", re.sub(r"\Aof\s+(?=[#(\"])", "", rest))
+                return replace(count, only=bool(only)), rest
             return None, text
     if only:
         return (ONLY, after) if _meant(text, after) else (None, text)
@@ -65,10 +87,33 @@ def quantified(text: str) -> tuple[Count | None, str]:
     return None, text
 
 
+def counted(tail: str) -> tuple[Count, str] | None:
+    """Return how many of what a tail says, None where it does not, or where it measures.
+
+    >>> counted("at least 2 actors"), counted("at least 90 minutes")
+    ((Count(least=2, most=None, only=False), 'actors'), None)
+    """
+    for pattern, made in _SAID:
+        if (match := pattern.match(tail)) and match.groups():
+            noun = _DIFFERENT.sub("", tail[match.end() :].strip())
+            if not _NOUN.fullmatch(noun) or _MEASURE.match(noun):
+                return None
+            return made(*map(_number, match.groups())), noun
+    return None
+
+
 def negated(relation: str) -> tuple[bool, str]:
-    """Return whether the words of a relation deny it, and the words without that."""
-    match = _NEGATED.match(relation)
-    return (True, relation[match.end() :]) if match else (False, relation)
+    """Return whether the words of a relation or a property deny it, and the words without that.
+
+    >>> negated("not_directed_by"), negated("was never directed by"), negated("no_of_pages")
+    ((True, 'directed_by'), (True, 'directed by'), (False, 'no_of_pages'))
+    """
+    spaced = _HUMPS.sub(" ", relation) if _CAMEL.match(relation) else relation
+    if match := _NEGATED.match(spaced):
+        return True, spaced[match.end() :]
+    if match := _WITHIN.search(relation):
+        return True, relation[: match.start()] + relation[match.end() :]
+    return False, relation
 
 
 def _meant(text: str, rest: str) -> bool:

@@ -11,12 +11,18 @@ _QUOTED = re.compile(QUOTED)
 _SPLIT = re.compile(f"({QUOTED})")
 #: Text that no reader takes for anything else.
 _PLAIN = re.compile(r"[^\W\d_](?:[\w'’&/+!-]|\.(?=\w)|,(?=[ \w])| (?=[\w&]))*")
+#: What may deny a relation or a property (:func:`clew.chains.quantifiers.negated`).
+DENYING = (
+    r"(?i:(?:\A|[\s_-])(?:not|never|no|without|cannot|\w{1,6}n['’]?t)(?:[\s_-]|\Z))"
+    r"|(?:[nN]ot|[nN]o|[nN]ever)(?=[A-Z])"
+)
 #: First words by which something else than a name is known; X, Y and Z may be unknowns.
 _RESERVED = re.compile(
     r"(?:an?|the|some|not|no|none|never|without|only|nothing|at|exactly|just|from|more|fewer|less|up|between|before"
     r"|after|since|until|is|isn|are|aren|was|wasn|were|do|does|doesn|did|didn|has|have|there|several|multiple|final"
     r"|answer|target|return|select|wish|wishes|leftovers?|type|triples?|triplets?|conditions?|types?|constraints?"
-    r"|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|[x-z]_?\d*)\b",
+    r"|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|negat(?:ions?|ed|ives?)|exclu(?:de|ded|ding|sions?)"
+    r"|except|[x-z]_?\d*)\b",
     re.IGNORECASE,
 )
 #: Other quotation marks, and marks of Markdown, in which models wrap a name.

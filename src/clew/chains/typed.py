@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from clew.chains.quoting import quoted, written
+from clew.chains.quoting import DENYING, quoted, written
 from clew.chains.terms import Chain, Term
 
 #: Tests of a property. ``contains`` looks for letters anywhere, ``says`` for whole words.
@@ -82,7 +82,7 @@ class Condition:
         >>> str(Condition(1, "release_year", "between", 1980, 1990)), str(Condition(1, "title", "contains", "7"))
         ('#1.release_year between 1980 and 1990', '#1.title contains "7"')
         """
-        property = written(self.property, also=r"\W")
+        property = written(self.property, also=rf"\W|{DENYING}")
         values = _value(self.value) if self.high is None else f"{_value(self.value)} and {_value(self.high)}"
         return f"{'not ' if self.negated else ''}#{self.unknown}.{property} {self.test} {values}"
 
@@ -110,7 +110,7 @@ class TypedChain:
         head = _term(triple.head)
         if count is not None and triple.head.unknown is None:
             head = quoted(triple.head.text)  # "not b" could be a name
-        said = f"{head} >> {written(triple.relation)} >> {_term(triple.tail)}"
+        said = f"{head} >> {written(triple.relation, also=DENYING)} >> {_term(triple.tail)}"
         return said if count is None else f"{count} {said}"
 
     def __str__(self) -> str:
@@ -130,7 +130,7 @@ def _term(term: Term) -> str:
 
 
 def _types(types: tuple[str, ...]) -> str:
-    return " or ".join(written(one, also=r"\bor\b|,") for one in types)
+    return " or ".join(written(one, also=rf"\bor\b|,|{DENYING}") for one in types)
 
 
 def _value(value: str | float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from clew.chains.conditions import conditions, tail_condition
+from clew.chains.conditions import conditions, tail_conditions
 from clew.chains.errors import (
     DiscontinuousMaskError,
     FinalAnswerFormatError,
@@ -16,12 +16,12 @@ from clew.chains.errors import (
     MissingMaskNumberError,
     MissingTripleMaskError,
 )
-from clew.chains.parsing import INTRODUCED, LISTED, divided
-from clew.chains.quantifiers import negated, quantified
-from clew.chains.quoting import blanked, outside, pieces, unquoted
+from clew.chains.parts import ARROW, triple_parts
+from clew.chains.quantifiers import WORDS, counted, negated, quantified
+from clew.chains.quoting import blanked, pieces, unquoted
+from clew.chains.statements import UNKNOWN, numbered, statements
 from clew.chains.terms import Chain, Term, Triple
 from clew.chains.typed import NOT, Condition, Count, TypedChain
-from clew.prompts import plain
 from clew.text import normalise
 
 FORM = (
@@ -38,8 +38,10 @@ _FINAL = re.compile(
     r"|(?:return|select)\s+(?=[#(]))\s*(?P<what>.*?)[\s.'`*_]*",
     re.IGNORECASE | re.DOTALL,
 )
+_WHAT = r"(?:triples?|triplets?|conditions?|types?|constraints?|quantifiers?)"
+_DENIED = r"(?:negat(?:ions?|ed|ives?)|not|without|exclu(?:de|ded|ding|sions?)|except)"
 _LABEL = re.compile(
-    r"(?:triples?|triplets?|conditions?|types?|constraints?|negat(?:ion|ed)|quantifiers?)\s*:\s*(?=\S)",
+    rf"(?:(?P<denied>{_DENIED})(?:\s+{_WHAT})?|{_WHAT}(?:\s*\(?\s*(?P<after>{_DENIED})\s*\)?)?)\s*:\s*",
     re.IGNORECASE,
 )
 _WISH = re.compile(
@@ -55,25 +57,31 @@ _IS = frozenset(
     {"type", "is a", "isa", "is an", "is_a", "is of type", "has type", "rdf:type", "node type", "a"}
 )
 
-_ARROW_WITH = re.compile(r"\s*[-—–]{1,8}\s*\[?:?\s*([^-—–\[\]<>]+?)\s*\]?\s*[-—–]{0,8}(?:->|→|⟶)\s*")
-_ARROW = re.compile(r"\s*(?:-{1,8}>|=>|→|⟶|⇒)\s*")
-_CALLED = re.compile(r"(?P<relation>[\w][\w ./-]*)\(\s*(?P<ends>.+)\s*\)")
-_BRACKETED = re.compile(r"[(\[<{]\s*(?P<inside>.+)\s*[)\]>}]")
-
-_UNKNOWN = re.compile(r"#(\d+)")
-_NAMED = re.compile(r"(?<![\w#])\?([A-Za-z_]\w*)")
-_LETTER = re.compile(
-    r"(?P<before>\A|>>|->|→|[(,\[:]|\b(?:is|not|only|by)\b)(?P<space>\s*)(?P<name>[x-zX-Z](?:_?\d{1,2})?)"
-    r"(?=\s*(?:\Z|>>|--|-\[|->|→|[,)\]:.~(]))"
-)
+_OR = r"\s+or\s+|\s*[|,]\s*"
 _TERM_TYPED = (
     re.compile(r"#(?P<number>\d+)\s*[(\[{]\s*(?:an?\s+)?(?P<type>[^()\[\]{}]+?)\s*[)\]}]"),
     re.compile(r"#(?P<number>\d+)\s*:\s*(?P<type>[^#]+)"),
     re.compile(r"[(\[]\s*(?P<type>[^()\[\]#]+?)\s*[)\]]\s*#(?P<number>\d+)"),
     re.compile(r"(?:an?\s+|the\s+|some\s+)?(?P<type>[^#:]+?)\s*:?\s*#(?P<number>\d+)"),
 )
-#: Words with an unknown that say more than its type.
-_SAYS_MORE = re.compile(r"['’]s\b|\b(?:of|by|in|the|from|for|with|who|that|and|or)\b|\d", re.IGNORECASE)
+#: Words with an unknown that say more than its type: how many, whether at all, or which end of a triple it is.
+_SAYS_MORE = re.compile(
+    r"['’]s\b|\d|[!<>=≠≤≥¬∃∀~]|\b(?:of|by|in|the|from|for|with|who|that|and|or|not|no|non|none|never|without|only"
+    r"|except|every|each|all|any|some|both|exists?|exactly|just|least|most|more|fewer|less|several|multiple|many|few"
+    r"|different|distinct|other|another|same|head|tail|subject|object|answer|unknown|variable|target"
+    rf"|{'|'.join(WORDS)})\b",
+    re.IGNORECASE,
+)
+#: What denies a type.
+_NO_TYPE = re.compile(
+    r"(?:an?\s+)?(?:(?:not|no|never|without|except|neither|anything\s+but)\b|non-?)", re.IGNORECASE
+)
+#: A tail that is the same as a head, or another: "= Bob", "is not Bob".
+_SAME = re.compile(
+    r"(?:(?P<not>!=|≠|<>|(?:is|was|are|were)(?:\s+not|n['’]t)(?=\s))|==?)\s*(?=\S)", re.IGNORECASE
+)
+#: Unknowns that have no number yet are numbered from here on.
+_UNNUMBERED = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,55 +112,12 @@ def parse_typed(text: str) -> TypedChain:
 
 def read_typed(text: str) -> TypedReading:
     """Return the question that ``text`` writes as :func:`parse_typed` does, with what of it was left out."""
-    statements = _statements(text)
+    found = statements(text)
     names: dict[str, int] = {}
     reading = _Reading(names)
-    for statement in _numbered(statements, names):
+    for statement in numbered(found, names):
         reading.take(statement)
     return reading.done()
-
-
-def _statements(text: str) -> list[str]:
-    """Return the statements of a reply without what stands around them."""
-    lines = [line for line in plain(text).split("\n") if not line.strip().startswith("```")]
-    found = []
-    for line in lines:
-        # A mark that is not closed would hide the rest of the line.
-        if line.count('"') % 2:
-            line = line.replace('"', "'")
-        for part in divided(INTRODUCED.sub("", line)):
-            part = LISTED.sub("", part).strip().rstrip(",").strip()
-            bare, marked = unquoted(part)
-            if marked and (">>" in bare or _UNKNOWN.search(bare)):
-                part = bare
-            if part and part != '"':
-                found.append(part)
-    return found
-
-
-def _numbered(statements: list[str], names: dict[str, int]) -> list[str]:
-    """Return the statements with named unknowns as numbers, and note the number of each name."""
-    used = [int(match[1]) for one in statements for match in _UNKNOWN.finditer(blanked(_spaced(one)))]
-    first = max(used, default=0) + 1
-
-    def number(name: str) -> str:
-        return f"#{names.setdefault(name.casefold(), first + len(names))}"
-
-    def named(part: str) -> str:
-        return _NAMED.sub(lambda match: number(match[1]), _spaced(part))
-
-    made = [outside(one, named) for one in statements]
-    if used or names:
-        return made
-
-    def lettered(part: str) -> str:
-        return _LETTER.sub(lambda match: match["before"] + match["space"] + number(match["name"]), part)
-
-    return [outside(one, lettered) for one in made]
-
-
-def _spaced(part: str) -> str:
-    return re.sub(r"#\s*0*(\d{1,9})", r"#\1", part)
 
 
 @dataclass(slots=True)
@@ -184,28 +149,45 @@ class _Reading:
             if wish.strip():
                 self.wishes[f"not {wish}" if match["not"] else wish] = None
             return
-        if (match := _LABEL.match(shown)) and (">>" in shown or "#" in shown):
-            statement = statement[match.end() :]
+        said, label = statement, self._label(statement, shown)
+        statement = statement[label.end() :] if label else statement
         count, rest = quantified(statement)
+        if label and (label["denied"] or label["after"]):
+            count = _both(NOT, count, said)
         shown = blanked(rest)
         if ">>" not in shown and count in (None, NOT) and (found := conditions(rest, count == NOT)):
             self.conditions.update(dict.fromkeys(found))
             return
-        match = None if ">>" in shown or _ARROW.search(shown) else _TYPED.fullmatch(shown)
+        match = None if ">>" in shown or ARROW.search(shown) else _TYPED.fullmatch(shown)
         if match:
-            self._typed(int(match[1]), _types(rest[match.start("types") :]))
-            return
-        if (parts := _triple_parts(rest)) is not None:
+            if count is not None:
+                raise IncorrectTripleFormatError(f"a type cannot be denied or counted: '{said}'", FORM)
+            self._typed(int(match[1]), _types_of_unknown(rest[match.start("types") :], said))
+        elif (parts := triple_parts(rest)) is not None:
             self._triple(parts, count, statement)
-        elif (match := _KIND.fullmatch(shown)) and "#" not in shown:
+        else:
+            self._other(rest, statement)
+
+    def _other(self, rest: str, statement: str) -> None:
+        """Take the type of a constant; pass over what says nothing."""
+        shown = blanked(rest)
+        if (match := _KIND.fullmatch(shown)) and "#" not in shown:
             name, types = rest[: match.end("name")], rest[match.start("types") :]
             if given := _types(types):
                 self.kinds[normalise(unquoted(name)[0])] = given
-            self.passed.append(statement)
-        elif "#" not in shown or shown.endswith(":"):
-            self.passed.append(statement)
-        else:
+        elif "#" in shown and not shown.endswith(":"):
             raise IncorrectTripleFormatError(f"not a head, a relation and a tail: '{statement}'", FORM)
+        self.passed.append(statement)
+
+    def _label(self, statement: str, shown: str) -> re.Match[str] | None:
+        """Return the label before a statement: "Negated triple: ..."."""
+        match = _LABEL.match(shown)
+        if match and match.end() == len(shown) and (match["denied"] or match["after"]):
+            raise IncorrectTripleFormatError(
+                f"a heading that would deny what follows: '{statement}'",
+                "Write not before each triple instead",
+            )
+        return match if match and match.end() < len(shown) and (">>" in shown or "#" in shown) else None
 
     def _triple(self, parts: list[str], count: Count | None, said: str) -> None:
         if len(parts) != 3 or not all(parts):
@@ -219,24 +201,47 @@ class _Reading:
                     f"an unknown as relation: '{said}'", "Only a head or a tail may be unknown"
                 )
             denied, relation = negated(relation)
-            count = NOT if denied and count is None else count
+            count = _both(NOT if denied else None, count, said)
+        for end in (0, 2):
+            within, parts[end] = quantified(parts[end])
+            count = _both(count, within, said)
         head = self._term(parts[0], said)
-        within, rest = quantified(parts[2])
-        if within is not None and count is None:
-            count, parts[2] = within, rest
-        if head.unknown is not None and not marked and not parts[2].startswith('"'):
-            found = tail_condition(head.unknown, relation, parts[2], count == NOT)
-            if found is not None and count in (None, NOT):
-                self.conditions[found] = None
+        if head.unknown is not None and not parts[2].startswith('"'):
+            if not marked and self._said_of(head.unknown, relation, parts[2], count, said):
                 return
-            if normalise(relation) in _IS and "#" not in parts[2] and count is None:
-                self._typed(head.unknown, _types(parts[2]))
-                return
+            count, parts[2] = self._tail(parts[2], count, said)
         triple = Triple(head, relation, self._term(parts[2], said))
+        if triple.unknowns and triple.head == triple.tail and not UNKNOWN.fullmatch(parts[2]):
+            raise IncorrectTripleFormatError(
+                f"an unknown that is its own tail: '{said}'", 'Quote a name with a number: "Mambo #1"'
+            )
         if triple.head.unknown is None and triple.tail.unknown is None:
             self.dropped.append(said)
             return
         self.triples[triple, count] = None
+
+    def _said_of(self, unknown: int, relation: str, tail: str, count: Count | None, said: str) -> bool:
+        """Take a triple whose tail is a test or a type; return whether it was one."""
+        tested = count in (None, NOT) and not counted(tail)
+        if tested and (found := tail_conditions(unknown, relation, tail, count == NOT)):
+            self.conditions.update(dict.fromkeys(found))
+            return True
+        if normalise(relation) not in _IS or "#" in tail:
+            return False
+        if count is not None:
+            raise IncorrectTripleFormatError(f"a type cannot be denied or counted: '{said}'", FORM)
+        self._typed(unknown, _types_of_unknown(tail, said))
+        return True
+
+    def _tail(self, tail: str, count: Count | None, said: str) -> tuple[Count | None, str]:
+        """Return the quantifier with what the tail says of it: "is not Bob", "at least 2 actors"; and the tail."""
+        if match := _SAME.match(tail):
+            return _both(count, NOT if match["not"] else None, said), tail[match.end() :]
+        if count is None and (several := counted(tail)):
+            number = _UNNUMBERED + len(self.triples)
+            self._typed(number, _types(several[1]))
+            return several[0], f"#{number}"
+        return count, tail
 
     def _term(self, piece: str, said: str) -> Term:
         text, marked = unquoted(piece)
@@ -244,11 +249,11 @@ class _Reading:
             if not text.strip():
                 raise IncorrectTripleFormatError(f"an empty name: '{said}'", FORM)
             return Term(text)
-        if _UNKNOWN.fullmatch(text):
+        if UNKNOWN.fullmatch(text):
             return Term(text)
         if text in {"?", "_", "[]"} or re.search(r"#(?!\d)", text):
             raise MissingMaskNumberError(f"an unknown without a number: '{said}'", FORM)
-        if not _UNKNOWN.search(text):
+        if not UNKNOWN.search(text):
             return Term(text)
         for pattern in _TERM_TYPED:
             if (match := pattern.fullmatch(text)) and not _SAYS_MORE.search(match["type"]):
@@ -266,12 +271,13 @@ class _Reading:
 
     def done(self) -> TypedReading:
         """Return what was read, checked as a whole."""
+        self._number()
         triples = [triple for triple, _ in self.triples]
         numbers = {number for triple in triples for number in triple.unknowns}
         numbers |= self.types.keys() | {one.unknown for one in self.conditions}
         if (
             self.answer
-            and (match := _UNKNOWN.fullmatch(self.answer.strip("()[] .")))
+            and (match := UNKNOWN.fullmatch(self.answer.strip("()[] .")))
             and (self.wishes or numbers)
         ):
             numbers.add(int(match[1]))
@@ -293,6 +299,19 @@ class _Reading:
         passed = [one for one in self.passed if not _names_kind(one, used)]
         return TypedReading(chain, tuple(self.dropped), tuple(passed))
 
+    def _number(self) -> None:
+        """Give the unknowns that have no number yet those after the others."""
+        numbers = {number for triple, _ in self.triples for number in triple.unknowns} | self.types.keys()
+        numbers |= {one.unknown for one in self.conditions}
+        last = max((number for number in numbers if number < _UNNUMBERED), default=0)
+        without = sorted(number for number in numbers if number >= _UNNUMBERED)
+        new = {number: last + place for place, number in enumerate(without, 1)}
+        self.types = {new.get(number, number): types for number, types in self.types.items()}
+        self.triples = {
+            (Triple(triple.head, triple.relation, _renumbered(triple.tail, new)), count): None
+            for triple, count in self.triples
+        }
+
     def _check(self, numbers: set[int]) -> None:
         if not numbers and self.dropped:
             raise MissingTripleMaskError(f"no unknown in '{self.dropped[0]}'", FORM)
@@ -308,7 +327,7 @@ class _Reading:
         """Return which unknown is asked for; where that is not said there can be but one."""
         said = "" if self.answer is None else self.answer.strip()
         bare = said.strip("()[] .")
-        match = _UNKNOWN.fullmatch(bare) or next(
+        match = UNKNOWN.fullmatch(bare) or next(
             (found for one in _TERM_TYPED if (found := one.fullmatch(said) or one.fullmatch(bare))), None
         )
         if match is not None and (number := int(match[match.re.groupindex.get("number", 1)])) in numbers:
@@ -326,34 +345,30 @@ def _names_kind(statement: str, used: set[str]) -> bool:
     return match is not None and normalise(unquoted(statement[: match.end("name")])[0]) in used
 
 
+def _both(one: Count | None, other: Count | None, said: str) -> Count | None:
+    """Return the quantifier of a triple that is said to have one and another, None: none."""
+    if one is not None and other is not None and one != other:
+        raise IncorrectTripleFormatError(f"'{one}' and '{other}' of one triple: '{said}'", FORM)
+    return other if one is None else one
+
+
+def _renumbered(term: Term, new: dict[int, int]) -> Term:
+    return Term(f"#{new[term.unknown]}") if term.unknown in new else term
+
+
+def _types_of_unknown(said: str, statement: str) -> tuple[str, ...]:
+    """Return the types that are said of an unknown, which none of them may deny."""
+    for one in pieces(said.strip(), _OR):
+        text, marked = unquoted(one)
+        if not marked and (_NO_TYPE.match(text) or "#" in text):
+            raise IncorrectTripleFormatError(f"no type, or one that is denied: '{statement}'", FORM)
+    return _types(said)
+
+
 def _types(said: str) -> tuple[str, ...]:
     """Return the types that are said: "film or series"."""
     found = []
-    for one in pieces(said.strip(), r"\s+or\s+|\s*[|,]\s*"):
+    for one in pieces(said.strip(), _OR):
         text, marked = unquoted(re.sub(r"\A(?:an?|the)\s+", "", one))
         found.append(text if marked else text.rstrip(".").strip())
     return tuple(dict.fromkeys(one for one in found if one.strip()))
-
-
-def _triple_parts(text: str) -> list[str] | None:
-    """Return the parts of what has the form of a triple, None for what has not."""
-    shown = blanked(text)
-    if match := _BRACKETED.fullmatch(shown):
-        inside = text[slice(*match.span("inside"))].strip()
-        if ">>" in blanked(inside):
-            return pieces(inside, ">>")
-        parts = pieces(inside, r",\s+")
-        return parts if len(parts) == 3 else pieces(inside, r",")
-    if ">>" in shown:
-        return pieces(text, ">>")
-    if match := _ARROW_WITH.search(shown):
-        relation = text[slice(*match.span(1))]
-        return [text[: match.start()].strip(), relation.strip(), text[match.end() :].strip()]
-    if _ARROW.search(shown):
-        return pieces(text, _ARROW.pattern)
-    if (match := _CALLED.fullmatch(shown)) and "#" in match["ends"]:
-        ends = pieces(text[slice(*match.span("ends"))], r",\s*")
-        return [ends[0], match["relation"].strip(), ends[1]] if len(ends) == 2 else None
-    if shown.count("|") == 2 and "#" in shown:
-        return pieces(text, r"\|")
-    return None

@@ -9,6 +9,7 @@ import re
 import time
 from dataclasses import dataclass
 
+from clew.chains.quantifiers import WORDS as NUMBERS
 from clew.prompts import Template, plain
 from clew.protocols import LanguageModel, Trail
 from clew.text import sentences
@@ -31,6 +32,26 @@ _EMPTY_IT = re.compile(
 )
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|‘[^’]*’|«[^»]*»")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_CLAUSE = re.compile(r"[;:]\s")
+#: Words that turn a question round, or say how many, each with the one that it counts as.
+_DECISIVE = {
+    word: one
+    for one, words in {
+        "not": "not no none nor cannot neither",
+        "never": "never",
+        "without": "without",
+        "except": "except excluding",
+        "only": "only",
+        "most": "most",
+        "least": "least",
+        "more": "more",
+        "less": "less fewer",
+        "exactly": "exactly",
+        "all": "all every",
+        "any": "any",
+    }.items()
+    for word in words.split()
+} | {word: str(number) for word, number in NUMBERS.items() if word not in {"zero", "one"}}
 _LABEL = re.compile(r"\A\W*(?:the\s+)?(?:rewritten\s+)?(?:question|rewrite|answer)\s*:\s*", re.IGNORECASE)
 
 
@@ -71,8 +92,8 @@ def has_pronouns(question: str) -> bool:
     text = _EMPTY_IT.sub(" ", _QUOTED.sub(" Q ", question))
     if _ORDINAL.search(text):
         return True
-    for number, (start, end) in enumerate(sentences(text)):
-        words = _WORD.findall(text[start:end])
+    for number, part in enumerate(_clauses(text)):
+        words = _WORD.findall(part)
         for place, word in enumerate(words):
             first = place == 0
             if (first and number == 0) or (word[0].isupper() and not first):
@@ -82,6 +103,12 @@ def has_pronouns(question: str) -> bool:
             if folded in _PRONOUNS or (folded in _POINTING and _points_back(folded, after, number)):
                 return True
     return False
+
+
+def _clauses(text: str) -> list[str]:
+    """Return the sentences of a text, which semicolons and colons end as well: "Heat is a film; this film ..."."""
+    parts = [part for start, end in sentences(text) for part in _CLAUSE.split(text[start:end])]
+    return [part for part in parts if part.strip()]
 
 
 def _points_back(word: str, after: str, sentence: int) -> bool:
@@ -106,7 +133,17 @@ def fault(question: str, rewritten: str) -> str:
     known = {word.casefold() for word in _WORD.findall(question)}
     if new := sorted(after - known - _bare(known)):
         return f"the rewrite brings in {', '.join(new)}"
+    if changed := sorted(_decisive(question) ^ _decisive(rewritten)):
+        return f"the rewrite differs in {', '.join(changed)}"
     return ""
+
+
+def _decisive(text: str) -> set[str]:
+    """Return the words of a text that turn it round or count, each as the one that it stands for."""
+    words = [word.casefold().replace("’", "'") for word in _WORD.findall(text)]
+    return {_DECISIVE[word] for word in words if word in _DECISIVE} | {
+        "not" for word in words if word.endswith("n't")
+    }
 
 
 def _names(text: str) -> set[str]:
