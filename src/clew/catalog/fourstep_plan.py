@@ -45,8 +45,8 @@ class Plan:
     """The recipes of every analysis, by what they are called in its table.
 
     ``methods`` are those of Table 1, 4StepFocus with the paper's rule for relations; ``ours`` what the paper has
-    not, with the recipe that it is compared with first, ``closely`` those whose triples are looked at. ``oracle`` are asked
-    with gold triples.
+    not, with the recipe that it is compared with first, ``closely`` those whose triples are looked at. ``oracle`` are
+    asked with gold triples.
     """
 
     methods: dict[str, str]

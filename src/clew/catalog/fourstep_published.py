@@ -47,8 +47,8 @@ SAID = (
     "the two rerankers GPT-4-turbo (`gpt-4-1106-preview`) and Claude 3 (`claude-3-opus`); the Dense Retriever an "
     "encoder of questions and one of documents, fine-tuned on training questions; QA-GNN (Yasunaga et al., NAACL "
     "2021) a graph neural network with a language model's embeddings, here as a figure alone. With which encoder "
-    "STaRK ran VSS and Multi-VSS the paper does not say. Of the synthetic questions, methods that use a proprietary model "
-    "were given a tenth (`#test-0.1`). Nothing here is comparable with what is measured over other questions, "
+    "STaRK ran VSS and Multi-VSS the paper does not say. Of the synthetic questions, methods that use a proprietary "
+    "model were given a tenth (`#test-0.1`). Nothing here is comparable with what is measured over other questions, "
     "another graph or other models."
 )
 
