@@ -66,16 +66,14 @@ _TERM_TYPED = (
 )
 #: Words with an unknown that say more than its type: how many, whether at all, or which end of a triple it is.
 _SAYS_MORE = re.compile(
-    r"['’]s\b|\d|[!<>=≠≤≥¬∃∀~]|\b(?:of|by|in|the|from|for|with|who|that|and|or|not|no|non|none|never|without|only"
-    r"|except|every|each|all|any|some|both|exists?|exactly|just|least|most|more|fewer|less|several|multiple|many|few"
-    r"|different|distinct|other|another|same|head|tail|subject|object|answer|unknown|variable|target"
-    rf"|{'|'.join(WORDS)})\b",
+    r"['’]s\b|\d|[!<>=≠≤≥¬∃∀~]|\A(?:head|tail|subject|object|answer|unknown|variable|target)\Z"
+    r"|\b(?:of|by|in|the|from|for|with|who|that|and|or|not|no|none|never|without|only|except|every|each|all|any|some"
+    r"|both|exists?|exactly|just|least|most|more|fewer|less|several|multiple|many|few|different|distinct|other"
+    rf"|another|same|{'|'.join(WORDS)})\b",
     re.IGNORECASE,
 )
 #: What denies a type.
-_NO_TYPE = re.compile(
-    r"(?:an?\s+)?(?:(?:not|no|never|without|except|neither|anything\s+but)\b|non-?)", re.IGNORECASE
-)
+_NO_TYPE = re.compile(r"(?:an?\s+)?(?:not|no|never|without|except|neither|anything\s+but)\s", re.IGNORECASE)
 #: A tail that is the same as a head, or another: "= Bob", "is not Bob".
 _SAME = re.compile(
     r"(?:(?P<not>!=|≠|<>|(?:is|was|are|were)(?:\s+not|n['’]t)(?=\s))|==?)\s*(?=\S)", re.IGNORECASE
