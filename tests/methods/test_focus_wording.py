@@ -45,6 +45,8 @@ def graph(base):
         ('#1 >> directed_by >> "without Ilse Varnholt"', OTHERS),
         ("not Ilse Varnholt >> directed >> #1", OTHERS),
         ('"not Ilse Varnholt" >> directed >> #1', OTHERS),
+        ("#1 >> directed_by >> Not Ilse Varnholt", OTHERS),
+        ("#1 >> directed_by >> NOT Ilse Varnholt", OTHERS),
         ("#1 >> not_directed_by >> Ilse Varnholt", OTHERS),
         ('#1 >> "was_not_directed_by" >> Ilse Varnholt', OTHERS),
         ("negation: #1 >> directed_by >> Ilse Varnholt", OTHERS),
@@ -110,6 +112,7 @@ def test_what_a_model_writes(base, said, expected):
     "said",
     [
         *(reply(one) for one in ("one", "exactly", "!=", "exists", "any", "none", "None", "2", "different")),
+        reply(tail="!Ilse Varnholt"),
         reply(types=[{"of": "#1", "type": "not town"}]),
         reply(triples=[], conditions=of("release_year", ">", "soon")),
         reply(head="two #1"),
@@ -172,6 +175,8 @@ def test_denials_that_a_graph_has_are_its_own(tmp_path, graph):
         assert (
             fit('#1 : "not metals"; #1."not rated" = 1; #1.rating = 3') == '#1."not rated" = 1; #1.rated = 3'
         )
+        assert fit("#1 >> by >> Not Zinc") == "not #1 >> by >> Zinc"
+        assert fit("#1 >> in >> Not Another Movie") == '#1 >> in >> "Not Another Movie"'
         assert fit('#1 : "not metal"') == '#1 : "not metal"'
     fit = fitted(parse_typed('#1 : "not film"; #1.release_year > 1; final answer: #1'), [graph])
     assert not fit.chain.types and fit.notes == ("type 'not film' left out: it denies",)

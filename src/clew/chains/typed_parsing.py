@@ -41,7 +41,8 @@ _FINAL = re.compile(
 _WHAT = r"(?:triples?|triplets?|conditions?|types?|constraints?|quantifiers?)"
 _DENIED = r"(?:negat(?:ions?|ed|ives?)|not|without|exclu(?:de|ded|ding|sions?)|except)"
 _LABEL = re.compile(
-    rf"(?:(?P<denied>{_DENIED})(?:\s+{_WHAT})?|{_WHAT}(?:\s*\(?\s*(?P<after>{_DENIED})\s*\)?)?)\s*:\s*",
+    rf"[*_`]*(?:(?P<denied>{_DENIED})(?:\s+{_WHAT})?|{_WHAT}(?:\s*\(?\s*(?P<after>{_DENIED})\s*\)?)?)"
+    r"[*_`]*\s*:\s*[*_`]*\s*",
     re.IGNORECASE,
 )
 _WISH = re.compile(
@@ -235,7 +236,16 @@ class _Reading:
         """Return the quantifier with what the tail says of it: "is not Bob", "at least 2 actors"; and the tail."""
         if match := _SAME.match(tail):
             return _both(count, NOT if match["not"] else None, said), tail[match.end() :]
+        if re.match(r"!(?=\w)", tail):
+            raise IncorrectTripleFormatError(
+                f"denied, or a name that begins so: '{said}'", "Write not, or quote the name"
+            )
         if count is None and (several := counted(tail)):
+            if _SAYS_MORE.search(several[1]):
+                raise IncorrectTripleFormatError(
+                    f"more than a type is counted: '{said}'",
+                    "Count an unknown, and say what it is in triples of its own",
+                )
             number = _UNNUMBERED + len(self.triples)
             self._typed(number, _types(several[1]))
             return several[0], f"#{number}"

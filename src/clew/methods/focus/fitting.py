@@ -176,10 +176,12 @@ def _relation_denied(
 
 def _name_denied(name: str, graphs: Sequence[PropertyGraph]) -> tuple[Count | None, str]:
     """Return the quantifier that a name begins with, and the rest; none where a node is called so."""
-    count, rest = (NOT, name[4:].strip()) if name.startswith("not ") else quantified(name)
+    count, rest = (NOT, name[4:].strip()) if name[:4].casefold() == "not " else quantified(name)
     if count not in (NOT, ONLY) or not rest or any(len(graph.named(name)) for graph in graphs):
         return None, name
-    return count, rest
+    # "Not Another Teen Movie" is a name, though no node is called so; "Not David Lynch" is that of a node denied.
+    titled = name[0].isupper() and not name[:3].isupper()
+    return (None, name) if titled and not any(len(graph.named(rest)) for graph in graphs) else (count, rest)
 
 
 def _without_types_in_names(

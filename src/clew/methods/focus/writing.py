@@ -38,7 +38,7 @@ _UNKNOWN = re.compile(rf"{_N}|[x-zX-Z]_?\d{{0,2}}")
 _TYPED = re.compile(rf"{_N}\s*(?:[(\[{{][^()\[\]{{}}#]+[)\]}}]|:[^#:]+)")
 #: The same the other way round, as which names with a number look as well: "Mambo #1".
 _TYPE_FIRST = re.compile(rf"(?:an?\s+|the\s+)?[(\[]?(?P<type>[^()\[\]#?]+?)[)\]]?\s*:?\s*{_N}")
-_COMPARED = re.compile(r"[<>=≤≥≠¬]|!=")
+_COMPARED = re.compile(r"[<>=≤≥≠¬]|!=?(?=[\w\s])")
 _QUANTIFIER = 'A quantifier is "", "not", "only", "at least 2", "at most 2" or "exactly 2"'
 
 
