@@ -20,6 +20,8 @@ BY_NO = "not #1 >> directed_by >> Ilse Varnholt"
         ("Negated triples: #1 >> directed_by >> Ilse Varnholt", BY_NO),
         ("Triple (negated): #1 >> directed_by >> Ilse Varnholt", BY_NO),
         ("NOT: #1 >> directed_by >> Ilse Varnholt", BY_NO),
+        ("**Negation**: #1 >> directed_by >> Ilse Varnholt", BY_NO),
+        ("#1 >> directed_by >> NOT Ilse Varnholt", BY_NO),
         ("(not #1, directed_by, Ilse Varnholt)", BY_NO),
         ("none #1 >> directed_by >> Ilse Varnholt", BY_NO),
         ("#1 >> directed_by >> != Ilse Varnholt", BY_NO),
@@ -90,6 +92,8 @@ def test_arrows_and_hyphens(said, meant):
         ("#1.sold > $10M", "#1.sold > 10000000"),
         ("#1.sold > $1.5bn", "#1.sold > 1500000000"),
         ("#1.sold > £3m", "#1.sold > 3000000"),
+        ("#1.sold > US$ 5 million", "#1.sold > 5000000"),
+        ("#1.sold between 5 and 10 million", "#1.sold between 5000000 and 10000000"),
         ("#1.share > 50%", "#1.share > 50"),
         ("#1.rating >= 7/10", "#1.rating >= 7"),
         ("#1.length < 90min", "#1.length < 90"),
@@ -164,6 +168,7 @@ def test_counts(said, meant):
         *('#1.y > "soon"', "#1.y between 3 and soon", "#1 >> y >> > soon", "#1.y <= 1980s", "#1.y > 1e999"),
         *("two #1 >> by >> Bob", "any #1 >> by >> Bob", "exists #1 >> by >> Bob", "!= #1 >> by >> Bob"),
         *("HEAD: #1 >> by >> Bob", "#1 >> by >> two #2", "#1 >> album >> Mambo #1", "other #1 >> by >> Bob"),
+        *("#1 >> by >> !Bob", "#1 >> by >> exactly 2 people from Lima"),
     ],
 )
 def test_what_cannot_be_said_is_refused(said):

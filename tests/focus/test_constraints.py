@@ -160,10 +160,19 @@ def test_not_of_a_constant_and_of_something_that_is_not_there(films) -> None:
         (("year", "=", "1979"), ["Alien"]),
         (("year", "<", 2000), ["Alien"]),
         (("year", "<=", 2008), ["Alien", "Gladiator", "Gran"]),
-        (
-            ("year", ">", 2000),
-            ["Gladiator", "Gran", "Tenet"],
-        ),  # a day in May 2000 is later than its beginning
+        # Gladiator is of a day in May 2000, against which a bare year is the whole year.
+        (("year", ">", 2000), ["Gran", "Tenet"]),
+        (("year", ">", "1999"), ["Gladiator", "Gran", "Tenet"]),
+        (("year", ">=", 2000), ["Gladiator", "Gran", "Tenet"]),
+        (("year", "<", 2001), ["Alien", "Gladiator"]),
+        (("year", "<=", 2000), ["Alien", "Gladiator"]),
+        (("year", "=", 2000), ["Gladiator"]),
+        (("year", "=", "2000-05-05"), ["Gladiator"]),
+        (("year", "=", "2000-01-01"), []),
+        (("year", ">", "2000-01-01"), ["Gladiator", "Gran", "Tenet"]),
+        (("year", ">", 2000.1), ["Gladiator", "Gran", "Tenet"]),
+        (("year", "between", 1999, 2000), ["Gladiator"]),
+        (("year", "between", "2000-05-06", 2000), []),
         (("year", ">=", "2000-05-05"), ["Gladiator", "Gran", "Tenet"]),
         (("year", "between", 1979, 2001), ["Alien", "Gladiator"]),
         (("note", "contains", "sandals"), ["Gladiator"]),

@@ -9,7 +9,7 @@ from clew.chains.errors import IncorrectTripleFormatError
 from clew.chains.quantifiers import negated as denied
 from clew.chains.quoting import QUOTED, blanked, pieces, quoted, unquoted
 from clew.chains.typed import Condition
-from clew.chains.values import BEGINS, bound, value_of
+from clew.chains.values import BEGINS, bound, scaled, value_of
 
 HINT = (
     "Write #1.release_year between 1980 and 1990, each condition in a statement of its own; the tests are = < <= > >="
@@ -156,7 +156,7 @@ def _made(unknown: int, property: str, match: re.Match[str], text: str, negated:
         ends = _ends(said)
         if len(ends) != 2 or not all(ends):
             raise IncorrectTripleFormatError(f"between which two values: '{text}'", HINT)
-        low, high = _compared(ends[0], False, text), _compared(ends[1], True, text)
+        low, high = _compared(scaled(*ends), False, text), _compared(ends[1], True, text)
         return Condition(unknown, property, test, low, high, negated)
     if not said:
         raise IncorrectTripleFormatError(f"a condition without a value: '{text}'", HINT)

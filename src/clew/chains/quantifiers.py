@@ -119,7 +119,11 @@ def negated(relation: str) -> tuple[bool, str]:
 def _meant(text: str, rest: str) -> bool:
     if not rest:
         return False
-    return bool(_UNKNOWN_OR_QUOTED.match(rest)) or (not text[0].isupper() and not rest[0].islower())
+    if _UNKNOWN_OR_QUOTED.match(rest):
+        return True
+    # "NOT Bob" is no name, unless all of it is in capitals.
+    loud = len(text) > 1 and text[1].isupper() and not rest.isupper()
+    return (loud or not text[0].isupper()) and not rest[0].islower()
 
 
 def _number(said: str) -> int:

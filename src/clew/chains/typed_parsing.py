@@ -41,7 +41,8 @@ _FINAL = re.compile(
 _WHAT = r"(?:triples?|triplets?|conditions?|types?|constraints?|quantifiers?)"
 _DENIED = r"(?:negat(?:ions?|ed|ives?)|not|without|exclu(?:de|ded|ding|sions?)|except)"
 _LABEL = re.compile(
-    rf"(?:(?P<denied>{_DENIED})(?:\s+{_WHAT})?|{_WHAT}(?:\s*\(?\s*(?P<after>{_DENIED})\s*\)?)?)\s*:\s*",
+    rf"[*_`]*(?:(?P<denied>{_DENIED})(?:\s+{_WHAT})?|{_WHAT}(?:\s*\(?\s*(?P<after>{_DENIED})\s*\)?)?)"
+    r"[*_`]*\s*:\s*[*_`]*\s*",
     re.IGNORECASE,
 )
 _WISH = re.compile(
@@ -66,16 +67,14 @@ _TERM_TYPED = (
 )
 #: Words with an unknown that say more than its type: how many, whether at all, or which end of a triple it is.
 _SAYS_MORE = re.compile(
-    r"['’]s\b|\d|[!<>=≠≤≥¬∃∀~]|\b(?:of|by|in|the|from|for|with|who|that|and|or|not|no|non|none|never|without|only"
-    r"|except|every|each|all|any|some|both|exists?|exactly|just|least|most|more|fewer|less|several|multiple|many|few"
-    r"|different|distinct|other|another|same|head|tail|subject|object|answer|unknown|variable|target"
-    rf"|{'|'.join(WORDS)})\b",
+    r"['’]s\b|\d|[!<>=≠≤≥¬∃∀~]|\A(?:head|tail|subject|object|answer|unknown|variable|target)\Z"
+    r"|\b(?:of|by|in|the|from|for|with|who|that|and|or|not|no|none|never|without|only|except|every|each|all|any|some"
+    r"|both|exists?|exactly|just|least|most|more|fewer|less|several|multiple|many|few|different|distinct|other"
+    rf"|another|same|{'|'.join(WORDS)})\b",
     re.IGNORECASE,
 )
 #: What denies a type.
-_NO_TYPE = re.compile(
-    r"(?:an?\s+)?(?:(?:not|no|never|without|except|neither|anything\s+but)\b|non-?)", re.IGNORECASE
-)
+_NO_TYPE = re.compile(r"(?:an?\s+)?(?:not|no|never|without|except|neither|anything\s+but)\s", re.IGNORECASE)
 #: A tail that is the same as a head, or another: "= Bob", "is not Bob".
 _SAME = re.compile(
     r"(?:(?P<not>!=|≠|<>|(?:is|was|are|were)(?:\s+not|n['’]t)(?=\s))|==?)\s*(?=\S)", re.IGNORECASE
@@ -237,7 +236,16 @@ class _Reading:
         """Return the quantifier with what the tail says of it: "is not Bob", "at least 2 actors"; and the tail."""
         if match := _SAME.match(tail):
             return _both(count, NOT if match["not"] else None, said), tail[match.end() :]
+        if re.match(r"!(?=\w)", tail):
+            raise IncorrectTripleFormatError(
+                f"denied, or a name that begins so: '{said}'", "Write not, or quote the name"
+            )
         if count is None and (several := counted(tail)):
+            if _SAYS_MORE.search(several[1]):
+                raise IncorrectTripleFormatError(
+                    f"more than a type is counted: '{said}'",
+                    "Count an unknown, and say what it is in triples of its own",
+                )
             number = _UNNUMBERED + len(self.triples)
             self._typed(number, _types(several[1]))
             return several[0], f"#{number}"

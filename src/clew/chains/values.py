@@ -18,6 +18,9 @@ _SCALES |= {"k": 10**3, "mn": 10**6, "m": 10**6, "bn": 10**9, "b": 10**9, "tn": 
 #: "10m" may be ten metres; after a currency it is ten million.
 _SHORT = re.compile(r"([-+]?\d+(?:\.\d+)?)\s*(?:(K|k|M|B|(?i:mn|bn|tn|trillion))|(?P<small>[mb]))\b\.?")
 _CURRENCY = re.compile(r"(?:US|USD|EUR|GBP)?\s*[$€£]\s*|(?:USD|EUR|GBP)\s*")
+#: How a number that is said ends, and one that may have lost this end.
+_SCALE = re.compile(r"\d(\s*(?:(?i:thousand|million|billion|trillion|mn|bn|tn)|K|k|M|B))\Z")
+_SMALL = re.compile(r"[$€£]?\s*\d{1,3}(?:\.\d+)?")
 _UNIT = re.compile(r"(\S+)\s+[^\W\d_]+\.?")
 #: The number before what it is of: "50%", "90min", "7/10", "7 out of 10".
 _OF = re.compile(
@@ -80,11 +83,23 @@ def bound(said: str, last: bool = False) -> str | float | None:
 
 def _with_unit(text: str) -> float | None:
     bare = _CURRENCY.sub("", text, count=1) if _CURRENCY.match(text) else text
+    if (number := _number(bare)) is not None:
+        return number
     if (match := _SHORT.match(bare)) and (not match["small"] or bare != text):
         return _whole(float(match[1]) * _SCALES[(match[2] or match["small"]).casefold()])
     if (match := _OF.fullmatch(bare)) or (match := _UNIT.fullmatch(bare)):
         return _number(match[1])
-    return _number(bare)
+    return None
+
+
+def scaled(low: str, high: str) -> str:
+    """Return the lower end of a range with the scale that only the higher one has: "between 5 and 10 million".
+
+    >>> scaled("5", "10 million"), scaled("$5", "$10M"), scaled("500,000", "2 million")
+    ('5 million', '$5M', '500,000')
+    """
+    match = _SCALE.search(high)
+    return low + match[1] if match and _SMALL.fullmatch(low) else low
 
 
 def _day(text: str, last: bool) -> str | None:

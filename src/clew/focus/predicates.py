@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
     from clew.focus.sets import Set
     from clew.protocols import Column, Floats, Mask, PropertyGraph
 
-_BLANK = ord(" ")
+_BLANK, _NINE = ord(" "), ord("9")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _ORDER: dict[str, Any] = {
+    "=": np.equal,
     "<": np.less,
     "<=": np.less_equal,
     ">": np.greater,
@@ -55,8 +58,9 @@ class Test:
 
     def _values(self, column: Column, places: NDArray[np.int64]) -> Mask:
         """Return which of a column's values pass."""
-        if (numbers := self._numbers(column.numbers[places])) is not None:
-            return numbers
+        if self._on_numbers:
+            numbers = column.numbers[places]
+            return self._compared(numbers, _days(column, places, numbers) if self._by_year else None)
         wanted = np.frombuffer(folded_name(said(self.predicate.value)).encode(), dtype=np.uint8)
         starts, ends = column.starts[places], column.starts[places + 1]
         if self.predicate.test == "=":
@@ -64,20 +68,31 @@ class Test:
             return equal
         return _contains(column.texts, starts, ends, wanted, whole=self.predicate.test == "says")
 
-    def _numbers(self, numbers: Floats) -> Mask | None:
-        """Return which numbers pass; None for a predicate on texts. What is no number passes no comparison."""
+    @property
+    def _on_numbers(self) -> bool:
+        """Whether the predicate is on numbers, not on texts."""
+        test = self.predicate.test
+        return test not in ("contains", "says") and (
+            test != "=" or not math.isnan(number_of(self.predicate.value))
+        )
+
+    @property
+    def _by_year(self) -> bool:
+        return _is_year(self.predicate.value) or _is_year(self.predicate.high)
+
+    def _compared(self, numbers: Floats, days: Mask | None) -> Mask:
+        """Return which numbers pass; what is no number passes no comparison. Those of ``days`` are days, and against
+        a day a bare year is the whole year: "after 1990" is after its last day, "until 1990" includes it."""
         asked = self.predicate
-        value = number_of(asked.value)
+        years = numbers if days is None else np.where(days, np.floor(numbers), numbers)
+
+        def held(test: str, value: Any) -> Mask:
+            mask: Mask = _ORDER[test](years if _is_year(value) else numbers, number_of(value))
+            return mask
+
         if asked.test == "between":
-            inside: Mask = (numbers >= value) & (numbers <= number_of(asked.high))
-            return inside
-        if asked.test in _ORDER:
-            compared: Mask = _ORDER[asked.test](numbers, value)
-            return compared
-        if asked.test in ("contains", "says") or math.isnan(value):
-            return None
-        equal: Mask = numbers == value
-        return equal
+            return held(">=", asked.value) & held("<=", asked.high)
+        return held(asked.test, asked.value)
 
     def _asked(self, rows: Set) -> Mask:
         """Read the nodes themselves, where a graph has no columns."""
@@ -90,9 +105,10 @@ class Test:
 
     def passing(self, values: Sequence[Any]) -> list[bool]:
         """Return which of some values it holds for, whether or not it is negated."""
-        numbers = self._numbers(np.array([number_of(one) for one in values], dtype=np.float64))
-        if numbers is not None:
-            return [bool(one) for one in numbers]
+        if self._on_numbers:
+            numbers = np.array([number_of(one) for one in values], dtype=np.float64)
+            days = np.array([_is_day(one) for one in values], dtype=np.bool_)
+            return [bool(one) for one in self._compared(numbers, days)]
         wanted = folded_name(said(self.predicate.value))
         texts = [folded_name(said(one)) for one in values]
         if self.predicate.test == "=":
@@ -105,6 +121,28 @@ class Test:
 def tests(graph: PropertyGraph, predicates: Sequence[Predicate]) -> list[Test]:
     """Return the tests of some predicates."""
     return [Test(graph, one) for one in predicates]
+
+
+def _is_day(value: object) -> bool:
+    return isinstance(value, str) and _DAY.match(value.strip()) is not None
+
+
+def _is_year(value: object) -> bool:
+    """Return whether a value that is asked for is a whole number, which may be a year."""
+    return not _is_day(value) and number_of(value) % 1 == 0
+
+
+def _days(column: Column, places: NDArray[np.int64], numbers: Floats) -> Mask:
+    """Return which of a column's values, of these numbers, are days but the first of a year, which is as its year."""
+    found = np.zeros(len(places), dtype=np.bool_)
+    parted = np.flatnonzero(numbers > np.floor(numbers))
+    starts = column.starts[places[parted]]
+    long = column.starts[places[parted] + 1] - starts >= len("1990 05 04")
+    parted, starts = parted[long], starts[long]
+    # "1990-05-04" is kept as "1990 05 04", a number as "1990 5".
+    month = (column.texts[starts + 5] <= _NINE) & (column.texts[starts + 6] <= _NINE)
+    found[parted] = (column.texts[starts + 4] == _BLANK) & (column.texts[starts + 7] == _BLANK) & month
+    return found
 
 
 def _begins(

@@ -7,10 +7,11 @@ likeness, with several candidates.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from clew.chains import NOT, Chain, Condition, Count, Term, Triple, TypedChain
+from clew.chains import NOT, ONLY, Chain, Condition, Count, Term, Triple, TypedChain
+from clew.chains.quantifiers import negated, quantified
 from clew.link.wording import spelled, stems
 from clew.methods.focus.constants import describes
 from clew.protocols import PropertyGraph
@@ -36,7 +37,9 @@ def fitted(chain: TypedChain, graphs: Sequence[PropertyGraph]) -> Fitted:
 
     A type that no graph has stays as it is, unless one has its words or almost its spelling ("Films", "persno").
     A triple whose relation is called as a property is, and as no relation, is a condition. ``David Lynch (person)``
-    is David Lynch, a person, where no node is called so and ``person`` is a type. Raises RemoteError.
+    is David Lynch, a person, where no node is called so and ``person`` is a type. "not David Lynch", where no node
+    is called so, denies its triple, as does a relation "not directed by" that no graph has; nothing that denies is
+    fitted to what does not. Raises RemoteError.
     """
     types = list(dict.fromkeys(type for graph in graphs for type in graph.types()))
     properties = list(dict.fromkeys(name for graph in graphs for name in graph.properties()))
@@ -45,18 +48,23 @@ def fitted(chain: TypedChain, graphs: Sequence[PropertyGraph]) -> Fitted:
     typed, described = all(graph.types() for graph in graphs), not any(graph.mounted for graph in graphs)
 
     def known(given: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(_named("type", one, types, notes, typed) for one in given))
+        made = [_named("type", one, types, notes, typed) for one in given if one in types or not _denies(one)]
+        notes.update(
+            {f"type '{one}' left out: it denies": None for one in given if one not in types and _denies(one)}
+        )
+        return tuple(dict.fromkeys(made))
 
+    chain = _with_denials(chain, graphs, properties, notes)
     chain = _without_types_in_names(chain, graphs, types)
     chain = _with_conditions(chain, graphs, properties, notes)
     conditions = tuple(
         replace(one, property=_named("property", one.property, properties, notes, described))
-        for one in chain.conditions
+        for one in _denied_conditions(chain.conditions, properties)
     )
     made = replace(
         chain,
-        types={number: known(given) for number, given in chain.types.items()},
-        kinds={name: known(given) for name, given in chain.kinds.items()},
+        types={number: fits for number, given in chain.types.items() if (fits := known(given))},
+        kinds={name: fits for name, given in chain.kinds.items() if (fits := known(given))},
         conditions=conditions,
     )
     return Fitted(made, tuple(notes))
@@ -80,6 +88,8 @@ def _nearest(name: str, known: Sequence[str]) -> str | None:
     from rapidfuzz import fuzz, process
 
     folded = folded_name(spelled(name))
+    # Words that deny are none that stems keep.
+    known = [one for one in known if _denies(one) == _denies(name)]
     for same in (
         [one for one in known if folded_name(spelled(one)) == folded],
         [one for one in known if stems(spelled(one)) == stems(folded)],
@@ -95,6 +105,83 @@ def _nearest(name: str, known: Sequence[str]) -> str | None:
     )
     clear = found and (len(found) == 1 or found[0][1] > found[1][1])
     return known[found[0][2]] if clear else None
+
+
+def _denies(name: str) -> bool:
+    return negated(spelled(name))[0]
+
+
+def _denied_conditions(conditions: Iterable[Condition], properties: Sequence[str]) -> Iterable[Condition]:
+    """Yield conditions without the words of a property that deny it: "not year" above 3 is a year that is not."""
+    called = {folded_name(spelled(name)) for name in properties}
+    for one in conditions:
+        denied, name = negated(one.property)
+        if denied and folded_name(spelled(one.property)) not in called:
+            yield replace(one, property=name, negated=not one.negated)
+        else:
+            yield one
+
+
+def _with_denials(
+    chain: TypedChain, graphs: Sequence[PropertyGraph], properties: Sequence[str], notes: dict[str, None]
+) -> TypedChain:
+    """Return the question with triples denied by the words of their relations and names, unless a graph calls a
+    relation, a property or a node just so."""
+    relations = [name for graph in graphs for name in graph.relations()]
+    called = {folded_name(spelled(name)) for name in (*relations, *properties)}
+    denying = {folded_name(rest): name for name in relations for no, rest in [negated(spelled(name))] if no}
+    triples: list[Triple] = []
+    counts = dict(chain.counts)
+    kinds = dict(chain.kinds)
+    for place, triple in enumerate(chain.chain.triples):
+        said = counts.get(place)
+        relation, count = _relation_denied(triple.relation, said, called, denying)
+        if (relation, count) != (triple.relation, said):
+            notes[f"'{triple.relation}' read as '{'not ' if count == NOT else ''}{relation}'"] = None
+        ends = []
+        for end in (triple.head, triple.tail):
+            within, name = (None, end.text) if end.unknown is not None else _name_denied(end.text, graphs)
+            if within is not None:
+                count = within if within == NOT or count is None else count
+                kinds |= {name: kinds.pop(end.text)} if end.text in kinds and name not in kinds else {}
+                notes[f"'{end.text}' read as '{within}' of '{name}': no node is called so"] = None
+            ends.append(Term(name))
+        triples.append(Triple(ends[0], relation, ends[1]))
+        counts.pop(place, None)
+        if count is not None:
+            counts[place] = count
+    if tuple(triples) == chain.chain.triples and counts == chain.counts:
+        return chain
+    left = set(_constants(triples))
+    kinds = {name: types for name, types in kinds.items() if name in left}
+    return replace(chain, chain=Chain(tuple(triples), chain.chain.answer), counts=counts, kinds=kinds)
+
+
+def _relation_denied(
+    relation: str, count: Count | None, called: Collection[str], denying: Mapping[str, str]
+) -> tuple[str, Count | None]:
+    """Return a relation without the words that deny it, and the quantifier of its triple. What is denied, and only
+    the denial of which is a relation ("not compatible with"), is that relation."""
+    own = folded_name(spelled(relation))
+    if own in called:
+        return relation, count
+    denied, rest = negated(relation)
+    if denied and count in (None, NOT):
+        relation, count = rest, NOT
+        own = folded_name(spelled(rest))
+    if count == NOT and own not in called and own in denying:
+        return denying[own], None
+    return relation, count
+
+
+def _name_denied(name: str, graphs: Sequence[PropertyGraph]) -> tuple[Count | None, str]:
+    """Return the quantifier that a name begins with, and the rest; none where a node is called so."""
+    count, rest = (NOT, name[4:].strip()) if name[:4].casefold() == "not " else quantified(name)
+    if count not in (NOT, ONLY) or not rest or any(len(graph.named(name)) for graph in graphs):
+        return None, name
+    # "Not Another Teen Movie" is a name, though no node is called so; "Not David Lynch" is that of a node denied.
+    titled = name[0].isupper() and not name[:3].isupper()
+    return (None, name) if titled and not any(len(graph.named(rest)) for graph in graphs) else (count, rest)
 
 
 def _without_types_in_names(

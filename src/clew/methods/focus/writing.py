@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,8 +18,10 @@ from clew.chains import (
     quoted,
     read_typed,
 )
+from clew.chains.quantifiers import counted, negated, quantified
 from clew.errors import BadCompletion, UsageError
 from clew.link import Relations
+from clew.link.wording import spelled, stems
 from clew.methods.focus.fitting import fitted
 from clew.methods.focus.pronouns import Pronouns
 from clew.methods.focus.schema import Room, Schema, schema_of
@@ -30,7 +32,14 @@ from clew.types import Question, Step, Usage
 
 #: Keys that a reply must have; small models leave empty ones out.
 _NEEDED = frozenset({"of", "type", "head", "relation", "tail", "property", "test", "value", "answer"})
-_UNKNOWN = re.compile(r"#\s*\d|\?[A-Za-z_]|\A\s*[x-zX-Z]\d?\s*\Z")
+_N = r"(?:#\s*\d+|\?[A-Za-z_]\w*)"
+_UNKNOWN = re.compile(rf"{_N}|[x-zX-Z]_?\d{{0,2}}")
+#: An unknown with its type.
+_TYPED = re.compile(rf"{_N}\s*(?:[(\[{{][^()\[\]{{}}#]+[)\]}}]|:[^#:]+)")
+#: The same the other way round, as which names with a number look as well: "Mambo #1".
+_TYPE_FIRST = re.compile(rf"(?:an?\s+|the\s+)?[(\[]?(?P<type>[^()\[\]#?]+?)[)\]]?\s*:?\s*{_N}")
+_COMPARED = re.compile(r"[<>=≤≥≠¬]|!=?(?=[\w\s])")
+_QUANTIFIER = 'A quantifier is "", "not", "only", "at least 2", "at most 2" or "exactly 2"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +76,14 @@ class TriplesWriter:
         prompts = sampled(prompt, self.samples)
         made = self.model.complete(prompts)
         usage = sum((one.usage for one in made), Usage())
-        read, errors = self._read(made)
+        types = [type for graph in graphs for type in graph.types()]
+        read, errors = self._read(made, types)
         if not read:
             problems = "; ".join(dict.fromkeys(error.problem for error in errors))
             wrong = plain(f"Your last reply could not be used: {problems}. {errors[-1].hint}")
             again = self.model.complete([replace(prompt, user=f"{prompt.user}\n\n{wrong}")])
             usage += again[0].usage
-            read, more = self._read(again)
+            read, more = self._read(again, types)
             errors += more
         detail, chains = self._said(read, errors, graphs, schema)
         detail["samples"] = len(prompts)
@@ -102,19 +112,21 @@ class TriplesWriter:
             detail["errors"] = ", ".join(f"{name} {count}" for name, count in kinds.most_common())
         return detail, chains
 
-    def _read(self, made: Sequence[Completion]) -> tuple[list[TypedReading], list[ChainError]]:
+    def _read(
+        self, made: Sequence[Completion], types: Sequence[str]
+    ) -> tuple[list[TypedReading], list[ChainError]]:
         """Return the questions of replies that can be used, and what is wrong with the others."""
         found: list[TypedReading] = []
         errors: list[ChainError] = []
         for one in made:
             try:
-                found.append(self._reading(one.text))
+                found.append(self._reading(one.text, types))
             except ChainError as error:
                 errors.append(error)
         return found, errors
 
-    def _reading(self, reply: str) -> TypedReading:
-        """Return the question of a reply, JSON or text. Raises ChainError."""
+    def _reading(self, reply: str, types: Sequence[str]) -> TypedReading:
+        """Return the question of a reply, JSON or text, over graphs of some types. Raises ChainError."""
         if self.template.schema is None:
             return read_typed(reply)
         try:
@@ -124,7 +136,7 @@ class TriplesWriter:
                 return read_typed(reply)
             except ChainError:
                 raise ChainError(error.problem, error.hint) from error
-        return read_typed(as_text(said))
+        return read_typed(as_text(said, types))
 
 
 def by_hand(question: Question, trail: Trail, graphs: Sequence[PropertyGraph] = ()) -> list[TypedChain]:
@@ -149,14 +161,20 @@ def by_hand(question: Question, trail: Trail, graphs: Sequence[PropertyGraph] = 
     return [fit.chain]
 
 
-def as_text(said: Mapping[str, Any]) -> str:
-    """Return a structured reply in the form that :func:`clew.chains.parse_typed` reads, names quoted."""
+def as_text(said: Mapping[str, Any], types: Iterable[str] = ()) -> str:
+    """Return a structured reply in the form that :func:`clew.chains.parse_typed` reads, names quoted; ``types`` are
+    those of the graphs. Raises IncorrectTripleFormatError for a quantifier that is none, and a type that denies."""
+    known = frozenset(
+        stems(spelled(one)) for one in (*types, *(one["type"] for one in said.get("types", ())))
+    )
     lines = [
-        f"{_term(one['of'])} : {_types(one['type'])}" for one in said.get("types", ()) if one["type"].strip()
+        f"{_term(one['of'], known)} : {_types(one['type'], types)}"
+        for one in said.get("types", ())
+        if one["type"].strip()
     ]
     for one in said.get("triples", ()):
-        triple = f"{_term(one['head'])} >> {_relation(one['relation'])} >> {_term(one['tail'])}"
-        lines.append(f"{one.get('quantifier') or ''} {triple}".strip())
+        triple = f"{_term(one['head'], known)} >> {_relation(one['relation'])} >> {_tail(one['tail'], known)}"
+        lines.append(f"{_quantifier(one.get('quantifier') or '')} {triple}".strip())
     for one in said.get("conditions", ()):
         denied = "not " if one["test"] == "!=" else ""
         test = "=" if one["test"] == "!=" else one["test"]
@@ -164,19 +182,47 @@ def as_text(said: Mapping[str, Any]) -> str:
         value = _value(one["value"]) + (
             f" and {_value(high)}" if test == "between" and high is not None else ""
         )
-        lines.append(f"{denied}{_term(one['of'])}.{quoted(one['property'])} {test} {value}")
+        lines.append(f"{denied}{_term(one['of'], known)}.{quoted(one['property'])} {test} {value}")
     lines += [f"~ {quoted(wish)}" for wish in said.get("wishes", ()) if wish.strip()]
     return "\n".join([*lines, f"final answer: {said['answer']}"])
 
 
-def _term(text: str) -> str:
-    """Return a head or a tail: quoted, unless there is an unknown in it."""
+def _term(text: str, types: Collection[frozenset[str]]) -> str:
+    """Return a head or a tail: quoted, unless it is an unknown, perhaps with its type: one of the reply's or the
+    graphs', as stems, where it stands first."""
     text = " ".join(text.split())
-    return text if _UNKNOWN.search(text) or not text else quoted(text)
+    bare = quantified(text)[1]
+    match = _TYPE_FIRST.fullmatch(bare)
+    unknown = (
+        _UNKNOWN.fullmatch(bare)
+        or _TYPED.fullmatch(bare)
+        or (match is not None and stems(spelled(match["type"])) in types)
+    )
+    return text if unknown or not text else quoted(text)
 
 
-def _types(text: str) -> str:
-    return " or ".join(quoted(one) for one in re.split(r"\s+or\s+|\s*\|\s*", text.strip()) if one)
+def _tail(text: str, types: Collection[frozenset[str]]) -> str:
+    """Return a tail as :func:`_term` does; bare as well where it counts or compares: "at least 2 actors"."""
+    text = " ".join(text.split())
+    return text if counted(text) or _COMPARED.match(text) else _term(text, types)
+
+
+def _quantifier(said: str) -> str:
+    said = " ".join(said.split())
+    # "None" says "not" as well as that there is no quantifier.
+    if said and (said.casefold() == "none" or quantified(f"{said} #1")[1] != "#1"):
+        raise IncorrectTripleFormatError(f"'{said}' is no quantifier", _QUANTIFIER)
+    return said
+
+
+def _types(text: str, known: Iterable[str]) -> str:
+    found = [one for one in re.split(r"\s+or\s+|\s*\|\s*", text.strip()) if one]
+    for one in found:
+        if negated(one)[0] and one not in known:
+            raise IncorrectTripleFormatError(
+                f"the type '{one}' denies", "Deny a triple or a condition instead"
+            )
+    return " or ".join(map(quoted, found))
 
 
 def _relation(text: str) -> str:
