@@ -2,9 +2,9 @@
 
 Clients, a thread each, post the sample questions in an order of the seed's and follow each to its last event; that
 is its time, with what a refusal (429) made it wait. Meanwhile small notes are uploaded; afterwards each that was
-accepted must be a document. Every level has a server and a base of its own. Then the memory of a server that only answers,
-and what the question after a commit pays for its new snapshot. Processor times are the server's own; ``workers`` are
-the processes below it, which read, index and encode.
+accepted must be a document. Every level has a server and a base of its own. Then the memory of a server that only
+answers, and what the question after a commit pays for its new snapshot. Processor times are the server's own;
+"workers" are the processes below it, which read, index and encode.
 
     python benchmarks/serve_load.py [--clients 1 8 32] [--questions 200] [--memory 100 1000] [--seed 0]
 
