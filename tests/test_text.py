@@ -1,6 +1,9 @@
-from itertools import pairwise
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise, product
 
 import pytest
+import snowballstemmer
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,6 +31,23 @@ def test_terms(given: str, expected: list[str]) -> None:
 def test_query_terms_drop_function_words_unless_nothing_is_left() -> None:
     assert text.query_terms("What was the revenue of the mill?") == ["revenu", "mill"]
     assert text.query_terms("who was it") == ["who", "was", "it"]
+
+
+def test_threads_that_stem_at_once_do_not_spoil_each_other() -> None:
+    words = [
+        "".join(parts)
+        for parts in product("bcdfgklm", ("ation", "onal"), ("izing", "iveness", "fulli", "ously"))
+    ]
+    text.stem.cache_clear()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(text.stem, words * 8))
+    finally:
+        sys.setswitchinterval(interval)
+    alone = snowballstemmer.stemmer("english")
+    assert found == [alone.stemWord(word) for word in words * 8]
 
 
 def test_term_counts_are_counts_of_hashed_terms() -> None:

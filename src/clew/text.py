@@ -10,6 +10,7 @@ import calendar
 import hashlib
 import math
 import re
+import threading
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -52,10 +53,13 @@ def stem(word: str) -> str:
     """Return the Porter2 stem of a casefolded word; a word with a digit or outside ASCII stays as it is."""
     if not word.isascii() or not word.isalpha():
         return word
-    return str(_stemmer.stemWord(word))
+    with _stemming:
+        return str(_stemmer.stemWord(word))
 
 
 _stemmer = snowballstemmer.stemmer("english")
+# The stemmer keeps the word that it is at in itself: a second thread would spoil both stems, and they are kept.
+_stemming = threading.Lock()
 
 
 @lru_cache(maxsize=1 << 17)

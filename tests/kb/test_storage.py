@@ -8,7 +8,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +18,10 @@ import pytest
 
 from clew.errors import Damaged, NotFound, StoreError, UsageError
 from clew.kb import KnowledgeBase
+from clew.kb.index import Index
+from clew.kb.segments import Segment
 from clew.parse.build import DocumentBuilder
-from clew.types import RETRIEVED, Scope
+from clew.types import RETRIEVED, Edge, Scope
 from kb_documents import HashEncoder, document, location
 
 HERE = Path(__file__).parent.parent
@@ -123,6 +127,78 @@ def test_remembered_values_are_made_once_a_generation(base) -> None:
     base.commit(document(5), location("/docs/5.txt"))
     base.snapshot().remember("x", lambda: made.append(1))
     assert made == [1, 1]
+
+
+def test_what_is_of_documents_alone_outlives_vectors_edges_and_what_is_not_indexed(
+    base, encoder: HashEncoder
+) -> None:
+    fill(base, 2)
+    with KnowledgeBase.open(base.path) as reader:
+        reader.catches_up = False
+        made: list[str] = []
+
+        def remembered() -> list[str]:
+            """Return what had to be made."""
+            made.clear()
+            view = reader.snapshot()
+            view.remember("any", lambda: made.append("any"))
+            view.remember("documents", lambda: made.append("documents"), of_documents=True)
+            return list(made)
+
+        assert remembered() == ["any", "documents"]
+        assert remembered() == []
+        base.encode(encoder)
+        assert remembered() == ["any"]
+        assert reader.snapshot().vectors(encoder.name).missing() == 0
+        base.assert_edges([Edge(f"{document(0).key}:0", "cites", f"{document(1).key}:0", "me")])
+        assert remembered() == ["any"] and reader.snapshot().relations() == {"cites": 1}
+        base.commit(document(5), location("/docs/5.txt"))
+        assert remembered() == ["any"] and reader.snapshot().pending == 1
+        base.catch_up()
+        assert remembered() == ["any", "documents"] and reader.snapshot().pending == 0
+        base.locate(location("/docs/other-name.txt"), document(5).key)
+        assert remembered() == ["any", "documents"]
+        base.remove(["/docs/0.txt"])
+        assert remembered() == ["any", "documents"]
+        assert state(reader) == state(base)
+
+
+def test_threads_share_one_view_and_what_it_remembers(base) -> None:
+    fill(base, 3)
+    ready, made = threading.Barrier(8), []
+
+    def slowly() -> str:
+        made.append(1)
+        time.sleep(0.05)
+        return base.snapshot().remember("inner", lambda: "inner")
+
+    def look(_: int) -> tuple[object, object]:
+        ready.wait()
+        view = base.snapshot()
+        return view, view.remember("outer", slowly)
+
+    with ThreadPoolExecutor(8) as pool:
+        seen = list(pool.map(look, range(8)))
+    assert len({id(view) for view, _ in seen}) == 1
+    assert made == [1] and {value for _, value in seen} == {"inner"}
+
+
+def test_what_is_indexed_while_a_view_is_made_is_in_the_next(base, monkeypatch) -> None:
+    fill(base, 2)
+    with KnowledgeBase.open(base.path) as reader:
+        reader.catches_up = False
+        base.commit(document(7), location("/docs/7.txt"))
+        load = Index.load
+
+        def load_and_be_overtaken(self: Index) -> list[Segment]:
+            monkeypatch.undo()
+            found = load(self)
+            base.catch_up()
+            return found
+
+        monkeypatch.setattr(Index, "load", load_and_be_overtaken)
+        assert reader.snapshot().pending == 1
+        assert reader.snapshot().pending == 0
 
 
 def test_segments_stay_few_and_drop_what_is_gone(base) -> None:

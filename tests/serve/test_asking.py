@@ -147,9 +147,9 @@ def test_questions_at_once_get_the_answers_that_each_gets_alone(app) -> None:
 
 
 def test_what_a_killed_server_was_answering_is_said_to_be_interrupted(folder) -> None:
-    history = History(folder)
-    history.begin("cut", {"question": "Who?", "chain": "", "model": None})
-    history.note("cut", "running")
+    with History(folder) as history:
+        history.begin("cut", {"question": "Who?", "chain": "", "model": None})
+        history.note("cut", "running")
     with ServedApp(folder, read_only=True) as app:
         (one,) = [one for one in app.get(f"{app.api}/questions")[1]["questions"] if one["id"] == "cut"]
         assert one["state"] == "interrupted"
@@ -170,7 +170,8 @@ def test_stopping_the_server_ends_what_is_followed_and_answered(
             name for name, _ in events
         ]  # the stream ends, though the model has not answered
         gate.open.set()
-    assert History(folder).get(said["id"])["state"] == "stopped"
+    with History(folder) as history:
+        assert history.get(said["id"])["state"] == "stopped"
     assert "exceeded" not in caplog.text and "Traceback" not in caplog.text
 
 

@@ -276,8 +276,8 @@ def test_ranked_answers_are_a_table_of_what_each_meets(tmp_path) -> None:
     with ServedApp(folder, encoder="none") as app:
         place, _ = asked(app, question="Which film is it?")
         id = place.rpartition("/")[2]
-        history = History(folder)
-        answer = history.get(id)["answer"]
+        with History(folder) as history:
+            answer = history.get(id)["answer"]
         check = {
             "constraint": "#1 >> by >> Lynch",
             "met": 1.0,
@@ -299,9 +299,9 @@ def test_ranked_answers_are_a_table_of_what_each_meets(tmp_path) -> None:
             "meets_all": False,
             "checks": [check | {"met": 0.0, "evidence": []}],
         }
-        history.end(
-            id, "done", json.loads(json.dumps(answer | {"ranked": [row | {"checks": [check]}, loose]}))
-        )
+        ranked = [row | {"checks": [check]}, loose]
+        with History(folder) as history:
+            history.end(id, "done", json.loads(json.dumps(answer | {"ranked": ranked})))
         page = fetched(app, place)
         assert "#1 >> by >> Lynch" in page.text and "vector 0.71" in page.text
         states = [one["class"] for one in page.all("td") if (one.get("class") or "").startswith("check")]

@@ -50,7 +50,7 @@ class Binder:
         self._names = (
             Names(self._documents)
             if inside is not None
-            else snapshot.remember("graph/names", lambda: Names(every))
+            else snapshot.remember("graph/names", lambda: Names(every), of_documents=True)
         )
 
     def bind(self, phrase: Phrase, named: Sequence[Document]) -> list[Reference]:

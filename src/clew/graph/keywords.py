@@ -60,7 +60,7 @@ class Keywords:
         self.mutual = True
         self.name = f"keywords(n={n})" if share == 1 else f"keywords(n={n}, share={share:g})"
         made: tuple[Incidence, Incidence] = snapshot.remember(
-            f"graph/{self.name}", lambda: build(snapshot, n, share)
+            f"graph/{self.name}", lambda: build(snapshot, n, share), of_documents=True
         )
         self._words, self._titles = made
 

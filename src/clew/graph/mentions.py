@@ -54,7 +54,9 @@ class Mentions:
         self._snapshot = snapshot
         self.mutual = True
         self.name = f"mentions(common={common}, leads={leads})"
-        self._links: Links = snapshot.remember(f"graph/mentions/{leads}", lambda: build(snapshot, leads))
+        self._links: Links = snapshot.remember(
+            f"graph/mentions/{leads}", lambda: build(snapshot, leads), of_documents=True
+        )
         self._joins = self._links.mentions.counts() <= common
 
     def neighbours(self, row: int) -> Rows:

@@ -46,8 +46,12 @@ class Structure:
         self._parent = snapshot.column("parent")
         self._page = snapshot.column("page")
         self._kind = snapshot.column("kind")
-        self._passages: Rows = snapshot.remember("graph/passages", lambda: passage_rows(snapshot))
-        self._spans: Spans = snapshot.remember("graph/documents", lambda: document_spans(snapshot))
+        self._passages: Rows = snapshot.remember(
+            "graph/passages", lambda: passage_rows(snapshot), of_documents=True
+        )
+        self._spans: Spans = snapshot.remember(
+            "graph/documents", lambda: document_spans(snapshot), of_documents=True
+        )
 
     def neighbours(self, row: int) -> Rows:
         """Return the rows that the chosen relations join to ``row``, ascending, without itself."""

@@ -8,7 +8,9 @@ are asked for (:meth:`Snapshot.remember`). Opening, listing and showing import n
 from __future__ import annotations
 
 import shutil
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Self
@@ -48,6 +50,7 @@ class KnowledgeBase:
         #: Whether a snapshot first indexes what is not yet. A server leaves that to the process that adds.
         self.catches_up = True
         self._snapshot: tuple[object, BaseSnapshot] | None = None
+        self._making = threading.Lock()
 
     @classmethod
     def open(cls, path: str | Path, *, create: bool = False, passages: str = "paragraph") -> KnowledgeBase:
@@ -281,27 +284,38 @@ class KnowledgeBase:
     def snapshot(self) -> BaseSnapshot:
         """Return the base as it is now. What is not indexed yet is indexed first, unless another process is
         at it, or ``catches_up`` is False: then ``pending`` says how many documents the view lacks."""
-        from clew.kb.snapshot import BaseSnapshot
-
         state, known = self._state(), self._snapshot
         if known is not None and known[0] == state and not (known[1].pending and self.catches_up):
             return known[1]
+        if self.catches_up:
+            self._index_what_is_new()
+        # Of several threads that ask after a commit, one makes the view, and all share what it remembers.
+        with self._making:
+            # The state is read first: what changes while the view is made makes a further view, never none.
+            state, known = self._state(), self._snapshot
+            if known is None or known[0] != state:
+                known = (state, self._seen(None if known is None else known[1]))
+                self._snapshot = known
+            return known[1]
+
+    def _index_what_is_new(self) -> None:
+        """Index what is not yet, unless another process is at it."""
         with self.database.reading() as connection:
             truth = reading.entries(connection)
+        if self._index.behind(truth, self._index.load()):
+            with suppress(Locked), held(self._index_lock, patience=0):
+                self._index.catch_up(self.database, _silent)
+
+    def _seen(self, before: BaseSnapshot | None) -> BaseSnapshot:
+        from clew.kb.snapshot import BaseSnapshot
+
         segments = self._index.load()
-        if self.catches_up and self._index.behind(truth, segments):
-            try:
-                with held(self._index_lock, patience=0):
-                    self._index.catch_up(self.database, _silent)
-            except Locked:
-                pass
-            segments = self._index.load()
-        state = self._state()
         with self.database.reading() as connection:
             truth = reading.entries(connection)
             generation = reading.state(connection, "generation")
         made = BaseSnapshot(self.database, self.derived, generation, truth, segments, self.graphs)
-        self._snapshot = (state, made)
+        if before is not None:
+            made.take_over(before)
         return made
 
     def doctor(self, repair: bool = True, checksums: bool = True) -> list[Finding]:

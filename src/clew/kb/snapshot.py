@@ -17,6 +17,7 @@ from clew.kb.postings import SegmentedPostings
 from clew.kb.reading import Entry, NodeReader, kept, text
 from clew.kb.segments import Segment, starts_of
 from clew.kb.vectors import Store, folder_of
+from clew.kb.views import Views
 from clew.kb.writing import keep
 from clew.types import KINDS, RETRIEVED, Document, Node, Scope
 
@@ -57,7 +58,7 @@ class BaseSnapshot:
         self.size = max((one.end for one in self._entries), default=0)
         self._graphs = graphs
         self._known_graphs = graphs.known()
-        self._remembered: dict[str, Any] = {}
+        self._views, self._document_views = Views(), Views()
         self._live = np.zeros(self.size, dtype=np.bool_)
         for one in self._entries:
             self._live[one.first : one.end] = True
@@ -115,14 +116,16 @@ class BaseSnapshot:
             codes = [KINDS.index(kind) for kind in kinds if kind in KINDS]
             return self._live & np.isin(self.column("kind"), codes)
 
-        found: Mask = self.remember(f"mask/{','.join(sorted(kinds))}", make)
+        found: Mask = self.remember(f"mask/{','.join(sorted(kinds))}", make, of_documents=True)
         return found
 
     def column(self, name: str) -> NDArray[np.int64]:
         """Return one number per row: ``document``, ``parent``, ``page`` or ``kind``; -1 where there is none."""
         if name not in COLUMNS:
             raise UsageError(f"no column named '{name}'", f"Known: {', '.join(COLUMNS)}")
-        found: NDArray[np.int64] = self.remember(f"column/{name}", lambda: self._column(name))
+        found: NDArray[np.int64] = self.remember(
+            f"column/{name}", lambda: self._column(name), of_documents=True
+        )
         return found
 
     def _column(self, name: str) -> NDArray[np.int64]:
@@ -189,7 +192,7 @@ class BaseSnapshot:
                 live = np.concatenate([live, np.zeros(ends - len(live), dtype=np.bool_)])
             return SegmentedPostings([one.fields[field] for one in self._segments], live)
 
-        found: Postings = self.remember(f"postings/{field}", make)
+        found: Postings = self.remember(f"postings/{field}", make, of_documents=True)
         return found
 
     def vectors(self, encoder: str, dimension: int = 0) -> VectorView:
@@ -238,11 +241,15 @@ class BaseSnapshot:
         )
         return found
 
-    def remember(self, key: str, make: Callable[[], Any]) -> Any:
-        """Return ``make()``, computed once for this view."""
-        if key not in self._remembered:
-            self._remembered[key] = make()
-        return self._remembered[key]
+    def remember(self, key: str, make: Callable[[], Any], *, of_documents: bool = False) -> Any:
+        """Return ``make()``, computed once for this view; ``of_documents``, once for all views of these documents."""
+        return (self._document_views if of_documents else self._views).get(key, make)
+
+    def take_over(self, before: BaseSnapshot) -> None:
+        """Take over what an earlier view remembers of its documents, where this one has the same: vectors were made,
+        an edge or a graph was added, or a document that is not indexed yet."""
+        if self._entries == before._entries:
+            self._document_views = before._document_views
 
     def _entry(self, key: str) -> Entry:
         if key not in self._by_key:

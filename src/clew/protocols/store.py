@@ -164,8 +164,12 @@ class Snapshot(Protocol):
         """Return a graph by its name. Raises UsageError where there is none, Damaged where it cannot be used."""
         ...
 
-    def remember(self, key: str, make: Callable[[], Any]) -> Any:
-        """Return ``make()``, computed once for this generation: for global views such as a graph."""
+    def remember(self, key: str, make: Callable[[], Any], *, of_documents: bool = False) -> Any:
+        """Return ``make()``, computed once for this generation: for global views such as a graph.
+
+        ``of_documents`` says that the value is a function of the documents alone, not of edges, graphs, vectors or
+        what is kept: it then also holds for other generations with the same documents.
+        """
         ...
 
 

@@ -6,7 +6,7 @@ import math
 import time
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from clew.protocols import Postings, Trail
@@ -32,7 +32,7 @@ class Sentence:
     span: tuple[int, int]
     score: float
     covers: Mapping[str, float]
-    names: frozenset[str]
+    names: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +116,16 @@ class ExtractiveReader:
     def _best(
         self, question: str, kind: Kind, weights: Mapping[str, float], hits: Sequence[Hit]
     ) -> list[Sentence]:
-        """Return the best sentence of each hit that has any of the question's words, best first."""
+        """Return the best sentence of each hit that has any of the question's words, best first, with its names."""
         found = []
         for index, hit in enumerate(hits):
             prior = self.rank / math.sqrt(1 + index)
             scored = list(self._scored(question, kind, weights, hit, index, prior))
             if scored:
-                found.append(max(scored, key=lambda one: (one.score, -one.span[0])))
+                best = max(scored, key=lambda one: (one.score, -one.span[0]))
+                # Of the best alone: to look for names takes longer than to score.
+                new = _new_names(hit.node.text[slice(*best.span)], question)
+                found.append(replace(best, names=new))
         return sorted(found, key=lambda one: (-round(one.score, 9), one.hit))
 
     def _scored(
@@ -141,7 +144,7 @@ class ExtractiveReader:
                 continue
             score = prior + sum(weights[term] * share for term, share in covers.items())
             score += self.typed * holds(kind, text, question)
-            yield Sentence(index, (start, end), score, covers, _new_names(text, question))
+            yield Sentence(index, (start, end), score, covers)
 
     def _chosen(self, best: Sequence[Sentence], weights: Mapping[str, float]) -> list[Sentence]:
         chosen = list(best[:1])

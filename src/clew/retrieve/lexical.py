@@ -182,7 +182,7 @@ class TfIdf:
         def make() -> Floats:
             return tfidf_norms(self.snapshot, self.field)
 
-        norms: Floats = self.snapshot.remember(f"lexical/norms/{self.field}", make)
+        norms: Floats = self.snapshot.remember(f"lexical/norms/{self.field}", make, of_documents=True)
         return norms
 
 
@@ -212,7 +212,7 @@ def row_lengths(snapshot: Snapshot, field: str) -> Floats:
         rows = np.arange(snapshot.size, dtype=np.int64)
         return snapshot.postings(field).lengths(rows).astype(np.float64)
 
-    lengths: Floats = snapshot.remember(f"lexical/lengths/{field}", make)
+    lengths: Floats = snapshot.remember(f"lexical/lengths/{field}", make, of_documents=True)
     return lengths
 
 

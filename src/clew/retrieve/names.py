@@ -111,7 +111,7 @@ FRONT_PAGES, FRONT_PASSAGES = 2, 20
 
 def profile(snapshot: Snapshot) -> Profile:
     """Return the profile of the documents; made once per generation."""
-    made: Profile = snapshot.remember("names/profile", lambda: _profile(snapshot))
+    made: Profile = snapshot.remember("names/profile", lambda: _profile(snapshot), of_documents=True)
     return made
 
 

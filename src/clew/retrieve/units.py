@@ -36,7 +36,7 @@ class Units:
 
 def units(snapshot: Snapshot) -> Units:
     """Return the units of a snapshot; made once per generation."""
-    made: Units = snapshot.remember("units/text", lambda: _units(snapshot))
+    made: Units = snapshot.remember("units/text", lambda: _units(snapshot), of_documents=True)
     return made
 
 
@@ -73,7 +73,9 @@ def subtree_ends(snapshot: Snapshot) -> Rows:
     Parsers number nodes in reading order, so what lies in between and is no descendant is a page, which is
     not searched. Made once per generation.
     """
-    made: Rows = snapshot.remember("units/ends", lambda: _subtree_ends(snapshot.column("parent")))
+    made: Rows = snapshot.remember(
+        "units/ends", lambda: _subtree_ends(snapshot.column("parent")), of_documents=True
+    )
     return made
 
 

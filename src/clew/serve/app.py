@@ -22,6 +22,7 @@ from clew.serve.server import Server
 from clew.serve.settings import Settings
 from clew.serve.shelf import Shelf
 from clew.serve.uploading import Uploads
+from clew.serve.warming import Warming
 
 _HERE = Path(__file__).parent
 
@@ -60,13 +61,17 @@ async def _running(app: FastAPI) -> AsyncIterator[None]:
     settings: Settings = app.state.settings
     shelf = Shelf(settings)
     asking = Asking(settings)
-    taking = Uploads(settings)
+    warming = Warming(shelf, lambda: asking.load()["running"] > 0)
+    taking = Uploads(settings, warming.soon)
     app.state.server = Server(settings, shelf, asking, taking, Pictures(settings.limits.page_cache))
     try:
         taking.start()
+        for one in shelf.every():
+            warming.soon(one.name)
         yield
     finally:
         asking.close()
         app.state.threads.shutdown(wait=False, cancel_futures=True)
         taking.close()
+        warming.close()
         shelf.close()

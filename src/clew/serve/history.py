@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from clew.errors import Damaged, NotFound, StoreError
 
@@ -34,14 +35,29 @@ ENDED = (DONE, STOPPED, FAILED, BROKEN)
 
 
 class History:
-    """Questions by id. Threads and processes may share it: each call has a connection of its own.
+    """Questions by id. Processes may share it; threads take turns on one connection, which is opened by the first
+    call and closed by :meth:`close`.
 
-    It quotes documents, so the file is readable by its owner only, and what is forgotten is overwritten. Raises
-    StoreError where the file cannot be used.
+    It stays open because SQLite, when the last connection is closed, writes its log back and waits for the disk:
+    three times for every question. It quotes documents, so the file is readable by its owner only, and what is
+    forgotten is overwritten. Raises StoreError where the file cannot be used.
     """
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / FILE
+        self._database: sqlite3.Connection | None = None
+        self._turn = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; a further call opens it again."""
+        with self._turn:
+            self._drop()
 
     def begin(self, id: str, asking: dict[str, Any]) -> None:
         """Note a question that waits for its turn. ``asking`` is the request: question, recipe, model, scope."""
@@ -106,12 +122,15 @@ class History:
         with self._open() as database:
             if not database.execute("DELETE FROM question WHERE id = ?", (id,)).rowcount:
                 raise NotFound(f"no question '{id}'", "It may have been forgotten")
+            self._scrub(database)
 
     def clear(self) -> int:
         """Forget every question that has ended; return how many."""
         marks = ", ".join("?" * len(ENDED))
         with self._open() as database:
-            return database.execute(f"DELETE FROM question WHERE state IN ({marks})", ENDED).rowcount
+            gone = database.execute(f"DELETE FROM question WHERE state IN ({marks})", ENDED).rowcount
+            self._scrub(database)
+        return gone
 
     def resting_on(self, key: str) -> list[str]:
         """Return the ids of the questions whose answers quote the document ``key``, or a graph's."""
@@ -130,24 +149,48 @@ class History:
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
+        """One transaction. After an error the file is opened anew: it may be another by then."""
+        with self._turn:
+            try:
+                if self._database is None:
+                    self._database = self._connected()
+                with self._database:
+                    yield self._database
+            except (sqlite3.OperationalError, OSError) as error:
+                self._drop()
+                raise StoreError(
+                    f"{self.path} cannot be used: {error}", "Is the disk full, or the folder read-only?"
+                ) from error
+            except sqlite3.DatabaseError as error:
+                self._drop()
+                raise Damaged(
+                    f"{self.path} is damaged ({error})", "Delete it; only the history is lost"
+                ) from error
+
+    def _connected(self) -> sqlite3.Connection:
+        if not self.path.exists():
+            self.path.touch(mode=0o600)
+        database = sqlite3.connect(self.path, timeout=_PATIENCE, check_same_thread=False)
         try:
-            if not self.path.exists():
-                self.path.touch(mode=0o600)
-            with contextlib.closing(sqlite3.connect(self.path, timeout=_PATIENCE)) as database:
-                database.execute("PRAGMA journal_mode = WAL")
-                database.execute("PRAGMA synchronous = NORMAL")  # a power cut may cost the last question
-                database.execute("PRAGMA secure_delete = ON")
-                database.execute(_TABLE)
-                with database:
-                    yield database
-        except (sqlite3.OperationalError, OSError) as error:
-            raise StoreError(
-                f"{self.path} cannot be used: {error}", "Is the disk full, or the folder read-only?"
-            ) from error
-        except sqlite3.DatabaseError as error:
-            raise Damaged(
-                f"{self.path} is damaged ({error})", "Delete it; only the history is lost"
-            ) from error
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA synchronous = NORMAL")  # a power cut may cost the last question
+            database.execute("PRAGMA secure_delete = ON")
+            database.execute(_TABLE)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def _drop(self) -> None:
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    @staticmethod
+    def _scrub(database: sqlite3.Connection) -> None:
+        """Empty the log, so that what was forgotten is not in it either; another process's read can delay it."""
+        database.commit()
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
 
 def _entry(row: tuple[Any, ...]) -> dict[str, Any]:

@@ -38,6 +38,8 @@ _CATCH_UP_EVERY = 2_000
 _LOOK_EVERY = 30.0
 #: Seconds before a base that could not be written to is tried again.
 _AFTER_TROUBLE = 5.0
+#: By how much it and the processes that parse stand back behind the server where the processor is short.
+_NICE = 5
 
 
 class _Interrupted(Exception):
@@ -216,6 +218,8 @@ def main() -> None:
     """Do what the server says on the first line."""
     if hasattr(signal, "SIGINT"):
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when this ends
+    if hasattr(os, "nice"):
+        os.nice(_NICE)
     # What libraries print must not come between our lines.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)

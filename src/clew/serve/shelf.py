@@ -46,6 +46,7 @@ class Shelf:
     def close(self) -> None:
         """Close them."""
         for one in self._bases.values():
+            one.history.close()
             one.base.close()
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, Any
 
@@ -16,10 +16,12 @@ from clew.serve.events import Channel
 from clew.serve.multipart import no_room
 from clew.serve.problems import LOG, Busy
 from clew.serve.settings import Settings
-from clew.serve.spool import DONE, ENDED, WAITING, Spool, Upload
+from clew.serve.spool import DONE, ENCODING, ENDED, WAITING, Spool, Upload
 
 #: Uploads that are done, or have failed, and are still listed.
 _LISTED = 500
+#: States in which an upload can be found.
+_FOUND = (ENCODING, DONE)
 #: Seconds before the process that reads is started again, where it ended by itself: the first time, and at most.
 _AGAIN, _LATER = 1.0, 60.0
 
@@ -27,11 +29,13 @@ _AGAIN, _LATER = 1.0, 60.0
 class Uploads:
     """Uploads of all bases by base and id, as last heard; ``events`` tells of each change.
 
-    The process that reads is started with the first upload, or at once where something waits from before.
+    The process that reads is started with the first upload, or at once where something waits from before. ``changed``
+    is called with the name of a base in which something new can be found, once nothing more waits to be read into it.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, changed: Callable[[str], None]) -> None:
         self._settings = settings
+        self._changed = changed
         self._known: dict[str, OrderedDict[str, Upload]] = {}
         self.spools = {name: Spool(path) for name, path in settings.bases.items()}
         self.events = {name: Channel(keep=200) for name in settings.bases}
@@ -133,6 +137,10 @@ class Uploads:
                 del known[id]
         self.events[base].send("upload", upload.shape())
 
+    def _reading(self, base: str) -> bool:
+        with self._lock:
+            return any(one.state not in {*ENDED, *_FOUND} for one in self._known[base].values())
+
     def _say(self, word: str) -> None:
         with self._writing:
             if self._process is None or self._process.stdin is None:
@@ -193,3 +201,5 @@ class Uploads:
                 gone = upload.id not in self._known[base] and upload.state == WAITING
             if not gone:
                 self._note(base, upload)
+            if upload.state in _FOUND and not self._reading(base):
+                self._changed(base)
