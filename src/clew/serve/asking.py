@@ -6,20 +6,20 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from clew.errors import ClewError, NotFound
+from clew.errors import BudgetExceeded, ClewError, NotFound
 from clew.serve import history
 from clew.serve.events import Channel
 from clew.serve.problems import FAULT, LOG, Busy, problem_shape
 from clew.shapes import answer_shape, step_shape
 
 if TYPE_CHECKING:
-    from clew.protocols import LanguageModel
+    from clew.protocols import Completion, LanguageModel, Prompt
     from clew.serve.settings import Model, Settings
     from clew.serve.shelf import Shelved
     from clew.types import Answer, Step
@@ -70,6 +70,29 @@ class Job:
     stopping: bool = False
     state: str = history.WAITING
     future: Future[None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stoppable:
+    """A language model that is asked no more once a reader has pressed stop: a step may be many calls."""
+
+    model: LanguageModel
+    stop: Callable[[], bool]
+
+    @property
+    def name(self) -> str:
+        """The name of the model inside."""
+        return self.model.name
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        """Return one completion per prompt. Raises BudgetExceeded where the question was stopped, ModelError."""
+        if self.stop():
+            raise BudgetExceeded("stopped by the reader, before the model was asked again")
+        return self.model.complete(prompts)
+
+
+def _stoppable(model: LanguageModel | None, stop: Callable[[], bool]) -> LanguageModel | None:
+    return None if model is None else Stoppable(model, stop)
 
 
 class Asking:
@@ -184,7 +207,7 @@ class Asking:
 
         return job.shelved.base.ask(
             asked.question,
-            llm=self.model(job.model),
+            llm=_stoppable(self.model(job.model), lambda: job.stopping),
             recipe=job.recipe,
             documents=asked.documents,
             graphs=asked.graphs,

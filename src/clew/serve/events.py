@@ -14,6 +14,9 @@ from fastapi.responses import StreamingResponse
 #: Seconds without an event after which a comment is sent, so that nobody takes the connection for dead.
 KEEP_ALIVE = 15.0
 
+#: Numbers of events are shorter; whatever is sent, Python reads none of thousands of digits.
+_DIGITS = 18
+
 
 class Channel:
     """Numbered events from threads to any number of readers; ``keep`` bounds how many old ones are remembered.
@@ -97,11 +100,15 @@ class Channel:
             return self._closed, [(first + n, *one) for n, one in enumerate(self._events[skip:])]
 
 
+def seen(said: str | None) -> int:
+    """Return the number of the last event that a reader had, 0 for what is no number."""
+    return int(said) if said and said.isascii() and said.isdecimal() and len(said) < _DIGITS else 0
+
+
 def streamed(channel: Channel, after: str | None) -> StreamingResponse:
     """Return the reply that streams a channel; ``after`` is the number that a reader who comes back had seen."""
-    number = int(after) if after and after.isascii() and after.isdecimal() else 0
     return StreamingResponse(
-        channel.follow(number),
+        channel.follow(seen(after)),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )

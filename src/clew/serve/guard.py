@@ -15,7 +15,6 @@ import hashlib
 import hmac
 import socket
 from collections.abc import MutableMapping
-from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -226,9 +225,6 @@ def allowed(token: str, headers: Headers) -> bool:
     scheme, _, given = headers.get("authorization", "").partition(" ")
     if given:
         return scheme.lower() == "bearer" and same(given.strip(), token)
-    cookies: SimpleCookie = SimpleCookie()
-    try:
-        cookies.load(headers.get("cookie", ""))
-    except CookieError:
-        return False
-    return COOKIE in cookies and same(cookies[COOKIE].value, session(token))
+    # Pair by pair: other applications of this host set cookies, too, and not all of them are well formed.
+    pairs = (one.strip().partition("=") for one in headers.get("cookie", "").split(";"))
+    return any(name == COOKIE and same(value, session(token)) for name, _, value in pairs)

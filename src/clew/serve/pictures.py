@@ -6,6 +6,9 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+from clew.errors import UnreadableFile
+from clew.serve.problems import Busy
+
 if TYPE_CHECKING:
     from clew.parse.pdf.picture import Picture
     from clew.serve.shelf import Shelved
@@ -14,25 +17,47 @@ if TYPE_CHECKING:
 SCALES = (0.5, 1.0, 1.5, 2.0, 3.0)
 
 
+#: Pictures that are drawn or wait for it at once: each holds a thread, and a page may take long.
+AT_ONCE = 8
+#: Pages that could not be drawn and are remembered.
+_FAILED = 256
+
+
 class Pictures:
-    """Pages as pictures; the least recently seen go where they take more than ``most`` bytes."""
+    """Pages as pictures; the least recently seen go where they take more than ``most`` bytes. What cannot be drawn is
+    tried once."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._kept: OrderedDict[tuple[str, str, int, float], Picture] = OrderedDict()
+        self._failed: OrderedDict[tuple[str, str, int], UnreadableFile] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
+        self._room = threading.BoundedSemaphore(AT_ONCE)
 
     def get(self, shelved: Shelved, key: str, page: int, scale: float) -> Picture:
         """Return a page of a document at the nearest of :data:`SCALES`; raises as
-        :meth:`clew.api.Base.page_image`."""
+        :meth:`clew.api.Base.page_image`, and Busy where too many are being drawn."""
         scale = nearest(scale)
         place = (shelved.name, key, page, scale)
         with self._lock:
             if place in self._kept:
                 self._kept.move_to_end(place)
                 return self._kept[place]
-        made = shelved.base.page_image(key, page, scale)
+            if (failed := self._failed.get(place[:3])) is not None:
+                raise failed
+        if not self._room.acquire(blocking=False):
+            raise Busy("too many pages are being drawn", 5)
+        try:
+            made = shelved.base.page_image(key, page, scale)
+        except UnreadableFile as error:
+            with self._lock:
+                self._failed[place[:3]] = error
+                while len(self._failed) > _FAILED:
+                    self._failed.popitem(last=False)
+            raise
+        finally:
+            self._room.release()
         with self._lock:
             if place not in self._kept:
                 self._kept[place] = made

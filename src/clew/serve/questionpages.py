@@ -17,8 +17,8 @@ from clew.api import triples_of
 from clew.api.shapes import Triples
 from clew.errors import ClewError, NotFound, UsageError
 from clew.serve import history
-from clew.serve.events import Channel
-from clew.serve.problems import status_of
+from clew.serve.events import Channel, seen
+from clew.serve.problems import Refused, status_of
 from clew.serve.render import Explained, fragment, page
 from clew.serve.routes.questions import Ask, ask
 from clew.serve.server import Here, Opened, Server
@@ -37,13 +37,18 @@ _SHOWN = 40
 _TRIPLES = 8
 #: Fields of the form that a person may leave empty.
 _OPTIONAL = ("model", "recipe", "beside", "also")
+#: Fields of a form: one for each document that is ticked.
+_FIELDS = 20_000
 
 
 @router.post("/ask")
 async def ask_page(request: Request, here: Here, opened: Opened) -> Response:
     """Ask what the form says, once or with two methods; what is wrong is said above the form, which keeps its
     words."""
-    given = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=20_000)
+    try:
+        given = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=_FIELDS)
+    except ValueError as error:
+        raise Refused(413, f"the form has more than {_FIELDS:,} fields", "Choose fewer documents") from error
     return await run_in_threadpool(_asked, given, here, opened)
 
 
@@ -98,11 +103,8 @@ def events(
     job = here.asking.get(opened, id)
     if job is None or (job.events.closed and last_event_id == str(job.events.last)):
         return Response(status_code=204)
-    seen = (
-        int(last_event_id) if last_event_id and last_event_id.isascii() and last_event_id.isdecimal() else 0
-    )
     return StreamingResponse(
-        _followed(job.events, seen, opened),
+        _followed(job.events, seen(last_event_id), opened),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )

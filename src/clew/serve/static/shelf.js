@@ -32,14 +32,34 @@ function addShelf(home) {
   addDropping(drop, (list) => sending(list, drop.getAttribute("action")));
   drop.addEventListener("submit", (event) => event.preventDefault());
 
-  const events = new EventSource(drop.dataset.events);
-  events.addEventListener("upload", (event) => {
+  follow(drop.dataset.events, refresh);
+}
+
+/** Follow what becomes of uploads while the page is seen: a browser has six connections for all its tabs together. */
+function follow(address, refresh) {
+  let events = null;
+  const open = () => {
+    if (events) return;
+    events = new EventSource(address);
+    events.addEventListener("upload", (event) => {
+      refresh.uploads();
+      if (["indexing", "encoding", "done"].includes(JSON.parse(event.data).state)) refresh.documents();
+    });
+    events.addEventListener("encoding", () => refresh.uploads());
+    events.addEventListener("forgotten", () => refresh.uploads());
+  };
+  const close = () => {
+    events?.close();
+    events = null;
+  };
+  if (!document.hidden) open();
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) return close();
     refresh.uploads();
-    if (["indexing", "encoding", "done"].includes(JSON.parse(event.data).state)) refresh.documents();
+    refresh.documents();
+    open();
   });
-  events.addEventListener("encoding", () => refresh.uploads());
-  events.addEventListener("forgotten", () => refresh.uploads());
-  addEventListener("pagehide", () => events.close());
+  addEventListener("pagehide", close);
 }
 
 /** Take files that are dropped anywhere on the page. */
