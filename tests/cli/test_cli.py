@@ -45,6 +45,7 @@ def test_with_its_encoder_a_question_is_answered_from_both_documents(embedded, t
     assert "0 vectors made" in run("encoder", "set", "clew:hops", "--kb", tmp_path / "kb").stdout
 
 
+@pytest.mark.slow
 def test_what_has_no_vector_yet_is_said_and_its_time_foretold(embedded, tmp_path) -> None:
     (tmp_path / "a.md").write_text("The Oskell bridge was built by Alf Clausen.\n", encoding="utf-8")
     run("add", tmp_path / "a.md", "--kb", tmp_path / "kb", "--encoder", "none")
@@ -201,6 +202,7 @@ def test_listing_imports_no_numpy(kb) -> None:
         assert done.returncode == 0, command
 
 
+@pytest.mark.slow
 def test_passages_are_annotated_after_saying_where_they_go_and_the_graph_can_be_walked(
     kb, monkeypatch
 ) -> None:

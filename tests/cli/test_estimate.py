@@ -54,6 +54,7 @@ def test_money_is_said_where_a_price_is_known(kb) -> None:
     assert "no language model" in run("estimate", "--ask", "Who built it?", "--kb", kb).stdout
 
 
+@pytest.mark.slow
 def test_an_estimate_of_every_file_is_what_adding_brings_and_makes_no_base(tmp_path) -> None:
     kb = tmp_path / "kb"
     told = json.loads(run("estimate", SAMPLES, "--sample", 0, "--kb", kb, "--json").stdout)["add"]

@@ -28,6 +28,7 @@ def clew_process(*words, **options):
     return subprocess.Popen([*COMMAND, *map(str, words)], text=True, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 def test_ctrl_c_keeps_what_is_done_and_says_how_to_continue(tmp_path) -> None:
     folder, kb = tmp_path / "files", tmp_path / "kb"
@@ -61,6 +62,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path) -> None:
     child.stderr.close()
 
 
+@pytest.mark.slow
 def test_one_process_adds_while_another_asks(tmp_path) -> None:
     folder, kb = tmp_path / "files", tmp_path / "kb"
     write(folder, 5)

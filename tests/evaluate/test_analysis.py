@@ -72,6 +72,7 @@ def run(*words, status=0):
     return result
 
 
+@pytest.mark.slow
 def test_the_walk_over_each_graph_is_what_it_finds_question_by_question(data, tmp_path):
     made = work(data, tmp_path)
     series = density(made, ["keywords", "mentions"])
@@ -124,6 +125,7 @@ def test_branches_share_the_budget(data, tmp_path):
     assert max(len(hit["path"]) for record in records[1] for hit in record["hits"]) == 2
 
 
+@pytest.mark.slow
 def test_statistics_are_those_of_the_usual_graphs(data, tmp_path):
     run("eval", "graphs", "--data", data, "--sentences", 12, "--out", tmp_path)
     folder = tmp_path / "hotpotqa-question-graphs"
@@ -140,6 +142,7 @@ def test_statistics_are_those_of_the_usual_graphs(data, tmp_path):
     assert "| mentions(common=5) | 3 | 6" in (folder / "statistics.md").read_text()
 
 
+@pytest.mark.slow
 def test_entities_are_a_graph_where_passages_are_annotated(data, tmp_path):
     made = work(data, tmp_path)
     found, missing = possible_graphs(made)

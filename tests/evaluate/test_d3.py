@@ -207,6 +207,7 @@ def test_map_reduce_asks_about_every_paragraph_and_then_once_more(page):
     assert (calls["q0"], calls["q3"]) == (11, 10)
 
 
+@pytest.mark.slow
 def test_without_a_model_there_are_rankers(data, tmp_path):
     run("eval", "paper", "d3", "--data", data, "--out", tmp_path)
     text = (tmp_path / "page.md").read_text()
@@ -236,6 +237,7 @@ def test_rerankers_bring_their_strategies():
         plan(Bench(), Variants(rerankers=["mono:x"]))
 
 
+@pytest.mark.slow
 def test_hotpotqa_doc_is_asked_of_its_two_documents(tmp_path):
     long = [f"Sentence {n} of the history of ferries and their keepers." for n in range(30)]
     record = {

@@ -63,6 +63,7 @@ def test_seeds_and_their_neighbours_by_hand(tmp_path, joined, expected):
     assert averaged([found, found])["precision"] == expected[3]
 
 
+@pytest.mark.slow
 def test_the_command_writes_table_and_figures(tmp_path):
     record = {
         "_id": "q", "question": "Who built the lighter?", "answer": "Tolland", "type": "bridge",

@@ -95,6 +95,7 @@ def test_a_run_that_was_cut_short_goes_on_and_gives_the_same_table(data, tmp_pat
     assert file.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_killed_command_continues_when_run_again(data, tmp_path):
     out = tmp_path / "runs"
     words = ["eval", "run", "--data", data, "-r", "kgp", "--out", str(out)]
@@ -247,6 +248,7 @@ def test_runs_are_compared_question_by_question():
         compared(one, Run("e", "b", {}), "F1")
 
 
+@pytest.mark.slow
 def test_tables_in_every_form(data, tmp_path):
     out = str(tmp_path / "runs")
     evaluate(tmp_path / "runs", asked(data, "pooled", None, 0), ["kgp", "read"], Bench())

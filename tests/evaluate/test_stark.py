@@ -104,6 +104,7 @@ def test_reranked_by_a_scripted_model(prime: Path, tmp_path: Path) -> None:
     assert records[0]["retrieval"]["calls"] == len(records[0]["hits"])
 
 
+@pytest.mark.slow
 def test_from_the_command_line(tmp_path: Path) -> None:
     runner = CliRunner()
     kb, place = str(tmp_path / "kb"), write_stark(tmp_path / "prime")

@@ -133,6 +133,7 @@ def test_an_import_killed_at_any_instant_leaves_nothing_or_all(tmp_path: Path) -
     assert empty in ended
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FILMS.is_file(), reason=f"the shared film graph is not at {FILMS}")
 def test_the_film_graph(tmp_path: Path) -> None:
     with clew.open(tmp_path / "kb", create=True) as base:

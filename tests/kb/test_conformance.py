@@ -41,6 +41,7 @@ def twin(paths: dict[str, ParsedDocument], field: str) -> dict[str, Counter[int]
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("field", FIELDS)
 def test_postings_equal_their_brute_force_twin_after_any_history(base, seed: int, field: str) -> None:
@@ -74,6 +75,7 @@ def test_postings_equal_their_brute_force_twin_after_any_history(base, seed: int
         assert dict(zip(hashes[part].tolist(), counts[part].tolist(), strict=True)) == expected[id]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_nodes_columns_and_masks_say_what_was_parsed(base, seed: int) -> None:
     paths = shuffled_history(base, seed)
@@ -149,6 +151,7 @@ def test_edges_are_asserted_once_and_go_with_owner_or_node(base) -> None:
         base.assert_edges([Edge(a, "cites", b, "me")])
 
 
+@pytest.mark.slow
 def test_vectors_equal_brute_force_and_respect_the_mask(base, encoder: HashEncoder) -> None:
     paths = shuffled_history(base, 5)
     base.encode(encoder)
@@ -171,6 +174,7 @@ def test_vectors_equal_brute_force_and_respect_the_mask(base, encoder: HashEncod
             assert np.all(near[len(best) :] == -1)
 
 
+@pytest.mark.slow
 def test_add_then_remove_leaves_what_was_never_added(tmp_path) -> None:
     for seed in range(5):
         order = random.Random(seed).sample(range(6), 6)

@@ -53,6 +53,7 @@ def stored(base: KnowledgeBase, name: str, twin: Twin, order: list[int] | None =
     return base.graphs.store(builder, [])
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(twins(), st.randoms(use_true_random=False))
 def test_a_graph_is_its_twin_and_the_order_in_which_it_came_does_not_show(

@@ -69,6 +69,7 @@ def test_what_brute_force_finds_most_alike_is_found(base) -> None:
     assert graph.ids(graph.similar(f"alias {WORDS[50 % len(WORDS)]} 50", 1)[0]) == ["g:n0050"]
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(NAMES, min_size=1, max_size=8), st.data())
 def test_names_of_any_script(tmp_path_factory: pytest.TempPathFactory, names: list[str], data) -> None:

@@ -201,6 +201,7 @@ def test_what_is_indexed_while_a_view_is_made_is_in_the_next(base, monkeypatch) 
         assert reader.snapshot().pending == 0
 
 
+@pytest.mark.slow
 def test_segments_stay_few_and_drop_what_is_gone(base) -> None:
     fill(base, 20)
     segments = [path for path in (base.derived / "segments").glob("s*") if path.is_dir()]
@@ -335,6 +336,7 @@ with KnowledgeBase.open(sys.argv[1]) as base:
 """
 
 
+@pytest.mark.slow
 def test_one_process_adds_while_another_asks(base) -> None:
     base.commit(document(100), location("/docs/100.txt"))
     child = subprocess.Popen([sys.executable, "-c", ADDER, str(base.path), str(HERE)])

@@ -53,6 +53,7 @@ def test_each_way_to_fail_loses_its_own_file_only(tmp_path: Path) -> None:
     assert reasons["bug"].startswith("the parser crashed on it (KeyError: 'no such key', parse_readers.py:")
 
 
+@pytest.mark.slow
 def test_a_file_that_takes_too_long_is_given_up_while_others_are_read(tmp_path: Path) -> None:
     found = outcomes(tmp_path, ["hang", "good", "good", "spin", "good", "good"], seconds=2)
     given_up = "the parser took longer than 2 seconds"
@@ -95,6 +96,7 @@ def test_no_files_need_no_worker() -> None:
         assert list(pool.read([])) == []
 
 
+@pytest.mark.slow
 def test_a_result_of_many_megabytes_arrives_whole(tmp_path: Path) -> None:
     paths = files(tmp_path, ["good", "good"])
     text = "good " + "paragraph of some words\n\n" * 30_000

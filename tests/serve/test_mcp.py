@@ -126,6 +126,7 @@ async def refused(client):
         await client.call_tool("add", {})
 
 
+@pytest.mark.slow
 def test_of_several_bases_each_call_names_one_and_a_cancelled_question_is_stopped(kb, tmp_path):
     """By the older handshake. The model does not answer until the cancellation has arrived."""
     asked, go_on = threading.Event(), threading.Event()
