@@ -37,23 +37,12 @@ import clew
 from clew import catalog
 from clew.chains import Chain as Written
 from clew.chains import Term, Triple
+from clew.evaluate.oracle import RELATIONS
 from clew.protocols import Method, PropertyGraph
 from clew.trail import Recorder
 from clew.types import Question, Scope
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "metaqa"
-#: The relations of the paths' words, as seen from the film.
-RELATIONS = {
-    "director": "directed_by",
-    "writer": "written_by",
-    "actor": "starred_actors",
-    "year": "release_year",
-    "language": "in_language",
-    "tags": "has_tags",
-    "genre": "has_genre",
-    "imdbrating": "has_imdb_rating",
-    "imdbvotes": "has_imdb_votes",
-}
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 BASE = "http://example.org/"
 

@@ -2,6 +2,7 @@ import pytest
 
 import chain_bases
 import hop_base
+import schema_graphs
 from clew.kb import KnowledgeBase
 from small_bases import base
 
@@ -19,3 +20,12 @@ def world(tmp_path_factory):
     folder = tmp_path_factory.mktemp("chain")
     with KnowledgeBase.open(folder / "base", create=True) as made:
         yield chain_bases.fill(made, folder)
+
+
+@pytest.fixture(scope="session")
+def schemas(tmp_path_factory):
+    """A small graph of films and one of very many relations."""
+    with KnowledgeBase.open(tmp_path_factory.mktemp("schemas") / "base", create=True) as made:
+        schema_graphs.films(made)
+        schema_graphs.wide(made)
+        yield made

@@ -1,4 +1,4 @@
-"""4StepFocus by triples that a person wrote: no model. Answers are worked by hand from tests/focus_films.py:
+"""4StepFocus by triples that a person wrote: no model. Answers are worked by hand from tests/film_world.py:
 
 f1 The Salt Orchard 1931 green       by p1, with p2 p3      p1, p2 born in Dunmere
 f2 Low Water        1932 light green by p1, with p1 p4      p3, p4 born in Saltreach

@@ -11,16 +11,12 @@ from clew.kb import KnowledgeBase
 from clew.link import Relations
 from clew.methods.focus.schema import Room, phrases, schema_of
 from clew.types import Property
-from focus_films import films, wide
 from retrieve_encoders import WordEncoder
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory):
-    with KnowledgeBase.open(tmp_path_factory.mktemp("schema") / "base", create=True) as made:
-        films(made)
-        wide(made)
-        yield made
+def base(schemas):
+    return schemas
 
 
 @pytest.fixture(scope="module")

@@ -24,17 +24,13 @@ from clew.models import language_model
 from clew.prompts import load
 from clew.trail import Recorder
 from clew.types import Question
-from focus_films import films, wide
 from malformed import MALFORMED
 from scripted import ScriptedServer
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory):
-    with KnowledgeBase.open(tmp_path_factory.mktemp("writing") / "base", create=True) as made:
-        films(made)
-        wide(made)
-        yield made
+def base(schemas):
+    return schemas
 
 
 @pytest.fixture(scope="module")

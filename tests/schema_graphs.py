@@ -1,4 +1,4 @@
-"""A small graph of films with properties, for the tests of typed triples."""
+"""Graphs for the tests of typed triples: a small one of films, and one of very many relations."""
 
 from link_graphs import graph_of
 
