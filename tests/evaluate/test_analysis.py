@@ -7,7 +7,6 @@ import sys
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from clew import catalog
 from clew.catalog.analysis import KNOBS, Work, branching, density, graph_qualities, possible_graphs, seeds
@@ -15,12 +14,12 @@ from clew.catalog.evaluation import Bench, asked, bases
 from clew.catalog.graphs import GRAPHS
 from clew.catalog.paper import kgp_page, table_1
 from clew.catalog.sections import command_line
-from clew.cli.app import app
 from clew.errors import UsageError
 from clew.evaluate.corpora import Gold
 from clew.graph.annotation import Annotation, Annotations
 from clew.trail import Recorder
 from clew.types import RETRIEVED, Question, Scope
+from command_line import run
 from scripted import ScriptedServer
 from tiny_encoder import make_encoder
 
@@ -48,12 +47,6 @@ def data(tmp_path_factory):
     return f"hotpotqa={path}"
 
 
-@pytest.fixture(autouse=True)
-def own_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("CLEW_LLM", raising=False)
-
-
 @pytest.fixture
 def few_knobs(monkeypatch):
     """Two values of each knob, the usual one among them: what the page puts together, not how much of it."""
@@ -64,12 +57,6 @@ def few_knobs(monkeypatch):
 
 def work(data, out, **bench):
     return Work(asked(data, "question", None, 0), Bench(passages="sentence", sentences=12, **bench), out)
-
-
-def run(*words, status=0):
-    result = CliRunner().invoke(app, list(map(str, words)))
-    assert result.exit_code == status, result.output
-    return result
 
 
 @pytest.mark.slow

@@ -4,15 +4,14 @@ import json
 import re
 
 import pytest
-from typer.testing import CliRunner
 
 from clew.catalog.d3 import length_classes
 from clew.catalog.d3_plan import Variants, plan
 from clew.catalog.evaluation import Bench, asked
 from clew.catalog.runs import Folder
-from clew.cli.app import app
 from clew.errors import UsageError
 from clew.evaluate.metrics import metric
+from command_line import run
 from scripted import ScriptedServer
 
 #: The section, and what of its paragraphs the model takes for relevant and for the answer, by question.
@@ -81,12 +80,6 @@ def data(tmp_path_factory):
     return f"qasper={path}"
 
 
-@pytest.fixture(autouse=True)
-def own_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("CLEW_LLM", raising=False)
-
-
 def reply(request):
     """Name the section, then the paragraphs, then the answer: what a perfect reader of the paper would."""
     question = next((one for one in QUESTIONS if one in request.prompt), None)
@@ -109,12 +102,6 @@ def reply(request):
     if "yes or no" in request.user:
         return "yes" if any(one in request.user for one in words) else "no"
     return ", ".join(re.findall(rf"^(\d+): (?:{'|'.join(words) or 'nothing'})", request.user, re.M))
-
-
-def run(*words, status=0):
-    result = CliRunner().invoke(app, list(map(str, words)))
-    assert result.exit_code == status, result.output
-    return result
 
 
 @pytest.fixture(scope="module")

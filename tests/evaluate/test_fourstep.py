@@ -9,18 +9,16 @@ import shutil
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import clew
 from clew.catalog.fourstep_deviations import DEVIATIONS
-from clew.catalog.fourstep_plan import names_of, settings_of, slug
 from clew.catalog.retrievers import RETRIEVERS
 from clew.catalog.runs import Folder
-from clew.cli.app import app
-from clew.errors import UsageError
 from clew.evaluate.metrics import metric
 from clew.evaluate.reporting import failures
 from clew.retrieve.nodetexts import NodeTexts
+from command_line import run
+from papers import WATER_BIRDS, cells
 from scripted import ScriptedServer, scripted_vector
 from stark_clinic import ID, QUESTIONS, reply, write_clinic, write_questions
 
@@ -47,18 +45,6 @@ HIT_1 = [1, 0, 0, 1, 0, 0, 1]
 HIT_5 = [1, 1, 1, 1, 1, 0, 1]
 RECALL_20 = [1, 1, 1, 1, 1, 0, 3 / 4]
 MRR = [1, 1 / 3, 1 / 3, 1, 1 / 2, 0, 1]
-
-
-def run(*words, status=0):
-    result = CliRunner().invoke(app, list(map(str, words)))
-    assert result.exit_code == status, result.output
-    return result
-
-
-@pytest.fixture(autouse=True)
-def own_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("CLEW_LLM", raising=False)
 
 
 @pytest.fixture(scope="module")
@@ -183,15 +169,6 @@ def page(clinic, tmp_path_factory):
     return out, text
 
 
-def cells(text, title, name):
-    """Return the means of the row of that name in the first table of a section."""
-    section = text.split(f"### {title}")[1].split("\n### ")[0]
-    header, _, *rows = [line for line in section.splitlines() if line.startswith("|")]
-    names = [one.strip() for one in header.strip("|").split("|")]
-    (row,) = [row for row in rows if row.split("|")[2].strip() == name]
-    return dict(zip(names, (one.strip() for one in row.strip("|").split("|")), strict=True))
-
-
 @pytest.mark.slow
 def test_the_page_has_the_methods_with_the_measures_by_hand(page):
     out, text = page
@@ -310,83 +287,6 @@ def test_without_a_model_there_are_the_baselines(clinic, tmp_path, monkeypatch):
                 assert row[measure].startswith(f"{sum(values) / 7:.3f} ["), (name, measure, row[measure])
 
 
-FILMS = "".join(
-    "\t".join(one) + "\n"
-    for one in (
-        ("Heron", "directed_by", "Ada Finch"),
-        ("Plover", "directed_by", "Ada Finch"),
-        ("Plover", "starred_actors", "Di Reed"),
-        ("Plover", "starred_actors", "Ada Finch"),
-        ("Plover", "release_year", "1931"),
-        ("Teal", "written_by", "Di Reed"),
-    )
-)
-
-
-def test_oracle_triples_of_metaqa_need_no_model(tmp_path):
-    (tmp_path / "films.tsv").write_text(FILMS)
-    questions = [
-        ("who acted in films by the director of [Heron]", ["Di Reed", "Ada Finch"],
-         "movie_to_director_to_movie_to_actor"),
-        ("what films did [Di Reed] write", ["Teal"], "writer_to_movie"),
-        ("when were films by [Ada Finch] released", ["1931", "1932"], "director_to_movie_to_year"),
-    ]  # fmt: skip
-    names = ("question", "answers", "type")
-    lines = [json.dumps(dict(zip(names, one, strict=True))) for one in questions]
-    (tmp_path / "dev.jsonl").write_text("\n".join(lines))
-    words = ["--data", f"metaqa={tmp_path}/dev.jsonl", "--graph", tmp_path / "films.tsv", "--encoder", "none"]
-    run("eval", "paper", "4stepfocus", *words, "--out", tmp_path / "page")
-    text = (tmp_path / "page" / "page.md").read_text(encoding="utf-8")
-    typed = cells(text, "Oracle triples", "typed relations")
-    # Two of three sets are whole; the graph has one of the two years: F1 2 * 1 * 1/2 / (3/2) = 2/3. All first answers
-    # are right.
-    assert typed["set-EM"].startswith("0.667 [") and typed["set-F1"].startswith(
-        f"{(1 + 1 + 2 / 3) / 3:.3f} ["
-    )
-    assert typed["Hit@1"].startswith("1.000 [") and typed["calls"].startswith("0.000 [")
-    loose = cells(text, "Oracle triples", "any relation")
-    # Any relation of Di Reed's: Plover as well; so with the others, whose sets are larger than the gold ones.
-    assert loose["set-EM"].startswith("0.000 [")
-    assert "--gold-triples" in text and "metaqa (films, gold triples)" in text
-
-
-def test_data_sets_with_one_file_name_have_folders_and_headings_of_their_own(tmp_path):
-    (tmp_path / "films.tsv").write_text(FILMS)
-    asked = {
-        "1-hop": {"question": "what films did [Di Reed] write", "answers": ["Teal"], "type": "writer_to_movie"},
-        "2-hop": {"question": "when were films by [Ada Finch] released", "answers": ["1931"],
-                  "type": "director_to_movie_to_year"},
-    }  # fmt: skip
-    words = ["--graph", tmp_path / "films.tsv", "--encoder", "none"]
-    for hops, question in asked.items():
-        (tmp_path / hops / "vanilla").mkdir(parents=True)
-        (tmp_path / hops / "vanilla" / "qa_test.jsonl").write_text(json.dumps(question))
-        words += ["--data", f"metaqa={tmp_path}/{hops}/vanilla/qa_test.jsonl"]
-    page = ["eval", "paper", "4stepfocus", *words, "--out", tmp_path / "page"]
-    run(*page)
-    text = (tmp_path / "page" / "page.md").read_text(encoding="utf-8")
-    named = [f"{hops}/vanilla/qa_test.jsonl" for hops in asked]
-    assert re.findall(r"^## (metaqa.*)$", text, re.M) == [f"metaqa (films), {name}" for name in named]
-    assert all((tmp_path / "page" / name.replace("/", "-")).is_dir() for name in named)
-    run(*page)  # each goes on where it was
-    assert (tmp_path / "page" / "page.md").read_text(encoding="utf-8") == text
-
-
-def test_a_data_set_is_called_by_as_much_of_its_path_as_tells_it_from_others():
-    def named(*data):
-        return list(names_of(data).values())
-
-    assert named("stark=a/qa.csv#test-0.1", "stark=a/qa.csv#test") == ["qa.csv#test-0.1", "qa.csv#test"]
-    assert named("metaqa=qa.txt", "metaqa=../b/qa.txt", "metaqa=c/x.txt")[1:] == ["b/qa.txt", "x.txt"]
-    assert named("metaqa=a/qa.txt", "metaqa=b/qa.txt", "metaqa=a-qa.txt")[1] == "b/qa.txt"
-    for several in (["stark=qa.txt", "metaqa=qa.txt"], ["stark=a b.txt", "stark=a-b.txt", "stark=A-b.txt"]):
-        found = {slug(name).casefold() for name in named(*several)}
-        assert len(found) == len(several)
-        assert all(re.fullmatch(r"([0-9a-f]{8}-)*(qa|a-b)\.txt", name) for name in found)
-    with pytest.raises(UsageError, match="twice"):
-        settings_of(["stark=a.csv", "stark=a.csv"], ["g"], (), 1, False)
-
-
 def test_what_makes_no_sense_is_said_before_anything_runs(clinic, tmp_path):
     base, data = clinic
     page = ["eval", "paper", "4stepfocus", "--encoder", "none", "--out", tmp_path / "out"]
@@ -402,8 +302,8 @@ def test_what_makes_no_sense_is_said_before_anything_runs(clinic, tmp_path):
     with clew.open(tmp_path / "kb", create=True):
         pass
     assert "has no graph" in said("--data", data, "--graph", tmp_path / "kb")
-    (tmp_path / "a.tsv").write_text(FILMS)
-    (tmp_path / "b.tsv").write_text(FILMS)
+    (tmp_path / "a.tsv").write_text(WATER_BIRDS)
+    (tmp_path / "b.tsv").write_text(WATER_BIRDS)
     with clew.open(tmp_path / "kb") as kb:
         kb.add_graph(tmp_path / "a.tsv")
         kb.add_graph(tmp_path / "b.tsv")

@@ -6,15 +6,14 @@ import re
 import shlex
 
 import pytest
-from typer.testing import CliRunner
 
 from clew.catalog.evaluation import Bench, asked
 from clew.catalog.runs import Folder, evaluate
 from clew.catalog.semicot_plan import plan, settings_of
-from clew.cli.app import app
 from clew.errors import UsageError
 from clew.evaluate.metrics import metric
 from clew.types import Usage
+from command_line import run
 from scripted import Reply, ScriptedServer
 from sparql_servers import stored
 
@@ -160,21 +159,9 @@ def reply(request):
     return "So the answer is: Dunmere" if "step by step" in request.system else "Dunmere"
 
 
-def run(*words, status=0):
-    result = CliRunner().invoke(app, list(map(str, words)))
-    assert result.exit_code == status, result.output
-    return result
-
-
 def command(data, out, *more, names=("2wikimultihopqa", "musique", "bamboogle", "fever")):
     words = [word for name in names for word in ("--data", f"{name}={data[name]}")]
     return ["eval", "paper", "semicot", *words, "--encoder", "none", "--out", out, *more]
-
-
-@pytest.fixture(autouse=True)
-def own_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("CLEW_LLM", raising=False)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,136 @@
+"""What is kept of the texts of nodes: gone with their graph, made once, continued, found when damaged."""
+
+import numpy as np
+import pytest
+
+from clew.errors import ModelError, NotFound
+from clew.kb import KnowledgeBase
+from clew.retrieve.entities import NodeSearch, NodeWords
+from clew.retrieve.nodetexts import NodeTexts
+from link_graphs import graph_of
+from node_graphs import EDGES, FILMS, Counted, kept
+from retrieve_encoders import WordEncoder
+
+
+def test_vectors_and_words_go_with_their_graph(base) -> None:
+    before = (list(base.dump()), base.digest())
+    graph = graph_of(base, EDGES, "films", **FILMS)
+    NodeSearch(WordEncoder("letter"), NodeTexts(graph), cap=1).nearest("letters", 1)
+    assert [path.name.split("-")[0] for path in kept(base)] == ["vectors", "words"]
+    assert base.doctor() == []
+    base.graphs.remove("films")
+    assert kept(base) == [] and (list(base.dump()), base.digest()) == before
+    # Whoever still holds the graph cannot bring anything of it back.
+    with pytest.raises(NotFound):
+        NodeSearch(WordEncoder("mexico"), NodeTexts(graph)).nearest("mexico", 1)
+    assert kept(base) == []
+
+
+def test_vectors_outlive_the_base_and_a_repair_of_the_arrays(base) -> None:
+    graph = graph_of(base, EDGES, "films", **FILMS)
+    encoder = Counted("letter")
+    first = NodeSearch(encoder, NodeTexts(graph)).nearest("letters", 4)
+    made = len(encoder.seen)
+    (base.path / "derived" / "graphs").rename(base.path / "gone")
+    with KnowledgeBase.open(base.path) as other:
+        assert [one.problem for one in other.doctor()] == ["its arrays are missing or damaged"]
+        again = NodeSearch(encoder, NodeTexts(other.snapshot().graph("films"))).nearest("letters", 4)
+    assert again.rows.tolist() == first.rows.tolist() and len(encoder.seen) == made
+
+
+def test_two_processes_make_each_vector_once(base) -> None:
+    graph = graph_of(base, EDGES, "films", **FILMS)
+    encoder = Counted("letter")
+    texts = NodeTexts(graph)
+    mine = graph.vectors(encoder, texts.document_name)
+    with KnowledgeBase.open(base.path) as other:
+        theirs = other.snapshot().graph("films").vectors(encoder, texts.document_name)
+
+        def slow(rows):
+            theirs.make(np.arange(2), texts.whole)  # the other one is quicker
+            return texts.whole(rows)
+
+        assert mine.make(np.arange(4), slow) == 4
+        for one in (mine, theirs):
+            offsets, vectors = one.vectors(np.arange(4))
+            assert offsets.tolist() == [0, 1, 2, 3, 4] and len(one.missing()) == 0
+            assert np.array_equal(vectors, encoder.encode(texts.documents(np.arange(4))))
+
+
+def test_damaged_vectors_and_words_are_found_and_made_again(base) -> None:
+    graph = graph_of(base, EDGES, "films", **FILMS)
+    encoder = WordEncoder("letter")
+    search = NodeSearch(encoder, NodeTexts(graph), cap=1)
+    wanted = search.nearest("letters", 1)
+    vectors, words = kept(base)
+    (vectors / "vectors.f32").write_bytes(b"")
+    (words / "0.terms.npy").unlink()
+    problems = [one.problem for one in base.doctor()]
+    assert problems == ["vectors of its nodes are damaged; encode again", "words of its nodes are damaged"]
+    assert base.doctor() == [] and kept(base) == []
+    again = NodeSearch(encoder, NodeTexts(base.snapshot().graph("films")), cap=1).nearest("letters", 1)
+    assert again.rows.tolist() == wanted.rows.tolist()
+
+
+def test_words_of_more_nodes_than_a_block(base, monkeypatch: pytest.MonkeyPatch) -> None:
+    from clew.kb.graphs import nodes
+
+    graph = graph_of(base, [(f"n{n}", "next", f"n{n + 1}") for n in range(50)], "long")
+    whole = NodeWords(NodeTexts(graph)).nearest("n7 n20", 9)
+    monkeypatch.setattr(nodes, "BLOCK", 8)
+    monkeypatch.setattr(nodes, "BATCH", 3)
+    parted = NodeWords(NodeTexts(graph, each=11)).nearest("n7 n20", 9)
+    assert (parted.rows.tolist(), parted.scores.tolist()) == (whole.rows.tolist(), whole.scores.tolist())
+
+
+class Failing(WordEncoder):
+    """Gives up after some texts, as an endpoint that breaks off or a kill does."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__("n7", "n20")
+        self.most = most
+
+    def encode(self, texts, query=False):
+        self.most -= len(texts)
+        if self.most < 0:
+            raise ModelError("broken off")
+        return super().encode(texts, query)
+
+
+def test_embedding_all_continues_where_it_was_stopped(base, monkeypatch: pytest.MonkeyPatch) -> None:
+    from clew.kb.graphs import nodes
+
+    monkeypatch.setattr(nodes, "BATCH", 4)
+    graph = graph_of(base, [(f"n{n}", "next", f"n{n + 1}") for n in range(20)], "long")
+    texts, told = NodeTexts(graph), []
+    with pytest.raises(ModelError):
+        graph.vectors(Failing(10), texts.document_name).make(np.arange(21), texts.whole)
+    kept = graph.vectors(Failing(13), texts.document_name)
+    assert len(kept.missing()) == 13
+    assert kept.make(np.arange(21), texts.whole, lambda done, total: told.append((done, total))) == 13
+    assert told == [(4, 13), (8, 13), (12, 13), (13, 13)] and len(kept.missing()) == 0
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_search_equals_brute_force(base, monkeypatch: pytest.MonkeyPatch, signed: bool) -> None:
+    from clew.kb import vectors
+    from clew.kb.graphs import nodes as kept_nodes
+
+    if signed:  # as of 32,768 vectors: a shortlist by signs, here so long that nothing can be missed
+        monkeypatch.setattr(vectors, "SIGNED", 50)
+        monkeypatch.setattr(kept_nodes, "EXACT", 50)
+    rng = np.random.default_rng(5)
+    words = [f"w{n}" for n in range(30)]
+    nodes = {f"n{n:03}": {"name": " ".join(rng.choice(words, 4))} for n in range(300)}
+    graph = graph_of(base, [], "words", **nodes)
+    encoder, texts = WordEncoder(*words), NodeTexts(graph)
+    search = NodeSearch(encoder, texts)
+    rows = np.sort(rng.choice(300, 120, replace=False))
+    for among in (None, rows, rows[:20]):
+        chosen = np.arange(300) if among is None else among
+        found = search.nearest("w3 w7 w7", 15, among)
+        matrix = encoder.encode(texts.documents(chosen)).astype(np.float64)
+        scores = (matrix @ encoder.encode(["w3 w7 w7"], query=True)[0].astype(np.float64)).round(9)
+        order = np.lexsort((chosen, -scores))[:15]
+        assert found.scores.tolist() == pytest.approx(scores[order].tolist())
+        assert found.rows.tolist() == chosen[order].tolist()
