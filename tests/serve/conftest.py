@@ -1,11 +1,15 @@
-"""A base of three documents and a graph, made once; each module serves a copy."""
+"""A base of three documents and a graph, made once, of which each module serves a copy; and a real browser."""
 
+import os
+import re
 import shutil
 
 import pytest
 
 import clew
-from serve_app import FILES, SAMPLES, ServedApp
+from serve_app import FILES, PATIENCE, SAMPLES, ServedApp
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 @pytest.fixture(scope="session")
@@ -33,3 +37,42 @@ def app(folder):
 def keys(app):
     """The documents' keys by name."""
     return {one["document"]: one["key"] for one in app.get(f"{app.api}/documents")[1]["documents"]}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if CHROMIUM is None:
+        pytest.skip("no Chromium here; on Debian: apt install chromium")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not installed: pip install 'clew[dev]'"
+    )
+    # Chromium's sandbox refuses to run as root, as containers do.
+    as_root = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    with playwright.sync_playwright() as started:
+        launched = started.chromium.launch(executable_path=CHROMIUM, args=as_root)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Opens pages of an app. Afterwards: no error was logged, nothing was asked of another address."""
+    contexts, problems, asked = [], [], []
+
+    def open_(app, **options):
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 860}, **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(1000 * PATIENCE)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("console", lambda message: message.type == "error" and problems.append(message.text))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(f"http://127.0.0.1:{app.port}/")
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    # A server that a test has ended is still asked for news.
+    assert not [one for one in problems if "ERR_CONNECTION_REFUSED" not in one]
+    assert all(re.match(r"http://127\.0\.0\.1:\d+/|data:|blob:", url) for url in asked), asked

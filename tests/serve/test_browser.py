@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import threading
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import clew
+from browsing import answered, ask, home, visit
 from scripted import ScriptedServer
 from serve_app import FILMS, PATIENCE, QUESTION, SAMPLES, ServedApp
 
@@ -23,46 +23,6 @@ REPORT, INQUIRY, CHARTER = (
     "merrowgate-charter.md",
 )
 CONTRACT = "lighter-hire-contract.pdf"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if CHROMIUM is None:
-        pytest.skip("no Chromium here; on Debian: apt install chromium")
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="playwright is not installed: pip install 'clew[dev]'"
-    )
-    # Chromium's sandbox refuses to run as root, as containers do.
-    as_root = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-    with playwright.sync_playwright() as started:
-        launched = started.chromium.launch(executable_path=CHROMIUM, args=as_root)
-        yield launched
-        launched.close()
-
-
-@pytest.fixture
-def open_page(browser):
-    """Opens pages of an app. Afterwards: no error was logged, nothing was asked of another address."""
-    contexts, problems, asked = [], [], []
-
-    def open_(app, **options):
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 860}, **options})
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(1000 * PATIENCE)
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("console", lambda message: message.type == "error" and problems.append(message.text))
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(f"http://127.0.0.1:{app.port}/")
-        return page
-
-    yield open_
-    for context in contexts:
-        context.close()
-    # A server that a test has ended is still asked for news.
-    assert not [one for one in problems if "ERR_CONNECTION_REFUSED" not in one]
-    assert all(re.match(r"http://127\.0\.0\.1:\d+/|data:|blob:", url) for url in asked), asked
 
 
 @pytest.fixture
@@ -71,30 +31,6 @@ def served(made_base, tmp_path):
     shutil.copytree(made_base, tmp_path / "harbour")
     with ServedApp(tmp_path / "harbour") as app:
         yield app
-
-
-def visit(page, link: str) -> None:
-    """Follow a link, and wait until the page that it leads to can be used."""
-    with page.expect_navigation(wait_until="load"):
-        page.locator(link).first.click()
-
-
-def home(page) -> None:
-    visit(page, ".top nav a")
-
-
-def ask(page, question: str, **choices: str) -> None:
-    home(page)
-    page.fill("#question", question)
-    for name, value in choices.items():
-        page.select_option(f"#ask [name={name}]", value)
-    with page.expect_navigation(wait_until="load"):
-        page.press("#question", "Enter")
-
-
-def answered(page) -> str:
-    """Wait for the answer and return its text."""
-    return page.locator(".answer .text").first.inner_text()
 
 
 def quoting(request):

@@ -1,0 +1,25 @@
+"""Steps in the app that the tests in a browser share."""
+
+
+def visit(page, link: str) -> None:
+    """Follow a link, and wait until the page that it leads to can be used."""
+    with page.expect_navigation(wait_until="load"):
+        page.locator(link).first.click()
+
+
+def home(page) -> None:
+    visit(page, ".top nav a")
+
+
+def ask(page, question: str, **choices: str) -> None:
+    home(page)
+    page.fill("#question", question)
+    for name, value in choices.items():
+        page.select_option(f"#ask [name={name}]", value)
+    with page.expect_navigation(wait_until="load"):
+        page.press("#question", "Enter")
+
+
+def answered(page) -> str:
+    """Wait for the answer and return its text."""
+    return page.locator(".answer .text").first.inner_text()
