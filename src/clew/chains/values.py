@@ -12,7 +12,7 @@ from clew.text import number_of
 
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _GROUPED = re.compile(r"[-+]?\d{1,3}(?:([,_'’\u00a0\u202f ])\d{3})(?:\1\d{3})*(?:\.\d+)?")
-_SCALED = re.compile(r"([-+]?\d+(?:\.\d+)?)\s*(thousand|million|billion)\b", re.IGNORECASE)
+_SCALED = re.compile(r"([-+]?\d+(?:\.\d+)?)\s*(thousand|million|billion|trillion)\b", re.IGNORECASE)
 _SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _SCALES |= {"k": 10**3, "mn": 10**6, "m": 10**6, "bn": 10**9, "b": 10**9, "tn": 10**12}
 #: "10m" may be ten metres; after a currency it is ten million.
