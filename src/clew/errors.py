@@ -21,6 +21,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 
 class ClewError(Exception):
@@ -109,3 +110,12 @@ def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
     near = difflib.get_close_matches(name, names, n=1)
     hint = f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(names)}"
     return UsageError(f"no {what} named '{name}'", hint)
+
+
+def refuse_password(url: str, what: str, hint: str) -> None:
+    """Raise UsageError for an address with a user or password in it; the error does not repeat it.
+
+    Addresses are written down and shown: with answers, in reports, in lists of graphs.
+    """
+    if "@" in urlsplit(url).netloc:
+        raise UsageError(f"{what} has a password in it", hint)

@@ -63,7 +63,6 @@ def test_a_name_that_makes_no_sense_is_refused_with_a_hint(name, words):
         ("http://[::1]:8000/v1#m", "stays on this machine (http://[::1]:8000)", False),
         ("http://localhost.example.org/v1#m", "sent to http://localhost.example.org", True),
         ("http://10.0.0.7:8000/v1#m", "sent to http://10.0.0.7:8000", True),
-        ("https://me:secret@example.org/v1#m", "sent to https://example.org", True),
         ("local:Qwen/Qwen3-0.6B", "stays on this machine", False),
         ("replay:a.jsonl", "stays on this machine", False),
         ("onnx:folder", "stays on this machine", False),
@@ -140,3 +139,13 @@ def test_naming_models_imports_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_password_in_an_address_is_refused_and_not_repeated(monkeypatch):
+    with pytest.raises(UsageError, match="the address of a model has a password in it") as refused:
+        language_model("https://me:secret@example.org/v1#m")
+    assert "secret" not in str(refused.value)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://me:secret@127.0.0.1:9/v1")
+    with pytest.raises(UsageError, match="OPENAI_BASE_URL has a password in it") as refused:
+        language_model("openai:gpt-4o")
+    assert "secret" not in str(refused.value)

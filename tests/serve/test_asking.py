@@ -1,7 +1,8 @@
 """Questions with a scripted model: streamed while it thinks, stopped, refused when too many, alone and at once."""
 
+import json
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import pytest
 
@@ -68,13 +69,25 @@ def test_the_key_goes_to_the_model_and_nowhere_else(narrow, gate, capfd) -> None
     gate.open.set()
     answer = narrow.ask(QUESTION)
     assert any(SECRET in one.headers["authorization"] for one in narrow.scripted.requests)
-    address = narrow.scripted.url
-    for path in ("/api/config", "/api/bases", f"{narrow.api}/questions", "/", f"/b/{narrow.base}/"):
-        said = narrow.request("GET", path)[2].decode()
-        assert SECRET not in said and address.removesuffix("/v1") not in said.replace(
-            f"127.0.0.1:{narrow.port}", ""
-        ).replace(f"stays on this machine ({address.removesuffix('/v1')})", "")
-    assert SECRET not in str(answer) and SECRET not in "".join(capfd.readouterr())
+    address = narrow.scripted.url.removesuffix("/v1")
+    question, page = f"{narrow.api}/questions/{answer['id']}", f"/b/{narrow.base}"
+    chat = {"model": "clew", "messages": [{"role": "user", "content": QUESTION}]}
+    shown = {
+        "answer": json.dumps(answer),
+        "chat": json.dumps(narrow.post("/v1/chat/completions", chat)[1]),
+        "events": json.dumps(list(narrow.events(f"{question}/events"))),
+    } | {
+        path: narrow.request("GET", path)[2].decode()
+        for path in (
+            *("/api/config", "/api/bases", f"{narrow.api}/questions", question, f"{question}/export"),
+            *("/", f"{page}/", f"{page}/q/{answer['id']}", f"{page}/q/{answer['id']}/cite/1"),
+        )
+    }
+    for where, said in shown.items():
+        # Where texts go is said to the one who asks, and nothing more of where the model is.
+        assert SECRET not in said and address not in said.replace(f"this machine ({address})", ""), where
+    assert "scripted" in shown["chat"] and answer["reader"] == "scripted"
+    assert SECRET not in "".join(capfd.readouterr())
 
 
 def test_a_request_cannot_name_a_model_of_its_own(narrow) -> None:
@@ -177,3 +190,16 @@ def test_stopping_the_server_ends_what_is_followed_and_answered(
 
 def _told(answer):
     return answer["answer"], [(one["id"], one["score"]) for one in answer["evidence"]]
+
+
+def test_too_many_chats_are_refused_with_a_time_and_the_others_answered(narrow, gate) -> None:
+    body = json.dumps({"model": "clew", "messages": [{"role": "user", "content": QUESTION}]}).encode()
+    sent = ("POST", "/v1/chat/completions", body, {"Content-Type": "application/json"})
+    with ThreadPoolExecutor(3) as pool:
+        asked = [pool.submit(narrow.request, *sent) for _ in range(3)]
+        status, headers, said = next(as_completed(asked)).result()
+        assert status == 503 and int(headers["retry-after"]) >= 1 and b"wait for their turn" in said
+        gate.open.set()
+        assert sorted(one.result()[0] for one in asked) == [200, 200, 503]
+    # A search is no question: it does not wait for them.
+    assert narrow.post(f"{narrow.api}/search", {"question": QUESTION})[1]["hits"]

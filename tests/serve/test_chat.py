@@ -20,11 +20,14 @@ from clew.errors import ModelError, Unavailable, UsageError
 from clew.kb import KnowledgeBase
 from clew.models import language_model
 from clew.serve.chat import chat_router
+from clew.serve.choices import answering
+from clew.serve.followup import standing_alone
 from clew.types import Step
 from retrieve_documents import add
 from scripted import ScriptedServer
 
 BORN = f"Where was {DIRECTOR} born?"
+RECIPES = {name: name for name in answering(model=False)}
 
 
 @dataclass
@@ -34,8 +37,9 @@ class BaseAsker:
     base: clew.Base
     llm: object = None
 
-    def ask(self, question, recipe, watch, stop):
-        return self.base.ask(question, llm=self.llm, recipe=recipe, watch=watch, stop=stop)
+    def ask(self, turns, recipe, watch, stop):
+        asked = standing_alone(turns, self.llm)
+        return asked, self.base.ask(asked.question, llm=self.llm, recipe=recipe, watch=watch, stop=stop)
 
 
 @pytest.fixture(scope="module")
@@ -50,10 +54,10 @@ def base(tmp_path_factory):
 
 
 @contextlib.contextmanager
-def served(asker, dependencies=(), **options):
+def served(asker, dependencies=(), recipes=RECIPES):
     """Serve the router on a port of this machine; give its address."""
     app = FastAPI()
-    app.include_router(chat_router(asker, **options), dependencies=dependencies)
+    app.include_router(chat_router(asker, recipes), dependencies=dependencies)
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="off"))
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -221,7 +225,7 @@ def test_with_a_model_a_question_that_refers_to_earlier_ones_is_made_to_stand_al
 
     with ScriptedServer(script) as server:
         model = language_model(server.llm)
-        with served(BaseAsker(base, model), llm=model) as url, client_of(url) as client:
+        with served(BaseAsker(base, model)) as url, client_of(url) as client:
             reply = asked(client, f"Who directed {FILM}?", DIRECTOR, "Where was she born?")
             alone = asked(client, BORN)
     assert reply.model_extra["clew"]["question"] == BORN
@@ -241,9 +245,10 @@ def test_without_a_model_the_last_message_is_asked_as_it_is(client):
 def test_every_hop_of_a_chain_is_cited_by_its_own_source(base):
     """A recipe of the application's, under a name of its own."""
 
-    def chained(question, recipe, watch, stop):
+    def chained(turns, recipe, watch, stop):
         assert recipe == "chain(k=3)"
-        return base.ask(question, recipe=recipe, chain=THREE_HOPS, watch=watch, stop=stop)
+        asked = standing_alone(turns, None)
+        return asked, base.ask(asked.question, recipe=recipe, chain=THREE_HOPS, watch=watch, stop=stop)
 
     asker = BaseAsker(base)
     asker.ask = chained
@@ -262,10 +267,10 @@ class Failing:
 
     late: bool = False
 
-    def ask(self, question, recipe, watch, stop):
+    def ask(self, turns, recipe, watch, stop):
         if self.late:
             watch(Step("seed"))
-        raise ERRORS[question]
+        raise ERRORS[turns[-1].text]
 
 
 ERRORS = {
@@ -322,7 +327,7 @@ def test_who_goes_away_stops_the_work(stream):
     begun, ended = threading.Event(), threading.Event()
 
     class Endless:
-        def ask(self, question, recipe, watch, stop):
+        def ask(self, turns, recipe, watch, stop):
             begun.set()
             while not stop():
                 time.sleep(0.01)

@@ -6,9 +6,10 @@ import pytest
 from starlette.datastructures import Headers
 
 from clew.errors import BudgetExceeded, UnreadableFile
-from clew.serve.asking import Stoppable
+from clew.protocols import Completion, Prompt
 from clew.serve.events import seen
 from clew.serve.guard import COOKIE, allowed, session
+from clew.serve.lent import Lent
 from clew.serve.pictures import AT_ONCE, Pictures
 from clew.serve.problems import Busy
 from serve_app import ServedApp
@@ -73,23 +74,24 @@ def test_pages_that_draw_slowly_take_only_so_many_threads_and_are_tried_once():
 
 
 class Model:
-    name = "counted"
+    name = "read=http://10.0.0.7:8000/v1?a=b#counted,guide=openai:other"
 
     def __init__(self):
         self.asked = 0
 
     def complete(self, prompts):
         self.asked += 1
-        return []
+        return [Completion("said", model="http://10.0.0.7:8000/v1#counted") for _ in prompts]
 
 
 def test_a_stopped_question_asks_the_model_no_more():
     model, stopped = Model(), threading.Event()
-    wrapped = Stoppable(model, stopped.is_set)
-    assert wrapped.name == "counted" and wrapped.complete([]) == []
+    lent = Lent(model, stopped.is_set)
+    assert lent.name == "read=counted,guide=openai:other"
+    assert [one.model for one in lent.complete([Prompt("", "x")])] == ["counted"]
     stopped.set()
-    with pytest.raises(BudgetExceeded, match="stopped by the reader"):
-        wrapped.complete([])
+    with pytest.raises(BudgetExceeded, match="stopped before"):
+        lent.complete([Prompt("", "x")])
     assert model.asked == 1
 
 

@@ -11,6 +11,7 @@ from rich.tree import Tree
 
 from clew.cli.output import console, cost, count, duration
 from clew.read.contexts import place
+from clew.read.made import how_made
 
 if TYPE_CHECKING:
     from clew.types import Answer, Hit, Node, Quote, Step
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 _AROUND, _LINE = 300, 90
 #: How many hits of a step the trail shows, a line each; the rest are counted. --json gives all.
 _SHOWN = 4
-_UNCHECKED = "the model's own words, checked against nothing"
-_EXTRACTED = "sentences taken from the evidence; no language model wrote them"
 
 
 def print_answer(answer: Answer, most: int) -> None:
@@ -56,22 +55,7 @@ def print_answer(answer: Answer, most: int) -> None:
 def _heading(answer: Answer) -> Text:
     if answer.abstained:
         return Text("Not answered", style="bold yellow")
-    how = f"written by {answer.reader}, from the evidence"
-    if answer.reader in {"none", "model"}:
-        how = _UNCHECKED
-    if answer.reader == "chain":
-        how = "filled in hop by hop, " + (
-            "in part from the model's memory" if answer.remembered else "each hop from the evidence"
-        )
-    if answer.reader == "extractive":
-        how = _EXTRACTED
-    if answer.reader == "focus":
-        read = any(one.by == "read" for one in answer.ranked)
-        how = (
-            "read where no graph has it"
-            if read
-            else "what meets the question's triples in the graph, best first"
-        )
+    how = how_made(answer.reader, answer.remembered, [one.by for one in answer.ranked])
     return Text.assemble(("Answer", "bold green"), (f"  ({how})", "dim"))
 
 

@@ -87,10 +87,10 @@ def _serve(bases: Mapping[str, Base], model: LanguageModel | None, recipes: Sequ
     from clew.cli.output import note
     from clew.cli.remote import say_where_searches_go, say_where_texts_go, with_nodes
     from clew.errors import MissingExtra
-    from clew.serve.recipes import DEFAULT, checked, offered
+    from clew.serve.choices import DEFAULT, answering, checked
     from clew.serve.tools import Desk
 
-    allowed = checked(recipes or [DEFAULT, *offered(model is not None)])
+    allowed = checked(recipes or [DEFAULT, *answering(model is not None)])
     try:
         from clew.serve.mcp import serve
     except ModuleNotFoundError as error:

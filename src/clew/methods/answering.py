@@ -16,8 +16,8 @@ from clew.types import Answer, Hit, Question, Step
 NEAREST = 5
 #: What a model says that does not know.
 _UNKNOWN = frozenset({"unknown", "not known", "i don't know", "i do not know", "cannot be determined"})
-#: What an answer says whose reading the budget did not allow.
-SPENT = "Not answered: the budget is spent. The evidence found so far is below."
+#: What an answer says that was cut short: by a spent budget, or by who asked. ``Answer.stopped`` says which.
+SPENT = "Not answered: it was stopped before there was an answer. The evidence found so far is below."
 
 
 def answered(

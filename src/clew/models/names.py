@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from clew.config import environment
-from clew.errors import UsageError, unknown
+from clew.errors import UsageError, refuse_password, unknown
 from clew.models.endpoint import OPENAI, Endpoint, is_loopback
 from clew.models.roles import ROLES
 
@@ -73,6 +73,8 @@ def parse_name(text: str, known: dict[str, str]) -> Name:
     if scheme not in {"http", "https"}:
         return Name(scheme, rest)
     url, _, model = text.strip().partition("#")
+    # A name is written down with every answer.
+    refuse_password(url, "the address of a model", "Give the key as CLEW_API_KEY")
     if not model or not urlsplit(url).hostname:
         raise UsageError(f"'{text}' needs an address and a model", f"Write it as {known[scheme]}")
     return Name(scheme, f"{url.rstrip('/')}#{model}")
@@ -141,11 +143,13 @@ def _where(name: Name) -> str:
         return "sent to https://ollama.com (by the Ollama on this machine)"
     url = {"openai": _openai_url(), "ollama": OLLAMA}.get(name.scheme) or name.rest.partition("#")[0]
     parts = urlsplit(url)
-    place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+    place = f"{parts.scheme}://{parts.netloc}"
     if is_loopback(url):
         return f"stays on this machine ({place})"
     return f"sent to {place}{' (OpenAI)' if url == OPENAI else ''}"
 
 
 def _openai_url() -> str:
-    return (environment("OPENAI_BASE_URL") or OPENAI).rstrip("/")
+    url = (environment("OPENAI_BASE_URL") or OPENAI).rstrip("/")
+    refuse_password(url, "OPENAI_BASE_URL", "Give the key as OPENAI_API_KEY")
+    return url

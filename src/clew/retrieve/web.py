@@ -19,7 +19,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import Request, urlopen
 
-from clew.errors import RemoteError, UsageError
+from clew.errors import RemoteError, UsageError, refuse_password
 from clew.types import PASSAGE, Hit, Node, Question
 
 #: What Google gives at most for one search.
@@ -56,10 +56,7 @@ class SerpApi:
             raise UsageError(
                 f"no address of a web search: '{self.url}'", "CLEW_SERPAPI_URL is such as https://serpapi.com"
             )
-        if "@" in urlsplit(self.url).netloc:
-            raise UsageError(
-                "the address of the web search has a password in it", "Give it as CLEW_SERPAPI_KEY"
-            )
+        refuse_password(self.url, "the address of the web search", "Give it as CLEW_SERPAPI_KEY")
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return at most ``k`` hits, best first: an answer box, a knowledge graph's entry, the organic results.

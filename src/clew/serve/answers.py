@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.read.contexts import place
+from clew.read.made import how_made
 from clew.shapes import ranked_shape, usage_shape
 from clew.types import Answer, Hit, Node, Quote, Step
 
@@ -18,14 +19,6 @@ from clew.types import Answer, Hit, Node, Quote, Step
 _NEAREST = 5
 #: How many characters of a passage are shown where no words of it are quoted; of a fact in a line of the trail.
 _EXCERPT, _FACT = 300, 80
-#: What a reader's name says of how the text came about. Any other is that of the model that wrote it.
-_HOW = {
-    "extractive": "sentences taken from the evidence; no language model wrote them",
-    "none": "the model's own words, checked against nothing",
-    "model": "the model's own words, checked against nothing",
-    "chain": "filled in hop by hop, each hop from the evidence",
-}
-_RECALLED = "filled in hop by hop, in part from the model's memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,20 +111,13 @@ def answer_text(answer: Answer) -> str:
     return "\n\n".join(part for part in (marked.text, marked.sources(), "\n".join(remarks(answer))) if part)
 
 
-def how_made(answer: Answer) -> str:
-    """Say in words how the text of an answer came about."""
-    if answer.reader == "chain" and answer.remembered:
-        return _RECALLED
-    return _HOW.get(answer.reader, f"written by {answer.reader}, from the evidence")
-
-
 def remarks(answer: Answer) -> list[str]:
     """Return what a reader of the answer has to know besides: a line for each."""
     lines = [f"From the model's memory, without evidence: {text}" for text in answer.remembered]
     lines += [f"Not in its source, so not counted as evidence: “{text}”" for text in answer.rejected]
     if answer.stopped:
         lines.append(f"Stopped before the answer was complete: {answer.stopped}")
-    return lines if answer.abstained else [*lines, f"({how_made(answer)})"]
+    return lines if answer.abstained else [*lines, f"({_how(answer)})"]
 
 
 def cited_shape(answer: Answer) -> dict[str, Any]:
@@ -141,7 +127,7 @@ def cited_shape(answer: Answer) -> dict[str, Any]:
         "answer": answer.text,
         "abstained": answer.abstained,
         "stopped": answer.stopped or None,
-        "how": how_made(answer),
+        "how": _how(answer),
         "recipe": answer.recipe,
         "citations": [one.shape() for one in marked.citations],
         "nearest": [one.shape() for one in marked.nearest],
@@ -152,6 +138,10 @@ def cited_shape(answer: Answer) -> dict[str, Any]:
         "steps": [step_line(step) for step in answer.trail],
         "usage": usage_shape(answer.usage),
     }
+
+
+def _how(answer: Answer) -> str:
+    return how_made(answer.reader, answer.remembered, [one.by for one in answer.ranked])
 
 
 def step_line(step: Step) -> str:

@@ -46,7 +46,8 @@ def make_app(settings: Settings) -> FastAPI:
     handle_problems(app)
     for part in (bases, documents, graphs, questions, uploads):
         app.include_router(part.router, prefix="/api")
-    app.state.threads = ThreadPoolExecutor(settings.limits.asks + settings.limits.waiting, "clew-chat")
+    # One more than have a place: in it, whoever has none is told so.
+    app.state.threads = ThreadPoolExecutor(settings.limits.asks + settings.limits.waiting + 1, "clew-chat")
     for prefix, routes in chat_routers(app, settings, app.state.threads):
         app.include_router(routes, prefix=prefix)
     app.include_router(pages.router)

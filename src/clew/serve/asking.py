@@ -6,28 +6,29 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from clew.errors import BudgetExceeded, ClewError, NotFound
+from clew.errors import ClewError, NotFound
 from clew.serve import history
 from clew.serve.events import Channel
+from clew.serve.lent import Lent
 from clew.serve.problems import FAULT, LOG, Busy, problem_shape
+from clew.serve.turns import Turns
 from clew.shapes import answer_shape, step_shape
 
 if TYPE_CHECKING:
-    from clew.protocols import Completion, LanguageModel, Prompt
+    from clew.protocols import LanguageModel
     from clew.serve.settings import Model, Settings
     from clew.serve.shelf import Shelved
     from clew.types import Answer, Step
 
 #: Questions that have ended and whose events are kept, for readers that come back; the answers are in the history.
 _KEPT = 32
-#: Seconds that a search waits for its turn.
-_PATIENCE = 10.0
+#: Searches that wait for their turn; all that wait share their threads with the pages.
+_WAITING = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,31 +73,11 @@ class Job:
     future: Future[None] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Stoppable:
-    """A language model that is asked no more once a reader has pressed stop: a step may be many calls."""
-
-    model: LanguageModel
-    stop: Callable[[], bool]
-
-    @property
-    def name(self) -> str:
-        """The name of the model inside."""
-        return self.model.name
-
-    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        """Return one completion per prompt. Raises BudgetExceeded where the question was stopped, ModelError."""
-        if self.stop():
-            raise BudgetExceeded("stopped by the reader, before the model was asked again")
-        return self.model.complete(prompts)
-
-
-def _stoppable(model: LanguageModel | None, stop: Callable[[], bool]) -> LanguageModel | None:
-    return None if model is None else Stoppable(model, stop)
-
-
 class Asking:
-    """Answers questions in threads of its own. A context in which all jobs end when it is closed."""
+    """Answers questions in threads of its own. A context in which all jobs end when it is closed.
+
+    ``searches`` and ``chats`` are the places for what is asked in threads of others.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -107,7 +88,8 @@ class Asking:
         self._lock = threading.Lock()
         self._seconds = 1.0  # what a question took lately, on average
         self._closed = False
-        self._searches = threading.BoundedSemaphore(2 * self._limits.asks)
+        self.searches = Turns(2 * self._limits.asks, _WAITING, "searches")
+        self.chats = Turns(self._limits.asks, self._limits.waiting, "questions")
 
     def start(self, shelved: Shelved, asked: Asked, recipe: str, model: Model | None) -> Job:
         """Take a question on. Raises Busy where too many wait already."""
@@ -147,16 +129,6 @@ class Asking:
             job.state = history.STOPPED
             self._finish(job, problem={"error": "stopped before it was its turn", "hint": ""})
         return job
-
-    @contextmanager
-    def room(self) -> Iterator[None]:
-        """Hold one of a few places for a search. Raises Busy where none is free for long."""
-        if not self._searches.acquire(timeout=_PATIENCE):
-            raise Busy("too many searches wait for their turn", round(_PATIENCE))
-        try:
-            yield
-        finally:
-            self._searches.release()
 
     def load(self) -> dict[str, int]:
         """Return how many questions are being answered, and how many wait."""
@@ -207,7 +179,7 @@ class Asking:
 
         return job.shelved.base.ask(
             asked.question,
-            llm=_stoppable(self.model(job.model), lambda: job.stopping),
+            llm=self.model(job.model, lambda: job.stopping),
             recipe=job.recipe,
             documents=asked.documents,
             graphs=asked.graphs,
@@ -216,8 +188,8 @@ class Asking:
             stop=lambda: job.stopping,
         )
 
-    def model(self, chosen: Model | None) -> LanguageModel | None:
-        """Return a language model that was chosen, with the budget of one question."""
+    def model(self, chosen: Model | None, stop: Callable[[], bool]) -> LanguageModel | None:
+        """Return a language model that was chosen, for one question: with its budget, and until ``stop`` says so."""
         if chosen is None:
             return None
         from clew import catalog
@@ -226,7 +198,7 @@ class Asking:
         most = self._settings.budget
         limited = (most.calls, most.tokens, most.money) != (None, None, None)
         budget = Budget(most.calls, most.tokens, most.money) if limited else None
-        return catalog.language_model(chosen.name, cache=True, budget=budget)
+        return Lent(catalog.language_model(chosen.name, cache=True, budget=budget), stop)
 
     def _finish(self, job: Job, answer: Answer | None = None, problem: dict[str, str] | None = None) -> None:
         """Keep the outcome, then tell of it: whoever hears of an answer finds it in the history."""

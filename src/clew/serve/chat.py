@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -26,11 +26,10 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from clew.errors import ClewError
-from clew.protocols import LanguageModel
 from clew.serve.answers import step_line
 from clew.serve.chatwire import ChatRequest, Refusal, Reply, contents, event
-from clew.serve.followup import Asked, Turn, standing_alone
-from clew.serve.recipes import DEFAULT, offered
+from clew.serve.choices import DEFAULT
+from clew.serve.followup import Asked, Turn
 from clew.serve.watched import running
 from clew.types import Answer, Step
 
@@ -45,12 +44,16 @@ _GONE = 499
 
 
 class Asker(Protocol):
-    """Answers questions. Called in a thread of its own; may raise Unavailable where too much is asked at once."""
+    """Answers the last turn of a conversation. Called in a thread of its own; may raise Unavailable where too much is
+    asked at once."""
 
     def ask(
-        self, question: str, recipe: str, watch: Callable[[Step], None], stop: Callable[[], bool]
-    ) -> Answer:
-        """Return the answer; ``watch`` receives each step, ``stop`` is asked between steps. Raises ClewError."""
+        self, turns: Sequence[Turn], recipe: str, watch: Callable[[Step], None], stop: Callable[[], bool]
+    ) -> tuple[Asked, Answer]:
+        """Return the question as it was asked, and the answer. Raises ClewError.
+
+        ``watch`` receives each step, ``stop`` is asked between steps.
+        """
         ...
 
 
@@ -81,36 +84,26 @@ class OpenAIRoute(APIRoute):
 
 @dataclass(slots=True)
 class _Work:
-    """One question on its way: made to stand alone, then asked. ``asked`` is known once that is done."""
+    """One question on its way; ``asked`` is how it was asked, once it is answered."""
 
     asker: Asker
     recipe: str
     turns: list[Turn]
-    llm: LanguageModel | None
     asked: Asked
 
     def __call__(self, watch: Callable[[Step], None], stop: Callable[[], bool]) -> Answer:
         """Return the answer. Raises ClewError."""
-        self.asked = standing_alone(self.turns, self.llm)
-        return self.asker.ask(self.asked.question, self.recipe, watch, stop)
+        self.asked, answer = self.asker.ask(self.turns, self.recipe, watch, stop)
+        return answer
 
 
-def chat_router(
-    asker: Asker,
-    *,
-    llm: LanguageModel | None = None,
-    recipes: Mapping[str, str] | None = None,
-    executor: Executor | None = None,
-) -> APIRouter:
-    """Return the routes. ``llm`` makes questions stand alone that refer to earlier ones; without it, the last message
-    is asked as it is.
+def chat_router(asker: Asker, recipes: Mapping[str, str], executor: Executor | None = None) -> APIRouter:
+    """Return the routes.
 
-    ``recipes`` are those that may be asked for, by the names that they get after ``clew:``; by default every method
-    that answers from evidence, by its own name. ``executor`` has the threads in which the asker is called, by default
-    those of the event loop; a question that finds none free waits.
+    ``recipes`` are those that may be asked for, by the names that they get after ``clew:``. ``executor`` has the
+    threads in which the asker is called, by default those of the event loop; a question that finds none free waits.
     """
-    named = {name: name for name in offered(llm is not None)} if recipes is None else recipes
-    models = {MODEL: DEFAULT} | {f"{MODEL}:{name}": recipe for name, recipe in named.items()}
+    models = {MODEL: DEFAULT} | {f"{MODEL}:{name}": recipe for name, recipe in recipes.items()}
     since = int(time.time())
     router = APIRouter(prefix="/v1", route_class=OpenAIRoute, tags=["OpenAI-compatible"])
 
@@ -140,7 +133,7 @@ def chat_router(
         recipe = _recipe(models, asked.model)
         asked.refuse()
         turns = asked.turns()
-        work = _Work(asker, recipe, turns, llm, Asked(turns[-1].text))
+        work = _Work(asker, recipe, turns, Asked(turns[-1].text))
         reply = Reply(asked.model)
         if not asked.stream:
             answer = await _while_there(request, _last(running(work, executor)))

@@ -1,11 +1,14 @@
-"""The methods that a request may choose among: names of the catalogue, never recipes of its own."""
+"""The methods that a request may choose among: names of the catalogue, or recipes of the person who serves; never
+recipes of its own."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
 from clew import catalog
+from clew.catalog.methods import METHODS
 from clew.catalog.recipe import parse
 from clew.catalog.web import asks_web
 from clew.chains import ChainError, Limits
@@ -16,6 +19,10 @@ from clew.serve.settings import Settings
 DEFAULT = "default"
 #: What only an evaluation can ask.
 _EVALUATIONS = frozenset({"golden"})
+#: Methods that no program asks for evidence: they have none but the model's memory.
+_NO_EVIDENCE = frozenset({"none", "fewshot", "cot"})
+#: Methods that work without a language model.
+_ALONE = frozenset({"kgp", "kgp-paper", "read", "dpr", "mdr"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,23 +35,27 @@ class Choice:
 
 
 @lru_cache(maxsize=8)
-def methods(settings_recipes: tuple[str, ...]) -> dict[str, Choice]:
-    """Return the methods that may be chosen, the default first. Raises UsageError for one that there is not."""
-    known = _offered("recipe")
+def methods(allowed: tuple[str, ...]) -> dict[str, Choice]:
+    """Return the methods that may be chosen, the default first: those ``allowed``, all that ask no web where none is
+    named. Raises UsageError for a recipe that makes no sense."""
     first = {DEFAULT: Choice(DEFAULT, "The method that measures best over this kind of base.", DEFAULT)}
-    if not settings_recipes:
-        return first | known
-    found = dict(first)
-    for one in settings_recipes:
-        if one not in known and one != DEFAULT:
-            # A person who starts the server may write a recipe out; it is known by what was written.
-            name = parse(one).name
-            if name not in catalog.recipes()["recipe"]:
-                raise unknown("recipe", name, catalog.recipes()["recipe"])
-            found[one] = Choice(one, catalog.recipes()["recipe"][name][0], one)
-        elif one != DEFAULT:
-            found[one] = known[one]
-    return found
+    if not allowed:
+        return first | _offered("recipe")
+    return first | {one.name: one for one in map(_written, allowed) if one.name != DEFAULT}
+
+
+def answering(model: bool) -> dict[str, Choice]:
+    """Return the methods that answer from evidence; without a ``model``, those that need none."""
+    return {
+        name: one
+        for name, one in _offered("recipe").items()
+        if name not in _NO_EVIDENCE and (model or name in _ALONE)
+    }
+
+
+def checked(recipes: Iterable[str]) -> dict[str, str]:
+    """Return recipes that a person allows, each with what it is. Raises UsageError for one that makes no sense."""
+    return {one.name: one.summary for one in map(_written, recipes)}
 
 
 @lru_cache(maxsize=1)
@@ -55,10 +66,12 @@ def retrievers() -> dict[str, Choice]:
 
 def chosen(settings: Settings, name: str) -> str:
     """Return the recipe of a method that may be chosen. Raises UsageError."""
-    known = methods(settings.recipes)
-    if name not in known:
-        raise unknown("recipe", name, known)
-    return known[name].recipe
+    return _known("recipe", name, methods(settings.recipes))
+
+
+def chosen_retriever(name: str) -> str:
+    """Return the recipe of a retriever that may be chosen. Raises UsageError."""
+    return _known("retriever", name, retrievers())
 
 
 def for_triples(written: str) -> str:
@@ -71,14 +84,21 @@ def for_triples(written: str) -> str:
     return "chain"
 
 
-def chosen_retriever(name: str) -> str:
-    """Return the recipe of a retriever that may be chosen. Raises UsageError."""
-    known = retrievers()
+def _known(what: str, name: str, known: dict[str, Choice]) -> str:
     if name not in known:
-        raise unknown("retriever", name, known)
+        raise unknown(what, name, known)
     return known[name].recipe
 
 
+def _written(recipe: str) -> Choice:
+    """Return a recipe that the person who serves wrote; it is known by what was written."""
+    recipe = recipe.strip()
+    if recipe == DEFAULT:
+        return Choice(DEFAULT, "what measures best", DEFAULT)
+    return Choice(recipe, METHODS.parts[METHODS.complete(parse(recipe)).name].summary, recipe)
+
+
+@lru_cache(maxsize=2)
 def _offered(kind: str) -> dict[str, Choice]:
     """Return the parts of a kind that ask no web search: whose key it would spend is not the asker's to say."""
     return {

@@ -10,6 +10,7 @@ from typing import Any
 from clew.chains import Chain, Limits
 from clew.chains import parse as parse_chain
 from clew.errors import ClewError
+from clew.read.made import how_made
 from clew.types import ENTITY, TABLE, TRIPLE
 
 #: Characters of a passage that are shown around its quotes.
@@ -18,8 +19,6 @@ _AROUND = 320
 _WORTH_CUTTING = 80
 #: Ranked answers that a page lists.
 _ROWS = 100
-_UNCHECKED = "the model's own words, checked against nothing"
-_EXTRACTED = "sentences taken from the documents; no language model wrote them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,17 +210,7 @@ def excerpt(text: str, spans: Sequence[tuple[int, ...]], around: int | None = _A
 
 
 def _how(answer: Mapping[str, Any]) -> str:
-    reader = answer["reader"]
-    if reader in {"none", "model"}:
-        return _UNCHECKED
-    if reader == "extractive":
-        return _EXTRACTED
-    if reader == "chain":
-        kept = "in part from the model's memory" if answer["remembered"] else "each hop from the evidence"
-        return f"filled in hop by hop, {kept}"
-    if reader == "focus":
-        return "what the triples of the question leave over, sorted"
-    return f"written by {reader.rpartition('#')[2]}, from the evidence"
+    return how_made(answer["reader"], answer["remembered"], [one["by"] for one in answer.get("ranked") or ()])
 
 
 def _blocks(answer: Mapping[str, Any], citations: Sequence[Citation]) -> tuple[Block, ...]:

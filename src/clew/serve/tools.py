@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import UsageError
 from clew.serve.answers import answer_text, cited_shape
+from clew.serve.lent import Lent
 from clew.serve.looking import Seen, behind, contents, entities, found, shown
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def ask(desk: Desk, arguments: Arguments, watch: Callable[[Step], None], stop: C
     """Answer a question; see :meth:`clew.Base.ask`. Raises ClewError."""
     return desk.base(arguments).ask(
         arguments["question"],
-        llm=desk.llm,
+        llm=None if desk.llm is None else Lent(desk.llm, stop),
         recipe=arguments.get("recipe") or next(iter(desk.recipes)),
         documents=arguments.get("documents"),
         graphs=arguments.get("graphs"),

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.errors import Damaged, NotFound, UsageError, unknown
+from clew.errors import Damaged, NotFound, UsageError, refuse_password, unknown
 from clew.kb.database import Database, held
 from clew.kb.graphs import truth
 from clew.types import GraphInfo, GraphSource
@@ -98,6 +98,7 @@ class Graphs:
         that is none, MissingExtra, RemoteError where it does not answer: then nothing is noted.
         """
         check_name(name)
+        refuse_password(url, "the address of the graph", "Only endpoints that need none can be mounted")
         from clew.kb.graphs.mounted import is_endpoint, kept_in, opened
         from clew.kb.graphs.services import LOOKUPS
 

@@ -51,7 +51,7 @@ def recipes(
 ) -> dict[str, Any]:
     """List the methods that may be chosen for this base with this model; ``problem`` says why one cannot be asked."""
     chosen = here.settings.model(model)
-    with here.asking.room():
+    with here.asking.searches.turn():
         found = []
         for one in choices.methods(here.settings.recipes).values():
             refused = opened.base.refusal(one.recipe, None if chosen is None else chosen.name)

@@ -184,7 +184,7 @@ def search(asked: Search, here: Here, opened: Opened) -> dict[str, Any]:
     if len(asked.question) > most:
         raise UsageError(f"the question has more than {most:,} characters", "Ask for less at a time")
     retriever = choices.chosen_retriever(asked.retriever)
-    with here.asking.room():
+    with here.asking.searches.turn():
         hits = opened.base.search(asked.question, k=asked.k, retriever=retriever, documents=asked.documents)
     return {"hits": [hit_shape(hit) for hit in hits]}
 
