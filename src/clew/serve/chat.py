@@ -44,8 +44,7 @@ _GONE = 499
 
 
 class Asker(Protocol):
-    """Answers the last turn of a conversation. Called in a thread of its own; may raise Unavailable where too much is
-    asked at once."""
+    """Answers the last turn of a conversation. Called in a thread of its own."""
 
     def ask(
         self, turns: Sequence[Turn], recipe: str, watch: Callable[[Step], None], stop: Callable[[], bool]

@@ -17,9 +17,10 @@ from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from clew.errors import BudgetExceeded, ClewError, ModelError, NotFound, Unavailable, UsageError
+from clew.errors import ClewError
 from clew.serve.answers import cited, cited_shape, remarks
 from clew.serve.followup import Turn
+from clew.serve.problems import again_after, status_of
 from clew.shapes import usage_shape
 from clew.types import Answer, Usage
 
@@ -39,6 +40,8 @@ REFUSED: Mapping[str, tuple[Any, ...]] = {
     "audio": (None,),
     "web_search_options": (None,),
 }
+#: What an error is called, by its status.
+_CODES = {400: "bad_request", 404: "not_found", 429: "too_much", 502: "model_error", 503: "unavailable"}
 #: How long a question may be.
 _LONG = 8_000
 #: What a Markdown viewer would load or follow: what makes a link or image of brackets, and tags.
@@ -120,19 +123,9 @@ class Refusal(Exception):
     @classmethod
     def of(cls, error: ClewError) -> Refusal:
         """Return what an error of clew is in this protocol: problem and hint, and a status that says whose it is."""
-        statuses: list[tuple[type[ClewError], int, str]] = [
-            (UsageError, 400, "bad_request"),
-            (NotFound, 404, "not_found"),
-            (BudgetExceeded, 429, "budget_exceeded"),
-            (Unavailable, 503, "unavailable"),
-            (ModelError, 502, "model_error"),
-        ]
-        status, code = next(
-            ((status, code) for kind, status, code in statuses if isinstance(error, kind)), (500, "error")
-        )
-        refusal = cls(str(error), code=code, status=status)
-        if isinstance(error, Unavailable) and error.retry_after is not None:
-            refusal.headers["Retry-After"] = f"{error.retry_after:.0f}"
+        status = status_of(error)
+        refusal = cls(str(error), code=_CODES.get(status, "error"), status=status)
+        refusal.headers |= again_after(error)
         return refusal
 
 

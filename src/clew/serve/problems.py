@@ -10,7 +10,16 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from clew.errors import ClewError, Locked, ModelError, NotFound, RemoteError, StoreError
+from clew.errors import (
+    BudgetExceeded,
+    ClewError,
+    Locked,
+    ModelError,
+    NotFound,
+    RemoteError,
+    StoreError,
+    Unavailable,
+)
 
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request
@@ -23,6 +32,8 @@ _STATUS: tuple[tuple[type[ClewError], int], ...] = (
     (NotFound, 404),
     (Locked, 503),
     (StoreError, 500),
+    (BudgetExceeded, 429),
+    (Unavailable, 503),
     (ModelError, 502),
     (RemoteError, 502),
 )
@@ -72,8 +83,14 @@ def problem(status: int, error: str, hint: str = "", headers: dict[str, str] | N
 
 def reply_to(error: ClewError) -> JSONResponse:
     """Return the reply to an error."""
-    headers = {"Retry-After": str(error.retry_after)} if isinstance(error, Busy) else None
-    return JSONResponse(problem_shape(error), status_code=status_of(error), headers=headers)
+    return JSONResponse(problem_shape(error), status_code=status_of(error), headers=again_after(error))
+
+
+def again_after(error: ClewError) -> dict[str, str]:
+    """Return the header that says when the same may be asked again, where the error says so."""
+    if not isinstance(error, Busy | Unavailable) or error.retry_after is None:
+        return {}
+    return {"Retry-After": f"{error.retry_after:.0f}"}
 
 
 def handle_problems(app: FastAPI) -> None:

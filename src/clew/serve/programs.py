@@ -10,11 +10,9 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, FastAPI
 
-from clew.errors import Unavailable
 from clew.serve import choices
 from clew.serve.chat import chat_router
 from clew.serve.followup import Asked, Turn, standing_alone
-from clew.serve.problems import Busy
 from clew.serve.server import Server
 from clew.serve.settings import Settings
 
@@ -33,16 +31,13 @@ class BaseAsker:
     def ask(
         self, turns: Sequence[Turn], recipe: str, watch: Callable[[Step], None], stop: Callable[[], bool]
     ) -> tuple[Asked, Answer]:
-        """Return the question as it was asked, and the answer. Raises ClewError, Unavailable where too many ask."""
+        """Return the question as it was asked, and the answer. Raises ClewError, Busy where too many ask."""
         server: Server = self.app.state.server
-        try:
-            with server.asking.chats.turn():
-                model = server.asking.model(server.settings.model(None), stop)
-                asked = standing_alone(turns, model)
-                base = server.shelf[self.base].base
-                return asked, base.ask(asked.question, llm=model, recipe=recipe, watch=watch, stop=stop)
-        except Busy as error:
-            raise Unavailable(error.problem, retry_after=error.retry_after) from error
+        with server.asking.chats.turn():
+            model = server.asking.model(server.settings.model(None), stop)
+            asked = standing_alone(turns, model)
+            base = server.shelf[self.base].base
+            return asked, base.ask(asked.question, llm=model, recipe=recipe, watch=watch, stop=stop)
 
 
 def chat_routers(app: FastAPI, settings: Settings, executor: Executor) -> Iterator[tuple[str, APIRouter]]:
