@@ -15,13 +15,16 @@ SECRET = "sk-the-key-of-the-person-who-serves"
 
 
 class Gate:
-    """A model that answers when it may."""
+    """A model that answers when it may; ``early``: that holds its first reply back, too, not just what it reads."""
 
     def __init__(self) -> None:
-        self.asked, self.open = threading.Event(), threading.Event()
+        self.asked, self.open, self.early = threading.Event(), threading.Event(), False
 
     def __call__(self, request):
         if "abstain" not in request.prompt:
+            if self.early:
+                self.asked.set()
+                assert self.open.wait(60)
             return {"structures": []}
         self.asked.set()
         assert self.open.wait(60)
@@ -114,6 +117,17 @@ def test_too_many_questions_are_refused_with_a_time_and_none_is_lost(narrow, gat
     for one in said:
         *_, (event, answer) = narrow.events(one["events"])
         assert event == "answer" and answer["answer"] == "$9 a day"
+
+
+def test_a_stopped_question_asks_the_model_no_more_and_says_that_it_was_stopped(narrow, gate) -> None:
+    gate.early = True
+    said = narrow.post(f"{narrow.api}/questions", {"question": QUESTION, "recipe": "kgp"})[1]
+    assert gate.asked.wait(60)
+    narrow.post(f"{narrow.api}/questions/{said['id']}/stop")
+    gate.open.set()
+    *_, (event, answer) = narrow.events(said["events"])
+    assert event == "answer" and answer["state"] == "stopped" and answer["abstained"]
+    assert "stopped before there was an answer" in answer["answer"] and len(narrow.scripted.requests) == 1
 
 
 def test_a_question_is_stopped_while_it_waits_and_while_it_runs(narrow, gate) -> None:

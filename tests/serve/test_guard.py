@@ -67,10 +67,10 @@ def test_bases_and_models_have_names_for_addresses(tmp_path) -> None:
         [tmp_path / "a.clew", tmp_path / "b" / ".clew", tmp_path / "c" / "b", tmp_path / "a.clew"]
     )
     assert list(found) == ["a", "b", "b-2"]
-    one, two = named_models(["http://user:pass@127.0.0.1:9/v1#small", "guide=ollama:x,read=ollama:small"])
-    assert one.id == "small" and "pass" not in one.id + one.goes + repr(one) and not one.leaves
+    one, two = named_models(["http://127.0.0.1:9/v1#small", "guide=ollama:x,read=ollama:small"])
+    assert one.id == "small" and "127.0.0.1:9/v1" not in one.id + one.goes + repr(one) and not one.leaves
     assert two.id == "x+small"
-    far = named_models(["https://user:pass@example.org/v1#big"])[0]
+    far = named_models(["https://example.org/v1#big"])[0]
     assert far.leaves and far.goes == "sent to https://example.org"
 
 

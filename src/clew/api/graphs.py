@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from clew.api.encoders import WithEncoder, sampled, seconds_for
-from clew.api.shapes import Triples
+from clew.api.shapes import Described, Triples
 from clew.errors import NotFound
 from clew.types import Entity, GraphInfo
 
@@ -127,6 +127,15 @@ class WithGraphs(WithEncoder):
                 f"What it holds: clew graph schema {graph}",
             )
         return opened.entities(rows)
+
+    def described(self, graph: str, entities: Sequence[Entity], limit: int = 10) -> list[Described]:
+        """Return entities of a graph with their triples, at most ``limit`` of each relation, and what ids and names
+        say to be the same. Raises UsageError where there is no such graph."""
+        opened = self.graph(graph)
+        return [
+            Described(one, tuple(triples_of(opened, one, limit)), self.same(one.id, thorough=False))
+            for one in entities
+        ]
 
     def same(self, id: str, *, thorough: bool = True) -> tuple[SameLink, ...]:
         """Return what is the same as a node (``films:Q42``) in the other graphs and among the documents, each with

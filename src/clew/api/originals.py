@@ -36,11 +36,10 @@ MOST_PIXELS = 8_000_000
 
 @dataclass(frozen=True, slots=True)
 class Uploaded:
-    """What became of an uploaded file: the document's key, ``added``, ``located`` (the base had its bytes from
-    elsewhere) or ``unchanged``, the passages and rows that are new, and remarks of the parser."""
+    """What became of an uploaded file: the document's key, the passages and rows that are new, and remarks of the
+    parser."""
 
     key: str
-    outcome: str
     passages: int = 0
     notes: tuple[str, ...] = ()
 
@@ -66,7 +65,7 @@ class Uploads:
             raise outcome
         done = self._keep(path, name, outcome)
         new = sum(node.kind in RETRIEVED for node in outcome.nodes) if done == "added" else 0
-        return Uploaded(outcome.key, done, new, outcome.notes)
+        return Uploaded(outcome.key, new, outcome.notes)
 
     def _keep(self, path: Path, name: str, parsed: ParsedDocument) -> str:
         """Commit a document. Its bytes are kept first: killed in between, the next try finds them."""
@@ -160,13 +159,10 @@ class WithOriginals:
 
     def _forget_uploads(self, paths: Iterable[str]) -> None:
         """Delete the kept bytes of uploads that were removed."""
-        keys = {path[len(UPLOAD) :].partition("/")[0] for path in paths if path.startswith(UPLOAD)}
+        keys = _keys(paths)
         if not keys:
             return
-        left = {
-            path[len(UPLOAD) :].partition("/")[0] for path in self.store.located() if path.startswith(UPLOAD)
-        }
-        for key in keys - left:
+        for key in keys - _keys(self.store.located()):
             with suppress(FileNotFoundError):
                 _kept(self.store.path, key).unlink()
 
@@ -174,9 +170,7 @@ class WithOriginals:
         """Return how many kept files belong to no document (a server was killed while it took one in); ``repair``
         deletes them. Those of the last hour may yet become one."""
         folder = self.store.path / FOLDER
-        known = {
-            path[len(UPLOAD) :].partition("/")[0] for path in self.store.located() if path.startswith(UPLOAD)
-        }
+        known = _keys(self.store.located())
         before = time.time() - _MAY_BECOME
         left = [
             path
@@ -196,3 +190,8 @@ class WithOriginals:
 
 def _kept(folder: Path, key: str) -> Path:
     return folder / FOLDER / key
+
+
+def _keys(paths: Iterable[str]) -> set[str]:
+    """Return the keys of the uploads among the paths of documents."""
+    return {path[len(UPLOAD) :].partition("/")[0] for path in paths if path.startswith(UPLOAD)}

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from clew.shapes import entity_shape, link_shape
 from clew.types import Document, Entity, Usage
+
+if TYPE_CHECKING:
+    from clew.link import SameLink
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,4 +88,20 @@ class Triples:
                 {"id": end.id, "name": end.name, "statements": [dict(one) for one in said]}
                 for end, said in zip(self.ends, self.statements, strict=True)
             ],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """An entity with its triples, and what is the same in other graphs and among the documents."""
+
+    entity: Entity
+    triples: tuple[Triples, ...]
+    same: tuple[SameLink, ...]
+
+    def shape(self) -> dict[str, Any]:
+        """Return it as a JSON-compatible dictionary."""
+        return entity_shape(self.entity) | {
+            "triples": [triple.shape() for triple in self.triples],
+            "same_as": [link_shape(link) for link in self.same],
         }

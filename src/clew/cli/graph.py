@@ -135,29 +135,17 @@ def show(
       clew graph show films "Gert Frobe"
     """
     import clew
-    from clew.api import triples_of
     from clew.cli.output import print_json
-    from clew.shapes import entity_shape, link_shape
 
     with clew.open(kb) as base:
-        graph = base.graph(name)
-        found = base.entities(name, entity)
-        triples = {one.id: triples_of(graph, one, limit) for one in found}
-        same = {one.id: base.same(one.id, thorough=False) for one in found}
+        found = base.described(name, base.entities(name, entity), limit)
     if as_json:
-        shapes = [
-            entity_shape(one)
-            | {
-                "triples": [triple.shape() for triple in triples[one.id]],
-                "same_as": [link_shape(link) for link in same[one.id]],
-            }
-            for one in found
-        ]
-        print_json({"entities": shapes})
+        print_json({"entities": [told.shape() for told in found]})
         return
-    for one in found:
+    for told in found:
+        one = told.entity
         _print_entity(one)
-        for triple in triples[one.id]:
+        for triple in told.triples:
             for end, said in zip(triple.ends, triple.statements, strict=True):
                 before, after = (end.name, one.name) if triple.inverse else (one.name, end.name)
                 print(f"    {before} >> {triple.relation} >> {after}")
@@ -165,7 +153,7 @@ def show(
                     print(f"        said in {source}")
             if triple.total > len(triple.ends):
                 print(f"    ... {triple.total - len(triple.ends):,} more {triple.relation}")
-        for link in same[one.id]:
+        for link in told.same:
             print(f"    same as: {_target(link)}  ({'; '.join(link.by)})")
 
 

@@ -21,7 +21,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from fastapi import APIRouter, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
@@ -29,6 +29,7 @@ from clew.errors import ClewError
 from clew.serve.answers import step_line
 from clew.serve.chatwire import ChatRequest, Refusal, Reply, contents, event
 from clew.serve.choices import DEFAULT
+from clew.serve.events import event_stream
 from clew.serve.followup import Asked, Turn
 from clew.serve.watched import running
 from clew.types import Answer, Step
@@ -146,8 +147,7 @@ def chat_router(asker: Asker, recipes: Mapping[str, str], executor: Executor | N
             return Response(status_code=_GONE)
         usage = asked.stream_options is not None and asked.stream_options.include_usage
         stream = _streamed(_with_first(first, events), work, reply, usage)
-        headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-        return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+        return event_stream(stream)
 
     return router
 

@@ -107,8 +107,10 @@ def seen(said: str | None) -> int:
 
 def streamed(channel: Channel, after: str | None) -> StreamingResponse:
     """Return the reply that streams a channel; ``after`` is the number that a reader who comes back had seen."""
-    return StreamingResponse(
-        channel.follow(seen(after)),
-        media_type="text/event-stream",
-        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
-    )
+    return event_stream(channel.follow(seen(after)))
+
+
+def event_stream(wires: AsyncIterator[str]) -> StreamingResponse:
+    """Return the reply that sends events as they come, through proxies that would gather them."""
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(wires, media_type="text/event-stream", headers=headers)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from clew.errors import NotFound, UsageError
 from clew.read.contexts import place
 from clew.serve.answers import shortened
-from clew.shapes import entity_shape, link_shape
 from clew.types import DOCUMENT, PAGE, ROW, SECTION, TABLE, Node
 
 if TYPE_CHECKING:
@@ -96,35 +95,24 @@ def entities(base: Base, graph: str, what: str) -> Seen:
 
     Raises NotFound, UsageError.
     """
-    from clew.api import triples_of
-
     if not what.strip():
         raise UsageError("no entity is named", "Give its id, its name or an alias")
-    opened = base.graph(graph)
-    texts, shapes = [], []
+    texts = []
     named = base.entities(graph, what)
-    for one in named[:_NAMESAKES]:
-        triples = triples_of(opened, one, _TRIPLES)
-        same = base.same(one.id, thorough=False)
-        lines = _entity_lines(one)
-        for triple in triples:
+    described = base.described(graph, named[:_NAMESAKES], _TRIPLES)
+    for told in described:
+        one, lines = told.entity, _entity_lines(told.entity)
+        for triple in told.triples:
             for end in triple.ends:
                 head, tail = (end, one) if triple.inverse else (one, end)
                 lines.append(f"{head.name} >> {triple.relation} >> {tail.name}  ({end.id})")
             if triple.total > len(triple.ends):
                 lines.append(f"... {triple.total - len(triple.ends):,} more {triple.relation}")
-        lines += [f"same as: {link.target_name}  ({link.target})" for link in same]
+        lines += [f"same as: {link.target_name}  ({link.target})" for link in told.same]
         texts.append("\n".join(lines))
-        shapes.append(
-            entity_shape(one)
-            | {
-                "triples": [triple.shape() for triple in triples],
-                "same_as": [link_shape(one) for one in same],
-            }
-        )
     if len(named) > _NAMESAKES:
         texts.append(f"... {len(named) - _NAMESAKES:,} more of that name: give an id")
-    return Seen("\n\n".join(texts), {"entities": shapes, "named": len(named)})
+    return Seen("\n\n".join(texts), {"entities": [told.shape() for told in described], "named": len(named)})
 
 
 def _outline(nodes: Sequence[Node], start: int) -> Seen:

@@ -17,7 +17,7 @@ from clew.api import triples_of
 from clew.api.shapes import Triples
 from clew.errors import ClewError, NotFound, UsageError
 from clew.serve import history
-from clew.serve.events import Channel, seen
+from clew.serve.events import Channel, event_stream, seen
 from clew.serve.problems import Refused, status_of
 from clew.serve.render import Explained, fragment, page
 from clew.serve.routes.questions import Ask, ask
@@ -82,17 +82,17 @@ def question(id: str, here: Here, opened: Opened) -> HTMLResponse:
         "question.html",
         title=asked,
         base=opened.name,
-        entries=[_told(entry, here, opened) for entry in entries],
+        entries=[_told(entry, opened) for entry in entries],
         asked=asked,
         choices=choices_of(here),
     )
 
 
 @router.get("/q/{id}/answer")
-def answer(id: str, here: Here, opened: Opened) -> HTMLResponse:
+def answer(id: str, opened: Opened) -> HTMLResponse:
     """Give what the page of a question shows below it, once it has ended."""
     entry = opened.history.get(id)
-    return page("part-answer.html", base=opened.name, **_told(entry, here, opened))
+    return page("part-answer.html", base=opened.name, **_told(entry, opened))
 
 
 @router.get("/q/{id}/events", response_class=StreamingResponse)
@@ -103,11 +103,7 @@ def events(
     job = here.asking.get(opened, id)
     if job is None or (job.events.closed and last_event_id == str(job.events.last)):
         return Response(status_code=204)
-    return StreamingResponse(
-        _followed(job.events, seen(last_event_id), opened),
-        media_type="text/event-stream",
-        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
-    )
+    return event_stream(_followed(job.events, seen(last_event_id), opened))
 
 
 async def _followed(channel: Channel, after: int, opened: Shelved) -> AsyncIterator[str]:
@@ -164,7 +160,7 @@ def _around(opened: Shelved, graph: str, ends: tuple[str, ...]) -> list[Triples]
     return []
 
 
-def _told(entry: Mapping[str, Any], here: Server, opened: Shelved) -> dict[str, Any]:
+def _told(entry: Mapping[str, Any], opened: Shelved) -> dict[str, Any]:
     """Return what the template of a question is given."""
     answered = entry["answer"]
     view: Shown | None = None

@@ -25,8 +25,7 @@ class Limits:
 
     ``files`` of one upload, each of at most ``file_bytes``, together ``upload_bytes``; ``spool_bytes`` and
     ``spool_files`` are what may wait to be read. ``parse_seconds`` and ``parse_memory`` hold for one file. ``asks``
-    questions are answered at once, ``waiting`` more wait for their turn. ``page_pixels`` are those of one rendered
-    page, ``page_cache`` the pages that are kept.
+    questions are answered at once, ``waiting`` more wait for their turn. ``page_cache`` is for pages that were drawn.
     """
 
     file_bytes: int = 100 * MIB
@@ -40,7 +39,6 @@ class Limits:
     asks: int = 4
     waiting: int = 32
     question_characters: int = 4_000
-    page_pixels: int = 8_000_000
     page_cache: int = 64 * MIB
 
 

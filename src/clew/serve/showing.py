@@ -250,7 +250,11 @@ def _leading(lines: Sequence[str]) -> list[str]:
 
 
 def table_cells(text: str) -> tuple[tuple[str, ...], ...]:
-    """Return the cells of the table that a text in Markdown holds, the header first."""
+    r"""Return the cells of the table that a text in Markdown holds, the header first.
+
+    >>> table_cells("| a | b |\n| --- | --- |\n| 1 \\| 2 | x |")
+    (('a', 'b'), ('1 | 2', 'x'))
+    """
     rows = [line for line in text.splitlines() if line.startswith("|")]
     found = []
     for number, row in enumerate(rows):

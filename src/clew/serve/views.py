@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from clew.errors import ClewError
 from clew.serve import choices
 from clew.serve.render import line, page
-from clew.types import Document, Node
+from clew.types import Node
 
 if TYPE_CHECKING:
     from fastapi.responses import HTMLResponse
@@ -136,12 +136,9 @@ def _kept(answered: Mapping[str, Any]) -> dict[str, Label]:
 
 def scope_of(opened: Shelved, entry: Mapping[str, Any]) -> str:
     """Return in words what a question was restricted to, "" for nothing."""
-    names = {one.key: one.name for one in _named(opened, entry.get("documents"))}
+    # The list of all documents is made only where it is needed.
+    names = {one.key: one.name for one in opened.base.documents()} if entry.get("documents") else {}
     documents = [names.get(key, "a document that is gone") for key in entry.get("documents") or ()]
     graphs = [f"graph {name}" for name in entry.get("graphs") or ()]
     some = documents + graphs
     return ", ".join(some[:5]) + (f" and {len(some) - 5} more" if len(some) > 5 else "")
-
-
-def _named(opened: Shelved, keys: Iterable[str] | None) -> list[Document]:
-    return opened.base.documents() if keys else []

@@ -14,8 +14,9 @@ from clew.serve import choices
 from clew.serve.pictures import nearest
 from clew.serve.routes.questions import KEY, Form, Key
 from clew.serve.server import Here, Opened
+from clew.serve.showing import table_cells
 from clew.shapes import document_shape, hit_shape, node_shape
-from clew.types import TABLE, Document, Node
+from clew.types import TABLE, Document
 
 router = APIRouter(prefix="/bases/{base}", tags=["documents"])
 
@@ -109,7 +110,7 @@ def node(
     if found.kind == "row" and found.parent is not None:
         table = opened.base.node(found.parent)
     if table is not None:
-        told["table"] = {"id": table.id, "caption": table.name, "cells": cells(table)}
+        told["table"] = {"id": table.id, "caption": table.name, "cells": table_cells(table.text)}
     return told
 
 
@@ -187,24 +188,6 @@ def search(asked: Search, here: Here, opened: Opened) -> dict[str, Any]:
     with here.asking.searches.turn():
         hits = opened.base.search(asked.question, k=asked.k, retriever=retriever, documents=asked.documents)
     return {"hits": [hit_shape(hit) for hit in hits]}
-
-
-def cells(table: Node) -> list[list[str]]:
-    r"""Return the cells of a table, the header first, from the Markdown that its text is.
-
-    >>> from clew.types import Node
-    >>> text = "| a | b |\n| --- | --- |\n| 1 \\| 2 | x |"
-    >>> cells(Node("k:1", "table", text, "k", "t.md", 1, None, "", 0, None, (), (0, 0)))
-    [['a', 'b'], ['1 | 2', 'x']]
-    """
-    rows = [line for line in table.text.splitlines() if line.startswith("|")]
-    found = []
-    for number, line in enumerate(rows):
-        if number == 1:
-            continue  # the rule below the header
-        parts = line.strip()[1:-1].replace("\\|", "\0").split("|")
-        found.append([part.replace("\0", "|").strip() for part in parts])
-    return found
 
 
 def _document(document: Document) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 
-from clew.api import triples_of
 from clew.api.originals import UPLOAD
 from clew.errors import ClewError, UsageError
 from clew.ingest import graph_name
@@ -20,13 +19,15 @@ from clew.serve.routes.uploads import FILES
 from clew.serve.server import Here, Opened, Server
 from clew.serve.shelf import Shelved
 from clew.serve.spool import Upload, new_upload
-from clew.shapes import entity_shape, graph_shape, link_shape, relation_shape
+from clew.shapes import graph_shape, relation_shape
 from clew.triples import FORMATS
 from clew.types import GraphInfo
 
 router = APIRouter(prefix="/bases/{base}", tags=["graphs"])
 
 #: Forms that an upload may have: one file, not packed, as what it unpacks to could not be foreseen.
+#: How many entities of one name are shown.
+_NAMESAKES = 50
 _FORMS = tuple(form for form in FORMATS if form != "stark")
 
 
@@ -58,17 +59,8 @@ def entities(
     limit: Annotated[int, Query(ge=1, le=200, description="Triples of each relation, at most.")] = 10,
 ) -> dict[str, Any]:
     """Return the entities of a graph that are called so, each with its triples and what it is the same as."""
-    graph = opened.base.graph(name)
-    return {
-        "entities": [
-            entity_shape(one)
-            | {
-                "triples": [triple.shape() for triple in triples_of(graph, one, limit)],
-                "same_as": [link_shape(link) for link in opened.base.same(one.id, thorough=False)],
-            }
-            for one in opened.base.entities(name, called)[:50]
-        ]
-    }
+    found = opened.base.entities(name, called)[:_NAMESAKES]
+    return {"entities": [one.shape() for one in opened.base.described(name, found, limit)]}
 
 
 @router.post("/graphs", status_code=202, openapi_extra=FILES)
