@@ -6,11 +6,12 @@
   reads data, is refused to other sites' pages; programs send neither header.
 - **Token.** Where one is set, every request needs it: as ``Authorization: Bearer``, or as the cookie that the login
   page sets, which holds a hash of it.
-- **Size.** A body is counted as it arrives, whatever Content-Length says.
+- **Size.** A body is counted as it arrives, whatever Content-Length says, and given up where nothing more comes.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import socket
@@ -22,7 +23,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 
-from clew.serve.problems import FAULT, LOG, TooMuch, problem
+from clew.serve.problems import FAULT, LOG, TooMuch, TooSlow, problem
 from clew.serve.settings import Settings, is_loopback_host
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ class Guard:
             return
         sending = _Sending(send)
         try:
-            await self._app(scope, _Counted(receive, self._most(scope)), sending)
+            counted = _Counted(receive, self._most(scope), self._settings.limits.idle_seconds)
+            await self._app(scope, counted, sending)
         # A fault of ours ends this request and nothing else; what it was is in the log.
         except Exception:
             LOG.exception("%s %s", scope["method"], scope["path"])
@@ -143,15 +145,22 @@ class Guard:
 
 
 class _Counted:
-    """Receives a request's body and counts it."""
+    """Receives a request's body and counts it; waits ``patience`` seconds for each part of it."""
 
-    def __init__(self, receive: Receive, most: int) -> None:
+    def __init__(self, receive: Receive, most: int, patience: float) -> None:
         self._receive = receive
         self._left = most
+        self._patience: float | None = patience
 
     async def __call__(self) -> Message:
-        message = await self._receive()
+        try:
+            async with asyncio.timeout(self._patience):
+                message = await self._receive()
+        except TimeoutError as error:
+            raise TooSlow from error
         if message["type"] == "http.request":
+            if not message.get("more_body"):
+                self._patience = None  # what comes next is that the other one has gone
             self._left -= len(message.get("body", b""))
             if self._left < 0:
                 raise TooMuch

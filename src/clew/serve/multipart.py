@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -42,10 +43,11 @@ class Form:
     fields: dict[str, str] = field(default_factory=dict)
 
 
-async def received(request: Request, spool: Spool, limits: Limits) -> Form:
+async def received(request: Request, spool: Spool, limits: Limits, take: Callable[[int], None]) -> Form:
     """Receive a multipart request whole. Files are in the spool, not yet accepted; where this raises, none is.
 
-    Raises Refused for a request that is no upload or breaks off.
+    ``take`` is told of each number of bytes that arrives, and may raise. Raises Refused for a request that is no
+    upload or breaks off, and what ``take`` raises.
     """
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary", b"")
@@ -69,6 +71,7 @@ async def received(request: Request, spool: Spool, limits: Limits) -> Form:
             },
         )
         async for chunk in request.stream():
+            take(len(chunk))
             # Disk writes in a thread: others are answered meanwhile.
             await run_in_threadpool(parser.write, chunk)
         if not receiver.whole:

@@ -56,6 +56,10 @@ class TooMuch(Exception):
     """More was sent than the request may hold: noticed while it is read."""
 
 
+class TooSlow(Exception):
+    """Nothing more of a request came for long."""
+
+
 class Busy(Refused):
     """Too much is waiting; ``retry_after`` seconds say when to come again."""
 
@@ -112,10 +116,14 @@ def handle_problems(app: FastAPI) -> None:
     async def too_much(request: Request, error: Exception) -> JSONResponse:
         return problem(413, "more was sent than a request may hold", "Send less at a time")
 
+    async def too_slow(request: Request, error: Exception) -> JSONResponse:
+        return problem(408, "nothing more of the request came", "Try again", {"Connection": "close"})
+
     async def gone(request: Request, error: Exception) -> JSONResponse:
         return problem(400, "the request broke off")
 
     app.add_exception_handler(TooMuch, too_much)
+    app.add_exception_handler(TooSlow, too_slow)
     app.add_exception_handler(ClientDisconnect, gone)
     app.add_exception_handler(ClewError, ours)
     app.add_exception_handler(RequestValidationError, invalid)

@@ -24,7 +24,8 @@ class Limits:
     """How much a server takes on. Sizes in bytes, times in seconds.
 
     ``files`` of one upload, each of at most ``file_bytes``, together ``upload_bytes``; ``spool_bytes`` and
-    ``spool_files`` are what may wait to be read. ``parse_seconds`` and ``parse_memory`` hold for one file. ``asks``
+    ``spool_files`` are what may arrive and wait to be read, ``arriving`` uploads at once; a request of which nothing
+    comes for ``idle_seconds`` is given up. ``parse_seconds`` and ``parse_memory`` hold for one file. ``asks``
     questions are answered at once, ``waiting`` more wait for their turn. ``page_cache`` is for pages that were drawn.
     """
 
@@ -33,6 +34,8 @@ class Limits:
     upload_bytes: int = 500 * MIB
     spool_bytes: int = 4096 * MIB
     spool_files: int = 1_000
+    arriving: int = 16
+    idle_seconds: float = 60.0
     body_bytes: int = MIB
     parse_seconds: float = 300.0
     parse_memory: int = 2048 * MIB

@@ -14,6 +14,7 @@ import secrets
 import time
 import unicodedata
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Literal
@@ -32,6 +33,8 @@ WAITING, READING, INDEXING, ENCODING, DONE, FAILED = (
 #: States of an upload that nothing more happens to.
 ENDED = (DONE, FAILED)
 _ID = re.compile(r"[0-9a-f]{24}")
+#: Seconds without a byte after which a file that arrives is given up; longer than a server waits for one.
+ABANDONED = 600.0
 #: Characters of a name that are kept.
 _LONGEST = 180
 
@@ -87,8 +90,9 @@ class Spool:
         self.write(upload)
 
     def drop(self, id: str) -> None:
-        """Delete a file that was not accepted."""
-        (self.path / f"{id}.part").unlink(missing_ok=True)
+        """Delete what there is of a file that was not accepted."""
+        for ending in ("part", "new", "json", "data"):
+            (self.path / f"{id}.{ending}").unlink(missing_ok=True)
 
     def data(self, id: str) -> Path:
         """Return where a file lies."""
@@ -136,9 +140,13 @@ class Spool:
         self.data(id).unlink(missing_ok=True)
 
     def tidy(self) -> None:
-        """Delete what was not accepted when a server was killed: called before the first upload."""
+        """Delete what was not accepted when a server was killed: what nobody has written to for :data:`ABANDONED`
+        seconds. Another server, which shares the spool, may be receiving the rest."""
+        before = time.time() - ABANDONED
         for path in list(self._leftovers()):
-            path.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):  # of another server, which is done with it
+                if path.stat().st_mtime < before:
+                    path.unlink()
 
     def _leftovers(self) -> Iterator[Path]:
         if not self.path.is_dir():

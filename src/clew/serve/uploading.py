@@ -14,7 +14,7 @@ from typing import IO, Any
 from clew.errors import NotFound
 from clew.serve.events import Channel
 from clew.serve.multipart import no_room
-from clew.serve.problems import LOG, Busy
+from clew.serve.problems import LOG, Busy, Refused
 from clew.serve.settings import Settings
 from clew.serve.spool import DONE, ENCODING, ENDED, WAITING, Spool, Upload
 
@@ -39,6 +39,8 @@ class Uploads:
         self._known: dict[str, OrderedDict[str, Upload]] = {}
         self.spools = {name: Spool(path) for name, path in settings.bases.items()}
         self.events = {name: Channel(keep=200) for name in settings.bases}
+        self._arriving = dict.fromkeys(settings.bases, 0)  # bytes
+        self._gates = threading.BoundedSemaphore(settings.limits.arriving)
         self._encoding: dict[str, dict[str, int]] = {}
         self._lock = threading.Lock()
         self._writing = threading.RLock()  # what the process is told, line by line
@@ -73,23 +75,50 @@ class Uploads:
         for channel in self.events.values():
             channel.close()
 
-    def room(self, base: str, size: int) -> None:
-        """Raise Busy where so many files wait that no more are taken on."""
-        limits = self._settings.limits
-        with self._lock:
-            waiting = [one for one in self._known[base].values() if one.state not in ENDED]
-        if len(waiting) >= limits.spool_files or sum(one.size for one in waiting) + size > limits.spool_bytes:
-            raise Busy(f"{len(waiting)} uploaded files wait to be read; more are not taken on", 30)
+    @contextmanager
+    def arriving(self, base: str, claimed: int) -> Iterator[Callable[[int], None]]:
+        """Hold a place for an upload of ``claimed`` bytes (0 where it does not say) until it is accepted; give what
+        counts its bytes as they arrive. Both raise Busy where too much waits or arrives already."""
+        limits, arrived = self._settings.limits, 0
 
-    def accept(self, base: str, uploads: Sequence[Upload]) -> None:
-        """Take files on that have arrived; when this returns, they survive a power cut. Raises Refused."""
+        def take(more: int) -> None:
+            nonlocal arrived
+            with self._lock:
+                waiting = [one.size for one in self._known[base].values() if one.state not in ENDED]
+                held = sum(waiting) + self._arriving[base]
+                if (
+                    len(waiting) >= limits.spool_files
+                    or held + max(more, claimed - arrived) > limits.spool_bytes
+                ):
+                    raise Busy(f"{len(waiting)} uploaded files wait to be read; more are not taken on", 30)
+                arrived += more
+                self._arriving[base] += more
+
+        if not self._gates.acquire(blocking=False):
+            raise Busy(f"{limits.arriving} uploads are arriving already", 10)
         try:
-            for upload in uploads:
+            take(0)
+            yield take
+        finally:
+            self._gates.release()
+            with self._lock:
+                self._arriving[base] -= arrived
+
+    def accept(self, base: str, uploads: Sequence[Upload]) -> list[tuple[Upload, Refused]]:
+        """Take files on that have arrived; when this returns, they survive a power cut. Return those that could not
+        be stored, each with the reason: nothing of them is kept."""
+        refused = []
+        for upload in uploads:
+            try:
                 self.spools[base].accept(upload)
+            except OSError as error:
+                self.spools[base].drop(upload.id)
+                refused.append((upload, no_room(error)))
+            else:
                 self._note(base, upload)
-        except OSError as error:
-            raise no_room(error) from error
         self._say("look")
+        self.spools[base].tidy()
+        return refused
 
     def every(self, base: str) -> list[dict[str, Any]]:
         """Return the uploads of a base, the oldest first."""
@@ -132,9 +161,13 @@ class Uploads:
         with self._lock:
             known = self._known[base]
             known[upload.id] = upload
-            ended = [one.id for one in known.values() if one.state == DONE]
-            for id in ended[: max(0, len(ended) - _LISTED)]:
+            ended = [one.id for one in known.values() if one.state in ENDED]
+            old = ended[: max(0, len(ended) - _LISTED)]
+            for id in old:
                 del known[id]
+        for id in old:
+            with suppress(NotFound):  # one that is done has left the spool
+                self.spools[base].forget(id)
         self.events[base].send("upload", upload.shape())
 
     def _reading(self, base: str) -> bool:

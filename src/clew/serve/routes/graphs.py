@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from starlette.concurrency import run_in_threadpool
 
 from clew.api.originals import UPLOAD
-from clew.errors import ClewError, UsageError
+from clew.errors import UsageError
 from clew.ingest import graph_name
 from clew.kb.graphs.shelf import check_name
-from clew.serve.multipart import Form, received
+from clew.serve.multipart import Arrived, Form
 from clew.serve.problems import Refused
-from clew.serve.routes.uploads import FILES
+from clew.serve.routes.uploads import FILES, arrived
 from clew.serve.server import Here, Opened, Server
 from clew.serve.shelf import Shelved
-from clew.serve.spool import Upload, new_upload
+from clew.serve.spool import ENDED, Upload, new_upload
 from clew.shapes import graph_shape, relation_shape
 from clew.triples import FORMATS
 from clew.types import GraphInfo
@@ -26,9 +26,9 @@ from clew.types import GraphInfo
 router = APIRouter(prefix="/bases/{base}", tags=["graphs"])
 
 #: Forms that an upload may have: one file, not packed, as what it unpacks to could not be foreseen.
+_FORMS = tuple(form for form in FORMATS if form != "stark")
 #: How many entities of one name are shown.
 _NAMESAKES = 50
-_FORMS = tuple(form for form in FORMATS if form != "stark")
 
 
 @router.get("/graphs")
@@ -71,10 +71,16 @@ async def add(request: Request, here: Here, opened: Opened) -> dict[str, Any]:
     has, by default that of its name. A graph of that name must be removed first. As with /uploads, it is read in
     its turn.
     """
-    here.need_writing()
-    here.uploads.room(opened.name, int(request.headers.get("content-length") or 0))
-    form = await received(request, here.uploads.spools[opened.name], here.settings.limits)
-    return await run_in_threadpool(_take_on, form, here, opened)
+    named: set[str] = set()  # graphs of this request
+
+    def made(one: Arrived, form: Form) -> Upload:
+        name = form.fields.get("name", "") if len(form.files) == 1 else ""
+        upload = new_upload(one.id, "graph", one.name, one.size)
+        upload = _checked(upload, name, form.fields.get("form", ""), named | _graphs(here, opened))
+        named.add(upload.graph)
+        return upload
+
+    return await arrived(request, here, opened, made)
 
 
 @router.delete("/graphs/{name}")
@@ -85,31 +91,17 @@ def remove(name: str, here: Here, opened: Opened) -> dict[str, Any]:
     return {"removed": gone.name}
 
 
-def _take_on(form: Form, here: Server, opened: Shelved) -> dict[str, Any]:
-    """Take on the files of an upload that can be graphs; return those, and the others."""
-    spool = here.uploads.spools[opened.name]
-    taken, refused = [], []
-    for one in form.files:
-        try:
-            if one.error:
-                raise UsageError(one.error, one.hint)
-            upload = new_upload(one.id, "graph", one.name, one.size)
-            name = form.fields.get("name", "") if len(form.files) == 1 else ""
-            taken.append(_checked(upload, name, form.fields.get("form", ""), here, opened))
-        except ClewError as error:
-            if one.id:
-                spool.drop(one.id)
-            refused.append({"name": one.name, "error": error.problem, "hint": error.hint})
-    here.uploads.accept(opened.name, taken)
-    return {"uploads": [one.shape() for one in taken], "refused": refused}
+def _graphs(here: Server, opened: Shelved) -> set[str]:
+    """Return the names of the graphs that there are, or that wait."""
+    waiting = {one["graph"] for one in here.uploads.every(opened.name) if one["state"] not in ENDED}
+    return {one.name for one in opened.base.graphs()} | waiting
 
 
-def _checked(upload: Upload, name: str, form: str, here: Server, opened: Shelved) -> Upload:
+def _checked(upload: Upload, name: str, form: str, taken: Collection[str]) -> Upload:
     """Return a graph's upload with its name and form. Raises UsageError, UnreadableFile, Refused."""
     name = name or graph_name(Path(upload.name))  # of the name alone
     check_name(name)
-    waiting = {one["graph"] for one in here.uploads.every(opened.name) if one["state"] != "failed"}
-    if name in {one.name for one in opened.base.graphs()} | waiting:
+    if name in taken:
         raise Refused(
             409, f"there is a graph named '{name}'", "Remove it first, or give this one another name"
         )

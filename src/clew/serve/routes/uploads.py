@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Request
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
+from clew.errors import ClewError, UsageError
 from clew.serve.events import streamed
-from clew.serve.multipart import received
-from clew.serve.server import Here, Opened
-from clew.serve.spool import new_upload
+from clew.serve.multipart import Arrived, Form, received
+from clew.serve.problems import problem_shape
+from clew.serve.server import Here, Opened, Server
+from clew.serve.shelf import Shelved
+from clew.serve.spool import Upload, new_upload
 
 router = APIRouter(prefix="/bases/{base}", tags=["uploads"])
 
@@ -41,13 +45,39 @@ async def upload(request: Request, here: Here, opened: Opened) -> dict[str, Any]
     then if it is not what a parser reads: see GET /uploads, or follow /uploads/events. 429 with Retry-After where too
     much waits already.
     """
+    return await arrived(
+        request, here, opened, lambda one, form: new_upload(one.id, "document", one.name, one.size)
+    )
+
+
+async def arrived(
+    request: Request, here: Server, opened: Shelved, made: Callable[[Arrived, Form], Upload]
+) -> dict[str, Any]:
+    """Receive files and take on those that ``made`` makes uploads of; return these and the others, each with its
+    reason. Raises Refused, Busy."""
     here.need_writing()
-    here.uploads.room(opened.name, int(request.headers.get("content-length") or 0))
-    form = await received(request, here.uploads.spools[opened.name], here.settings.limits)
-    taken = [new_upload(one.id, "document", one.name, one.size) for one in form.files if not one.error]
-    await run_in_threadpool(here.uploads.accept, opened.name, taken)  # it waits for the disk
-    refused = [{"name": one.name, "error": one.error, "hint": one.hint} for one in form.files if one.error]
-    return {"uploads": [one.shape() for one in taken], "refused": refused}
+    spool, claimed = here.uploads.spools[opened.name], int(request.headers.get("content-length") or 0)
+    with here.uploads.arriving(opened.name, claimed) as take:
+        form = await received(request, spool, here.settings.limits, take)
+        return await run_in_threadpool(_taken, form, here, opened, made)  # it waits for the disk
+
+
+def _taken(
+    form: Form, here: Server, opened: Shelved, made: Callable[[Arrived, Form], Upload]
+) -> dict[str, Any]:
+    taken, refused = [], []
+    for one in form.files:
+        try:
+            if one.error:
+                raise UsageError(one.error, one.hint)
+            taken.append(made(one, form))
+        except ClewError as error:
+            if one.id:
+                here.uploads.spools[opened.name].drop(one.id)
+            refused.append({"name": one.name} | problem_shape(error))
+    lost = {upload.id: error for upload, error in here.uploads.accept(opened.name, taken)}
+    refused += [{"name": one.name} | problem_shape(lost[one.id]) for one in taken if one.id in lost]
+    return {"uploads": [one.shape() for one in taken if one.id not in lost], "refused": refused}
 
 
 @router.get("/uploads")
