@@ -1,6 +1,7 @@
 """Questions with a scripted model: streamed while it thinks, stopped, refused when too many, alone and at once."""
 
 import json
+import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
@@ -9,8 +10,9 @@ import pytest
 from clew.serve.history import History
 from clew.serve.settings import Limits
 from scripted import ScriptedServer
-from serve_app import QUESTION, ServedApp
+from serve_app import FILES, QUESTION, ServedApp
 
+CONTRACT = FILES[0]
 SECRET = "sk-the-key-of-the-person-who-serves"
 
 
@@ -217,3 +219,32 @@ def test_too_many_chats_are_refused_with_a_time_and_the_others_answered(narrow, 
         assert sorted(one.result()[0] for one in asked) == [200, 200, 429]
     # A search is no question: it does not wait for them.
     assert narrow.post(f"{narrow.api}/search", {"question": QUESTION})[1]["hits"]
+
+
+def test_a_document_that_is_removed_while_it_is_asked_about_harms_nobody(
+    gate, made_base, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
+    shutil.copytree(made_base, tmp_path / "harbour")
+    with (
+        ScriptedServer(gate) as server,
+        ServedApp(tmp_path / "harbour", models=[server.llm], encoder="none") as app,
+    ):
+        keys = {one["document"]: one["key"] for one in app.get(f"{app.api}/documents")[1]["documents"]}
+        picture = f"{app.api}/documents/{keys[CONTRACT]}/pages/2.png"
+        assert app.request("GET", picture)[0] == 200
+        said = app.post(f"{app.api}/questions", {"question": QUESTION})[1]
+        assert gate.asked.wait(60)
+        assert app.delete(f"{app.api}/documents/{keys[CONTRACT]}")[1]["quoted"] == 0  # not answered yet
+        assert app.request("GET", picture)[0] == 404
+        gate.open.set()
+        *_, (event, answer) = app.events(said["events"])
+        # It is answered from what there was when it was asked, and says so where that is looked for.
+        assert event == "answer" and answer["answer"] == "$9 a day"
+        assert {one["document"] for one in answer["evidence"]} == {CONTRACT}
+        page = f"/b/{app.base}/q/{said['id']}"
+        assert app.request("GET", page)[0] == 200
+        status, _, shown = app.request("GET", f"{page}/cite/1")
+        assert status == 200 and b"$9" in shown
+        after = app.ask(QUESTION, model="none")
+        assert CONTRACT not in {hit["document"] for step in after["trail"] for hit in step["hits"]}

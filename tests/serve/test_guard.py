@@ -112,6 +112,13 @@ def test_logging_in_sets_a_cookie_that_is_not_the_token(locked) -> None:
     cross = {**given, "Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}
     assert locked.post(f"{locked.api}/questions", {"question": "x"}, **cross)[0] == 403
     assert locked.get("/api/bases", **{**given, "Sec-Fetch-Site": "cross-site"})[0] == 403
+    # Signing out, which a page offers only where there is a token, makes the browser forget.
+    page = locked.request("GET", f"/b/{locked.base}/", headers=given)[2]
+    assert b"Sign out" in page
+    assert locked.request("POST", "/logout", headers=cross)[0] == 403
+    status, headers, _ = locked.request("POST", "/logout", headers=given)
+    assert status == 303 and headers["location"] == "/login"
+    assert headers["set-cookie"].startswith(f'{COOKIE}=""') and "Max-Age=0" in headers["set-cookie"]
     # What the login page looks like is no secret.
     assert locked.request("GET", "/static/clew.css")[0] == 200
 

@@ -122,6 +122,9 @@ async def refused(client):
     ]:
         result = await client.call_tool(tool, arguments)
         assert result.is_error and problem in said(result), said(result)
+    # What was sent is not sent back whole.
+    long = await client.call_tool("ask", {"question": "x" * 100_000})
+    assert long.is_error and "question: 'xxx" in said(long) and len(said(long)) < 500
     with pytest.raises(MCPError, match="no tool named 'add'"):
         await client.call_tool("add", {})
 

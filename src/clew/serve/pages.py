@@ -34,7 +34,8 @@ def home(here: Here) -> Response:
     bases = here.shelf.every()
     if len(bases) == 1:
         return RedirectResponse(f"/b/{bases[0].name}/", status_code=303)
-    return page("home.html", title="clew", bases=[(one.name, one.base.info()) for one in bases])
+    sizes = [(one.name, one.base.info()) for one in bases]
+    return page("home.html", title="clew", bases=sizes, locked=here.settings.token is not None)
 
 
 @router.get("/b/{base}/")
@@ -167,4 +168,12 @@ async def login(request: Request, here: Here) -> Response:
         samesite="strict",
         secure=request.url.scheme == "https",
     )
+    return done
+
+
+@router.post("/logout")
+def logout() -> Response:
+    """Let this browser forget that it gave the token."""
+    done = RedirectResponse("/login", status_code=303)
+    done.delete_cookie(COOKIE, httponly=True, samesite="strict")
     return done

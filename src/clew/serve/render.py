@@ -20,7 +20,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
 from clew.errors import ClewError
-from clew.serve.problems import Busy, status_of
+from clew.serve.problems import again_after, status_of
 
 #: What the steps of a trail do, in words for somebody who watches.
 _DOING = {
@@ -104,8 +104,7 @@ class Explained(APIRoute):
                 return await handle(request)
             except ClewError as error:
                 reply = problem_page(status_of(error), error.problem, error.hint)
-                if isinstance(error, Busy):
-                    reply.headers["Retry-After"] = str(error.retry_after)
+                reply.headers.update(again_after(error))
                 return reply
             except RequestValidationError:
                 return problem_page(422, "the address or the form makes no sense")

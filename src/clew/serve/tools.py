@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import UsageError
-from clew.serve.answers import answer_text, cited_shape
+from clew.serve.answers import answer_text, cited_shape, shortened
 from clew.serve.lent import Lent
 from clew.serve.looking import Seen, behind, contents, entities, found, shown
 
@@ -24,6 +24,8 @@ Schema = dict[str, Any]
 Arguments = Mapping[str, Any]
 #: A question, a name, an id: longer ones are refused, they are no question.
 _LONG = 8_000
+#: Characters of what is wrong with an argument, which repeats it.
+_SAID = 200
 _ASK = (
     "Answer a question from the documents and knowledge graphs of this knowledge base. The answer comes with "
     "numbered citations of the passages, tables or triples that it rests on, each with its document, page and "
@@ -79,7 +81,7 @@ class Tool:
         if error is not None:
             where = "".join(f"{part}: " for part in error.absolute_path)
             known = ", ".join(self.arguments["properties"])
-            raise UsageError(f"{self.name}: {where}{error.message}", f"The arguments are {known}")
+            raise UsageError(f"{self.name}: {where}{shortened(error.message, _SAID)}", f"The arguments are {known}")
 
 
 def tools(desk: Desk) -> tuple[Tool, Tool, Tool]:

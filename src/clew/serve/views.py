@@ -71,6 +71,7 @@ def home_page(
         problem=problem,
         choices=choices_of(here),
         bases=[one.name for one in here.shelf.every()],
+        locked=here.settings.token is not None,
         questions=opened.history.latest(ASKED),
         limits=here.settings.limits,
         **documents_of(here, opened, find),
