@@ -177,6 +177,11 @@ def test_a_document_shows_its_outline_and_each_place_in_it(app, keys) -> None:
     assert table.all("table")
 
 
+def test_the_description_of_the_api_reads_as_text(app) -> None:
+    page = fetched(app, "/api/docs")
+    assert "GET /api/config" in page.text and "`" not in page.text
+
+
 def test_style_and_scripts_are_kept_and_asked_for_again(app) -> None:
     status, headers, _ = app.request("GET", "/static/clew.css")
     assert status == 200 and headers["cache-control"] == "no-cache"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Coroutine
 from datetime import datetime
 from functools import lru_cache
@@ -14,6 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
@@ -22,6 +24,7 @@ from starlette.types import Receive, Scope, Send
 from clew.errors import ClewError
 from clew.serve.problems import again_after, status_of
 
+_BACKTICKS = re.compile(r"`{1,2}([^`]+)`{1,2}")
 #: What the steps of a trail do, in words for somebody who watches.
 _DOING = {
     "seed": "Found where to start",
@@ -77,9 +80,19 @@ def templates() -> Environment:
         "spoken": spoken,
         "told": told,
         "sentence": sentence,
+        "coded": coded,
         "doing": lambda name: _DOING.get(name, name.capitalize()),
     }
     return made
+
+
+def coded(text: str) -> Markup:
+    """Return text, escaped, with what stands in backticks as code.
+
+    >>> coded("``<a>`` and `b`")
+    Markup('<code>&lt;a&gt;</code> and <code>b</code>')
+    """
+    return Markup(_BACKTICKS.sub(r"<code>\1</code>", str(escape(text))))
 
 
 def fragment(name: str, **given: Any) -> str:

@@ -81,7 +81,9 @@ class Tool:
         if error is not None:
             where = "".join(f"{part}: " for part in error.absolute_path)
             known = ", ".join(self.arguments["properties"])
-            raise UsageError(f"{self.name}: {where}{shortened(error.message, _SAID)}", f"The arguments are {known}")
+            raise UsageError(
+                f"{self.name}: {where}{shortened(error.message, _SAID)}", f"The arguments are {known}"
+            )
 
 
 def tools(desk: Desk) -> tuple[Tool, Tool, Tool]:
