@@ -187,7 +187,7 @@ class Attempts:
             pattern=found.main.pattern,
             texts=texts,
             dropped=_left_out(prepared.typed, made, held),
-            sure=(1.0,) * len(texts),
+            sure=tuple(found.main.sure[text] for text in texts),
         )
         pattern = with_rows(found.main.pattern, found.main.pattern.target, rows)
         solved = substitute(found.main.graph, pattern)

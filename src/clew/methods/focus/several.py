@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.focus import ANY, Pattern, Predicate, TypedTriple, components, fixed, substitute
+from clew.focus import ANY, EITHER, Pattern, Predicate, TypedTriple, components, fixed, substitute
 from clew.link.same import same
 from clew.methods.focus.explaining import witnesses
 from clew.methods.focus.preparing import Prepared, distinct
@@ -51,6 +51,11 @@ class Part:
         names |= {one.variable for one in self.pattern.predicates}
         return frozenset(one.name for one in self.pattern.variables if one.name in names)
 
+    @property
+    def sure(self) -> dict[str, float]:
+        """How sure it is, of each constraint as it is written, that it means what the graph has."""
+        return dict(zip(self.prepared.texts, self.prepared.sure, strict=True))
+
     def restrict(self, name: str, rows: Rows) -> bool:
         """Let an unknown be none but some rows; return whether that is news."""
         given = self.pattern.variable(name)
@@ -86,8 +91,10 @@ class Joined:
             rows = substitute(other.graph, asked).rows
             assert rows is not None and len(rows)
             hits = witnesses(self.snapshot, other.graph, asked, int(rows[0]))
-            constraints = zip(hard(other.pattern), other.texts, strict=True)
-            found |= {text: Checked(text, 1.0, hits.get(id(one), ())) for one, text in constraints}
+            constraints, sure = zip(hard(other.pattern), other.texts, strict=True), other.sure
+            found |= {
+                text: Checked(text, round(sure[text], 3), hits.get(id(one), ())) for one, text in constraints
+            }
         return found
 
     def bound(self, row: int) -> list[Pattern] | None:
@@ -174,7 +181,7 @@ def _parts(prepared: Sequence[Prepared]) -> list[Part]:
     surest: dict[str, tuple[float, int]] = {}
     for number, one in enumerate(prepared):
         for constraint, text in zip(hard(one.pattern), one.texts, strict=False):
-            if constraint.weight > ANY_WORTH and constraint.weight > surest.get(text, (0.0, 0))[0]:
+            if not _stands_in(constraint) and constraint.weight > surest.get(text, (0.0, 0))[0]:
                 surest[text] = constraint.weight, number
     parts = []
     for number, one in enumerate(prepared):
@@ -197,7 +204,13 @@ def hard(pattern: Pattern) -> list[TypedTriple | Predicate]:
 
 def _held(one: Prepared) -> int:
     """Return how many constraints a graph holds by itself, without those that follow any relation."""
-    return sum(it.weight > ANY_WORTH for it in hard(one.pattern))
+    return sum(not _stands_in(it) for it in hard(one.pattern))
+
+
+def _stands_in(one: TypedTriple | Predicate) -> bool:
+    """Return whether a triple is followed along any relation because the graph has none like its own. One along a
+    relation that is little like its words is worth no more, and is that relation."""
+    return isinstance(one, TypedTriple) and one.ways == EITHER and one.weight <= ANY_WORTH
 
 
 def _narrowed(
