@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.focus import ANY, EITHER, Pattern, Predicate, TypedTriple, components, fixed, substitute
-from clew.link.same import same
+from clew.link.same import same_in
 from clew.methods.focus.explaining import witnesses
 from clew.methods.focus.preparing import Prepared, distinct
 from clew.methods.focus.ways import ANY_WORTH
@@ -262,13 +262,8 @@ def _carried(
     for row, id in zip(rows.tolist(), graph.ids(rows), strict=True):
         key = (graph.name, other.name, row)
         if key not in kept:
-            links = [
-                one
-                for one in same(snapshot, id, thorough=False)
-                if not one.document and one.target.startswith(f"{other.name}:")
-            ]
-            told = tuple(f"{one.source} is {one.target}: {'; '.join(one.by)}" for one in links)
-            kept[key] = other.rows([one.target for one in links]), told
+            links = same_in(snapshot, id, other.name)
+            kept[key] = other.rows([one.target for one in links]), tuple(one.said for one in links)
         found.append(kept[key][0])
         said += kept[key][1]
     return ascending(np.concatenate(found)), tuple(said)
