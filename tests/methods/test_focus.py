@@ -343,6 +343,17 @@ def test_why_not(base, name, expected, alone):
     assert found.answers == (not expected)
 
 
+def test_why_not_asks_no_model_whatever_reads_for_the_answer(base):
+    films(base)
+    add(base, "people.txt", "People", "Marit Solheim was born in Vessby by the sea.")
+    base.catch_up()
+    # The triple that no graph holds is read from the document, by a reader that needs no model.
+    text = f"{FILM}#1 >> directed_by >> Marit Solheim; Marit Solheim >> shot in >> #2{END}"
+    recipe = "focus(reader=cited, form=pointwise, entities=model)"
+    (found,) = clew.Base(base).why_not(SALT, text, recipe=recipe)
+    assert found.constraints == ("#1 >> directed_by >> Marit Solheim",)
+
+
 def test_why_not_of_what_is_not_there(base):
     films(base)
     with pytest.raises(NotFound, match="nothing called 'Zanzibar Nights'"):

@@ -129,6 +129,7 @@ def ask(
     """
     import clew
     from clew.catalog import with_retriever
+    from clew.cli.answer import print_answer
     from clew.cli.group import SPENT
     from clew.cli.output import not_found, note, print_json
     from clew.cli.ranked import print_exclusions, write_ranked
@@ -166,20 +167,24 @@ def ask(
                 chain=chain or triples,
                 watch=watch,
             )
-        if out is not None:
-            write_ranked(out, answer)
-        excluded, unknown = _excluded(base, answer, why_not or (), question, recipe, graphs)
-    if as_json:
-        print_json(
-            answer_shape(answer) | ({"why_not": list(map(exclusion_shape, excluded))} if why_not else {})
-        )
-    else:
-        from clew.cli.answer import print_answer
-
-        print_answer(answer, k)
-        print_exclusions(excluded)
-        for remark in unknown:
-            note(remark)
+        shown = answer_shape(answer) if as_json else {}
+        if not as_json:
+            print_answer(answer, k)
+        try:
+            if out is not None:
+                write_ranked(out, answer)
+            excluded, unknown = _excluded(base, answer, why_not or (), question, recipe, graphs)
+            if why_not:
+                shown["why_not"] = list(map(exclusion_shape, excluded))
+            if not as_json:
+                print_exclusions(excluded)
+        finally:
+            # What fails beside the answer must not lose it: it may have cost calls.
+            if as_json:
+                print_json(shown)
+    for remark in unknown:
+        note(remark)
+    if not as_json:
         if model is None:
             note(
                 "No language model is set; to have answers written: --llm ollama:llama3.1 (or set CLEW_LLM)."
@@ -193,10 +198,11 @@ def ask(
 
 def _check_focus(recipe: str, why_not: Sequence[str] | None, out: Path | None) -> None:
     """Raise UsageError for what only the method focus can do, before anything is asked."""
+    from clew.catalog.recipe import parse
     from clew.cli.ranked import check_form
     from clew.errors import UsageError
 
-    focused = recipe.partition("(")[0].strip() == "focus"
+    focused = parse(recipe).name == "focus"
     if why_not and not focused:
         raise UsageError(
             "only the method focus says why something is no answer", "--triples, or --method focus"
