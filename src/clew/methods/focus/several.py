@@ -58,11 +58,11 @@ class Part:
 
     def restrict(self, name: str, rows: Rows) -> bool:
         """Let an unknown be none but some rows; return whether that is news."""
-        given = self.pattern.variable(name)
-        narrowed = rows if given.rows is None else np.intersect1d(given.rows, rows)
-        if given.rows is not None and len(narrowed) == len(given.rows):
+        before, narrowed = self.pattern.variable(name).rows, fixed(self.pattern, rows, name)
+        after = narrowed.variable(name).rows
+        if before is not None and after is not None and len(after) == len(before):
             return False
-        self.pattern = with_rows(self.pattern, name, narrowed)
+        self.pattern = narrowed
         return True
 
 
@@ -116,11 +116,11 @@ class Joined:
             if left[0] < 0:
                 return None
             bound, one = list(patterns), np.array([row])
-            bound[first] = with_rows(patterns[first], names[0], one)
+            bound[first] = fixed(patterns[first], one, names[0])
             for n in holders:
                 if n != first:
                     same_ = _carried(self.snapshot, parts[first].graph, one, parts[n].graph, self._kept)[0]
-                    bound[n] = with_rows(patterns[n], names[0], _both(patterns[n], names[0], same_))
+                    bound[n] = fixed(patterns[n], same_, names[0])
             if (found := self._bind(bound, names[1:], left)) is not None:
                 return found
         return None
@@ -244,12 +244,6 @@ def _alive(part: Part, pattern: Pattern) -> bool:
     return not substitute(part.graph, replace(pattern, target=min(part.unknowns))).empty
 
 
-def _both(pattern: Pattern, name: str, rows: Rows) -> Rows:
-    """Return those of some rows that an unknown may be."""
-    given = pattern.variable(name).rows
-    return rows if given is None else np.intersect1d(given, rows)
-
-
 def _carried(
     snapshot: Snapshot,
     graph: PropertyGraph,
@@ -267,11 +261,3 @@ def _carried(
         found.append(kept[key][0])
         said += kept[key][1]
     return ascending(np.concatenate(found)), tuple(said)
-
-
-def with_rows(pattern: Pattern, name: str, rows: Rows) -> Pattern:
-    """Return the pattern with an unknown that may be none but some rows."""
-    return replace(
-        pattern,
-        variables=tuple(replace(one, rows=rows) if one.name == name else one for one in pattern.variables),
-    )
