@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import NotFound, UsageError
 from clew.read.contexts import place
-from clew.serve.answers import shortened
 from clew.shapes import entity_shape, link_shape
+from clew.text import shortened
 from clew.types import DOCUMENT, PAGE, ROW, SECTION, TABLE, Node
 
 if TYPE_CHECKING:
