@@ -246,6 +246,16 @@ def said(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def shortened(text: str, length: int) -> str:
+    r"""Return a text in one line of at most ``length`` characters, the last of them "…" where it is longer.
+
+    >>> shortened("a\n  b", 4), shortened("abcdef", 4)
+    ('a b', 'abc…')
+    """
+    text = " ".join(text.split())
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
 def number_of(value: object) -> float:
     """Return the number that a value of a property is, or NaN. A day is its year and the share of it that is over, so
     that days and years can be compared.

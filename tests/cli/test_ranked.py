@@ -9,6 +9,8 @@ from clew.kb import KnowledgeBase
 from command_line import run
 from film_world import films
 from link_graphs import graph_of
+from retrieve_documents import add
+from scripted import ScriptedServer
 
 TRIPLES = (
     "#1 : film; #1 >> directed_by >> Ilse Varnholt; not #1 >> starred_actors >> Ilse Varnholt; "
@@ -64,6 +66,27 @@ def test_a_name_that_nothing_has_is_said_and_the_answer_is_there(kb, tmp_path):
     asked = run("ask", "--triples", TRIPLES, "--why-not", "Zanzibar", "--out", out, "--kb", kb)
     assert "Glass Harvest" in asked.stdout and out.exists()
     assert "Why not Zanzibar: the graph 'films' has nothing called 'Zanzibar'." in asked.stderr
+
+
+def test_what_fails_beside_the_answer_does_not_lose_it(kb, tmp_path):
+    # The retriever of the recipe asks a model; why-not has none.
+    with KnowledgeBase.open(tmp_path / "base", create=True) as store:
+        films(store)
+        add(store, "reeds.txt", "Reeds", "Glass Harvest won the Golden Reed for its editing.")
+    wanted = "#1 : film; #1 >> directed_by >> Ilse Varnholt; final answer: #1"
+    words = ("ask", "--triples", wanted, "--why-not", "Nine Lanterns", "--kb", tmp_path / "base")
+    recipe = "focus(form=none, retriever=reranked(retriever=bm25))"
+    with ScriptedServer(lambda request: "0.5") as server:
+        words = (*words, "--method", recipe, "--llm", server.llm)
+        asked = run(*words, status=2)
+        assert "Glass Harvest" in asked.stdout and "3 meet all constraints" in asked.stdout
+        assert "'reranked' needs a language model" in asked.stderr
+        asked = run(*words, "--json", status=2)
+        assert set(json.loads(asked.stdout)["values"]) == {"Glass Harvest", "Low Water", "The Salt Orchard"}
+        # What reads for the answer needs no model to say why not.
+        said = run(*words[:-4], "--method", "focus(form=none, reader=cited)", "--llm", server.llm).stdout
+        assert "Why not Nine Lanterns? films:f5 This drops it:" in " ".join(said.split())
+        assert server.requests == []
 
 
 def test_ranked_answers_are_written_as_csv_and_json(kb, tmp_path):

@@ -10,10 +10,11 @@ from typer.testing import CliRunner
 import clew
 from clew.cli.app import app
 from clew.errors import NotFound
-from clew.link import links, same
+from clew.link import links, same, same_in
 from clew.link.identifiers import identifiers_of, scheme_of
 from clew.types import Entity
 from link_graphs import graph_of
+from sparql_servers import ScriptedEndpoint
 
 WIKIDATA = "http://www.wikidata.org/entity/"
 SAME_AS = "http://www.w3.org/2002/07/owl#sameAs"
@@ -108,6 +109,21 @@ def test_a_mounted_graph_is_asked_by_ids_and_names_and_never_gone_through(snapsh
     found = list(links(snapshot, remote=["films"]))
     assert {one.source.partition(":")[0] for one in found} == {"atlas"}
     assert ("atlas:peru", "films:Q419") in {(one.source, one.target) for one in found}
+
+
+def test_of_one_graph_only_that_one_is_asked(snapshot, base) -> None:
+    for id in snapshot.graph("atlas").ids(range(8)):
+        every = same(snapshot, id, thorough=False)
+        assert same_in(snapshot, id, "films") == tuple(one for one in every if not one.document)
+    assert same_in(snapshot, "atlas:lima", "atlas") == ()
+    (said,) = [one.said for one in same_in(snapshot, "atlas:peru", "films")]
+    assert said == "atlas:peru is films:Q419: name 'Peru'"
+    with ScriptedEndpoint(lambda query: []) as far:
+        clew.Base(base).mount_graph("far", far.url)
+        beside, asked = base.snapshot(), len(far.queries)
+        assert told(same_in(beside, "atlas:lima", "films")).keys() == {"films:Q2868", "films:x1"}
+        assert len(far.queries) == asked
+        assert same_in(beside, "atlas:lima", "far") == () and len(far.queries) > asked
 
 
 def test_a_node_that_is_not_there(snapshot) -> None:

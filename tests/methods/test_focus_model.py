@@ -133,6 +133,27 @@ def test_malformed_triples_leave_a_search_by_text(base, reply):
     assert answer.ranked and not any(one.firm for one in answer.ranked)
 
 
+@pytest.mark.parametrize(
+    ("form", "of_the_model"),
+    [("pointwise", {"Ilse Varnholt": "model 0.9", "Ruben Achterberg": "model 0.1"}), ("listwise", {})],
+)
+def test_without_a_score_of_the_models_own_it_is_said_how_like_the_question_a_node_is(
+    base, form, of_the_model
+):
+    films(base)
+    agent = Agent(
+        triples=REPLY | {"triples": [], "types": [], "wishes": []},
+        scores={"Low Water": "no idea", "Ilse Varnholt": "0.9"},
+        order={"ranking": [3, 1, 2]},
+    )
+    question = "What did Ilse Varnholt and Ruben Achterberg make, Low Water?"
+    answer, _ = ask(base, agent, recipe=f"focus(form={form}, k=3)", question=question)
+    (found,) = steps(answer, "sort")
+    own = {hit.node.name: f"words {hit.score:.2f}" for hit in found.hits}
+    assert own.keys() == {"Ilse Varnholt", "Ruben Achterberg", "Low Water"}
+    assert {one.name: one.by for one in answer.ranked} == own | of_the_model
+
+
 @pytest.mark.parametrize("reply", MALFORMED.values(), ids=MALFORMED)
 @pytest.mark.parametrize("form", ["pointwise", "listwise"])
 def test_malformed_scores_leave_the_order_as_it_was(base, form, reply):

@@ -85,7 +85,7 @@ def test_a_graph_without_types_or_nodes_that_are_described(tmp_path):
         graph = graph_of(base, [("a", "b", "c" * 100)])
         shown = schema_of([graph], "b?")
         assert graph.properties() == {} and "Its nodes have no types." in shown.text
-        assert f"- b: 1 edge, such as a >> b >> {'c' * 57}..." in shown.text
+        assert f"- b: 1 edge, such as a >> b >> {'c' * 59}…" in shown.text
         assert schema_of([], "b?").text == ""
 
 

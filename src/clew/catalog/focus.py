@@ -69,8 +69,8 @@ def excluded(bench: Bench, recipe: Recipe, question: Question, name: str) -> lis
         raise UsageError(
             f"'{recipe.name}' has no constraints that drop an answer", "Only focus has: --triples"
         )
-    given = {**_OPTIONS, **dict(recipe.options), "entities": Recipe("ranked"), "form": Recipe("none")}
-    options = Options(make("focus", given))
+    without = {"entities": Recipe("ranked"), "form": Recipe("none"), "reader": Recipe("short")}
+    options = Options(make("focus", {**_OPTIONS, **dict(recipe.options), **without}))
     return _focus(bench, options).why_not(question, name, _linker(bench, options))
 
 

@@ -12,6 +12,7 @@ from rich.tree import Tree
 from clew.cli.output import console, cost, count, duration
 from clew.read.contexts import place
 from clew.read.made import how_made
+from clew.text import shortened
 
 if TYPE_CHECKING:
     from clew.types import Answer, Hit, Node, Quote, Step
@@ -85,7 +86,7 @@ def _thread(hit: Hit, nodes: Mapping[str, Node]) -> Text:
     for position, id in enumerate(hit.path[:-1]):
         node = nodes.get(id)
         via = hit.via[position] if position < len(hit.via) else ""
-        said = f"{place(node)} “{_line(node.text, 60)}”" if node else _document(id, nodes)
+        said = f"{place(node)} “{shortened(node.text, 60)}”" if node else _document(id, nodes)
         thread.append(said, style="dim")
         thread.append(f" —{via or 'next'}→ ", style="cyan")
     return thread.append("this", style="dim")
@@ -131,12 +132,12 @@ def _details(detail: Mapping[str, Any], nodes: Mapping[str, Node]) -> Iterable[T
             last = nodes.get(path["path"][-1])
             after = f"after {place(last)}: " if last else ""
             yield Text.assemble(
-                (after, "dim"), "expects ", (f"“{_line(str(path['expected']), _LINE)}”", "italic")
+                (after, "dim"), "expects ", (f"“{shortened(str(path['expected']), _LINE)}”", "italic")
             )
     if values := detail.get("values"):
         more = detail.get("of", len(values)) - len(values)
         listed = "; ".join(map(str, values)) + (f"; and {more} more" if more > 0 else "")
-        yield Text.assemble(("= ", "dim"), (_line(listed, _LINE), "bold"))
+        yield Text.assemble(("= ", "dim"), (shortened(listed, _LINE), "bold"))
     yield from _substituted(detail)
     for key in ("taken", "also"):
         if isinstance(side := detail.get(key), Mapping):
@@ -144,14 +145,16 @@ def _details(detail: Mapping[str, Any], nodes: Mapping[str, Node]) -> Iterable[T
     chosen = detail.get("chosen", ())
     for one in chosen if isinstance(chosen, list) else ():
         name, why = (one["section"], one["why"]) if isinstance(one, Mapping) else (one, ())
-        yield Text.assemble((_line(str(name), _LINE), "bold"), (f"  {'; '.join(why)}" if why else "", "dim"))
+        yield Text.assemble(
+            (shortened(str(name), _LINE), "bold"), (f"  {'; '.join(why)}" if why else "", "dim")
+        )
 
 
 def _substituted(detail: Mapping[str, Any]) -> Iterable[Text]:
     """Yield what the words of a question stand for in a graph, and what its unknowns can be."""
     for name, some in detail.get("constants", {}).items():
         meant = [f"{one['name']} {one['id']} {one['score']:g} ({one['how']})" for one in some[:_SHOWN]]
-        yield Text.assemble((name, "bold"), (f" is {_line('; '.join(meant) or 'nothing', _LINE)}", "dim"))
+        yield Text.assemble((name, "bold"), (f" is {shortened('; '.join(meant) or 'nothing', _LINE)}", "dim"))
     for words, how in detail.get("relations", {}).items():
         yield Text.assemble((words, "bold"), (f" is {how}", "dim"))
     dropped = detail.get("dropped", {})
@@ -163,7 +166,7 @@ def _substituted(detail: Mapping[str, Any]) -> Iterable[Text]:
         yield Text.assemble(
             (f"{name} ", "bold"),
             f"{many}: " if one["first"] else many,
-            (_line("; ".join(one["first"]), _LINE), "dim"),
+            (shortened("; ".join(one["first"]), _LINE), "dim"),
         )
     for text in detail.get("given up", ()):
         yield Text.assemble((text, "yellow"), ("  given up", "dim"))
@@ -175,8 +178,8 @@ def _hop(hit: Hit, nodes: Mapping[str, Node]) -> Text:
         before = nodes.get(hit.path[-2])
         via = hit.via[-1] if hit.via else "next"
         said = _short(before) if before else _document(hit.path[-2], nodes)
-        parts += [(said, "dim"), (f" —{_line(via, 40)}→ ", "cyan")]
-    parts += [(_short(hit.node), "bold"), f"  {_line(hit.node.text, _LINE)}"]
+        parts += [(said, "dim"), (f" —{shortened(via, 40)}→ ", "cyan")]
+    parts += [(_short(hit.node), "bold"), f"  {shortened(hit.node.text, _LINE)}"]
     return Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
 
 
@@ -189,8 +192,3 @@ def _document(id: str, nodes: Mapping[str, Node]) -> str:
 def _short(node: Node) -> str:
     """Return a node's place in few characters: ``report.pdf p. 4``."""
     return node.document_name + (f" p. {node.page}" if node.page is not None else "")
-
-
-def _line(text: str, length: int) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= length else text[: length - 1] + "…"

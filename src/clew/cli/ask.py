@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,6 +23,7 @@ from clew.cli.options import (
 
 if TYPE_CHECKING:
     from clew.api import Base
+    from clew.protocols import LanguageModel
     from clew.types import Answer, Exclusion, Step
 
 
@@ -130,11 +131,11 @@ def ask(
     import clew
     from clew.catalog import with_retriever
     from clew.cli.group import SPENT
-    from clew.cli.output import not_found, note, print_json
+    from clew.cli.output import not_found, note
     from clew.cli.ranked import print_exclusions, write_ranked
     from clew.cli.remote import configured_model, say_where_searches_go, say_where_texts_go, with_nodes
     from clew.errors import UsageError
-    from clew.shapes import answer_shape, exclusion_shape
+    from clew.shapes import exclusion_shape
 
     model = configured_model(
         llm,
@@ -166,26 +167,16 @@ def ask(
                 chain=chain or triples,
                 watch=watch,
             )
-        if out is not None:
-            write_ranked(out, answer)
-        excluded, unknown = _excluded(base, answer, why_not or (), question, recipe, graphs)
-    if as_json:
-        print_json(
-            answer_shape(answer) | ({"why_not": list(map(exclusion_shape, excluded))} if why_not else {})
-        )
-    else:
-        from clew.cli.answer import print_answer
-
-        print_answer(answer, k)
+        with _printed(answer, k, as_json) as shown:
+            if out is not None:
+                write_ranked(out, answer)
+            excluded, unknown = _excluded(base, answer, why_not or (), question, recipe, graphs)
+            if why_not:
+                shown["why_not"] = list(map(exclusion_shape, excluded))
+    if not as_json:
         print_exclusions(excluded)
-        for remark in unknown:
-            note(remark)
-        if model is None:
-            note(
-                "No language model is set; to have answers written: --llm ollama:llama3.1 (or set CLEW_LLM)."
-            )
-        for remark in behind:
-            note(remark)
+    for remark in unknown if as_json else [*unknown, *_without_model(model), *behind]:
+        note(remark)
     if answer.stopped:
         note(f"clew: stopped before the answer was complete: {answer.stopped}")
         raise typer.Exit(SPENT)
@@ -193,10 +184,11 @@ def ask(
 
 def _check_focus(recipe: str, why_not: Sequence[str] | None, out: Path | None) -> None:
     """Raise UsageError for what only the method focus can do, before anything is asked."""
+    from clew.catalog.recipe import parse
     from clew.cli.ranked import check_form
     from clew.errors import UsageError
 
-    focused = recipe.partition("(")[0].strip() == "focus"
+    focused = parse(recipe).name == "focus"
     if why_not and not focused:
         raise UsageError(
             "only the method focus says why something is no answer", "--triples, or --method focus"
@@ -236,6 +228,31 @@ def _excluded(
         except NotFound as error:
             unknown.append(f"Why not {name}: {error.problem}.")
     return found, unknown
+
+
+@contextmanager
+def _printed(answer: Answer, k: int, as_json: bool) -> Iterator[dict[str, Any]]:
+    """Print an answer: as text at once, as JSON at the end, with what was added to it until then. What fails beside
+    the answer does not lose it: it may have cost calls."""
+    from clew.cli.answer import print_answer
+    from clew.cli.output import print_json
+    from clew.shapes import answer_shape
+
+    if not as_json:
+        print_answer(answer, k)
+        yield {}
+        return
+    shown = answer_shape(answer)
+    try:
+        yield shown
+    finally:
+        print_json(shown)
+
+
+def _without_model(model: LanguageModel | None) -> list[str]:
+    """Say what a language model would do where none is set."""
+    said = "No language model is set; to have answers written: --llm ollama:llama3.1 (or set CLEW_LLM)."
+    return [said] if model is None else []
 
 
 @contextmanager

@@ -116,8 +116,9 @@ def _print_tree(nodes: Sequence[Node]) -> None:
 def _label(node: Node) -> Text:
     from rich.text import Text
 
-    text = " ".join((node.name or node.text).split())
-    preview = text if len(text) <= _PREVIEW else text[: _PREVIEW - 1] + "…"
+    from clew.text import shortened
+
+    preview = shortened(node.name or node.text, _PREVIEW)
     where = f"  page {node.page}" if node.page is not None and node.kind != "page" else ""
     if node.kind == "page":
         return Text(f"page {node.page}" + (f" ({node.name})" if node.name else ""), style="dim")

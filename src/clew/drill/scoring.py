@@ -10,6 +10,7 @@ import numpy as np
 
 from clew.drill.summaries import kept_if_possible
 from clew.text import query_terms, term_hash, terms
+from clew.vectors import cosines
 
 if TYPE_CHECKING:
     from clew.drill.representation import Section
@@ -94,9 +95,7 @@ class Scorer:
             return np.zeros(len(sections))
         maker = f"vectors({self.summaries.name}, {self.encoder.name})"
         vectors = self._vectors(maker, sections, summaries)
-        query = self.encoder.encode([question], query=True)[0].astype(np.float64)
-        made: Floats = np.einsum("ij,j->i", vectors, query)
-        return made
+        return cosines(vectors, self.encoder.encode([question], query=True)[0])
 
     def _vectors(self, maker: str, sections: Sequence[Section], summaries: Sequence[str]) -> Floats:
         """Return the vectors of names with summaries, (n, dimension); those that are new are kept, in half

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from clew.focus.candidates import Candidates, of_constant, of_variable
 from clew.focus.edges import Edges
-from clew.focus.patterns import Way, components, on_cycles
+from clew.focus.patterns import components, on_cycles
 from clew.focus.sets import NOTHING
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Fixpoint:
         if found is None:
             ways = self.pattern.triples[number].ways
             if backwards:
-                ways = tuple(Way(way.relation, not way.inverse) for way in ways)
+                ways = tuple(way.turned for way in ways)
             found = self._edges[number, backwards] = Edges(self.graph, ways)
         return found
 

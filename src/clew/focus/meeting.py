@@ -26,7 +26,7 @@ def met(graph: PropertyGraph, pattern: Pattern, rows: Rows) -> Floats:
     wanted = np.asarray(rows, dtype=np.int64)
     found = np.zeros((len(wanted), len(pattern.constraints)))
     for column, constraint in enumerate(pattern.constraints):
-        part = fixed(_alone(pattern, constraint), wanted.tolist())
+        part = fixed(_alone(pattern, constraint), wanted)
         for score, some in _levels(part, constraint):
             fits = substitute(graph, some)
             passed = np.isin(wanted, fits.rows if fits.rows is not None else wanted)

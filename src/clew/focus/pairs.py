@@ -19,7 +19,7 @@ import numpy as np
 
 from clew.focus.candidates import Candidates, of_variable
 from clew.focus.edges import Edges
-from clew.focus.patterns import Pattern, Way, components
+from clew.focus.patterns import Pattern, components
 from clew.focus.sets import distinct, offsets_of, summed, within
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class PairFixpoint:
         if found is None:
             ways = self._triples[number].ways
             if backwards:
-                ways = tuple(Way(one.relation, not one.inverse) for one in ways)
+                ways = tuple(way.turned for way in ways)
             found = self._edges[number, backwards] = Edges(self._graph, ways)
         return found
 

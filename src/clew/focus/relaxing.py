@@ -12,7 +12,7 @@ from clew.rows import ascending
 
 if TYPE_CHECKING:
     from clew.focus.patterns import Constraint, Pattern
-    from clew.protocols import PropertyGraph
+    from clew.protocols import PropertyGraph, Rows
 
 
 def relaxed(graph: PropertyGraph, pattern: Pattern) -> Substituted:
@@ -87,14 +87,14 @@ def why_not(graph: PropertyGraph, pattern: Pattern, row: int) -> WhyNot:
     return WhyNot(row, tuple(own[id(one)] for one in relaxed(graph, asked).relaxed))
 
 
-def fixed(pattern: Pattern, rows: Sequence[int]) -> Pattern:
-    """Return the pattern with its target restricted to some rows."""
+def fixed(pattern: Pattern, rows: Rows | Sequence[int], name: str = "") -> Pattern:
+    """Return the pattern with a variable, by default its target, restricted to some rows."""
     import numpy as np
 
-    given = pattern.variable(pattern.target)
+    given = pattern.variable(name or pattern.target)
     allowed = ascending(rows)
     if given.rows is not None:
         allowed = np.intersect1d(allowed, given.rows)
-    target = replace(given, rows=allowed)
-    variables = tuple(target if one is given else one for one in pattern.variables)
+    narrowed = replace(given, rows=allowed)
+    variables = tuple(narrowed if one is given else one for one in pattern.variables)
     return replace(pattern, variables=variables)

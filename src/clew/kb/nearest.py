@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.kb.vectors import living
+from clew.vectors import cosines
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -101,9 +102,7 @@ class NearestView:
                 for query, near in zip(queries, lists, strict=True)
             ]
         for number, near in enumerate(proposed):
-            exact = np.einsum(
-                "ij,j->i", self.slots[near].astype(np.float64), queries[number].astype(np.float64)
-            ).round(9)
+            exact = cosines(self.slots[near], queries[number]).round(9)
             rows = self.slot_rows[near]
             # Ties keep the order of rows here; whoever makes hits of them breaks ties by node id.
             order = np.lexsort((rows, -exact))[:k]

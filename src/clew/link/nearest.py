@@ -48,7 +48,7 @@ class NearestNames:
         queries = self.encoder.encode(list(names))
         found: list[dict[int, float]] = []
         for name, query in zip(names, queries, strict=True):
-            rows = of_types if few else spelled(graph, name, of_types, self.cap)
+            rows = of_types if few else spelled_like(graph, name, of_types, self.cap)
             if rows is not None and not len(rows):
                 found.append({})
                 continue
@@ -74,7 +74,9 @@ def rows_of(graph: PropertyGraph, types: Sequence[str]) -> Rows | None:
     return together(found) if found else None
 
 
-def spelled(graph: PropertyGraph, name: str, among: Rows | None, most: int) -> Rows:
-    """Return the rows of ``among`` (None: of all) that are spelled most like ``name``, ascending."""
+def spelled_like(graph: PropertyGraph, name: str, among: Rows | None, most: int) -> Rows:
+    """Return the rows that are spelled most like ``name`` of all, without those that are not in ``among`` (None:
+    with them), ascending: no more than ``most`` or ten times :data:`POOL`; none of ``among`` where others are
+    spelled more like it."""
     rows, _ = graph.similar(name, min(most, 10 * POOL))
     return np.sort(rows if among is None else rows[np.isin(rows, among)])

@@ -6,7 +6,7 @@ from one node, by the ids and names that it has; no pair of nodes is compared th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -54,6 +54,11 @@ class SameLink:
     by: tuple[str, ...]
     document: bool = False
 
+    @property
+    def said(self) -> str:
+        """The link and its evidence in a line: ``atlas:lima is films:Q2868: identifier wikidata=Q2868``."""
+        return f"{self.source} is {self.target}: {'; '.join(self.by)}"
+
 
 def same(
     snapshot: Snapshot, id: str, *, remote: Collection[str] = (), thorough: bool = True
@@ -70,6 +75,18 @@ def same(
     (entity,) = graph.entities(rows)
     others = [one for one in snapshot.graphs() if one != graph.name]
     return _same(_Look(snapshot, frozenset(remote), thorough), graph, int(rows[0]), entity, others)
+
+
+def same_in(snapshot: Snapshot, id: str, name: str) -> tuple[SameLink, ...]:
+    """Return what is the same as a node in one other graph, the surest first: of :func:`same` without ``thorough``
+    the links to it. No other graph is asked, and no document. Raises NotFound, UsageError."""
+    graph = snapshot.graph(id.partition(":")[0])
+    if name == graph.name:
+        return ()
+    rows = graph.rows([id])
+    (entity,) = graph.entities(rows)
+    look = _Look(snapshot, frozenset(), thorough=False)
+    return _sorted(_in_graphs(look, graph, int(rows[0]), entity, [name]))
 
 
 def links(
@@ -151,6 +168,16 @@ class _Found:
 def _same(
     look: _Look, graph: PropertyGraph, row: int, entity: Entity, others: Collection[str]
 ) -> tuple[SameLink, ...]:
+    return _sorted([*_in_graphs(look, graph, row, entity, others), *_documents(look, graph, entity)])
+
+
+def _sorted(found: Sequence[SameLink]) -> tuple[SameLink, ...]:
+    return tuple(sorted(found, key=lambda one: (-one.score, one.target)))
+
+
+def _in_graphs(
+    look: _Look, graph: PropertyGraph, row: int, entity: Entity, others: Collection[str]
+) -> list[SameLink]:
     identifiers = identifiers_of(entity)
     for end in _told_same(look, graph, row):
         if (identifier := of_id(end)) is not None:
@@ -160,14 +187,13 @@ def _same(
         other = look.snapshot.graph(name)
         rows: dict[int, _Found] = {}
         _by_identifier(look, other, identifiers, rows)
-        _by_name(graph, row, entity, identifiers, other, rows)
+        _by_name(graph, entity, identifiers, other, rows)
         ends = other.entities(np.array(list(rows), dtype=np.int64))
         found += [
             SameLink(entity.id, entity.name, end.id, end.name, one.score, tuple(one.by))
             for end, one in zip(ends, rows.values(), strict=True)
         ]
-    found += _documents(look, graph, entity)
-    return tuple(sorted(found, key=lambda one: (-one.score, one.target)))
+    return found
 
 
 def _told_same(look: _Look, graph: PropertyGraph, row: int) -> list[str]:
@@ -217,7 +243,6 @@ def _rows_told_same(look: _Look, graph: PropertyGraph, row: int) -> list[int]:
 
 def _by_name(
     graph: PropertyGraph,
-    row: int,
     entity: Entity,
     identifiers: dict[Identifier, str],
     other: PropertyGraph,

@@ -28,6 +28,7 @@ from clew.retrieve.covering import Ahead
 from clew.retrieve.dense import standing
 from clew.text import hop_query
 from clew.types import Usage
+from clew.vectors import cosines
 
 if TYPE_CHECKING:
     from clew.protocols import Floats, Mask, Rows, Vectors
@@ -177,9 +178,8 @@ class Encoded:
             candidates = [
                 np.union1d(rows, more[more >= 0]) for rows, more in zip(candidates, nearest, strict=True)
             ]
-        # float64 sums row by row: BLAS gives other last bits for another number of rows.
         return [
-            (rows, np.einsum("ij,j->i", view.vectors(rows).astype(np.float64), query.astype(np.float64)))
+            (rows, cosines(view.vectors(rows), query))
             for query, rows in zip(queries, candidates, strict=True)
         ]
 

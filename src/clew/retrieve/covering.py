@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.retrieve.dense import cosines
 from clew.retrieve.ranking import DECIMALS
+from clew.vectors import cosines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from clew.retrieve.ranking import as_hits, best_rows
 from clew.text import with_headings
 from clew.types import RETRIEVED
+from clew.vectors import cosines
 
 if TYPE_CHECKING:
-    from clew.protocols import Encoder, Floats, Mask, Rows, Snapshot, Vectors
+    from clew.protocols import Encoder, Floats, Mask, Rows, Snapshot
     from clew.types import Hit, Question
 
 #: Found beyond ``k``, because the search itself ranks by float32 sums and breaks ties by row.
@@ -42,15 +41,6 @@ class Dense:
         found, _ = view.search(vector, k + _SPARE, allowed)
         rows = found[0][found[0] >= 0]
         return best_rows(self.snapshot, rows, cosines(view.vectors(rows), vector[0]), k)
-
-
-def cosines(vectors: Vectors, query: Vectors) -> Floats:
-    """Return the inner product of each vector with ``query``, (n,), in float64, one row at a time.
-
-    BLAS rounds a row differently in another number of rows; this does not.
-    """
-    found: Floats = np.einsum("ij,j->i", vectors.astype(np.float64), query.astype(np.float64))
-    return found
 
 
 def standing(snapshot: Snapshot, rows: Rows) -> list[str]:

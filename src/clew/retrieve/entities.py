@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from clew.errors import unknown
-from clew.retrieve.dense import cosines
 from clew.retrieve.lexical import Sum, Terms, lucene_idf
 from clew.retrieve.nodetexts import NodeTexts, node_texts
 from clew.retrieve.ranking import DECIMALS
@@ -26,6 +25,7 @@ from clew.rows import ascending, together
 from clew.text import term_counts
 from clew.trail import Recorder
 from clew.types import ENTITY, Entity, Hit, Node, Step
+from clew.vectors import cosines
 
 if TYPE_CHECKING:
     from clew.protocols import Encoder, Floats, Postings, PropertyGraph, Rows, Snapshot, Trail, Vectors

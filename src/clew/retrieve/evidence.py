@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.retrieve.covering import Candidates, Meaning
-from clew.retrieve.dense import cosines
 from clew.retrieve.lexical import Terms, row_lengths, shared
 from clew.retrieve.names import DocumentNames, profile, spread
 from clew.retrieve.ranking import as_hits, best_rows
 from clew.retrieve.units import below, units
 from clew.types import RETRIEVED
+from clew.vectors import cosines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -13,6 +13,7 @@ from typing import Any
 from clew.read.contexts import place
 from clew.read.made import how_made
 from clew.shapes import ranked_shape, usage_shape
+from clew.text import shortened
 from clew.types import Answer, Hit, Node, Quote, Step
 
 #: How many passages are listed as what came nearest to a question that was not answered.
@@ -154,12 +155,6 @@ def step_line(step: Step) -> str:
     if step.hits and "hits" not in step.detail:
         facts.append(f"{len(step.hits)} found")
     return f"{step.name}: {', '.join(facts)}" if facts else step.name
-
-
-def shortened(text: str, length: int) -> str:
-    """Return a text in one line of at most ``length`` characters."""
-    text = " ".join(text.split())
-    return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def _supports(answer: Answer) -> list[tuple[Node, tuple[Quote, ...]]]:

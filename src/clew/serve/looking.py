@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import NotFound, UsageError
 from clew.read.contexts import place
-from clew.serve.answers import shortened
+from clew.text import shortened
 from clew.types import DOCUMENT, PAGE, ROW, SECTION, TABLE, Node
 
 if TYPE_CHECKING:

@@ -23,6 +23,7 @@ from starlette.types import Receive, Scope, Send
 
 from clew.errors import ClewError
 from clew.serve.problems import again_after, status_of
+from clew.text import shortened
 
 _BACKTICKS = re.compile(r"`{1,2}([^`]+)`{1,2}")
 #: What the steps of a trail do, in words for somebody who watches.
@@ -74,7 +75,7 @@ def templates() -> Environment:
         "when": when,
         "count": count,
         "duration": duration,
-        "line": line,
+        "line": lambda text, length=120: shortened(str(text), length),
         "share": share,
         "number": number,
         "spoken": spoken,
@@ -178,16 +179,6 @@ def duration(seconds: float) -> str:
     if seconds < 1:
         return f"{seconds:.2f} s"
     return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds) // 60} min {int(seconds) % 60} s"
-
-
-def line(text: object, length: int = 120) -> str:
-    r"""Return text in one line, cut where it is longer.
-
-    >>> line("a\n  b"), line("abcdef", 4)
-    ('a b', 'abc…')
-    """
-    words = " ".join(str(text).split())
-    return words if len(words) <= length else words[: length - 1] + "…"
 
 
 def spoken(text: str) -> str:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import UsageError
-from clew.serve.answers import answer_text, cited_shape, shortened
+from clew.serve.answers import answer_text, cited_shape
 from clew.serve.lent import Lent
 from clew.serve.looking import Seen, behind, contents, entities, found, shown
+from clew.text import shortened
 
 if TYPE_CHECKING:
     from clew.api import Base

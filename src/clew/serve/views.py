@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import ClewError
 from clew.serve import choices
-from clew.serve.render import line, page
+from clew.serve.render import page
+from clew.text import shortened
 from clew.types import Node
 
 if TYPE_CHECKING:
@@ -119,7 +120,9 @@ def _label(node: Node) -> Label:
     if node.page is not None:
         place += f", p. {node.page}"
     text = node.name if node.kind in {"document", "section"} and node.name else node.text
-    return Label(place, node.document_name, line(text, _PREVIEW), node.document, node.position, node.page)
+    return Label(
+        place, node.document_name, shortened(text, _PREVIEW), node.document, node.position, node.page
+    )
 
 
 def _kept(answered: Mapping[str, Any]) -> dict[str, Label]:
@@ -128,7 +131,7 @@ def _kept(answered: Mapping[str, Any]) -> dict[str, Label]:
         hit["id"]: Label(
             hit["document"] + (f", p. {hit['page']}" if hit["page"] is not None else ""),
             hit["document"],
-            line(hit.get("text") or hit["id"], _PREVIEW),
+            shortened(hit.get("text") or hit["id"], _PREVIEW),
             page=hit["page"],
         )
         for hit in hits

@@ -27,6 +27,7 @@ from clew.kb.postings import SegmentedPostings
 from clew.kb.segments import Field, read_arrays, starts_of, write_arrays, write_manifest
 from clew.kb.vectors import Store, text_hashes
 from clew.text import VERSION, term_counts
+from clew.vectors import cosines
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -195,7 +196,7 @@ class KeptVectors:
         )
         if len(slots) > k:
             slots = slots[near >= np.partition(near, -k)[-k] - _ROUNDING]
-        exact = [_exactly(state.slots[some], query) for some in _blocks(slots)]
+        exact = [cosines(state.slots[some], query).round(9) for some in _blocks(slots)]
         scores, rows = np.concatenate([np.empty(0), *exact]), state.slot_rows[slots]
         order = np.lexsort((rows, -scores))[:k]
         return rows[order], scores[order]
@@ -213,12 +214,6 @@ class KeptVectors:
 
 def _blocks(slots: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
     return (slots[start : start + _AT_ONCE] for start in range(0, len(slots), _AT_ONCE))
-
-
-def _exactly(vectors: Vectors, query: Vectors) -> Floats:
-    """Return inner products in float64, row by row: BLAS gives other last bits for another number of rows."""
-    found: Floats = np.einsum("ij,j->i", vectors.astype(np.float64), query.astype(np.float64)).round(9)
-    return found
 
 
 def words(

@@ -11,7 +11,7 @@ import numpy as np
 
 from clew.link.describing import Labels
 from clew.link.grounding import Grounding, ground
-from clew.link.same import same
+from clew.link.same import same_in
 from clew.methods.chain.facts import Reached, as_hit, quoted
 from clew.methods.chain.filling import SHOWN
 from clew.methods.chain.fits import strays
@@ -199,16 +199,10 @@ def _rows(snapshot: Snapshot, graph: PropertyGraph, ask: Ask) -> tuple[Rows | No
     ids = [one.id for one in ask.known if one.id]
     if ask.found.where == graph.name:
         return (graph.rows(ids) if ids else None), []
-    links = [
-        link
-        for id in ids
-        for link in same(snapshot, id, thorough=False)
-        if link.target.startswith(f"{graph.name}:") and not link.document
-    ]
+    links = [link for id in ids for link in same_in(snapshot, id, graph.name)]
     if not links:
         return None, []
-    said = [f"{link.source} is {link.target}: {'; '.join(link.by)}" for link in links]
-    return np.unique(graph.rows([link.target for link in links])), said
+    return np.unique(graph.rows([link.target for link in links])), [link.said for link in links]
 
 
 def _tried(

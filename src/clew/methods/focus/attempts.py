@@ -11,12 +11,12 @@ import numpy as np
 
 from clew.chains import TypedChain
 from clew.focus import (
-    Constraint,
     Pattern,
     Predicate,
     Substituted,
     TypedTriple,
     Variable,
+    fixed,
     relaxed,
     substitute,
 )
@@ -27,7 +27,7 @@ from clew.methods.focus.explaining import Explained, explained
 from clew.methods.focus.preparing import Prepared, Preparer, distinct, type_texts
 from clew.methods.focus.ranking import Sorted, Sorting
 from clew.methods.focus.reading import Reading, checked, unrestricted
-from clew.methods.focus.several import Joined, hard, joined, with_rows
+from clew.methods.focus.several import Joined, hard, joined
 from clew.retrieve.entities import NodeRanking, Ranked, answer_rows
 from clew.retrieve.nodetexts import NodeTexts, node_texts
 from clew.rows import together
@@ -187,9 +187,9 @@ class Attempts:
             pattern=found.main.pattern,
             texts=texts,
             dropped=_left_out(prepared.typed, made, held),
-            sure=(1.0,) * len(texts),
+            sure=tuple(found.main.sure[text] for text in texts),
         )
-        pattern = with_rows(found.main.pattern, found.main.pattern.target, rows)
+        pattern = fixed(found.main.pattern, rows)
         solved = substitute(found.main.graph, pattern)
         graphs = {one.graph.name: list(one.texts) for one in (found.main, *found.others)}
         detail = {"graphs": graphs, "same": {name: list(some[:NAMED]) for name, some in found.links.items()}}
@@ -204,7 +204,7 @@ class Attempts:
 
     def sort(self, made: Attempt, question: Question) -> Sorted:
         """Return the candidates of an attempt, sorted and filled up."""
-        candidates = None if made.solved.rows is None else made.solved.rows
+        candidates = made.solved.rows
         if made.graph.mounted:
             rows = np.empty(0, dtype=np.int64) if candidates is None else candidates
             return Sorted(Ranked(rows, np.zeros(len(rows))), Ranked(rows[:0], np.empty(0)), "id", {})
@@ -215,7 +215,8 @@ class Attempts:
     def _filling(self, made: Attempt, question: Question) -> Rows | None:
         """Return the rows that may fill up, ascending: of those that may answer the ones of the types asked for."""
         answers, target = self.answers(made.graph, question), made.pattern.variable(made.pattern.target)
-        if not target.types or any(one.name == target.name for one in _variables(made.solved.relaxed)):
+        gone = {one.name for one in made.solved.relaxed if isinstance(one, Variable)}
+        if not target.types or target.name in gone:
             return answers
         typed = together([made.graph.of_type(type) for type in target.types])
         return typed if answers is None else np.intersect1d(typed, answers)
@@ -260,10 +261,6 @@ def _left_out(typed: TypedChain, made: Sequence[Attempt], held: Collection[str])
             why = "no graph has a relation like it"
             found[text] = Dropped(text, "" if strict else words_of(triple), why, place, strict)
     return tuple(found.values())
-
-
-def _variables(constraints: Sequence[Constraint]) -> list[Variable]:
-    return [one for one in constraints if isinstance(one, Variable)]
 
 
 def _solved(graph: PropertyGraph, pattern: Pattern) -> tuple[Pattern, Substituted]:

@@ -13,7 +13,7 @@ from clew.errors import UsageError
 from clew.focus import Constant, Pattern, Predicate, TypedTriple, Variable, in_order
 from clew.link.describing import Labels
 from clew.link.wording import spelled
-from clew.methods.focus.constants import describes
+from clew.methods.focus.constants import test_of
 from clew.methods.focus.ways import End, Ways
 from clew.types import LinkedEntity
 
@@ -112,9 +112,8 @@ class Draft:
         if count not in (None, NOT):
             self.drop(place, "values of a property are not counted")
             return True
-        # "green" is also said of what is light green; a name or a number is that alone.
-        test = "says" if describes(triple.tail.text) else "="
-        made = Predicate(f"#{number}", property, test, triple.tail.text, negated=count == NOT, weight=score)
+        value, denied = triple.tail.text, count == NOT
+        made = Predicate(f"#{number}", property, test_of(value), value, negated=denied, weight=score)
         self.predicates.append((made, self.typed.statement(place)))
         self.said[triple.relation] = f"property {property}"
         return True

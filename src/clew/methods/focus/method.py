@@ -73,7 +73,7 @@ class FocusMethod:
         except BudgetExceeded as error:
             stopped(record, error)
         found.ranked.sort(key=lambda one: (not one.firm, -one.hit.score))
-        return self._answered(question, found, record)
+        return self._answered(found, record)
 
     def why_not(self, question: Question, name: str, linker: EntityLinker) -> list[Exclusion]:
         """Return for each node that ``name`` may stand for why it is no answer to a question, by the reading and in
@@ -192,8 +192,8 @@ class FocusMethod:
             ordered = sorting.sort(question.text, None, (), answers, lambda rows: np.ones(len(rows)))
             hits = self._hits(graph, ordered)
             record.add(Step("sort", {"graph": graph.name, **ordered.detail}, tuple(hits)))
+            own = {hit.node.id: hit.score for hit in hits}  # a reranker gives them others
             hits, scores = self._reranked(question, hits, None, record)
-            own = {hit.node.id: hit.score for hit in hits}
             found.ranked += [
                 RankedAnswer(
                     hit.node.name,
@@ -226,7 +226,7 @@ class FocusMethod:
         scores = {id: f"model {score:g}" for one in said for id, score in one.items() if score is not None}
         return made, scores
 
-    def _answered(self, question: Question, found: _Found, record: Recorder) -> Answer:
+    def _answered(self, found: _Found, record: Recorder) -> Answer:
         ranked = tuple(found.ranked)
         text = found.text(self.reranker is not None)
         detail = {"answer": text, "meet all": found.total, **found.said()}

@@ -17,35 +17,23 @@ from clew.types import LinkedEntity, Question
 if TYPE_CHECKING:
     from clew.protocols import PropertyGraph, RelationLinker, Rows, Trail
 
-#: What a type is worth against triples where they contradict each other: models know names better than types.
-TYPE_WORTH = 0.8
-#: From this score on words name a property.
-PROPERTY = 0.6
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
     """A question as a pattern over one graph.
 
-    ``texts`` are the pattern's constraints as they are written, in their order; ``places`` those of its triples in
-    the chain; ``dropped`` what the graph cannot hold; ``linked`` the candidates of each constant; ``said`` what the
-    trail shows of all that; ``sure`` how sure it is, of each constraint, that it means what the graph has.
+    ``texts`` are the pattern's constraints as they are written, in their order; ``dropped`` what the graph cannot
+    hold; ``said`` what the trail shows of all that; ``sure`` how sure it is, of each constraint, that it means what
+    the graph has.
     """
 
     graph: PropertyGraph
     typed: TypedChain
     pattern: Pattern
     texts: tuple[str, ...]
-    places: tuple[int, ...]
     dropped: tuple[Dropped, ...]
-    linked: Mapping[str, tuple[LinkedEntity, ...]]
     said: Mapping[str, Any]
     sure: tuple[float, ...]
-
-    @property
-    def grounded(self) -> int:
-        """How many triples and conditions the graph can hold."""
-        return len(self.pattern.triples) + len(self.pattern.predicates)
 
     @property
     def soft(self) -> tuple[str, ...]:
@@ -74,7 +62,7 @@ class Preparer:
     Deviations from Algorithm 3: constants keep several candidates (:class:`Constants`) and, like every unknown but
     the one asked for, range over all nodes; a constraint that the graph cannot hold ranks instead of filtering, and
     is said. What a graph keeps as properties of its nodes is found too, where a triple asks for it. ``relations``
-    links the names of properties, ``least`` from which score on.
+    links the names of properties.
     """
 
     constants: Constants
@@ -102,9 +90,8 @@ class Preparer:
         for condition in typed.conditions:
             draft.condition(condition)
         pattern = draft.pattern(answers)
-        places = tuple(place for _, place in draft.triples)
         texts = (
-            *(typed.statement(place) for place in places),
+            *(typed.statement(place) for _, place in draft.triples),
             *(text for _, text in draft.predicates),
             *type_texts(pattern),
         )
@@ -117,7 +104,7 @@ class Preparer:
         }
         # Only a triple that is followed along another relation than its own is less than sure.
         sure = (*draft.sure, *(1.0 for _ in range(len(texts) - len(draft.sure))))
-        return Prepared(graph, typed, pattern, texts, places, tuple(draft.dropped), linked, said, sure)
+        return Prepared(graph, typed, pattern, texts, tuple(draft.dropped), said, sure)
 
     def _types(self, graph: PropertyGraph, typed: TypedChain, draft: Draft) -> dict[int, tuple[str, ...]]:
         found = {}

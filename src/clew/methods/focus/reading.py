@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.chains import Chain, TypedChain
-from clew.focus import Pattern, components
+from clew.focus import Pattern, components, fixed
 from clew.methods.chain.facts import quoted
 from clew.methods.chain.filling import Source, in_order
 from clew.methods.chain.values import Candidate, Filled, Found
 from clew.methods.focus.explaining import witnesses
 from clew.methods.focus.preparing import Prepared
-from clew.methods.focus.several import with_rows
 from clew.text import folded_name, query_terms, terms
 from clew.types import Checked, Hit, Question, RankedAnswer, Step
 
@@ -57,7 +56,7 @@ class Reading:
         for number, one in found.items():
             rows = self._rows(prepared.graph, one, question, trail)
             if len(rows):
-                pattern = with_rows(pattern, f"#{number}", rows)
+                pattern = fixed(pattern, rows, f"#{number}")
         return pattern, found
 
     def after(

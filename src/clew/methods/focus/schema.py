@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from clew.link import Relations
 from clew.link.wording import spelled, stems
 from clew.protocols import PropertyGraph, RelationLinker
-from clew.text import is_stop_term, said, stem
+from clew.text import is_stop_term, said, shortened, stem
 from clew.types import Entity, Property, Relation
 
 #: Names that are shown as examples of a type.
@@ -84,7 +84,8 @@ def relation_line(name: str, relation: Relation) -> str:
     """Return what is said of a relation."""
     head, tail = ended(relation.head_types), ended(relation.tail_types)
     joined = f"{head} >> {name} >> {tail}" if head or tail else name
-    examples = [f"{_clipped(one)} >> {name} >> {_clipped(other)}" for one, other in relation.examples[:1]]
+    ends = [[shortened(end, _LENGTH) for end in pair] for pair in relation.examples[:1]]
+    examples = [f"{one} >> {name} >> {other}" for one, other in ends]
     edges = f": {_counted(relation.edges, 'edge')}" if relation.edges else ""
     return f"- {joined}{edges}{_such(examples)}"
 
@@ -127,7 +128,7 @@ def examples_of_types(graph: PropertyGraph, types: Sequence[str]) -> dict[str, l
         owners += [type] * len(chosen)
     found: dict[str, list[str]] = {}
     for type, entity in zip(owners, _entities(graph, rows), strict=True):
-        found.setdefault(type, []).append(_clipped(entity.name))
+        found.setdefault(type, []).append(shortened(entity.name, _LENGTH))
     return found
 
 
@@ -138,7 +139,7 @@ def examples_of_properties(graph: PropertyGraph, names: Sequence[str]) -> dict[s
     found = {}
     for name, entity in zip(names, entities, strict=True):
         value = entity.properties.get(name, "")
-        found[name] = _clipped(said(value[0] if isinstance(value, tuple) else value))
+        found[name] = shortened(said(value[0] if isinstance(value, tuple) else value), _LENGTH)
     return found
 
 
@@ -232,8 +233,3 @@ def _counted(number: int, what: str) -> str:
 
 def _such(examples: Sequence[str]) -> str:
     return f", such as {'; '.join(dict.fromkeys(examples))}" if examples else ""
-
-
-def _clipped(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _LENGTH else f"{text[: _LENGTH - 3]}..."

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.focus import ANY, Pattern, Predicate, TypedTriple, components, fixed, substitute
-from clew.link.same import same
+from clew.focus import ANY, EITHER, Pattern, Predicate, TypedTriple, components, fixed, substitute
+from clew.link.same import same_in
 from clew.methods.focus.explaining import witnesses
 from clew.methods.focus.preparing import Prepared, distinct
 from clew.methods.focus.ways import ANY_WORTH
@@ -51,13 +51,18 @@ class Part:
         names |= {one.variable for one in self.pattern.predicates}
         return frozenset(one.name for one in self.pattern.variables if one.name in names)
 
+    @property
+    def sure(self) -> dict[str, float]:
+        """How sure it is, of each constraint as it is written, that it means what the graph has."""
+        return dict(zip(self.prepared.texts, self.prepared.sure, strict=True))
+
     def restrict(self, name: str, rows: Rows) -> bool:
         """Let an unknown be none but some rows; return whether that is news."""
-        given = self.pattern.variable(name)
-        narrowed = rows if given.rows is None else np.intersect1d(given.rows, rows)
-        if given.rows is not None and len(narrowed) == len(given.rows):
+        before, narrowed = self.pattern.variable(name).rows, fixed(self.pattern, rows, name)
+        after = narrowed.variable(name).rows
+        if before is not None and after is not None and len(after) == len(before):
             return False
-        self.pattern = with_rows(self.pattern, name, narrowed)
+        self.pattern = narrowed
         return True
 
 
@@ -86,8 +91,10 @@ class Joined:
             rows = substitute(other.graph, asked).rows
             assert rows is not None and len(rows)
             hits = witnesses(self.snapshot, other.graph, asked, int(rows[0]))
-            constraints = zip(hard(other.pattern), other.texts, strict=True)
-            found |= {text: Checked(text, 1.0, hits.get(id(one), ())) for one, text in constraints}
+            constraints, sure = zip(hard(other.pattern), other.texts, strict=True), other.sure
+            found |= {
+                text: Checked(text, round(sure[text], 3), hits.get(id(one), ())) for one, text in constraints
+            }
         return found
 
     def bound(self, row: int) -> list[Pattern] | None:
@@ -109,11 +116,11 @@ class Joined:
             if left[0] < 0:
                 return None
             bound, one = list(patterns), np.array([row])
-            bound[first] = with_rows(patterns[first], names[0], one)
+            bound[first] = fixed(patterns[first], one, names[0])
             for n in holders:
                 if n != first:
                     same_ = _carried(self.snapshot, parts[first].graph, one, parts[n].graph, self._kept)[0]
-                    bound[n] = with_rows(patterns[n], names[0], _both(patterns[n], names[0], same_))
+                    bound[n] = fixed(patterns[n], same_, names[0])
             if (found := self._bind(bound, names[1:], left)) is not None:
                 return found
         return None
@@ -174,7 +181,7 @@ def _parts(prepared: Sequence[Prepared]) -> list[Part]:
     surest: dict[str, tuple[float, int]] = {}
     for number, one in enumerate(prepared):
         for constraint, text in zip(hard(one.pattern), one.texts, strict=False):
-            if constraint.weight > ANY_WORTH and constraint.weight > surest.get(text, (0.0, 0))[0]:
+            if not _stands_in(constraint) and constraint.weight > surest.get(text, (0.0, 0))[0]:
                 surest[text] = constraint.weight, number
     parts = []
     for number, one in enumerate(prepared):
@@ -197,7 +204,13 @@ def hard(pattern: Pattern) -> list[TypedTriple | Predicate]:
 
 def _held(one: Prepared) -> int:
     """Return how many constraints a graph holds by itself, without those that follow any relation."""
-    return sum(it.weight > ANY_WORTH for it in hard(one.pattern))
+    return sum(not _stands_in(it) for it in hard(one.pattern))
+
+
+def _stands_in(one: TypedTriple | Predicate) -> bool:
+    """Return whether a triple is followed along any relation because the graph has none like its own. One along a
+    relation that is little like its words is worth no more, and is that relation."""
+    return isinstance(one, TypedTriple) and one.ways == EITHER and one.weight <= ANY_WORTH
 
 
 def _narrowed(
@@ -231,12 +244,6 @@ def _alive(part: Part, pattern: Pattern) -> bool:
     return not substitute(part.graph, replace(pattern, target=min(part.unknowns))).empty
 
 
-def _both(pattern: Pattern, name: str, rows: Rows) -> Rows:
-    """Return those of some rows that an unknown may be."""
-    given = pattern.variable(name).rows
-    return rows if given is None else np.intersect1d(given, rows)
-
-
 def _carried(
     snapshot: Snapshot,
     graph: PropertyGraph,
@@ -249,21 +256,8 @@ def _carried(
     for row, id in zip(rows.tolist(), graph.ids(rows), strict=True):
         key = (graph.name, other.name, row)
         if key not in kept:
-            links = [
-                one
-                for one in same(snapshot, id, thorough=False)
-                if not one.document and one.target.startswith(f"{other.name}:")
-            ]
-            told = tuple(f"{one.source} is {one.target}: {'; '.join(one.by)}" for one in links)
-            kept[key] = other.rows([one.target for one in links]), told
+            links = same_in(snapshot, id, other.name)
+            kept[key] = other.rows([one.target for one in links]), tuple(one.said for one in links)
         found.append(kept[key][0])
         said += kept[key][1]
     return ascending(np.concatenate(found)), tuple(said)
-
-
-def with_rows(pattern: Pattern, name: str, rows: Rows) -> Pattern:
-    """Return the pattern with an unknown that may be none but some rows."""
-    return replace(
-        pattern,
-        variables=tuple(replace(one, rows=rows) if one.name == name else one for one in pattern.variables),
-    )
