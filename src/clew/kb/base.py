@@ -16,7 +16,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Self
 
 from clew.config import named_path
-from clew.errors import Locked, NotFound, UsageError
+from clew.errors import Locked, NotFound, StoreError, UsageError
 from clew.kb import canonical, info, reading, writing
 from clew.kb.database import FILE, Database, held
 from clew.kb.graphs import truth as graphs_truth
@@ -66,7 +66,12 @@ class KnowledgeBase:
         if fresh and not create:
             raise NotFound(f"no knowledge base at {path}", "Make one: clew add FOLDER")
         if fresh:
-            path.mkdir(parents=True, exist_ok=True)
+            try:
+                path.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise StoreError(
+                    f"no knowledge base can be made at {path}: {error.strerror or error}"
+                ) from error
             Database.create(path, {PASSAGES: passages})
         base = cls(path, Database(path))
         if create and base.passages != passages and passages != "paragraph":

@@ -28,11 +28,13 @@ _HERE = Path(__file__).parent
 
 
 def make_app(settings: Settings) -> FastAPI:
-    """Return the server that ``settings`` describe. Its bases are opened when it starts, and closed when it ends.
+    """Return the server that ``settings`` describe. Its bases are opened here, and closed when it ends.
 
-    Raises UsageError for a recipe that there is not.
+    Raises UsageError for a recipe that there is not, StoreError for a base that cannot be opened, Locked for one that
+    another server takes uploads into.
     """
     choices.methods(settings.recipes)
+    shelf = Shelf(settings)
     app = FastAPI(
         title="clew",
         version=version("clew"),
@@ -42,7 +44,7 @@ def make_app(settings: Settings) -> FastAPI:
         openapi_url="/api/openapi.json",
         lifespan=_running,
     )
-    app.state.settings = settings
+    app.state.settings, app.state.shelf = settings, shelf
     handle_problems(app)
     for part in (bases, documents, graphs, questions, uploads):
         app.include_router(part.router, prefix="/api")
@@ -60,7 +62,7 @@ def make_app(settings: Settings) -> FastAPI:
 @asynccontextmanager
 async def _running(app: FastAPI) -> AsyncIterator[None]:
     settings: Settings = app.state.settings
-    shelf = Shelf(settings)
+    shelf: Shelf = app.state.shelf
     asking = Asking(settings)
     warming = Warming(shelf, lambda: asking.load()["running"] > 0)
     taking = Uploads(settings, warming.soon)

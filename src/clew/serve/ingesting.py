@@ -34,7 +34,7 @@ LOG = logging.getLogger("clew.serve")
 _TRIES = 3
 #: New passages after which they are made searchable though more files wait.
 _CATCH_UP_EVERY = 2_000
-#: Seconds after which it looks into the spools though nobody said so: another server may share them.
+#: Seconds after which it looks into the spools though nobody said so: what the disk did not take is tried again.
 _LOOK_EVERY = 30.0
 #: Seconds before a base that could not be written to is tried again.
 _AFTER_TROUBLE = 5.0

@@ -36,8 +36,12 @@ class Serving:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.app = make_app(settings)
         self._socket = _bound(settings.host, settings.port)
+        try:
+            self.app = make_app(settings)
+        except BaseException:
+            self._socket.close()
+            raise
         self._server = _Server(
             uvicorn.Config(
                 self.app,
@@ -57,6 +61,7 @@ class Serving:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._socket.close()
+        self.app.state.shelf.close()
 
     @property
     def port(self) -> int:

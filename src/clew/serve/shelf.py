@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from clew.api import Base
 from clew.api import open as open_base
-from clew.errors import NotFound
+from clew.errors import Locked, NotFound
 from clew.serve.history import History
 from clew.serve.settings import Settings
+
+LOCK = "serve.lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +32,19 @@ class Shelf:
     (:meth:`clew.api.Base` of another connection), so that nobody who reads waits for a writer."""
 
     def __init__(self, settings: Settings) -> None:
+        """Open them. Raises StoreError for one that cannot be opened, Locked for one that has another server."""
         self._bases: dict[str, Shelved] = {}
-        for name, path in settings.bases.items():
-            base = opened(settings, name)
-            base.store.catches_up = settings.read_only  # else the process that reads uploads does
-            history = History(path)
-            history.break_off()
-            self._bases[name] = Shelved(name, base, history)
+        self._open = ExitStack()
+        with ExitStack() as opening:
+            for name, path in settings.bases.items():
+                base = opening.enter_context(opened(settings, name))
+                history = opening.enter_context(History(path))
+                if not settings.read_only:
+                    opening.enter_context(_alone(path))
+                    base.store.catches_up = False  # the process that reads uploads does it
+                history.break_off()
+                self._bases[name] = Shelved(name, base, history)
+            self._open = opening.pop_all()
 
     def __getitem__(self, name: str) -> Shelved:
         """Return a base. Raises NotFound."""
@@ -45,9 +58,22 @@ class Shelf:
 
     def close(self) -> None:
         """Close them."""
-        for one in self._bases.values():
-            one.history.close()
-            one.base.close()
+        self._open.close()
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Be the one server that takes uploads into a base: what waits there is its to read. Raises Locked."""
+    # Closed by another thread than opened it, perhaps.
+    lock = FileLock(folder / LOCK, timeout=0, thread_local=False)
+    try:
+        with lock:
+            yield
+    except Timeout as error:
+        raise Locked(
+            f"another clew serve has the knowledge base {folder}",
+            "Stop it, or start this one with --read-only",
+        ) from error
 
 
 def opened(settings: Settings, name: str) -> Base:

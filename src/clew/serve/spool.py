@@ -14,7 +14,6 @@ import secrets
 import time
 import unicodedata
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Literal
@@ -33,8 +32,6 @@ WAITING, READING, INDEXING, ENCODING, DONE, FAILED = (
 #: States of an upload that nothing more happens to.
 ENDED = (DONE, FAILED)
 _ID = re.compile(r"[0-9a-f]{24}")
-#: Seconds without a byte after which a file that arrives is given up; longer than a server waits for one.
-ABANDONED = 600.0
 #: Characters of a name that are kept.
 _LONGEST = 180
 
@@ -70,7 +67,8 @@ class Upload:
 
 
 class Spool:
-    """The spool of the base in ``folder``. Processes may share it: every change is one rename or one deletion."""
+    """The spool of the base in ``folder``. A server and the process that reads for it share it: every change is one
+    rename or one deletion."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / FOLDER
@@ -140,13 +138,9 @@ class Spool:
         self.data(id).unlink(missing_ok=True)
 
     def tidy(self) -> None:
-        """Delete what was not accepted when a server was killed: what nobody has written to for :data:`ABANDONED`
-        seconds. Another server, which shares the spool, may be receiving the rest."""
-        before = time.time() - ABANDONED
+        """Delete what was not accepted when a server was killed: called before the first upload."""
         for path in list(self._leftovers()):
-            with suppress(FileNotFoundError):  # of another server, which is done with it
-                if path.stat().st_mtime < before:
-                    path.unlink()
+            path.unlink(missing_ok=True)
 
     def _leftovers(self) -> Iterator[Path]:
         if not self.path.is_dir():

@@ -117,7 +117,6 @@ class Uploads:
             else:
                 self._note(base, upload)
         self._say("look")
-        self.spools[base].tidy()
         return refused
 
     def every(self, base: str) -> list[dict[str, Any]]:

@@ -1,0 +1,48 @@
+"""A server that cannot start says why, before it says where it is; one base has one server that writes to it."""
+
+import pytest
+from typer.testing import CliRunner
+
+from clew.cli.app import app as command
+from clew.errors import Locked
+from clew.serve.running import Serving
+from clew.serve.settings import Settings
+from serve_app import ServedApp
+
+
+def refused(*arguments):
+    result = CliRunner().invoke(command, ["serve", "--port", "0", *map(str, arguments)])
+    assert result.exit_code != 0 and not result.stdout and "Traceback" not in result.stderr
+    return result.stderr
+
+
+def test_a_base_that_cannot_be_opened_is_named_and_no_address(tmp_path):
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "base.sqlite").write_text("no database")
+    assert "base.sqlite is damaged" in refused("--kb", tmp_path / "fine", "--kb", tmp_path / "damaged")
+    (tmp_path / "file").write_text("no folder")
+    assert "no knowledge base can be made" in refused("--kb", tmp_path / "file" / "kb")
+    # What was opened before is free again.
+    with ServedApp(tmp_path / "fine", encoder="none") as app:
+        assert app.get("/api/bases")[0] == 200
+
+
+def test_of_two_servers_over_one_base_the_second_only_reads(tmp_path):
+    with ServedApp(tmp_path / "kb", encoder="none") as app:
+        app.upload("mill.md", b"# Mill\n\nThe mill at Oxlade grinds barley.\n")
+        assert "another clew serve has the knowledge base" in refused("--kb", tmp_path / "kb")
+        with ServedApp(tmp_path / "kb", encoder="none", read_only=True) as second:
+            assert second.ask("What does the mill at Oxlade grind?")["evidence"]
+            assert second.send_files(("a.md", b"text"))[0] == 403
+        assert app.upload("ferry.md", b"# Ferry\n\nThe ferry carries nine.\n")["state"] == "done"
+    # The lock goes with the server.
+    with ServedApp(tmp_path / "kb", encoder="none") as again:
+        assert len(again.get(f"{again.api}/documents")[1]["documents"]) == 2
+
+
+def test_a_server_that_was_made_and_never_ran_lets_go_of_its_base(tmp_path):
+    settings = Settings({"kb": tmp_path / "kb"}, encoder="none", port=0)
+    with Serving(settings), pytest.raises(Locked):
+        Serving(settings)
+    with Serving(settings):
+        pass
