@@ -20,6 +20,7 @@ import json
 import random
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +32,7 @@ from clew import catalog
 from clew.link import Entities
 from clew.link.nearest import NAMES, NearestNames, named
 from clew.protocols import Encoder, PropertyGraph
+from clew.text import folded_name
 from gold_triples import (
     FILMS,
     gold,
@@ -95,6 +97,17 @@ def film_asked(graph: PropertyGraph, count: int, seed: int) -> dict[str, list[tu
         ]
         for label, (change, fits) in CHANGES.items()
     }
+
+
+def print_shared(graph: PropertyGraph) -> None:
+    """Print how many nodes share their name, as graphs compare names, and what guessing among equals finds."""
+    chunks = (np.arange(start, min(start + 10_000, graph.size)) for start in range(0, graph.size, 10_000))
+    counts = Counter(folded_name(one.name) for chunk in chunks for one in graph.entities(chunk))
+    shared = sum(count for count in counts.values() if count > 1) / graph.size
+    print(
+        f"{100 * shared:.1f} % of the nodes share their folded name with another; "
+        f"guessing among equals finds {len(counts) / graph.size:.3f}"
+    )
 
 
 def measure_names(
@@ -178,6 +191,7 @@ def main() -> None:
             if chosen.what == "others":
                 path, others = other_names(Path(folder))
             with imported(path) as graph:
+                print_shared(graph)
                 asked = {"other names": others} if others else film_asked(graph, chosen.count, chosen.seed)
                 print(f"seed {chosen.seed}")
                 measure_names(graph, asked, encoders)

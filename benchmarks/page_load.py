@@ -13,12 +13,8 @@ Needs the extra serve, playwright, and Chromium (apt install chromium).
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
 import statistics
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,7 +24,8 @@ import clew
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
-from serve_app import ServedApp  # noqa: E402 (what the tests share lies beside them)
+from chromium import chromium  # noqa: E402 (what the tests share lies beside them)
+from serve_app import ServedApp  # noqa: E402
 
 SAMPLES = ROOT / "samples" / "documents"
 QUESTION = "How many people crossed by the Long Passage in July 1931?"
@@ -108,21 +105,6 @@ def loaded(browser: Any, url: str, network: dict[str, Any] | None = None) -> Loa
         return Load(paint, round(sum(sizes)), len(sizes))
     finally:
         context.close()
-
-
-@contextmanager
-def chromium() -> Iterator[Any]:
-    """Start Debian's Chromium."""
-    from playwright.sync_api import sync_playwright
-
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
-    if found is None:
-        sys.exit("no Chromium here; on Debian: apt install chromium")
-    as_root = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-    with sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=found, args=as_root)
-        yield browser
-        browser.close()
 
 
 if __name__ == "__main__":

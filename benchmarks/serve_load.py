@@ -163,7 +163,8 @@ def level(server: Served, clients: int, given: argparse.Namespace) -> str:
 
 def memory(given: argparse.Namespace) -> None:
     """Print how much memory a server takes after so many questions."""
-    print("\n| questions answered | MiB: server | workers | more than after the first | load |")
+    least = min(given.memory)
+    print(f"\n| questions answered | MiB: server | workers | both, against {least} questions | load |")
     print("|" + " ---: |" * 5)
     questions, first, done = drawn(max(given.memory), given.seed), 0.0, 0
     with served() as server:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
 
@@ -9,19 +10,42 @@ import clew
 from clew.errors import NotFound, UsageError
 
 
+def written(place):
+    for folder, text in (("one", "The heron nests in reeds."), ("two", "The stork nests on chimneys.")):
+        (place / folder).mkdir()
+        (place / folder / "birds.md").write_text(f"# Birds\n\n{text}\n")
+    (place / "one" / "fish.txt").write_text("Herring swim in shoals.")
+    return place
+
+
+@contextmanager
+def opened(files):
+    with clew.open(files / "kb", create=True) as base:
+        base.add([files / "one", files / "two"])
+        yield base
+
+
 @pytest.fixture
 def files(tmp_path):
-    for folder, text in (("one", "The heron nests in reeds."), ("two", "The stork nests on chimneys.")):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "birds.md").write_text(f"# Birds\n\n{text}\n")
-    (tmp_path / "one" / "fish.txt").write_text("Herring swim in shoals.")
-    return tmp_path
+    return written(tmp_path)
 
 
 @pytest.fixture
 def base(files):
-    with clew.open(files / "kb", create=True) as base:
-        base.add([files / "one", files / "two"])
+    """A base that a test may change."""
+    with opened(files) as base:
+        yield base
+
+
+@pytest.fixture(scope="module")
+def kept_files(tmp_path_factory):
+    return written(tmp_path_factory.mktemp("api"))
+
+
+@pytest.fixture(scope="module")
+def kept(kept_files, without_encoder):
+    """A base that tests only read."""
+    with opened(kept_files) as base:
         yield base
 
 
@@ -53,26 +77,26 @@ def test_the_unit_of_passages_is_fixed_when_a_base_is_made(tmp_path) -> None:
     ("where", "expected"),
     [("fish.txt", {"fish.txt"}), ("one", {"fish.txt", "birds.md"}), ("one/birds.md", {"birds.md"})],
 )
-def test_a_question_keeps_to_documents_by_name_folder_or_path(base, files, where, expected) -> None:
-    named = where if where == "fish.txt" else str(files / where)
-    hits = base.search("heron stork herring nests swim", documents=[named])
+def test_a_question_keeps_to_documents_by_name_folder_or_path(kept, kept_files, where, expected) -> None:
+    named = where if where == "fish.txt" else str(kept_files / where)
+    hits = kept.search("heron stork herring nests swim", documents=[named])
     assert {hit.node.document_name for hit in hits} == expected
     assert not any("stork" in hit.node.text for hit in hits)
-    answer = base.ask("Where does the stork nest?", documents=[str(files / "two")])
+    answer = kept.ask("Where does the stork nest?", documents=[str(kept_files / "two")])
     assert all(hit.node.document_name == "birds.md" for hit in answer.evidence)
 
 
-def test_a_name_that_is_nowhere_is_refused(base) -> None:
+def test_a_name_that_is_nowhere_is_refused(kept) -> None:
     with pytest.raises(NotFound):
-        base.search("heron", documents=["bird.md"])
+        kept.search("heron", documents=["bird.md"])
 
 
-def test_steps_arrive_as_they_happen_and_stopping_is_asked_for(base) -> None:
+def test_steps_arrive_as_they_happen_and_stopping_is_asked_for(kept) -> None:
     steps = []
-    answer = base.ask("Where does the heron nest?", watch=steps.append)
+    answer = kept.ask("Where does the heron nest?", watch=steps.append)
     assert [step.name for step in steps] == [step.name for step in answer.trail] != []
     asked = []
-    base.ask("Where does the heron nest?", stop=lambda: not asked.append(1))
+    kept.ask("Where does the heron nest?", stop=lambda: not asked.append(1))
     assert asked
 
 
@@ -111,12 +135,12 @@ def test_sync_forgets_what_is_gone_and_nothing_else(base, files) -> None:
     assert report.removed == [] and len(base.documents()) == 2
 
 
-def test_order_of_adding_does_not_show(base, files, tmp_path) -> None:
+def test_order_of_adding_does_not_show(kept, kept_files, tmp_path) -> None:
     with clew.open(tmp_path / "other", create=True) as other:
-        other.add([files / "two"])
-        other.add([files / "one" / "fish.txt"])
-        other.add([files / "one" / "birds.md"])
-        assert [d.name for d in other.documents()] == [d.name for d in base.documents()]
+        other.add([kept_files / "two"])
+        other.add([kept_files / "one" / "fish.txt"])
+        other.add([kept_files / "one" / "birds.md"])
+        assert [d.name for d in other.documents()] == [d.name for d in kept.documents()]
         question = "where do herons and storks nest"
-        found = [[(hit.node.id, hit.score) for hit in one.search(question)] for one in (base, other)]
+        found = [[(hit.node.id, hit.score) for hit in one.search(question)] for one in (kept, other)]
         assert found[0] == found[1] != []

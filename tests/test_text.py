@@ -96,6 +96,20 @@ def test_name_ranges_point_at_the_name() -> None:
     assert "j smith company" in {name for name, _, _ in text.names(given)}
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("2WikiMultihopQA", "2WikiMultihopQA"),
+        ("onnx:models/minilm", "onnx-models-minilm"),
+        ("Zürich – Gründung (1931).tsv", "Zürich-Gründung-1931-.tsv"),
+        ("../../.hidden", "hidden"),
+        ("?!", ""),
+    ],
+)
+def test_a_slug_is_one_part_of_a_path(name: str, expected: str) -> None:
+    assert text.slug(name) == expected and text.slug(expected) == expected
+
+
 def test_title_names_drop_article_possessive_and_disambiguation() -> None:
     assert text.title_names("The Godfather (1972 film)") == ["godfather 1972 film", "godfather"]
     assert text.normalise_name("Earth's Core") == "earth core"

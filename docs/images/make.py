@@ -7,8 +7,6 @@ Needs the extras serve and dev, and Chromium (apt install chromium).
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 from io import BytesIO
 from pathlib import Path
@@ -16,27 +14,24 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from PIL import Image
-from playwright.sync_api import sync_playwright
 
 import clew
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
-from serve_app import ServedApp  # noqa: E402 (what the tests share lies beside them)
+from chromium import chromium  # noqa: E402 (what the tests share lies beside them)
+from serve_app import ServedApp  # noqa: E402
 
 SIZE = {"width": 1280, "height": 800}
 
 
 def main() -> None:
     """Ask, and take the pictures."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
-    as_root = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-    with TemporaryDirectory() as folder, sync_playwright() as started:
+    with TemporaryDirectory() as folder, chromium() as browser:
         base = Path(folder) / "oskell"
         with clew.open(base, create=True) as made:
             made.add([ROOT / "samples" / "documents"])
-        browser = started.chromium.launch(executable_path=found, args=as_root)
         with ServedApp(base) as app:
             page = browser.new_page(viewport=SIZE)
             asked(page, app, "What does the hirer pay a day if the lighter is returned late?")
@@ -49,7 +44,6 @@ def main() -> None:
             page.locator(".walk").evaluate("one => one.scrollIntoView()")
             page.locator(".walk .place.cited[data-column='1'], .walk .place.cited").last.hover()
             kept(page, "walk")
-        browser.close()
 
 
 def asked(page: Any, app: ServedApp, question: str) -> None:

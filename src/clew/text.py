@@ -278,6 +278,17 @@ def number_of(value: object) -> float:
     return math.nan
 
 
+def slug(name: str) -> str:
+    """Return a name as part of a file's or an address: what is neither a letter, a digit nor ``_.-`` is one hyphen.
+
+    It may be empty, and it never starts with a dot.
+
+    >>> slug("A day's wages / 1931"), slug("../..")
+    ('A-day-s-wages-1931', '')
+    """
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.")
+
+
 def title_names(title: str) -> list[str]:
     """Return the normalised names of a title: itself, and without a trailing "(disambiguation)".
 

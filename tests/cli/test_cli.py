@@ -22,13 +22,6 @@ QUESTION = (
 )
 
 
-@pytest.fixture(scope="module")
-def kb(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("cli") / "base"
-    run("add", SAMPLES, "--kb", folder)
-    return folder
-
-
 @pytest.fixture(autouse=True)
 def own_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
@@ -149,12 +142,13 @@ def test_bad_files_are_named_with_reasons_and_nothing_else_is_lost(tmp_path) -> 
     folder = tmp_path / "files"
     folder.mkdir()
     (folder / "good.md").write_text("# Good\n\nA paragraph about the mill.\n")
-    made = [bad.write(folder) for bad in BAD_FILES]
-    assert len(made) >= 28
+    # All of them: tests/ingest/test_bad_files.py.
+    made = [bad.write(folder) for bad in BAD_FILES[::6]]
+    assert len(made) >= 5
     report = json.loads(
         run("add", *made, folder / "good.md", "--kb", tmp_path / "kb", "--json", status=1).stdout
     )
-    assert len(report["failed"]) >= 28
+    assert len(report["failed"]) == len(made)
     assert all(one["reason"] for one in report["failed"])
     assert [Path(path).name for path in report["added"]] == ["good.md"]
 

@@ -12,13 +12,6 @@ from scripted import ScriptedServer
 SAMPLES = Path(__file__).parents[2] / "samples" / "documents"
 
 
-@pytest.fixture(scope="module")
-def kb(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("estimate") / "base"
-    run("add", SAMPLES, "--kb", folder)
-    return folder
-
-
 @pytest.mark.parametrize(
     "recipe", ["default", "kgp(guide=generated, hops=3, budget=40)", "read(retriever=bm25)"]
 )

@@ -5,8 +5,9 @@ import re
 
 import pytest
 
-from clew.catalog.fourstep_plan import names_of, settings_of, slug
+from clew.catalog.fourstep_plan import names_of, settings_of
 from clew.errors import UsageError
+from clew.text import slug
 from command_line import run
 from papers import WATER_BIRDS, cells
 

@@ -171,19 +171,21 @@ def test_what_says_the_same_is_a_false_negative():
 
 
 def test_of_several_chains_the_record_keeps_the_one_that_was_answered_from():
-    def tried(answer, chain, values, **more):
-        return Step("filled", {"answer": answer, "filling": {"chain": chain, "values": values}, **more})
+    def tried(chain, values, *worth):
+        return Step("filled", {"filling": {"chain": chain, "values": values, "worth": [*worth, len(values)]}})
 
     steps = (
-        tried("Peru", "one", {"#1": ["x"]}, **{"not found": "#2"}),
-        tried("Lima", "two", {"#1": ["x"], "#2": ["Lima"]}, **{"does not fit": "a date is asked for"}),
-        tried("1921", "three", {"#1": ["x"], "#2": ["1921"]}),
-        tried("1922", "four", {"#1": ["x"], "#2": ["1922"]}),
+        tried("one", {"#1": ["x"]}, False, True, True),
+        tried("two", {"#1": ["x"], "#2": ["Lima"]}, False, True, False),
+        tried("three", {"#1": ["x"], "#2": ["1921"]}, True, True, True),
+        tried("four", {"#1": ["x"], "#2": ["1922"]}, True, True, True),
+        # Filled further, it is not what it was: how it was filled last counts.
+        tried("three", {"#1": ["x"], "#2": ["1921"], "#3": ["Lima"]}, False, True, False),
     )
     kept = [
-        answer_record(musique(), Answer("", trail=steps[:n]), 0.0)["filling"]["chain"] for n in range(1, 5)
+        answer_record(musique(), Answer("", trail=steps[:n]), 0.0)["filling"]["chain"] for n in range(1, 6)
     ]
-    assert kept == ["one", "one", "three", "three"]
+    assert kept == ["one", "one", "three", "three", "four"]
     assert "filling" not in answer_record(musique(), Answer(""), 0.0)
 
 

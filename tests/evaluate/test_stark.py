@@ -31,7 +31,7 @@ def prime(tmp_path: Path) -> Path:
     return tmp_path / "kb"
 
 
-def measured(folder, recipe: str = "") -> dict[str, list[float]]:
+def measured(folder) -> dict[str, list[float]]:
     (run,) = folder.runs()
     assert not run.errors
     return {name: [metric(name).measure(one) for one in run.results.values()] for name in METRICS}

@@ -268,6 +268,9 @@ def test_the_next_chain_is_tried_where_one_cannot_be_filled_or_its_answer_does_n
         world, Agent(studio, studio, born), "Where was he born?", "chain(k=3, samples=3, sources='kg,text')"
     )
     assert [step.detail.get("not found") for step in steps(answer, "filled")] == ["#2", None]
+    # Whole, with an answer that fits: what makes the second better.
+    worths = [step.detail["filling"]["worth"] for step in steps(answer, "filled")]
+    assert worths == [[False, False, False, 1], [True, True, True, 2]]
     assert answer.text == TOWN
     answer, _ = run(
         world,

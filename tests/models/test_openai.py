@@ -48,6 +48,13 @@ def test_a_prompt_is_sent_whole_and_usage_comes_back():
     assert made.model == server.llm
 
 
+def test_a_server_on_this_machine_is_asked_without_anybodys_certificates(tmp_path, monkeypatch):
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
+    with ScriptedServer(["Paris"]) as server:
+        (made,) = model_at(server).complete([Prompt("Capital of France?")])
+    assert made.text == "Paris"
+
+
 def test_a_batch_comes_back_in_order_and_runs_at_once():
     together = threading.Barrier(3, timeout=10)
 

@@ -1,15 +1,13 @@
 """A base of three documents and a graph, made once, of which each module serves a copy; and a real browser."""
 
-import os
 import re
 import shutil
 
 import pytest
 
 import clew
+from chromium import ABSENT, CHROMIUM, chromium
 from serve_app import FILES, PATIENCE, SAMPLES, ServedApp
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 @pytest.fixture(scope="session")
@@ -42,16 +40,10 @@ def keys(app):
 @pytest.fixture(scope="module")
 def browser():
     if CHROMIUM is None:
-        pytest.skip("no Chromium here; on Debian: apt install chromium")
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="playwright is not installed: pip install 'clew[dev]'"
-    )
-    # Chromium's sandbox refuses to run as root, as containers do.
-    as_root = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-    with playwright.sync_playwright() as started:
-        launched = started.chromium.launch(executable_path=CHROMIUM, args=as_root)
+        pytest.skip(ABSENT)
+    pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install 'clew[dev]'")
+    with chromium() as launched:
         yield launched
-        launched.close()
 
 
 @pytest.fixture

@@ -207,7 +207,7 @@ class WithGraphs(WithEncoder):
         import numpy as np
 
         from clew.link.nearest import NAMES, named
-        from clew.retrieve.entities import answer_rows
+        from clew.retrieve.entities import answering
         from clew.retrieve.nodetexts import NodeTexts
 
         graph, encoder = self.graph(name), self.need_encoder()
@@ -219,8 +219,7 @@ class WithGraphs(WithEncoder):
                 lambda rows: named(graph, rows),
             )
         texts = NodeTexts(graph)
-        rows = None if every else answer_rows(graph)
-        chosen = np.arange(graph.size) if rows is None else rows
+        chosen = np.arange(graph.size) if every else answering(graph)
         return graph, graph.vectors(encoder, texts.document_name), chosen, texts.whole
 
     def remove_graph(self, name: str) -> GraphInfo:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from clew.catalog.fourstep_bases import embedded
 from clew.catalog.fourstep_deviations import deviations
-from clew.catalog.fourstep_plan import UNTYPED, VSS, Plan, Settings, names_of, plan, slug
+from clew.catalog.fourstep_plan import UNTYPED, VSS, Plan, Settings, names_of, plan
 from clew.catalog.fourstep_published import published
 from clew.catalog.paper import facts_of_data, made_with, write_page
-from clew.catalog.sections import run_command, runs_table
+from clew.catalog.sections import run_command, runs_table, with_shared
 from clew.evaluate.focused import LOSSES, diagnostics, loss
 from clew.evaluate.oracle import gold_triples
 from clew.evaluate.page import Section, points
+from clew.text import slug
 
 if TYPE_CHECKING:
     from clew.catalog.analysis import Work
@@ -79,17 +79,12 @@ def fourstep_page(works: Sequence[Work], settings: Settings) -> tuple[Path, Path
 
 def page_command(works: Sequence[Work], settings: Settings) -> str:
     """Return the command line that makes the page."""
-    first = works[0]
     words = [word for work in works for word in ("--data", work.data.data)]
     words += [word for one in settings.graphs for word in ("--graph", one)]
     words += [word for one in settings.encoders for word in ("--retriever-encoder", one)]
     words += ["--embed-all"] if settings.embed else []
     words += ["--samples", str(settings.samples)] if settings.samples > 1 else []
-    words += [] if first.data.limit is None else ["--limit", str(first.data.limit)]
-    words += ["--seed", str(first.data.seed)]
-    words += ["--llm", first.bench.llm_name] if first.bench.llm else []
-    words += ["--encoder", first.bench.encoder_name if first.bench.encoder else "none"]
-    return shlex.join(["clew", "eval", "paper", "4stepfocus", *words, "--out", str(first.out)])
+    return with_shared("paper 4stepfocus", words, works[0])
 
 
 def _with_encoder(work: Work, name: str, encoder: Encoder) -> Work:

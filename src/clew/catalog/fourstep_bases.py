@@ -6,15 +6,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from clew.catalog.evaluation import base_of
 from clew.errors import UsageError
 from clew.ingest import GraphFiles, add_graph, graph_name
 
 if TYPE_CHECKING:
     from clew.kb import KnowledgeBase
-    from clew.protocols import Encoder, PropertyGraph, Rows
+    from clew.protocols import Encoder, PropertyGraph
 
 #: Where the page keeps the bases that it makes.
 BASES = "graphs"
@@ -74,24 +72,18 @@ def embedded(folder: Path, encoder: Encoder, make: bool, tick: Tick) -> str:
     Stopped, what was made is kept. Raises ModelError.
     """
     from clew.kb import KnowledgeBase
+    from clew.retrieve.entities import answering
     from clew.retrieve.nodetexts import NodeTexts
 
     with KnowledgeBase.open(folder) as base:
         graph = _only(base, str(folder))
-        rows, texts = _answering(graph), NodeTexts(graph)
+        rows, texts = answering(graph), NodeTexts(graph)
         kept = graph.vectors(encoder, texts.document_name)
         if make:
             graph.words(texts.document_name, texts.whole)
             kept.make(rows, texts.whole, tick)
         missing = len(kept.missing(rows))
     return f"{len(rows) - missing:,} of the {len(rows):,} nodes that may answer"
-
-
-def _answering(graph: PropertyGraph) -> Rows:
-    from clew.retrieve.entities import answer_rows
-
-    rows = answer_rows(graph)
-    return np.arange(graph.size) if rows is None else rows
 
 
 def _only(base: KnowledgeBase, place: str) -> PropertyGraph:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from clew.catalog.recipe import Recipe, make
 from clew.errors import UsageError, unknown
+from clew.text import slug
 
 if TYPE_CHECKING:
     from clew.catalog.evaluation import Bench
@@ -45,8 +45,8 @@ class Plan:
     """The recipes of every analysis, by what they are called in its table.
 
     ``methods`` are those of Table 1, 4StepFocus with the paper's rule for relations; ``ours`` what the paper has
-    not, with the recipe that it is compared with first, ``closely`` those whose triples are looked at. ``oracle`` are
-    asked with gold triples.
+    not, with the recipe that it is compared with first, ``closely`` those of them whose triples are looked at.
+    ``oracle`` are asked with gold triples.
     """
 
     methods: dict[str, str]
@@ -57,7 +57,7 @@ class Plan:
     @property
     def recipes(self) -> list[str]:
         """Every recipe once, but for those of gold triples."""
-        return list(dict.fromkeys([*self.methods.values(), *self.ours.values(), *self.closely.values()]))
+        return list(dict.fromkeys([*self.methods.values(), *self.ours.values()]))
 
 
 def settings_of(
@@ -91,7 +91,7 @@ def settings_of(
 
 def names_of(data: Sequence[str]) -> dict[str, str]:
     """Return what each data set is called on the page: its file, with as many of the folders above it as tell it from
-    the others, as a folder's name (:func:`slug`) too; a digest tells those that share all of them."""
+    the others, as a folder's name (:func:`clew.text.slug`) too; a digest tells those that share all of them."""
     parts = {one: [part for part in Path(one.partition("=")[2]).parts if slug(part)] for one in data}
     depths = dict.fromkeys(parts, 1)
     while True:
@@ -105,11 +105,6 @@ def names_of(data: Sequence[str]) -> dict[str, str]:
             if depths[one] >= len(parts[one]):
                 parts[one].insert(0, hashlib.sha256(one.encode()).hexdigest()[:8])
             depths[one] += 1
-
-
-def slug(name: str) -> str:
-    """Return a name as part of a folder's."""
-    return re.sub(r"[^\w.-]+", "-", name).strip("-.")
 
 
 def plan(bench: Bench, samples: int = 1) -> Plan:

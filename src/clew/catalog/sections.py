@@ -161,9 +161,17 @@ def command_line(name: str, works: Sequence[Work], more: Sequence[str] = ()) -> 
     words += [word for one in data.pool for word in ("--pool", one)]
     words += [word for place in bench.graphs for word in ("--graph", place)]
     words += ["--gold-triples"] if data.triples else []
+    return with_shared(name, words, works[0], more)
+
+
+def with_shared(name: str, words: Sequence[str], work: Work, more: Sequence[str] = ()) -> str:
+    """Return the command line ``clew eval NAME`` with options of its own, and those that every analysis has: which
+    questions are drawn, the models, where results go."""
+    data, bench = work.data, work.bench
+    words = ["clew", "eval", *name.split(), *words]
     words += [] if data.limit is None else ["--limit", str(data.limit)]
     words += ["--seed", str(data.seed)]
     words += ["--llm", bench.llm_name] if bench.llm else []
     # Said even where there is none: without it, the command would take the one that comes with clew.
     words += ["--encoder", bench.encoder_name if bench.encoder else "none"]
-    return shlex.join(["clew", "eval", *name.split(), *words, *more, "--out", str(works[0].out)])
+    return shlex.join([*words, *more, "--out", str(work.out)])

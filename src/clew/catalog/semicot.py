@@ -4,7 +4,6 @@ page of them."""
 from __future__ import annotations
 
 import json
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.catalog.evaluation import POOLED
 from clew.catalog.paper import facts_of_data, made_with, write_page
-from clew.catalog.sections import run_command, runs_table
+from clew.catalog.sections import run_command, runs_table, with_shared
 from clew.catalog.semicot_plan import Plan, Settings, plan, whole
 from clew.catalog.semicot_rounds import rounds_section, rounds_work, with_hops
 from clew.errors import UsageError
@@ -68,7 +67,6 @@ def semicot_page(works: Sequence[Work], settings: Settings) -> tuple[Path, Path]
 
 def page_command(works: Sequence[Work], settings: Settings) -> str:
     """Return the command line that makes the page."""
-    first = works[0]
     words = [word for work in works for word in ("--data", whole(work.data.data))]
     words += [word for one in settings.pool for word in ("--pool", one)]
     words += ["--corpus", settings.corpus] if settings.corpus else []
@@ -76,11 +74,7 @@ def page_command(works: Sequence[Work], settings: Settings) -> str:
     words += [word for one in graphs for word in ("--graph", one)]
     words += [word for one in settings.retrievers for word in ("--retriever", one)]
     words += ["--samples", str(settings.samples)] if settings.samples > 1 else []
-    words += [] if first.data.limit is None else ["--limit", str(first.data.limit)]
-    words += ["--seed", str(first.data.seed)]
-    words += ["--llm", first.bench.llm_name] if first.bench.llm else []
-    words += ["--encoder", first.bench.encoder_name if first.bench.encoder else "none"]
-    return shlex.join(["clew", "eval", "paper", "semicot", *words, "--out", str(first.out)])
+    return with_shared("paper semicot", words, works[0])
 
 
 def _with_graphs(work: Work, settings: Settings) -> Work:

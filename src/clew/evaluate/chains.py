@@ -15,7 +15,7 @@ An example whose order cannot be told has no chain: nothing is guessed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -164,12 +164,3 @@ def _strands(triples: Sequence[Sequence[str]]) -> list[list[int]]:
         else:
             strands.append([number])
     return strands
-
-
-def training_pairs(chain: Chain) -> Iterator[tuple[str, GoldPassage]]:
-    """Yield (query, next passage) as MDR is trained: the question, then the question with what came before.
-
-    A query is joined by single spaces, as in Listing 1; evidence is the supporting sentences.
-    """
-    for number, passage in enumerate(chain.passages):
-        yield " ".join([chain.question, *(one.facts for one in chain.passages[:number])]), passage

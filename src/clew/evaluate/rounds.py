@@ -87,11 +87,11 @@ def multi(question: str, asked: Sequence[Hop], search: Search, fill: Fill, total
     return Round(tuple(queries), tuple(dealt(found, total)), values)
 
 
-def reading(reader: Reader, read: int = READ) -> Fill:
+def reading(reader: Reader) -> Fill:
     """Return what answers a hop from the first of its own passages."""
 
     def fill(hop: Hop, query: str, hits: Sequence[Hit]) -> str:
-        answer = reader.read(Question(query), hits[:read], Recorder())
+        answer = reader.read(Question(query), hits[:READ], Recorder())
         return "" if answer.abstained else answer.text.strip().rstrip(".")
 
     return fill

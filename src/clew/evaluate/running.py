@@ -226,15 +226,12 @@ def retrieval_usage(answer: Answer) -> Usage:
 def _filling(answer: Answer) -> dict[str, Any]:
     """Return as ``filling`` the chain that was answered from and what was found for its unknowns, where there is one.
 
-    Of several chains that were tried it is the best, as the method ``chain`` chooses it.
+    Of several chains that were tried it is the best, each as it was filled last: the one that the method ``chain``
+    answers from.
     """
-    tried = [step.detail for step in answer.trail if step.name == "filled"]
-
-    def worth(one: Mapping[str, Any]) -> tuple[bool, bool, bool, int]:
-        said, fits = bool(one["answer"]), "does not fit" not in one
-        return said and fits and "not found" not in one, said, fits, len(one["filling"]["values"])
-
-    return {"filling": max(tried, key=worth)["filling"]} if tried else {}
+    filled = [step.detail["filling"] for step in answer.trail if step.name == "filled"]
+    tried = {one["chain"]: one for one in filled}.values()
+    return {"filling": max(tried, key=lambda one: one["worth"])} if tried else {}
 
 
 def _walk_seconds(answer: Answer) -> float | None:

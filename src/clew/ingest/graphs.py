@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -14,6 +13,7 @@ from typing import Any, Protocol
 from clew.errors import UnreadableFile, UsageError
 from clew.ingest.report import Event, Progress, silent
 from clew.protocols import GraphSink
+from clew.text import slug
 from clew.triples import Faults, Options, answers_in, files_of, format_of, gives_iris, read
 from clew.types import GraphInfo, GraphSource
 
@@ -150,7 +150,7 @@ def graph_name(path: Path) -> str:
     stem = path.absolute().parent.name if path.name in {"processed", "processed.zip"} else path.name
     while (shorter := Path(stem).stem) != stem:
         stem = shorter
-    return re.sub(r"[^\w.-]+", "-", stem).strip("-.")
+    return slug(stem)
 
 
 def _read(

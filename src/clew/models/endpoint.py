@@ -47,12 +47,27 @@ class Endpoint:
             api_key=self.key or "none",
             max_retries=0,
             timeout=openai.Timeout(timeout, connect=min(_CONNECT, timeout)),
+            http_client=self._plain(),
         )
         if self.url != OPENAI:
             # The SDK reads these from the environment; they are nobody else's business.
             client.organization = client.project = None
         weakref.finalize(owner, client.close)
         return client
+
+    def _plain(self) -> Any:
+        """Return what speaks plain HTTP with a server on this machine; None, for what the SDK would take, elsewhere.
+
+        It knows no authority, since to read the certificates of all of them takes longer than many a reply; so a
+        server on this machine cannot send the client on to another one by HTTPS either.
+        """
+        import ssl
+
+        import openai
+
+        if not self.on_this_machine or urlsplit(self.url).scheme != "http":
+            return None
+        return openai.DefaultHttpxClient(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
 
     def explained(self, error: openai.OpenAIError, timeout: float) -> ModelError:
         """Return what an error of the client means to a person."""

@@ -326,6 +326,12 @@ def answer_rows(graph: PropertyGraph, types: Sequence[str] = ()) -> Rows | None:
     return together(rows)
 
 
+def answering(graph: PropertyGraph) -> Rows:
+    """Return the rows that may answer, as :func:`answer_rows` does; of all nodes where no types are declared."""
+    rows = answer_rows(graph)
+    return np.arange(graph.size) if rows is None else rows
+
+
 def as_hits(texts: NodeTexts, ranked: Ranked) -> list[Hit]:
     """Return ranked nodes as hits with their documents."""
     graph = texts.graph

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from clew.errors import UsageError, unknown
 from clew.models.names import destination, leaves_machine, parse_roles
+from clew.text import slug
 
 MIB = 1 << 20
 #: A token that a person chooses has at least so many characters.
@@ -136,7 +136,7 @@ def named_bases(folders: Sequence[Path]) -> dict[str, Path]:
     for folder in folders:
         path = folder.expanduser().absolute()
         own = path.parent.name if path.name.startswith(".") else path.name.removesuffix(".clew")
-        stem = re.sub(r"[^\w.-]+", "-", own).strip("-.") or "base"
+        stem = slug(own) or "base"
         name, number = stem, 2
         while name in found:
             name, number = f"{stem}-{number}", number + 1

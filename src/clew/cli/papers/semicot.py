@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from clew.cli.analyse import Data, Encoder, Limit, Pool, Seed, Sentences, Workers
+from clew.cli.analyse import Data, Encoder, Limit, Pool, Seed, Workers
 from clew.cli.options import Llm
 from clew.cli.papers.common import Out, print_paths, several
 from clew.cli.works import benched
@@ -41,7 +41,6 @@ def page(
     ] = None,
     pool: Pool = None,
     samples: Annotated[int, typer.Option(min=1, metavar="N", help="Chains drawn for self-consistency.")] = 1,
-    sentences: Sentences = 700,
     limit: Limit = None,
     seed: Seed = 0,
     workers: Workers = 1,
@@ -58,10 +57,11 @@ def page(
 
       clew eval paper semicot --data musique=dev.jsonl --retriever search --retriever kgp --out page     no model
     """
+    from clew.catalog.evaluation import SENTENCES
     from clew.catalog.semicot_plan import settings_of
 
     settings = settings_of(graph or (), retriever or (), pool or (), corpus, samples)
-    with benched(out, llm, encoder, "paragraph", sentences, seed, workers) as work:
+    with benched(out, llm, encoder, "paragraph", SENTENCES, seed, workers) as work:
         from clew.catalog.semicot import semicot_page
 
         print_paths(semicot_page([work(settings.asked(one, limit, seed)) for one in data], settings))

@@ -208,10 +208,11 @@ class _Attempt:
 
     @property
     def filling(self) -> dict[str, Any]:
-        """The chain with its unknowns, and the first values of each that has some."""
+        """The chain with its unknowns, the first values of each that has some, and what makes it better than another
+        (:attr:`worth`)."""
         found = sorted(self.filled.found.items())
         values = {f"#{number}": [one.value for one in some[0].values(SHOWN)] for number, some in found}
-        return {"chain": str(self.filled.chain), "values": values}
+        return {"chain": str(self.filled.chain), "values": values, "worth": list(self.worth)}
 
     @property
     def worth(self) -> tuple[bool, bool, bool, int]:
