@@ -18,6 +18,12 @@ def base_path(given: str | Path | None = None) -> Path:
     return Path(given or environment("CLEW_HOME") or ".clew").expanduser().absolute()
 
 
+def base_name(folder: Path) -> str:
+    """Return what a knowledge base is called where several are served: its folder's own name without ``.clew``, for
+    a hidden one its parent's."""
+    return folder.parent.name if folder.name.startswith(".") else folder.name.removesuffix(".clew")
+
+
 def named_path(what: str) -> Path:
     """Return the path that a word may be; ``~`` with a name that is no user's is a name like any other."""
     try:

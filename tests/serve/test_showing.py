@@ -101,6 +101,7 @@ def test_tables_in_answers_and_rows_in_evidence_are_tables() -> None:
     assert made.citations[1].cells == row.cells and made.citations[1].caption == "Fleet"
 
 
+WHOLE = [True, True, True, 3]
 CHAIN = "Kismet >> director >> #1; #1 >> born in >> #2; #2 >> flag >> #3; final answer: #3"
 
 
@@ -115,7 +116,7 @@ def test_a_chain_shows_each_unknown_with_its_source() -> None:
         step("fill", source="text", unknown="#1", values=["Vidor"]),
         step("fill", source="text", unknown="#2", values=["Germany"]),
         step("conflict", unknown="#1", **sides),
-        step("filled", filling={"chain": CHAIN, "values": values}),
+        step("filled", filling={"chain": CHAIN, "values": values, "worth": WHOLE}),
     ]
     made = filling(trail)
     first = made.hops[0]
@@ -126,8 +127,21 @@ def test_a_chain_shows_each_unknown_with_its_source() -> None:
     assert made.final == "#3"
 
 
+def test_of_several_chains_the_one_is_shown_that_was_answered_from() -> None:
+    short = {"chain": "Kismet >> year >> #1; final answer: #1", "values": {"#1": ["1944"]}, "worth": WHOLE}
+    long = {
+        "chain": CHAIN,
+        "values": {"#1": ["Dieterle"], "#2": ["Germany"]},
+        "worth": [False, False, True, 2],
+    }
+    for told in ([short, long], [long, short]):
+        made = filling([step("filled", filling=one) for one in told])
+        assert [one.relation for one in made.hops] == ["year"]
+
+
 def test_an_unknown_that_was_not_found_stays_open() -> None:
-    made = filling([step("filled", filling={"chain": CHAIN, "values": {"#1": ["Dieterle"]}})])
+    part = {"chain": CHAIN, "values": {"#1": ["Dieterle"]}, "worth": [False, False, True, 1]}
+    made = filling([step("filled", filling=part)])
     assert made.unknowns["#1"].values and not made.unknowns["#2"].values
     assert filling([step("read")]) is None
 

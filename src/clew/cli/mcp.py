@@ -109,7 +109,7 @@ def _folders(given: Sequence[str] | None) -> dict[str, Path]:
 
     Raises UsageError where two have one name.
     """
-    from clew.config import base_path
+    from clew.config import base_name, base_path
     from clew.errors import UsageError
 
     found: dict[str, Path] = {}
@@ -117,8 +117,7 @@ def _folders(given: Sequence[str] | None) -> dict[str, Path]:
         name, equals, rest = one.partition("=")
         named = bool(equals) and bool(name) and "/" not in name
         folder = base_path(rest if named else one)
-        own = folder.parent.name if folder.name == ".clew" else folder.name.removesuffix(".clew")
-        name = name if named else own
+        name = name if named else base_name(folder)
         if name in found:
             raise UsageError(f"two knowledge bases are named '{name}'", f"Name one: --kb other={folder}")
         found[name] = folder

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clew.chains.told import answered_from
 from clew.errors import UsageError
 from clew.evaluate.corpora import Gold
 from clew.evaluate.focused import focused, given
@@ -224,14 +225,9 @@ def retrieval_usage(answer: Answer) -> Usage:
 
 
 def _filling(answer: Answer) -> dict[str, Any]:
-    """Return as ``filling`` the chain that was answered from and what was found for its unknowns, where there is one.
-
-    Of several chains that were tried it is the best, each as it was filled last: the one that the method ``chain``
-    answers from.
-    """
-    filled = [step.detail["filling"] for step in answer.trail if step.name == "filled"]
-    tried = {one["chain"]: one for one in filled}.values()
-    return {"filling": max(tried, key=lambda one: one["worth"])} if tried else {}
+    """Return as ``filling`` the chain that was answered from and what was found for its unknowns, where there is one."""
+    found = answered_from(step.detail["filling"] for step in answer.trail if step.name == "filled")
+    return {} if found is None else {"filling": found}
 
 
 def _walk_seconds(answer: Answer) -> float | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 
+from clew.config import base_name
 from clew.errors import UsageError, unknown
 from clew.models.names import destination, leaves_machine, parse_roles
 from clew.text import slug
@@ -135,8 +136,7 @@ def named_bases(folders: Sequence[Path]) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for folder in folders:
         path = folder.expanduser().absolute()
-        own = path.parent.name if path.name.startswith(".") else path.name.removesuffix(".clew")
-        stem = slug(own) or "base"
+        stem = slug(base_name(path)) or "base"
         name, number = stem, 2
         while name in found:
             name, number = f"{stem}-{number}", number + 1

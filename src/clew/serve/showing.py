@@ -9,6 +9,7 @@ from typing import Any
 
 from clew.chains import Chain, Limits
 from clew.chains import parse as parse_chain
+from clew.chains.told import answered_from
 from clew.errors import ClewError
 from clew.read.made import how_made
 from clew.types import ENTITY, TABLE, TRIPLE
@@ -297,11 +298,10 @@ def ranked_rows(ranked: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], t
 
 
 def filling(trail: Sequence[Mapping[str, Any]]) -> Filling | None:
-    """Return the last chain that a trail fills, with the source of each unknown; None where there is none."""
-    told = [step["detail"]["filling"] for step in trail if step["name"] == "filled"]
-    if not told:
+    """Return the chain that a trail answers from, with the source of each unknown; None where there is none."""
+    best = answered_from(step["detail"]["filling"] for step in trail if step["name"] == "filled")
+    if best is None:
         return None
-    best = max(reversed(told), key=lambda one: len(one["values"]))
     try:
         chain = parse_chain(best["chain"], Limits(1, 1_000))
     except ClewError:  # the chain of another method, which this diagram does not know
