@@ -225,7 +225,7 @@ def retrieval_usage(answer: Answer) -> Usage:
 
 
 def _filling(answer: Answer) -> dict[str, Any]:
-    """Return as ``filling`` the chain that was answered from and what was found for its unknowns, where there is one."""
+    """Return as ``filling`` the chain that was answered from and what was found for its unknowns."""
     found = answered_from(step.detail["filling"] for step in answer.trail if step.name == "filled")
     return {} if found is None else {"filling": found}
 
