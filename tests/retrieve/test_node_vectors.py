@@ -64,23 +64,45 @@ def test_damaged_vectors_and_words_are_found_and_made_again(base) -> None:
     wanted = search.nearest("letters", 1)
     vectors, words = kept(base)
     (vectors / "vectors.f32").write_bytes(b"")
-    (words / "0.terms.npy").unlink()
+    [block] = words.iterdir()
+    (block / "terms.npy").unlink()
     problems = [one.problem for one in base.doctor()]
     assert problems == ["vectors of its nodes are damaged; encode again", "words of its nodes are damaged"]
-    assert base.doctor() == [] and kept(base) == []
+    assert base.doctor() == []
+    assert not [path for folder in kept(base) for path in folder.rglob("*") if path.is_file()]
     again = NodeSearch(encoder, NodeTexts(base.snapshot().graph("films")), cap=1).nearest("letters", 1)
     assert again.rows.tolist() == wanted.rows.tolist()
 
 
 def test_words_of_more_nodes_than_a_block(base, monkeypatch: pytest.MonkeyPatch) -> None:
-    from clew.kb.graphs import nodes
+    from clew.kb.graphs import nodewords
 
     graph = graph_of(base, [(f"n{n}", "next", f"n{n + 1}") for n in range(50)], "long")
     whole = NodeWords(NodeTexts(graph)).nearest("n7 n20", 9)
-    monkeypatch.setattr(nodes, "BLOCK", 8)
-    monkeypatch.setattr(nodes, "BATCH", 3)
+    monkeypatch.setattr(nodewords, "BLOCK", 8)
+    monkeypatch.setattr(nodewords, "BATCH", 3)
     parted = NodeWords(NodeTexts(graph, each=11)).nearest("n7 n20", 9)
     assert (parted.rows.tolist(), parted.scores.tolist()) == (whole.rows.tolist(), whole.scores.tolist())
+
+
+def test_counting_words_continues_where_it_was_stopped(base, monkeypatch: pytest.MonkeyPatch) -> None:
+    from clew.kb.graphs import nodewords
+
+    monkeypatch.setattr(nodewords, "BLOCK", 8)
+    monkeypatch.setattr(nodewords, "BATCH", 4)
+    graph = graph_of(base, [(f"n{n}", "next", f"n{n + 1}") for n in range(20)], "long")
+    texts, told = NodeTexts(graph), []
+
+    def broken(rows):
+        if rows[0] >= 12:
+            raise KeyboardInterrupt
+        return texts.whole(rows)
+
+    with pytest.raises(KeyboardInterrupt):
+        graph.words(texts.document_name, broken)
+    assert graph.words(texts.document_name) is None
+    found = graph.words(texts.document_name, texts.whole, lambda done, total: told.append((done, total)))
+    assert told == [(12, 21), (16, 21), (20, 21), (21, 21)] and found.count == 21
 
 
 class Failing(WordEncoder):

@@ -9,7 +9,6 @@ their own is held while some are written, never while they are made.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -20,32 +19,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.errors import Damaged, NotFound
+from clew.errors import NotFound
 from clew.kb.database import held
+from clew.kb.graphs.nodewords import damaged
 from clew.kb.nearest import EXACT, PER_NEAREST, SHORTLIST
-from clew.kb.postings import SegmentedPostings
-from clew.kb.segments import Field, read_arrays, starts_of, write_arrays, write_manifest
+from clew.kb.segments import starts_of
 from clew.kb.vectors import Store, text_hashes
-from clew.text import VERSION, term_counts
 from clew.vectors import cosines
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.kb.segments import Arrays
     from clew.kb.signs import Signs
     from clew.protocols import Encoder, Floats, Mask, Rows, Vectors
     from clew.protocols.nodes import Texts, Tick
 
 #: Texts that are encoded between two writes: what a kill loses at the most.
 BATCH = 256
-#: Nodes whose words are sorted at once: bounds memory, not results.
-BLOCK = 1 << 16
 #: Vectors that are compared at once, and how far off BLAS may be.
 _AT_ONCE, _ROUNDING = 1 << 14, 1e-5
-MANIFEST = "words.json"
-#: Changing how words are counted changes this name, and they are counted again.
-MAKER = f"words/1 text/{VERSION}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +47,11 @@ class Place:
     folder: Path
     lock: Path
     there: Callable[[], bool]
+
+    def kept(self, kind: str, what: str) -> Path:
+        """Return the folder of the ``kind`` of thing that is derived from the texts named ``what``."""
+        readable = re.sub(r"[^A-Za-z0-9._-]+", "-", what).strip("-.")[:40]
+        return self.folder / f"{kind}-{readable}-{hashlib.blake2b(what.encode(), digest_size=4).hexdigest()}"
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -89,9 +86,9 @@ def faults(derived: Path, digest: str, repair: bool, checksums: bool) -> Iterato
     forgotten, signs and words made again (words when they are next asked for)."""
     for folder in sorted((derived / "nodes" / digest).glob("*")):
         if folder.name.startswith("words-"):
-            if _words(folder) is None:
+            for path in damaged(folder):
                 if repair:
-                    shutil.rmtree(folder)
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
                 yield "words of its nodes are damaged", repair
             continue
         store = Store(folder)
@@ -106,11 +103,6 @@ def faults(derived: Path, digest: str, repair: bool, checksums: bool) -> Iterato
                 with held(lock_of(derived)):
                     signs.rebuild(store.vectors())
             yield f"{signs.path.name} of the vectors of its nodes is missing or damaged", repair
-
-
-def _folder(place: Place, kind: str, what: str) -> Path:
-    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", what).strip("-.")[:40]
-    return place.folder / f"{kind}-{readable}-{hashlib.blake2b(what.encode(), digest_size=4).hexdigest()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +122,7 @@ class KeptVectors:
     def __init__(self, place: Place, encoder: Encoder, what: str, size: int) -> None:
         self.encoder = encoder
         self._place, self._size = place, size
-        self._store = Store(_folder(place, "vectors", f"{encoder.name} {what}"))
+        self._store = Store(place.kept("vectors", f"{encoder.name} {what}"))
         self._held: tuple[int, _State] | None = None
 
     def missing(self, rows: Rows | None = None) -> Rows:
@@ -214,64 +206,3 @@ class KeptVectors:
 
 def _blocks(slots: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
     return (slots[start : start + _AT_ONCE] for start in range(0, len(slots), _AT_ONCE))
-
-
-def words(
-    place: Place, what: str, size: int, texts: Texts | None, progress: Tick | None = None
-) -> SegmentedPostings | None:
-    """Return the postings of the nodes' texts; they are made of ``texts`` where there are none, None without it."""
-    folder = _folder(place, "words", what)
-    fields = _words(folder)
-    if fields is None and texts is not None:
-        made = list(_counted(size, texts, progress))
-        with place.writing():
-            if _words(folder) is None:
-                _save(folder, made)
-        fields = made
-    if fields is None:
-        return None
-    return SegmentedPostings(fields, np.ones(size, dtype=np.bool_))
-
-
-def _counted(size: int, texts: Texts, progress: Tick | None) -> Iterator[Field]:
-    for first in range(0, size, BLOCK):
-        end = min(first + BLOCK, size)
-        lengths: list[NDArray[np.int64]] = []
-        terms: list[NDArray[np.uint64]] = []
-        counts: list[NDArray[np.uint32]] = []
-        for start in range(first, end, BATCH):
-            rows = np.arange(start, min(start + BATCH, end))
-            found = [term_counts("\n".join(one)) for one in texts(rows)]
-            lengths.append(np.array([len(one) for one in found], dtype=np.int64))
-            pairs = [pair for one in found for pair in sorted(one.items())]
-            terms.append(np.array([term for term, _ in pairs], dtype=np.uint64))
-            counts.append(np.array([count for _, count in pairs], dtype=np.uint32))
-            if progress:
-                progress(int(rows[-1]) + 1, size)
-        yield Field.of(
-            np.arange(first, end), np.concatenate(lengths), np.concatenate(terms), np.concatenate(counts)
-        )
-
-
-def _save(folder: Path, fields: Sequence[Field]) -> None:
-    arrays: Arrays = {
-        f"{number}.{part}": getattr(field, part)
-        for number, field in enumerate(fields)
-        for part in Field.__slots__
-    }
-    files = write_arrays(arrays, folder)
-    write_manifest(folder / MANIFEST, {"maker": MAKER, "fields": len(fields), "files": files})
-
-
-def _words(folder: Path) -> list[Field] | None:
-    try:
-        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        if content["maker"] != MAKER:
-            return None
-        arrays = read_arrays(folder, content["files"])
-        return [
-            Field(*(arrays[f"{number}.{part}"] for part in Field.__slots__))  # type: ignore[arg-type]
-            for number in range(content["fields"])
-        ]
-    except (OSError, ValueError, KeyError, TypeError, Damaged):
-        return None

@@ -12,7 +12,8 @@ from clew.errors import NotFound, unknown
 from clew.kb.database import Database
 from clew.kb.graphs import truth
 from clew.kb.graphs.arrays import Direction, GraphArrays
-from clew.kb.graphs.nodes import KeptVectors, Place, words
+from clew.kb.graphs.nodes import KeptVectors, Place
+from clew.kb.graphs.nodewords import words
 from clew.kb.graphs.packing import Stored
 from clew.kb.graphs.properties import TypesOfRows
 from clew.kb.graphs.spelling import Spellings
