@@ -17,7 +17,7 @@ NEAREST = 5
 #: What a model says that does not know.
 _UNKNOWN = frozenset({"unknown", "not known", "i don't know", "i do not know", "cannot be determined"})
 #: What an answer says that was cut short: by a spent budget, or by who asked. ``Answer.stopped`` says which.
-SPENT = "Not answered: it was stopped before there was an answer. The evidence found so far is below."
+CUT_SHORT = "Not answered: it was stopped before there was an answer. The evidence found so far is below."
 
 
 def answered(
@@ -36,7 +36,7 @@ def answered(
         answer = reader.read(question, hits, record)
     except BudgetExceeded as error:
         stopped(record, error)
-        answer = Answer(SPENT, abstained=True)
+        answer = Answer(CUT_SHORT, abstained=True)
     if answer.abstained and not answer.evidence:
         answer = replace(answer, evidence=tuple(hits[:NEAREST]))
     read = tuple(hits if context is None else context)
@@ -64,9 +64,9 @@ def finished(
     if reader is not None:
         return answered(reader, question, hits, record, recipe)
     said = "" if normalise(said).rstrip(".") in _UNKNOWN else said
-    spent = any(step.name == "stopped" for step in record.steps)
+    cut = any(step.name == "stopped" for step in record.steps)
     return Answer(
-        said or (SPENT if spent else NOT_FOUND),
+        said or (CUT_SHORT if cut else NOT_FOUND),
         tuple(hits) if said else tuple(hits[:NEAREST]),
         trail=tuple(record.steps),
         usage=record.usage(),

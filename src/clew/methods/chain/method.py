@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from clew.chains import Chain
 from clew.errors import BudgetExceeded
-from clew.methods.answering import NEAREST, SPENT, answered, stopped
+from clew.methods.answering import CUT_SHORT, NEAREST, answered, stopped
 from clew.methods.chain.endings import Ending, settled, strands
 from clew.methods.chain.filling import SHOWN, Source, by_hop, in_order, told
 from clew.methods.chain.fits import misfit
@@ -115,10 +115,10 @@ class ChainMethod:
         evidence, quotes = attempt.evidence()
         text = attempt.text
         if not text:
-            spent = any(step.name == "stopped" for step in record.steps)
+            cut = any(step.name == "stopped" for step in record.steps)
             evidence = evidence or found[:NEAREST]
             return Answer(
-                SPENT if spent else NOT_FOUND,
+                CUT_SHORT if cut else NOT_FOUND,
                 evidence,
                 abstained=True,
                 trail=tuple(record.steps),

@@ -12,7 +12,7 @@ import numpy as np
 
 from clew.chains import TypedChain
 from clew.errors import BudgetExceeded, NotFound, UsageError
-from clew.methods.answering import NEAREST, SPENT, stopped
+from clew.methods.answering import CUT_SHORT, NEAREST, stopped
 from clew.methods.chain.facts import quoted
 from clew.methods.focus.attempts import Attempt, Attempts
 from clew.methods.focus.ranking import WISHED, Sorted
@@ -241,8 +241,8 @@ class FocusMethod:
             "ranked": ranked,
         }
         if not text:
-            spent = any(step.name == "stopped" for step in record.steps)
-            return Answer(SPENT if spent else NOT_FOUND, context[:NEAREST], abstained=True, **common)
+            cut = any(step.name == "stopped" for step in record.steps)
+            return Answer(CUT_SHORT if cut else NOT_FOUND, context[:NEAREST], abstained=True, **common)
         evidence = found.evidence()
         return Answer(text, evidence, quoted(evidence), values=found.values, **common)
 
