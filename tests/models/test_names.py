@@ -149,3 +149,13 @@ def test_a_password_in_an_address_is_refused_and_not_repeated(monkeypatch):
     with pytest.raises(UsageError, match="OPENAI_BASE_URL has a password in it") as refused:
         language_model("openai:gpt-4o")
     assert "secret" not in str(refused.value)
+
+
+def test_whoever_names_a_model_while_it_is_in_use_gets_the_same(monkeypatch):
+    def bare(name):
+        return language_model(name).model  # below what retries
+
+    one = bare("http://127.0.0.1:9/v1#m")
+    assert bare("http://127.0.0.1:9/v1#m") is one and bare("http://127.0.0.1:9/v1#n") is not one
+    monkeypatch.setenv("CLEW_API_KEY", "another")
+    assert bare("http://127.0.0.1:9/v1#m") is not one

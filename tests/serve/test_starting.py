@@ -27,6 +27,16 @@ def test_a_base_that_cannot_be_opened_is_named_and_no_address(tmp_path):
         assert app.get("/api/bases")[0] == 200
 
 
+def test_a_model_that_cannot_be_used_is_named_before_anything_is_opened(tmp_path, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    base = ("--kb", tmp_path / "kb")
+    assert "needs a key" in refused(*base, "--llm", "openai:gpt-4o-mini")
+    limited = refused(*base, "--llm", "http://127.0.0.1:9/v1#own", "--budget-money", "1")
+    assert "no price is known" in limited
+    assert not (tmp_path / "kb").exists()
+
+
 def test_of_two_servers_over_one_base_the_second_only_reads(tmp_path):
     with ServedApp(tmp_path / "kb", encoder="none") as app:
         app.upload("mill.md", b"# Mill\n\nThe mill at Oxlade grinds barley.\n")

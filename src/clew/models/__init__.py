@@ -5,8 +5,10 @@ A name (:mod:`clew.models.names`) becomes a model here; what it costs to import 
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from clew.models.names import (
     ENCODERS,
@@ -118,6 +120,19 @@ def _wrapped(
 
 
 def _bare(name: Name) -> LanguageModel:
+    """Return the model itself, the same one to all who have it at a time.
+
+    Weights are gigabytes; connections, and what an endpoint refuses, are worth keeping.
+    """
+    key: object = name.rest if name.scheme == "local" else endpoint(name)
+    with _making:
+        found = _IN_USE.get(key)
+        if found is None:
+            found = _IN_USE[key] = _made(name)
+    return found
+
+
+def _made(name: Name) -> LanguageModel:
     if name.scheme == "local":
         from clew.models.local import LocalModel
 
@@ -125,3 +140,7 @@ def _bare(name: Name) -> LanguageModel:
     from clew.models.openai import OpenAIModel
 
     return OpenAIModel(endpoint(name))
+
+
+_IN_USE: WeakValueDictionary[object, LanguageModel] = WeakValueDictionary()
+_making = threading.Lock()

@@ -27,7 +27,7 @@ class Budget:
     _under_way: dict[int, Usage] = field(default_factory=dict, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
-    def reserve(self, most: Usage, who: str) -> int:
+    def reserve(self, most: Usage) -> int:
         """Set aside what a batch may cost at most; return the number of the reservation.
 
         Raises BudgetExceeded where that, on top of what is spent and set aside, is over a limit.
@@ -41,7 +41,7 @@ class Budget:
             ):
                 if limit is not None and value > limit:
                     raise BudgetExceeded(
-                        f"what {who} is to be asked next may bring the total to {value:g} {what}, "
+                        f"what the language model is to be asked next may bring the total to {value:g} {what}, "
                         f"over the budget of {limit:g}",
                         f"Calls so far: {self.spent.calls}",
                     )
@@ -80,7 +80,7 @@ class Budgeted:
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return one completion per prompt, in order. Raises BudgetExceeded and ModelError."""
-        number = self.budget.reserve(estimate(prompts, self.name), self.name)
+        number = self.budget.reserve(estimate(prompts, self.name))
         # A batch that fails may have cost something; nobody says what, so its calls count and no more.
         cost = Usage(calls=len(prompts))
         try:

@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from clew.serve import choices, pages
 from clew.serve.asking import Asking
 from clew.serve.guard import Guard
+from clew.serve.lent import Lender
 from clew.serve.pictures import Pictures
 from clew.serve.problems import handle_problems
 from clew.serve.programs import chat_routers
@@ -30,10 +31,11 @@ _HERE = Path(__file__).parent
 def make_app(settings: Settings) -> FastAPI:
     """Return the server that ``settings`` describe. Its bases are opened here, and closed when it ends.
 
-    Raises UsageError for a recipe that there is not, StoreError for a base that cannot be opened, Locked for one that
-    another server takes uploads into.
+    Raises UsageError for a recipe or model that cannot be used, StoreError for a base that cannot be opened, Locked
+    for one that another server takes uploads into.
     """
     choices.methods(settings.recipes)
+    lender = Lender(settings)
     shelf = Shelf(settings)
     app = FastAPI(
         title="clew",
@@ -44,7 +46,7 @@ def make_app(settings: Settings) -> FastAPI:
         openapi_url="/api/openapi.json",
         lifespan=_running,
     )
-    app.state.settings, app.state.shelf = settings, shelf
+    app.state.settings, app.state.shelf, app.state.lender = settings, shelf, lender
     handle_problems(app)
     for part in (bases, documents, graphs, questions, uploads):
         app.include_router(part.router, prefix="/api")
@@ -63,7 +65,7 @@ def make_app(settings: Settings) -> FastAPI:
 async def _running(app: FastAPI) -> AsyncIterator[None]:
     settings: Settings = app.state.settings
     shelf: Shelf = app.state.shelf
-    asking = Asking(settings)
+    asking = Asking(settings, app.state.lender)
     warming = Warming(shelf, lambda: asking.load()["running"] > 0)
     taking = Uploads(settings, warming.soon)
     app.state.server = Server(settings, shelf, asking, taking, Pictures(settings.limits.page_cache))

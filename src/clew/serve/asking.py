@@ -6,7 +6,6 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 from clew.errors import ClewError, NotFound
 from clew.serve import history
 from clew.serve.events import Channel
-from clew.serve.lent import Lent
 from clew.serve.problems import FAULT, LOG, Busy, problem_shape
 from clew.serve.turns import Turns
 from clew.shapes import answer_shape, step_shape
 
 if TYPE_CHECKING:
-    from clew.protocols import LanguageModel
+    from clew.serve.lent import Lender
     from clew.serve.settings import Model, Settings
     from clew.serve.shelf import Shelved
     from clew.types import Answer, Step
@@ -76,11 +74,11 @@ class Job:
 class Asking:
     """Answers questions in threads of its own. A context in which all jobs end when it is closed.
 
-    ``searches`` and ``chats`` are the places for what is asked in threads of others.
+    ``searches`` and ``chats`` are the places for what is asked in threads of others; ``lender`` has the models.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, settings: Settings, lender: Lender) -> None:
+        self.lender = lender
         self._limits = settings.limits
         self._pool = ThreadPoolExecutor(self._limits.asks, thread_name_prefix="clew-ask")
         self._jobs: OrderedDict[str, Job] = OrderedDict()
@@ -179,7 +177,7 @@ class Asking:
 
         return job.shelved.base.ask(
             asked.question,
-            llm=self.model(job.model, lambda: job.stopping),
+            llm=self.lender.lend(job.model, lambda: job.stopping),
             recipe=job.recipe,
             documents=asked.documents,
             graphs=asked.graphs,
@@ -187,18 +185,6 @@ class Asking:
             watch=watch,
             stop=lambda: job.stopping,
         )
-
-    def model(self, chosen: Model | None, stop: Callable[[], bool]) -> LanguageModel | None:
-        """Return a language model that was chosen, for one question: with its budget, and until ``stop`` says so."""
-        if chosen is None:
-            return None
-        from clew import catalog
-        from clew.models.budgeted import Budget
-
-        most = self._settings.budget
-        limited = (most.calls, most.tokens, most.money) != (None, None, None)
-        budget = Budget(most.calls, most.tokens, most.money) if limited else None
-        return Lent(catalog.language_model(chosen.name, cache=True, budget=budget), stop)
 
     def _finish(self, job: Job, answer: Answer | None = None, problem: dict[str, str] | None = None) -> None:
         """Keep the outcome, then tell of it: whoever hears of an answer finds it in the history."""

@@ -1,13 +1,18 @@
-"""A language model as one question has it."""
+"""The language models of a server, as its questions have them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
+from clew import catalog
 from clew.errors import BudgetExceeded
 from clew.protocols import Completion, LanguageModel, Prompt
+
+if TYPE_CHECKING:
+    from clew.serve.settings import Model, Settings
 
 _ADDRESS = re.compile(r"https?://[^,#]*#")
 
@@ -42,3 +47,27 @@ def without_address(name: str) -> str:
     ('qwen', 'read=openai:gpt-4o,guide=b')
     """
     return _ADDRESS.sub("", name)
+
+
+class Lender:
+    """Lends the models of a server, each question its own with the budget of one question.
+
+    They are held while the server runs, so that weights and connections are there for all questions. Raises
+    UsageError for one that cannot be used: whose key is not set, or whose price is not known where money is limited.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._budget = settings.budget
+        self._held = [self._made(one) for one in settings.models]
+
+    def lend(self, chosen: Model | None, stop: Callable[[], bool]) -> Lent | None:
+        """Return a model that was chosen, for one question, until ``stop`` says so."""
+        return None if chosen is None else Lent(self._made(chosen), stop)
+
+    def _made(self, chosen: Model) -> LanguageModel:
+        from clew.models.budgeted import Budget
+
+        most = self._budget
+        limited = (most.calls, most.tokens, most.money) != (None, None, None)
+        budget = Budget(most.calls, most.tokens, most.money) if limited else None
+        return catalog.language_model(chosen.name, cache=True, budget=budget)

@@ -34,7 +34,7 @@ class BaseAsker:
         """Return the question as it was asked, and the answer. Raises ClewError, Busy where too many ask."""
         server: Server = self.app.state.server
         with server.asking.chats.turn():
-            model = server.asking.model(server.settings.model(None), stop)
+            model = server.asking.lender.lend(server.settings.model(None), stop)
             asked = standing_alone(turns, model)
             base = server.shelf[self.base].base
             return asked, base.ask(asked.question, llm=model, recipe=recipe, watch=watch, stop=stop)
