@@ -34,13 +34,18 @@ Change = Callable[[Triple], Triple]
 PARAPHRASES = Path(__file__).parent / "data" / "relation_paraphrases.tsv"
 
 
-def graph_of(examples: list[Example], films: Path, folder: Path) -> Path:
-    """Write the film graph with the gold triples of the questions as one file of triples."""
+def graph_of(
+    examples: list[Example],
+    films: Path,
+    folder: Path,
+    held: Callable[[tuple[str, ...]], bool] = lambda triple: True,
+) -> Path:
+    """Write the film graph with the gold triples of the questions that are ``held``, as one file of triples."""
     path = folder / "oracle.tsv"
     with path.open("w", encoding="utf-8") as out:
         out.write(films.read_text(encoding="utf-8").rstrip("\n") + "\n")
         for example in examples:
-            out.writelines("\t".join(triple) + "\n" for triple in example.chain)
+            out.writelines("\t".join(triple) + "\n" for triple in example.chain if held(triple))
     return path
 
 

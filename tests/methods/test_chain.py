@@ -148,6 +148,31 @@ def test_all_values_of_a_graph_are_kept_and_counted(world, tmp_path):
         opened.remove_graph("many")
 
 
+def test_what_is_asked_for_by_its_own_name_is_no_other_relation(world, tmp_path):
+    (tmp_path / "crew.jsonl").write_text(
+        '{"id": "a", "name": "Film A", "type": "film"}\n'
+        '{"id": "b", "name": "Film B", "type": "film", "properties": {"director of casting": "Zed"}}\n'
+        '{"head": "a", "relation": "director", "tail": "Ada Pell"}\n'
+        '{"head": "a", "relation": "casting director", "tail": "Yves Orr"}\n'
+        '{"head": "b", "relation": "casting director", "tail": "Zed Lind"}\n'
+    )
+    opened = clew.Base(world)
+    opened.add_graph(tmp_path / "crew.jsonl")
+    try:
+
+        def asked(chain):
+            question = Question("Who?", scope=Scope(graphs=frozenset({"crew"})), chain=chain)
+            return catalog.method("chain(sources=kg)", world).answer(question, Recorder())
+
+        assert asked("Film A >> director >> #1; final answer: #1").text == "Ada Pell"
+        assert asked("Film B >> director >> #1; final answer: #1").abstained
+        assert asked("Film B >> casting director >> #1; final answer: #1").text == "Zed Lind"
+        # A word that names no relation of the graph stands for what is nearest and there.
+        assert asked("Film B >> casting >> #1; final answer: #1").text == "Zed Lind"
+    finally:
+        opened.remove_graph("crew")
+
+
 def test_a_person_may_say_what_else_a_relation_is_called(world, tmp_path):
     chain = f"{FILM} >> rendered upon celluloid by >> #1; final answer: #1"
     asked = Question("Who?", chain=chain)

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from clew.protocols import Rows
 
 
+#: How a node was found that has the name itself (:mod:`clew.link.entities`).
+CALLED = ("name", "alias")
+#: The score of a relation that is called as it is asked for; no other has it (:mod:`clew.link.relations`).
+EXACT = 1.0
 #: A graph with more relations than this has been extracted from text; of so many nodes the relations are compared.
 MANY, AROUND = 500, 50
 
@@ -85,7 +89,7 @@ class GraphSource:
         names = list(dict.fromkeys(value.value for ask in open_ for value in ask.known))
         found = self.entities.link(graph, names, question.text, self.k, trail) if names else []
         linked = {
-            name: [one for one in some if one.score >= self.same]
+            name: _meant([one for one in some if one.score >= self.same])
             for name, some in zip(names, found, strict=True)
         }
         return [
@@ -100,8 +104,9 @@ class GraphSource:
         heads, links = _rows(self.snapshot, graph, ask)
         if heads is None:
             return _Tried()
-        edges = self._from_rows(graph, ask, heads, self._ways(graph, ask, heads))
-        own = self._own(graph, ask, [(1.0, row) for row in heads.tolist()[:VALUES]])
+        ways = self._ways(graph, ask, heads)
+        edges = self._from_rows(graph, ask, heads, ways)
+        own = self._own(graph, ask, [(1.0, row) for row in heads.tolist()[:VALUES]], ways)
         best = max((edges, own), key=lambda one: one.score)
         return replace(best, said=best.said | {"same": links}) if links else best
 
@@ -109,8 +114,9 @@ class GraphSource:
         """Return the best of a hop from the nodes that its names may stand for."""
         some = [linked[value.value] for value in ask.known]
         near = np.array([one.row for each in some for one in each], dtype=np.int64)
-        edges = self._from_names(graph, ask, some, self._ways(graph, ask, near))
-        own = self._own(graph, ask, [(one.score, one.row) for each in some for one in each])
+        ways = self._ways(graph, ask, near)
+        edges = self._from_names(graph, ask, some, ways)
+        own = self._own(graph, ask, [(one.score, one.row) for each in some for one in each], ways)
         return max((edges, own), key=lambda one: one.score)
 
     def _ways(self, graph: PropertyGraph, ask: Ask, near: Rows) -> list[LinkedRelation]:
@@ -123,7 +129,10 @@ class GraphSource:
         if len(graph.relations()) > MANY:
             labels = Labels(graph.name, tuple(graph.around(near[:AROUND])))
         found = self.relations.link(labels, [ask.triple.relation], self.k)[0]
-        return [replace(one, inverse=one.inverse ^ ask.inverse) for one in found]
+        # What is asked for by its own name is no other relation: the graph does not hold it for these nodes, then.
+        exact = {one.name for one in found if one.score == EXACT}
+        some = [one for one in found if one.name in exact] if exact else found
+        return [replace(one, inverse=one.inverse ^ ask.inverse) for one in some]
 
     def _from_rows(
         self, graph: PropertyGraph, ask: Ask, heads: Rows, ways: Sequence[LinkedRelation]
@@ -158,16 +167,22 @@ class GraphSource:
                 return replace(made, said=made.said | {"entities": [_shown(one) for one in same]})
         return _Tried()
 
-    def _own(self, graph: PropertyGraph, ask: Ask, heads: Iterable[tuple[float, int]]) -> _Tried:
+    def _own(
+        self,
+        graph: PropertyGraph,
+        ask: Ask,
+        heads: Iterable[tuple[float, int]],
+        ways: Sequence[LinkedRelation],
+    ) -> _Tried:
         """Return the values of the property of the nodes that fits best: dates and numbers are often no nodes."""
         scored = list(heads)
         if ask.inverse or not scored:
             return _Tried()
         entities = graph.entities(np.array([row for _, row in scored], dtype=np.int64))
-        best = _Tried()
+        best, least = _Tried(), EXACT if any(one.score == EXACT for one in ways) else 0.0
         for (score, _), entity in zip(scored, entities, strict=True):
             found = self._property(graph, ask, entity)
-            if found and score * found.score > best.score:
+            if found and found.score >= least and score * found.score > best.score:
                 made = _valued(graph.name, ask, entity, found, score * found.score)
                 best = best if _strays(ask, made) else made
         return best
@@ -187,6 +202,12 @@ class _Tried:
     score: float = 0.0
     found: Found | None = None
     said: dict[str, Any] = field(default_factory=dict)
+
+
+def _meant(some: Sequence[LinkedEntity]) -> Sequence[LinkedEntity]:
+    """Return the candidates that are called as they are asked for, all where none is: where there is a "Film B", the
+    "Film A" is not meant, though it may have the edges."""
+    return [one for one in some if one.how.startswith(CALLED)] or some
 
 
 def _rows(snapshot: Snapshot, graph: PropertyGraph, ask: Ask) -> tuple[Rows | None, list[str]]:

@@ -1,0 +1,75 @@
+"""Hops that a graph does not hold: how often the method ``chain`` fills one all the same, wrongly.
+
+    python benchmarks/withheld_hops.py --data ../shared/data
+
+The gold triples of 2WikiMultihopQA's questions are merged with the film graph of MetaQA, but for the half whose hash is
+even. Every triple is then asked on its own, its tail masked, from the graph alone and with no model: as given, with other
+words for the relation, and with the name of the head spelled otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import tempfile
+from pathlib import Path
+
+import clew
+from clew import catalog
+from clew.chains import Chain, Term, Triple
+from clew.evaluate.datasets import load
+from clew.evaluate.examples import Example
+from clew.methods.chain.likeness import alike
+from clew.trail import Recorder
+from clew.types import Question
+from oracle_chains import Change, changed, graph_of, settings
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--limit", type=int)
+    parser.add_argument(
+        "--encoder", default=None, help="default: the one that comes with clew; none: lexical"
+    )
+    given = parser.parse_args()
+    examples = list(load("2wikimultihopqa", given.data / "2wikimultihopqa/train500.jsonl").examples())
+    examples = examples[: given.limit]
+    with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
+        if given.encoder:
+            base.set_encoder(None if given.encoder == "none" else given.encoder)
+        path = graph_of(examples, given.data / "metaqa/graph.tsv", Path(folder), held)
+        base.add_graph(path, name="half")
+        method = catalog.method("chain(sources=kg)", base.store, encoder=base.encoder())
+        print(f"{len(examples)} questions; hops asked one by one")
+        print("| chains | held | right | wrong | withheld | filled wrongly |")
+        print("|---|---|---|---|---|---|")
+        for name, change in settings():
+            print(row(name, change, examples, method), flush=True)
+
+
+def held(triple: tuple[str, ...]) -> bool:
+    """Return whether a triple is in the graph."""
+    return hashlib.blake2b("\t".join(triple).encode(), digest_size=2).digest()[0] % 2 == 1
+
+
+def row(name: str, change: Change, examples: list[Example], method: object) -> str:
+    """Ask every triple and return a row of the table."""
+    counts = {True: [0, 0, 0], False: [0, 0, 0]}  # asked, filled right, filled wrong
+    for example in examples:
+        for head, relation, tail in example.chain:
+            chain = changed(Chain((Triple(Term(head), relation, Term("#1")),), 1), change)
+            answer = method.answer(Question(example.question, chain=str(chain)), Recorder())  # type: ignore[attr-defined]
+            some = counts[held((head, relation, tail))]
+            some[0] += 1
+            if not answer.abstained:
+                some[1 if any(alike(one, tail) for one in answer.values) else 2] += 1
+    (present, right, wrong), (absent, _, filled) = counts[True], counts[False]
+    cells = [present, f"{right / present:.3f}", f"{wrong / present:.3f}", absent, f"{filled / absent:.3f}"]
+    return "| " + " | ".join([name, *map(str, cells)]) + " |"
+
+
+if __name__ == "__main__":
+    main()
