@@ -79,9 +79,9 @@ def spelled(
     perturb: Callable[[str, random.Random], str], fits: Callable[[str], bool], draw: random.Random
 ) -> Change:
     def change(triple: Triple) -> Triple:
-        if triple.head.unknowns or not fits(str(triple.head)):
+        if triple.head.unknowns or not fits(triple.head.text):
             return triple
-        return Triple(Term(perturb(str(triple.head), draw)), triple.relation, triple.tail)
+        return Triple(Term(perturb(triple.head.text, draw)), triple.relation, triple.tail)
 
     return change
 

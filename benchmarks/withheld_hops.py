@@ -2,9 +2,9 @@
 
     python benchmarks/withheld_hops.py --data ../shared/data
 
-The gold triples of 2WikiMultihopQA's questions are merged with the film graph of MetaQA, but for the half whose hash is
-even. Every triple is then asked on its own, its tail masked, from the graph alone and with no model: as given, with other
-words for the relation, and with the name of the head spelled otherwise.
+The gold triples of 2WikiMultihopQA's questions are merged with the film graph of MetaQA, but for the half whose hash
+is even. Every triple is then asked on its own, its tail masked, from the graph alone and without a model: as given,
+with other words for the relation, and with the name of the head spelled otherwise.
 """
 
 from __future__ import annotations
