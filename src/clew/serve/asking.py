@@ -7,7 +7,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _KEPT = 32
 #: Searches that wait for their turn; all that wait share their threads with the pages.
 _WAITING = 16
+#: Seconds that questions get to come to an end when the server does.
+_PARTING = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +147,15 @@ class Asking:
             job.events.close()
 
     def close(self) -> None:
-        """Stop what is being answered, and wait for it to end; the outcome is in the history."""
+        """Stop what is being answered, and wait a little for it to end; the outcome is in the history.
+
+        A question that waits for a model's reply cannot be woken: its thread may be there still.
+        """
         self.hang_up()
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        with self._lock:
+            last = [job.future for job in self._open.values() if job.future is not None]
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        wait(last, _PARTING)
 
     def _run(self, job: Job) -> None:
         started = time.perf_counter()
