@@ -146,7 +146,7 @@ def page(
         for box in one.boxes
         if box.page == page and one.document == key
     ]
-    image = f"/api/bases/{opened.name}/documents/{key}/pages/{page}.png"
+    image = f"{opened.address}/documents/{key}/pages/{page}.png"
     return {"page": page, "width": picture.width, "height": picture.height, "boxes": boxes, "image": image}
 
 

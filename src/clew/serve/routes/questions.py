@@ -94,7 +94,7 @@ def ask(asked: Ask, here: Here, opened: Opened) -> dict[str, Any]:
         choices.chosen(here.settings, recipe),
         model,
     )
-    place = f"/api/bases/{opened.name}/questions/{job.id}"
+    place = f"{opened.address}/questions/{job.id}"
     return {"id": job.id, "state": job.state, "url": place, "events": f"{place}/events"}
 
 
