@@ -39,10 +39,17 @@ def home(here: Here) -> Response:
 
 
 @router.get("/b/{base}/")
-def base(here: Here, opened: Opened, find: str = "", question: str = "", chain: str = "") -> HTMLResponse:
-    """Show one base: where to ask, what was asked, its documents and graphs. ``question`` and ``chain`` are in the
-    form already."""
-    return home_page(here, opened, {"question": question, "chain": chain}, find=find)
+def base(
+    here: Here,
+    opened: Opened,
+    find: str = "",
+    question: str = "",
+    chain: str = "",
+    before: float | None = None,
+) -> HTMLResponse:
+    """Show one base: where to ask, what was asked (``before`` a time), its documents and graphs. ``question`` and
+    ``chain`` are in the form already."""
+    return home_page(here, opened, {"question": question, "chain": chain}, find=find, before=before)
 
 
 @router.get("/b/{base}/part/documents")
