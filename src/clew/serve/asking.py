@@ -121,6 +121,18 @@ class Asking:
         job = self._jobs.get(id)
         return job if job is not None and job.shelved is shelved else None
 
+    def entry(self, shelved: Shelved, id: str) -> dict[str, Any]:
+        """Return a question of the history whole, as one that failed where it has ended and nothing could be written
+        of that. Raises NotFound."""
+        entry, job = shelved.history.get(id), self.get(shelved, id)
+        if entry["state"] in history.ENDED or (job is not None and not job.events.closed):
+            return entry
+        entry = shelved.history.get(id)  # it may have ended between the two
+        if entry["state"] not in history.ENDED:
+            lost = {"error": "what became of this question could not be kept", "hint": "Is the disk full?"}
+            entry |= {"state": history.FAILED, "problem": lost}
+        return entry
+
     def stop(self, shelved: Shelved, id: str) -> Job:
         """Ask a question to stop: at once if it waits, else after the step that it is at. Raises NotFound."""
         job = self.get(shelved, id)
