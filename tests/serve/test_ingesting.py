@@ -84,6 +84,51 @@ def test_a_graph_waits_as_long_as_the_base_cannot_be_written_to(work, tmp_path):
     assert last_told(work)["state"] == "done" and not work.spool.every()
 
 
+def next_server(work):
+    """The work of a process that starts over the same base, where the one of ``work`` was killed."""
+    return Work("kb", work.base, work.spool, io.StringIO(), work.told)
+
+
+def test_a_document_that_is_in_the_base_is_not_read_again_however_often_the_server_is_killed(work):
+    id = accepted(work, "mill.md", b"# Mill\n\nThe mill grinds barley.\n")
+    work.read(work.spool.waiting()[0], SECONDS, MEMORY)
+    for _ in range(5):
+        later = next_server(work)
+        later.read(later.spool.waiting()[0], SECONDS, MEMORY)
+        assert last_told(later)["state"] == INDEXING and last_told(later)["key"] and not later.uploads
+    later.catch_up()
+    assert last_told(later)["state"] == "done" and not work.spool.every()
+    assert not work.spool.data(id).exists() and work.base.search("barley")
+
+
+def test_a_commit_that_a_power_cut_took_is_made_again(work):
+    accepted(work, "mill.md", b"# Mill\n\nThe mill grinds barley.\n")
+    work.read(work.spool.waiting()[0], SECONDS, MEMORY)
+    work.base.remove(last_told(work)["key"])
+    later = next_server(work)
+    with closing(later.open):
+        later.read(later.spool.waiting()[0], SECONDS, MEMORY)
+    assert [one.name for one in work.base.documents()] == ["mill.md"]
+
+
+def test_a_document_that_is_removed_before_it_is_searchable_does_not_come_back(tmp_path, without_encoder):
+    clew.open(tmp_path / "kb", create=True).close()
+    with ServedApp(tmp_path / "kb", encoder="none") as app:
+        key = app.upload("mill.md", b"# Mill\n\nThe mill grinds barley.\n")["key"]
+        with app.serving.app.state.server.uploads.paused():
+            # As the process that reads leaves it where more files wait: committed, and in the spool still.
+            spool = Spool(tmp_path / "kb")
+            id, file = spool.begin()
+            with file:
+                file.write(b"# Mill\n\nThe mill grinds barley.\n")
+            spool.accept(replace(new_upload(id, "document", "mill.md", 40), state=INDEXING, key=key))
+            assert app.delete(f"{app.api}/documents/{key}")[0] == 200
+            assert not list(spool.path.iterdir())
+    with ServedApp(tmp_path / "kb", encoder="none") as again:
+        assert again.upload("ferry.md", b"# Ferry\n\nThe ferry carries nine.\n")["state"] == "done"
+        assert [one["document"] for one in again.get(f"{again.api}/documents")[1]["documents"]] == ["ferry.md"]
+
+
 @pytest.mark.slow
 def test_a_file_during_which_the_server_ends_again_and_again_is_not_given_up(tmp_path):
     slow = b"".join(b"Line %d of a very long text.\n\n" % number for number in range(500_000))

@@ -129,6 +129,9 @@ class Work:
         self.tries.pop(upload.id)
 
     def _read(self, upload: Upload, seconds: float, memory: int) -> None:
+        if upload.state == INDEXING and self.holds(upload.key):
+            self.committed(upload)
+            return
         if upload.tries >= _TRIES:
             self.tell(self.spool.fail(upload, "the server ended each time that it was read"))
             return
@@ -146,6 +149,13 @@ class Work:
             self.tell(upload, DONE)
             self.spool.forget(upload.id)
 
+    def holds(self, key: str) -> bool:
+        """Return whether the base has a document; a power cut may have cost its commit."""
+        try:
+            return self.base.store.document(key).key == key
+        except NotFound:
+            return False
+
     def document(self, upload: Upload, seconds: float, memory: int) -> None:
         """Add a document; it is done when it is searchable."""
         if self.uploads is None:
@@ -153,10 +163,15 @@ class Work:
         added = self.uploads.add(self.spool.data(upload.id), upload.name)
         self.told.free.wait()
         self.passages += added.passages
-        done = replace(upload, key=added.key, notes=added.notes)
-        self.uncaught[upload.id] = done
+        done = replace(upload, key=added.key, notes=added.notes, state=INDEXING)
+        self.spool.write(done)  # should this process end now, it is not read again
+        self.committed(done)
+
+    def committed(self, upload: Upload) -> None:
+        """Take a document on that is in the base, and not searchable yet."""
+        self.uncaught[upload.id] = upload
         self.behind = True
-        self.tell(done, INDEXING)
+        self.tell(upload)
 
     def rest(self) -> None:
         """End the process that parses: it takes memory."""

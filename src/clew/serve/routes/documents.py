@@ -161,6 +161,7 @@ def remove(
     folder. Answers in the history quote it on, unless ``forget``; ``quoted`` says how many do."""
     with here.writing(opened) as base:
         gone = base.remove(key)
+    here.uploads.removed(opened.name, key)
     here.pictures.forget(opened, key)
     quoted = opened.history.resting_on(key)
     if forget:
