@@ -1,4 +1,4 @@
-"""The process that reads uploads, where something other than a file is at fault: nothing that was accepted is lost."""
+"""The process that reads uploads, where something else than a file is at fault: nothing that was accepted is lost."""
 
 import io
 import json
@@ -126,7 +126,9 @@ def test_a_document_that_is_removed_before_it_is_searchable_does_not_come_back(t
             assert not list(spool.path.iterdir())
     with ServedApp(tmp_path / "kb", encoder="none") as again:
         assert again.upload("ferry.md", b"# Ferry\n\nThe ferry carries nine.\n")["state"] == "done"
-        assert [one["document"] for one in again.get(f"{again.api}/documents")[1]["documents"]] == ["ferry.md"]
+        assert [one["document"] for one in again.get(f"{again.api}/documents")[1]["documents"]] == [
+            "ferry.md"
+        ]
 
 
 @pytest.mark.slow

@@ -325,7 +325,9 @@ def test_every_question_of_a_long_history_is_on_some_page(tmp_path) -> None:
         address, listed = f"/b/{app.base}/", []
         while address:
             page = fetched(app, address)
-            listed += [one["href"].rpartition("/")[2] for one in page.all("a") if "/q/" in (one["href"] or "")]
+            listed += [
+                one["href"].rpartition("/")[2] for one in page.all("a") if "/q/" in (one["href"] or "")
+            ]
             older = [one["href"] for one in page.all("a") if "before=" in (one["href"] or "")]
             address = f"/b/{app.base}/{older[0].partition('#')[0]}" if older else ""
         # Nothing is in the base any more, and what was asked of it is there still.

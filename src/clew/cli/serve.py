@@ -150,7 +150,9 @@ def _run(settings: Settings) -> None:
 def _leave() -> None:
     """End the process at once where a thread still waits for a model: Python would wait for that one. All that is to
     be kept is on the disk, and the next server says that the question was interrupted."""
-    others = [one for one in threading.enumerate() if one is not threading.current_thread() and not one.daemon]
+    others = [
+        one for one in threading.enumerate() if one is not threading.current_thread() and not one.daemon
+    ]
     for one in others:
         one.join(_PARTING / len(others))
     if any(one.is_alive() for one in others):
