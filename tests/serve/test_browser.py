@@ -6,9 +6,11 @@ import json
 import re
 import shutil
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from pypdfium2 import PdfDocument
 
 import clew
 from browsing import answered, ask, home, visit
@@ -144,10 +146,25 @@ def test_a_citation_opens_on_its_page_with_its_box(served, open_page) -> None:
     assert paper["y"] <= box["y"] and box["y"] + box["height"] <= paper["y"] + paper["height"]
     # It is in view, not somewhere below.
     assert view["y"] <= box["y"] < view["y"] + view["height"]
-    # The paper under it is what the passage says: ink, where the box is.
     assert "$9" in page.locator(".viewer .page-text .here").inner_text()
+    # What is printed under the box is the passage, and nothing else.
+    share = [(box[a] - paper[a]) / paper[b] for a, b in (("x", "width"), ("y", "height"))]
+    share += [share[0] + box["width"] / paper["width"], share[1] + box["height"] / paper["height"]]
+    printed = _printed(SAMPLES / CONTRACT, 2, *share)
+    assert printed.startswith("If the lighter is not returned") and printed.endswith("the weekly rate.")
     page.locator(".viewer .next").click()
     page.locator(".viewer .source h2", has_text="2").wait_for()
+
+
+def _printed(path, page: int, left: float, top: float, right: float, bottom: float) -> str:
+    """The words of a PDF within a part of a page, whose edges are given as shares of its width and height."""
+    with closing(PdfDocument(path)) as document:
+        sheet = document[page - 1]
+        width, height = sheet.get_size()
+        words = sheet.get_textpage().get_text_bounded(
+            left * width, (1 - bottom) * height, right * width, (1 - top) * height
+        )
+    return " ".join(words.split())
 
 
 def test_the_walk_tells_of_each_node_by_pointer_and_by_keys(served, open_page) -> None:

@@ -85,7 +85,8 @@ def test_an_empty_base_invites_and_one_that_is_read_only_does_not(tmp_path) -> N
             "Drop documents in" in page.text and page.all("input", type="file") and not page.all("textarea")
         )
     with ServedApp(tmp_path / "new", read_only=True) as app:
-        assert not fetched(app, f"/b/{app.base}/").all("input", type="file")
+        page = fetched(app, f"/b/{app.base}/")
+        assert not page.all("input", type="file") and "Drop documents in" not in page.text
 
 
 def test_a_question_is_asked_with_a_form_and_answered_on_a_page_of_its_own(app) -> None:

@@ -34,7 +34,7 @@ def home(here: Here) -> Response:
     bases = here.shelf.every()
     if len(bases) == 1:
         return RedirectResponse(f"/b/{bases[0].name}/", status_code=303)
-    sizes = [(one.name, one.base.info()) for one in bases]
+    sizes = [(one.name, one.base.info(digest=False)) for one in bases]
     return page("home.html", title="clew", bases=sizes, locked=here.settings.token is not None)
 
 
