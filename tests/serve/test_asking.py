@@ -2,15 +2,17 @@
 
 import json
 import shutil
+import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
 
 import pytest
 
 from clew.serve.history import History
 from clew.serve.settings import Limits
 from scripted import ScriptedServer
-from serve_app import FILES, QUESTION, ServedApp
+from serve_app import FILES, QUESTION, ServedApp, waited_for
 
 CONTRACT = FILES[0]
 SECRET = "sk-the-key-of-the-person-who-serves"
@@ -248,3 +250,22 @@ def test_a_document_that_is_removed_while_it_is_asked_about_harms_nobody(
         assert status == 200 and b"$9" in shown
         after = app.ask(QUESTION, model="none")
         assert CONTRACT not in {hit["document"] for step in after["trail"] for hit in step["hits"]}
+
+
+def test_a_question_whose_end_cannot_be_written_is_not_being_answered_for_ever(made_base, tmp_path):
+    shutil.copytree(made_base, tmp_path / "kb")
+    with ServedApp(tmp_path / "kb", encoder="none") as app:
+        assert app.ask(QUESTION)["event"] == "answer"
+        with closing(sqlite3.connect(tmp_path / "kb" / "serve.db")) as database, database:
+            database.execute(
+                "CREATE TRIGGER full BEFORE UPDATE ON question WHEN NEW.state != 'running' "
+                "BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
+            )
+        asked = app.ask(QUESTION)  # who follows it still hears the answer
+        assert asked["event"] == "answer" and "$9" in asked["answer"]
+        waited_for(lambda: not app.get("/api/config")[1]["load"]["running"])
+        kept = app.get(f"{app.api}/questions/{asked['id']}")[1]
+        assert kept["state"] == "failed" and "could not be kept" in kept["problem"]["error"]
+        for part in ("", "/answer"):
+            _, _, body = app.request("GET", f"/b/{app.base}/q/{asked['id']}{part}")
+            assert b"could not be kept" in body and b'class="live"' not in body

@@ -6,9 +6,11 @@ import json
 import re
 import shutil
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from pypdfium2 import PdfDocument
 
 import clew
 from browsing import answered, ask, home, visit
@@ -144,10 +146,25 @@ def test_a_citation_opens_on_its_page_with_its_box(served, open_page) -> None:
     assert paper["y"] <= box["y"] and box["y"] + box["height"] <= paper["y"] + paper["height"]
     # It is in view, not somewhere below.
     assert view["y"] <= box["y"] < view["y"] + view["height"]
-    # The paper under it is what the passage says: ink, where the box is.
     assert "$9" in page.locator(".viewer .page-text .here").inner_text()
+    # What is printed under the box is the passage, and nothing else.
+    share = [(box[a] - paper[a]) / paper[b] for a, b in (("x", "width"), ("y", "height"))]
+    share += [share[0] + box["width"] / paper["width"], share[1] + box["height"] / paper["height"]]
+    printed = _printed(SAMPLES / CONTRACT, 2, *share)
+    assert printed.startswith("If the lighter is not returned") and printed.endswith("the weekly rate.")
     page.locator(".viewer .next").click()
     page.locator(".viewer .source h2", has_text="2").wait_for()
+
+
+def _printed(path, page: int, left: float, top: float, right: float, bottom: float) -> str:
+    """The words of a PDF within a part of a page, whose edges are given as shares of its width and height."""
+    with closing(PdfDocument(path)) as document:
+        sheet = document[page - 1]
+        width, height = sheet.get_size()
+        words = sheet.get_textpage().get_text_bounded(
+            left * width, (1 - bottom) * height, right * width, (1 - top) * height
+        )
+    return " ".join(words.split())
 
 
 def test_the_walk_tells_of_each_node_by_pointer_and_by_keys(served, open_page) -> None:
@@ -389,3 +406,34 @@ def test_a_removed_document_is_gone_and_its_answers_keep_what_they_quote(served,
     page.wait_for_selector(".viewer .warn >> text=This is what the answer kept")
     with clew.open(served.settings.bases[served.base]) as base:
         assert len(base.documents()) == 2
+
+
+def test_what_was_refused_stays_in_view_when_the_first_document_makes_room(open_page, tmp_path) -> None:
+    for name in ("one.md", "two.md", "three.md"):
+        (tmp_path / name).write_text(f"# {name}\n\nThe weir of {name} stands at Oxlade.\n", encoding="utf-8")
+    (tmp_path / "empty.md").touch()
+    for number, order in enumerate((["empty.md", "one.md"], ["one.md", "two.md", "three.md", "empty.md"])):
+        with ServedApp(tmp_path / f"kb{number}", encoder="none") as app:
+            page = open_page(app)
+            page.set_input_files("#files", [tmp_path / name for name in order])
+            page.wait_for_selector("#ask")
+            assert "it is empty" in page.locator("#sending .failed").inner_text()
+            page.wait_for_selector(f".documents li:nth-child({len(order) - 1}) a")
+            page.select_option("#ask [name=recipe]", "read")
+            page.fill("#question", "Where does the weir stand?")
+            with page.expect_navigation(wait_until="load"):
+                page.press("#question", "Enter")
+            assert "Oxlade" in answered(page)
+
+
+def test_a_citation_of_a_question_that_was_forgotten_meanwhile_says_so(served, browser) -> None:
+    page = browser.new_page()  # the browser logs the reply that is no success
+    page.goto(f"http://127.0.0.1:{served.port}/")
+    ask(page, QUESTION)
+    answered(page)
+    served.delete(f"{served.api}/questions/{page.url.rpartition('/')[2]}")
+    page.locator(".citations .open").first.click()
+    page.wait_for_selector(".viewer .problem >> text=may have been forgotten")
+    # Only what the server says, not its whole page within this one.
+    assert page.locator("main").count() == 1 and not page.locator(".viewer .top").count()
+    page.close()

@@ -11,6 +11,7 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from clew.serve.history import History
+from clew.serve.views import ASKED
 from serve_app import FILMS, QUESTION, ServedApp, waited_for
 
 CONTRACT, READINGS = "lighter-hire-contract.pdf", "gauge-readings-march-1929.csv"
@@ -84,7 +85,8 @@ def test_an_empty_base_invites_and_one_that_is_read_only_does_not(tmp_path) -> N
             "Drop documents in" in page.text and page.all("input", type="file") and not page.all("textarea")
         )
     with ServedApp(tmp_path / "new", read_only=True) as app:
-        assert not fetched(app, f"/b/{app.base}/").all("input", type="file")
+        page = fetched(app, f"/b/{app.base}/")
+        assert not page.all("input", type="file") and "Drop documents in" not in page.text
 
 
 def test_a_question_is_asked_with_a_form_and_answered_on_a_page_of_its_own(app) -> None:
@@ -312,3 +314,23 @@ def test_ranked_answers_are_a_table_of_what_each_meets(tmp_path) -> None:
         states = [one["class"] for one in page.all("td") if (one.get("class") or "").startswith("check")]
         assert states == ["check met", "check missed"]
         assert page.all("a", href=f"/b/{app.base}/g/films?called=9")
+
+
+def test_every_question_of_a_long_history_is_on_some_page(tmp_path) -> None:
+    with ServedApp(tmp_path / "kb", encoder="none") as app:
+        history = app.serving.app.state.shelf[app.base].history
+        for number in range(2 * ASKED + 5):
+            asking = {"question": f"Number {number}?", "chain": "", "recipe": "read", "beside": None}
+            history.begin(f"q{number}", asking)
+            history.end(f"q{number}", "done", {"answer": "Nothing.", "abstained": True})
+        address, listed = f"/b/{app.base}/", []
+        while address:
+            page = fetched(app, address)
+            listed += [
+                one["href"].rpartition("/")[2] for one in page.all("a") if "/q/" in (one["href"] or "")
+            ]
+            older = [one["href"] for one in page.all("a") if "before=" in (one["href"] or "")]
+            address = f"/b/{app.base}/{older[0].partition('#')[0]}" if older else ""
+        # Nothing is in the base any more, and what was asked of it is there still.
+        assert listed == [f"q{number}" for number in reversed(range(2 * ASKED + 5))]
+        assert fetched(app, f"/b/{app.base}/?before=nonsense", 422)

@@ -1,5 +1,8 @@
 """The chat endpoints of a running server, as OpenAI's own client meets them."""
 
+import shutil
+from urllib.parse import quote
+
 import openai
 import pytest
 
@@ -68,3 +71,17 @@ def test_the_servers_own_model_is_asked(tmp_path):
 )
 def test_triples_go_to_the_method_that_understands_them(written, method):
     assert for_triples(written) == method
+
+
+def test_a_base_may_have_a_name_of_other_letters(tmp_path, made_base):
+    shutil.copytree(made_base, tmp_path / "Größe & 日本")
+    with ServedApp(tmp_path / "Größe & 日本", encoder="none") as app:
+        name = quote(app.base)
+        asked = {"model": "clew", "messages": [{"role": "user", "content": QUESTION}]}
+        said = client(app, f"/api/bases/{name}").chat.completions.create(**asked)
+        assert "$9" in said.choices[0].message.content
+        # Addresses that the API gives can be followed as they are.
+        status, said = app.post(f"/api/bases/{name}/questions", {"question": QUESTION})
+        assert status == 202 and list(app.events(said["events"]))[-1][0] == "answer"
+        assert app.get(said["url"])[1]["state"] == "done"
+        assert app.request("GET", f"/b/{name}/q/{said['id']}")[0] == 200

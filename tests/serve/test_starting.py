@@ -1,5 +1,14 @@
 """A server that cannot start says why, before it says where it is; one base has one server that writes to it."""
 
+import http.client
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import closing
+
 import pytest
 from typer.testing import CliRunner
 
@@ -7,7 +16,8 @@ from clew.cli.app import app as command
 from clew.errors import Locked
 from clew.serve.running import Serving
 from clew.serve.settings import Settings
-from serve_app import ServedApp
+from scripted import ScriptedServer
+from serve_app import PATIENCE, QUESTION, ServedApp
 
 
 def refused(*arguments):
@@ -56,3 +66,40 @@ def test_a_server_that_was_made_and_never_ran_lets_go_of_its_base(tmp_path):
         Serving(settings)
     with Serving(settings):
         pass
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="signals as on Unix")
+def test_ctrl_c_ends_a_server_whose_model_does_not_reply(made_base, tmp_path, monkeypatch):
+    """A thread that waits for a reply cannot be woken; the server does not wait with it."""
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
+    shutil.copytree(made_base, tmp_path / "kb")
+    reached, free = threading.Event(), threading.Event()
+
+    def hanging(request):
+        reached.set()
+        free.wait(PATIENCE)
+        return {"quotes": [], "answer": "", "abstain": True}
+
+    with ScriptedServer(hanging) as model:
+        line = ["-c", "from clew.cli import main; main()", "serve", "--kb", tmp_path / "kb", "--port", "0"]
+        command = [sys.executable, *map(str, line), "--llm", model.llm]
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            port = int(server.stdout.readline().rpartition(":")[2])
+            with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)) as connection:
+                asked = json.dumps({"question": QUESTION, "recipe": "read"})
+                headers = {"Content-Type": "application/json"}
+                connection.request("POST", "/api/bases/kb/questions", asked, headers)
+                assert connection.getresponse().status == 202
+            assert reached.wait(PATIENCE)
+            server.send_signal(signal.SIGINT)
+            _, errors = server.communicate(timeout=PATIENCE)  # the model has not replied
+        finally:
+            free.set()
+            server.kill()
+            server.wait()
+    assert server.returncode == 130 and "Traceback" not in errors
+    with ServedApp(tmp_path / "kb", encoder="none", read_only=True) as app:
+        (entry,) = app.get(f"{app.api}/questions")[1]["questions"]
+        assert entry["state"] == "interrupted"

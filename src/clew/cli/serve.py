@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +13,9 @@ from clew.cli.options import BudgetCalls, BudgetMoney, BudgetTokens
 
 if TYPE_CHECKING:
     from clew.serve import Settings
+
+#: Seconds that threads get to end when the server has ended.
+_PARTING = 1.0
 
 
 def serve(
@@ -128,10 +133,27 @@ def _run(settings: Settings) -> None:
     from clew.cli.output import note
     from clew.serve.running import Serving
 
-    with Serving(settings) as serving:
-        print(f"clew: {serving.url}", flush=True)
-        if settings.token is not None:
-            note(f"clew: token: {settings.token}")
-        for name, path in settings.bases.items():
-            note(f"clew: {name}: {path}")
-        serving.run()
+    try:
+        with Serving(settings) as serving:
+            print(f"clew: {serving.url}", flush=True)
+            if settings.token is not None:
+                note(f"clew: token: {settings.token}")
+            for name, path in settings.bases.items():
+                note(f"clew: {name}: {path}")
+            serving.run()
+    except KeyboardInterrupt:
+        _leave()
+        raise
+    _leave()
+
+
+def _leave() -> None:
+    """End the process at once where a thread still waits for a model: Python would wait for that one. All that is to
+    be kept is on the disk, and the next server says that the question was interrupted."""
+    others = [
+        one for one in threading.enumerate() if one is not threading.current_thread() and not one.daemon
+    ]
+    for one in others:
+        one.join(_PARTING / len(others))
+    if any(one.is_alive() for one in others):
+        os._exit(130)

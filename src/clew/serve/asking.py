@@ -6,7 +6,7 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _KEPT = 32
 #: Searches that wait for their turn; all that wait share their threads with the pages.
 _WAITING = 16
+#: Seconds that questions get to come to an end when the server does.
+_PARTING = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,18 @@ class Asking:
         job = self._jobs.get(id)
         return job if job is not None and job.shelved is shelved else None
 
+    def entry(self, shelved: Shelved, id: str) -> dict[str, Any]:
+        """Return a question of the history whole, as one that failed where it has ended and nothing could be written
+        of that. Raises NotFound."""
+        entry, job = shelved.history.get(id), self.get(shelved, id)
+        if entry["state"] in history.ENDED or (job is not None and not job.events.closed):
+            return entry
+        entry = shelved.history.get(id)  # it may have ended between the two
+        if entry["state"] not in history.ENDED:
+            lost = {"error": "what became of this question could not be kept", "hint": "Is the disk full?"}
+            entry |= {"state": history.FAILED, "problem": lost}
+        return entry
+
     def stop(self, shelved: Shelved, id: str) -> Job:
         """Ask a question to stop: at once if it waits, else after the step that it is at. Raises NotFound."""
         job = self.get(shelved, id)
@@ -143,9 +157,15 @@ class Asking:
             job.events.close()
 
     def close(self) -> None:
-        """Stop what is being answered, and wait for it to end; the outcome is in the history."""
+        """Stop what is being answered, and wait a little for it to end; the outcome is in the history.
+
+        A question that waits for a model's reply cannot be woken: its thread may be there still.
+        """
         self.hang_up()
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        with self._lock:
+            last = [job.future for job in self._open.values() if job.future is not None]
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        wait(last, _PARTING)
 
     def _run(self, job: Job) -> None:
         started = time.perf_counter()

@@ -17,7 +17,8 @@ import signal
 import sys
 import threading
 import time
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TextIO
@@ -25,7 +26,7 @@ from typing import Any, TextIO
 from clew.api import Base
 from clew.api import open as open_base
 from clew.api.originals import Uploads
-from clew.errors import ClewError, ModelError, NotFound, StoreError, UnreadableFile
+from clew.errors import ClewError, ModelError, NotFound, StoreError
 from clew.serve.spool import DONE, ENCODING, INDEXING, READING, Spool, Upload
 from clew.serve.uploadedgraph import read_graph
 
@@ -48,10 +49,25 @@ class _Interrupted(Exception):
 
 @dataclass(slots=True)
 class Told:
-    """What the server has said."""
+    """What the server has said; and which file is being read, to be put back should the server end meanwhile."""
 
     something: threading.Event = field(default_factory=threading.Event)
     free: threading.Event = field(default_factory=threading.Event)
+    reading: tuple[Spool, Upload] | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextmanager
+    def trying(self, spool: Spool, upload: Upload) -> Iterator[None]:
+        """Note in the spool that reading a file is tried once more; it counts where this process does not survive
+        it, not where the server ends."""
+        with self.lock:
+            spool.write(replace(upload, tries=upload.tries + 1))
+            self.reading = spool, upload
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.reading = None
 
     def listen(self, lines: TextIO) -> None:
         """Take the server's words until there are no more; then end the process."""
@@ -63,7 +79,11 @@ class Told:
             elif word == "resume":
                 self.free.set()
             self.something.set()
-        os._exit(0)
+        with self.lock:
+            if self.reading is not None:
+                with suppress(OSError):
+                    self.reading[0].write(self.reading[1])
+            os._exit(0)
 
 
 @dataclass(slots=True)
@@ -77,6 +97,7 @@ class Work:
     told: Told
     uncaught: dict[str, Upload] = field(default_factory=dict)
     passages: int = 0
+    tries: dict[str, int] = field(default_factory=dict)  # of uploads, before they were read here
     behind: bool = True  # something may have no index or vectors: at the start, nobody knows
     uploads: Uploads | None = None  # with the process that parses, until there is nothing more
     open: ExitStack = field(default_factory=ExitStack)
@@ -92,26 +113,48 @@ class Work:
         self.out.flush()
 
     def read(self, upload: Upload, seconds: float, memory: int) -> None:
-        """Read one file into the base, or note why it cannot be."""
+        """Read one file into the base, or note why it cannot be. Raises StoreError for what is not the file's fault:
+        the disk is full, or somebody else writes for long. Nothing is lost then, and it waits."""
+        # As this process found it: where the disk is full, the spool cannot be told that it was no fair try.
+        upload = replace(upload, tries=self.tries.setdefault(upload.id, upload.tries), error="", hint="")
+        try:
+            self._read(upload, seconds, memory)
+        except (StoreError, OSError) as error:
+            trouble = disk_trouble(error)
+            again = replace(upload, error=trouble.problem, hint=trouble.hint)
+            with suppress(OSError):
+                self.spool.write(again)
+            self.tell(again)
+            raise trouble from error
+        self.tries.pop(upload.id)
+
+    def _read(self, upload: Upload, seconds: float, memory: int) -> None:
+        if upload.state == INDEXING and self.holds(upload.key):
+            self.committed(upload)
+            return
         if upload.tries >= _TRIES:
             self.tell(self.spool.fail(upload, "the server ended each time that it was read"))
             return
-        upload = replace(upload, tries=upload.tries + 1)
-        self.spool.write(upload)
-        self.tell(upload, READING)
+        self.tell(replace(upload, tries=upload.tries + 1), READING)
         try:
-            if upload.kind == "graph":
-                self.graph(upload, seconds, memory)
-            else:
-                self.document(upload, seconds, memory)
-        except StoreError as error:
-            # Not the file's fault: the disk is full, or somebody else writes for long. Nothing is lost, and it waits.
-            again = replace(upload, tries=upload.tries - 1, error=error.problem, hint=error.hint)
-            self.spool.write(again)
-            self.tell(again)
+            with self.told.trying(self.spool, upload):
+                read = self.graph if upload.kind == "graph" else self.document
+                read(upload, seconds, memory)
+        except StoreError:
             raise
         except ClewError as error:
             self.tell(self.spool.fail(upload, error.problem, error.hint))
+            return
+        if upload.kind == "graph":
+            self.tell(upload, DONE)
+            self.spool.forget(upload.id)
+
+    def holds(self, key: str) -> bool:
+        """Return whether the base has a document; a power cut may have cost its commit."""
+        try:
+            return self.base.store.document(key).key == key
+        except NotFound:
+            return False
 
     def document(self, upload: Upload, seconds: float, memory: int) -> None:
         """Add a document; it is done when it is searchable."""
@@ -120,10 +163,15 @@ class Work:
         added = self.uploads.add(self.spool.data(upload.id), upload.name)
         self.told.free.wait()
         self.passages += added.passages
-        done = replace(upload, key=added.key, notes=added.notes)
-        self.uncaught[upload.id] = done
+        done = replace(upload, key=added.key, notes=added.notes, state=INDEXING)
+        self.spool.write(done)  # should this process end now, it is not read again
+        self.committed(done)
+
+    def committed(self, upload: Upload) -> None:
+        """Take a document on that is in the base, and not searchable yet."""
+        self.uncaught[upload.id] = upload
         self.behind = True
-        self.tell(done, INDEXING)
+        self.tell(upload)
 
     def rest(self) -> None:
         """End the process that parses: it takes memory."""
@@ -143,10 +191,8 @@ class Work:
         }
         with ParsePool(1, reader=read_graph, seconds=seconds, memory=memory) as pool:
             ((_, outcome),) = pool.read([path], more={path: more})
-        if isinstance(outcome, UnreadableFile):
+        if isinstance(outcome, Exception):
             raise outcome
-        self.tell(upload, DONE)
-        self.spool.forget(upload.id)
 
     def catch_up(self) -> None:
         """Make what is committed searchable by words; then it survives in the base, and leaves the spool."""
@@ -161,6 +207,12 @@ class Work:
             self.tell(upload, ENCODING if encodes else DONE)
             if not encodes:
                 del self.uncaught[id]
+
+    def troubled(self, trouble: StoreError) -> None:
+        """Say why what is committed cannot be made searchable now; it is tried again."""
+        LOG.warning("%s: %s", self.name, trouble)
+        for upload in self.uncaught.values():
+            self.tell(replace(upload, error=trouble.problem, hint=trouble.hint), INDEXING)
 
     def encode(self) -> None:
         """Make the missing vectors, unless something more urgent comes."""
@@ -184,6 +236,13 @@ class Work:
         self.behind = False
 
 
+def disk_trouble(error: StoreError | OSError) -> StoreError:
+    """Return what keeps a base from being written to, in our words."""
+    if isinstance(error, StoreError):
+        return error
+    return StoreError(f"the base cannot be written to: {error.strerror or error}", "Is the disk full?")
+
+
 def work(works: list[Work], told: Told, seconds: float, memory: int) -> None:
     """Read, index and encode, for ever."""
     while True:
@@ -193,8 +252,8 @@ def work(works: list[Work], told: Told, seconds: float, memory: int) -> None:
             told.free.wait()
             try:
                 idle &= not _step(one, seconds, memory)
-            except StoreError as error:  # it cannot be written to now: another base may
-                LOG.warning("%s: %s", one.name, error)
+            except (StoreError, OSError) as error:  # it cannot be written to now: another base may
+                one.troubled(disk_trouble(error))
                 idle = False
                 time.sleep(_AFTER_TROUBLE)
         if idle and not told.something.wait(_LOOK_EVERY):

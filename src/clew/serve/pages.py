@@ -34,15 +34,22 @@ def home(here: Here) -> Response:
     bases = here.shelf.every()
     if len(bases) == 1:
         return RedirectResponse(f"/b/{bases[0].name}/", status_code=303)
-    sizes = [(one.name, one.base.info()) for one in bases]
+    sizes = [(one.name, one.base.info(digest=False)) for one in bases]
     return page("home.html", title="clew", bases=sizes, locked=here.settings.token is not None)
 
 
 @router.get("/b/{base}/")
-def base(here: Here, opened: Opened, find: str = "", question: str = "", chain: str = "") -> HTMLResponse:
-    """Show one base: where to ask, what was asked, its documents and graphs. ``question`` and ``chain`` are in the
-    form already."""
-    return home_page(here, opened, {"question": question, "chain": chain}, find=find)
+def base(
+    here: Here,
+    opened: Opened,
+    find: str = "",
+    question: str = "",
+    chain: str = "",
+    before: float | None = None,
+) -> HTMLResponse:
+    """Show one base: where to ask, what was asked (``before`` a time), its documents and graphs. ``question`` and
+    ``chain`` are in the form already."""
+    return home_page(here, opened, {"question": question, "chain": chain}, find=find, before=before)
 
 
 @router.get("/b/{base}/part/documents")

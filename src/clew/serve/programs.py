@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from fastapi import APIRouter, FastAPI
 
@@ -50,4 +49,7 @@ def chat_routers(app: FastAPI, settings: Settings, executor: Executor) -> Iterat
         made = chat_router(BaseAsker(app, name), recipes, executor)
         if number == 0:
             yield "", made
-        yield f"/api/bases/{quote(name, safe='')}", made
+        yield (
+            f"/api/bases/{name}",
+            made,
+        )  # as it is, not quoted: addresses are compared when they were decoded

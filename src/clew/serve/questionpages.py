@@ -73,10 +73,10 @@ def _asked(given: Mapping[str, list[str]], here: Server, opened: Shelved) -> Res
 @router.get("/q/{id}")
 def question(id: str, here: Here, opened: Opened) -> HTMLResponse:
     """Show a question: as it is being answered, or with its answer; beside the one that it is compared with."""
-    entries = [opened.history.get(id)]
+    entries = [here.asking.entry(opened, id)]
     if entries[0]["beside"]:
         with suppress(NotFound):  # forgotten: this one stands alone
-            entries.insert(0, opened.history.get(entries[0]["beside"]))
+            entries.insert(0, here.asking.entry(opened, entries[0]["beside"]))
     asked = entries[-1]["question"] or entries[-1]["chain"]
     return page(
         "question.html",
@@ -89,9 +89,9 @@ def question(id: str, here: Here, opened: Opened) -> HTMLResponse:
 
 
 @router.get("/q/{id}/answer")
-def answer(id: str, opened: Opened) -> HTMLResponse:
+def answer(id: str, here: Here, opened: Opened) -> HTMLResponse:
     """Give what the page of a question shows below it, once it has ended."""
-    entry = opened.history.get(id)
+    entry = here.asking.entry(opened, id)
     return page("part-answer.html", base=opened.name, **_told(entry, opened))
 
 

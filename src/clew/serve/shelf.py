@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from filelock import FileLock, Timeout
 
@@ -25,6 +26,11 @@ class Shelved:
     name: str
     base: Base
     history: History
+
+    @property
+    def address(self) -> str:
+        """Where the base's part of the API is: a path as requests write it, with other letters than ASCII quoted."""
+        return f"/api/bases/{quote(self.name, safe='')}"
 
 
 class Shelf:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
 from pathlib import Path
 
 from clew.api import Options
 from clew.api import open as open_base
 from clew.api.originals import UPLOAD
-from clew.errors import BadRows, ClewError, UnreadableFile
+from clew.errors import BadRows, ClewError, StoreError, UnreadableFile
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
-def read_graph(path: Path, *, unit: str = "", base: str, graph: str, form: str, name: str) -> None:
+def read_graph(
+    path: Path, *, unit: str = "", base: str, graph: str, form: str, name: str
+) -> StoreError | None:
     """Add the file as the graph ``graph``; ``name`` is what the file is called. A reader of
-    :class:`clew.parse.pool.ParsePool`. Raises UnreadableFile."""
+    :class:`clew.parse.pool.ParsePool`. Raises UnreadableFile; returns what is not the file's fault."""
     try:
         with open_base(base) as opened:
             report = opened.add_graph(path, name=graph, options=Options(form))
@@ -26,5 +31,12 @@ def read_graph(path: Path, *, unit: str = "", base: str, graph: str, form: str, 
         # The file as its person knows it.
         said = error.problem.replace(str(path), name).replace(path.name, name)
         raise UnreadableFile(said, error.hint) from error
+    except StoreError as error:
+        return StoreError(error.problem, error.hint)
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        return StoreError(f"the base cannot be written to: {error.strerror or error}", "Is the disk full?")
     except ClewError as error:
         raise UnreadableFile(error.problem, error.hint) from error
+    return None

@@ -142,6 +142,13 @@ class Uploads:
             self._known[base].pop(id, None)
         self.events[base].send("forgotten", {"id": id})
 
+    def removed(self, base: str, key: str) -> None:
+        """Let a document that was removed not come back: its upload may lie in the spool still."""
+        for upload in self.spools[base].every():
+            if upload.key == key:
+                with suppress(NotFound):  # it has just become searchable
+                    self.spools[base].forget(upload.id)
+
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Make the process let go of a base's locks, so that the caller may write."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _OWN = ("kgp", "chain", "focus", "drill", "kgp-paper", "drill-paper")
 #: Documents that a page lists; more are found by their names.
 LISTED = 300
-#: Questions that a page lists.
+#: Questions that a page lists; the older ones are on further pages.
 ASKED = 30
 #: Nodes whose texts a page of an answer holds.
 _LABELS = 400
@@ -61,8 +61,11 @@ def home_page(
     problem: ClewError | None = None,
     status: int = 200,
     find: str = "",
+    before: float | None = None,
 ) -> HTMLResponse:
-    """Return the page of a base: where to ask, what was asked, and what is in it."""
+    """Return the page of a base: where to ask, what was asked (``before`` a time), and what is in it."""
+    questions = opened.history.latest(ASKED + 1, before)
+    older = questions[ASKED - 1]["asked"] if len(questions) > ASKED else None
     return page(
         "base.html",
         status=status,
@@ -73,7 +76,9 @@ def home_page(
         choices=choices_of(here),
         bases=[one.name for one in here.shelf.every()],
         locked=here.settings.token is not None,
-        questions=opened.history.latest(ASKED),
+        questions=questions[:ASKED],
+        older=older,
+        before=before,
         limits=here.settings.limits,
         **documents_of(here, opened, find),
         **uploads_of(here, opened),

@@ -146,7 +146,7 @@ def page(
         for box in one.boxes
         if box.page == page and one.document == key
     ]
-    image = f"/api/bases/{opened.name}/documents/{key}/pages/{page}.png"
+    image = f"{opened.address}/documents/{key}/pages/{page}.png"
     return {"page": page, "width": picture.width, "height": picture.height, "boxes": boxes, "image": image}
 
 
@@ -161,6 +161,7 @@ def remove(
     folder. Answers in the history quote it on, unless ``forget``; ``quoted`` says how many do."""
     with here.writing(opened) as base:
         gone = base.remove(key)
+    here.uploads.removed(opened.name, key)
     here.pictures.forget(opened, key)
     quoted = opened.history.resting_on(key)
     if forget:

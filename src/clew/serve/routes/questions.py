@@ -94,7 +94,7 @@ def ask(asked: Ask, here: Here, opened: Opened) -> dict[str, Any]:
         choices.chosen(here.settings, recipe),
         model,
     )
-    place = f"/api/bases/{opened.name}/questions/{job.id}"
+    place = f"{opened.address}/questions/{job.id}"
     return {"id": job.id, "state": job.state, "url": place, "events": f"{place}/events"}
 
 
@@ -149,9 +149,9 @@ def questions(
 
 
 @router.get("/questions/{id}")
-def question(id: str, opened: Opened) -> dict[str, Any]:
+def question(id: str, here: Here, opened: Opened) -> dict[str, Any]:
     """Return a question with its answer: text, evidence, quotes, trail, usage."""
-    return opened.history.get(id)
+    return here.asking.entry(opened, id)
 
 
 @router.get("/questions/{id}/export", response_class=Response)

@@ -1,5 +1,7 @@
 // Documents and graphs of a base: dropped in or chosen, sent with their progress, followed until they can be asked.
 
+import { addChoices } from "./choices.js";
+
 /** Milliseconds between looks at lists that change quickly. */
 const PAUSE = 300;
 /** Files that are sent at a time. */
@@ -7,17 +9,13 @@ const AT_ONCE = 3;
 
 function addShelf(home) {
   const drop = document.getElementById("drop");
-  const refresh = { uploads: refresher("uploads"), documents: refresher("documents") };
+  const refresh = { uploads: refresher("uploads"), documents: refresher("documents", () => makeRoom(home)) };
   home.addEventListener("changed", () => refresh.documents());
   if (!drop) return;
-  const sending = sender(document.getElementById("sending"), () => changed());
-
-  function changed() {
+  const sending = sender(document.getElementById("sending"), () => {
     refresh.uploads();
     refresh.documents();
-    // An empty base invites; the first thing in it makes room for questions.
-    if (home.classList.contains("empty")) location.reload();
-  }
+  });
 
   const files = document.getElementById("files");
   const graphs = document.getElementById("graph-files");
@@ -33,6 +31,18 @@ function addShelf(home) {
   drop.addEventListener("submit", (event) => event.preventDefault());
 
   follow(drop.dataset.events, refresh);
+}
+
+/** An empty base invites; the first thing in it makes room for questions. What was refused beside it stays in view. */
+async function makeRoom(home) {
+  if (!home.classList.contains("empty")) return;
+  const reply = await fetch(location.href).catch(() => null);
+  if (!reply || !reply.ok) return;
+  const made = new DOMParser().parseFromString(await reply.text(), "text/html").querySelector(".home");
+  if (!made || made.classList.contains("empty") || !home.classList.contains("empty")) return;
+  home.classList.remove("empty");
+  home.querySelector(".first").replaceWith(made.querySelector(".first"));
+  addChoices(document.getElementById("ask"), home.dataset.base);
 }
 
 /** Follow what becomes of uploads while the page is seen: a browser has six connections for all its tabs together. */
@@ -81,17 +91,23 @@ function addDropping(drop, take) {
   });
 }
 
-/** Return what sends files one by one, each with a line that shows how far it is or why it was refused. */
+/** Return what sends files one by one, each with a line that shows how far it is or why it was refused; ``done`` is
+ * called when all are sent of which some were taken on. */
 function sender(list, done) {
   const waiting = [];
   let busy = 0;
+  let some = false;
 
   function next() {
     while (busy < AT_ONCE && waiting.length) {
       busy += 1;
       send(...waiting.shift()).then((taken) => {
         busy -= 1;
-        if (taken && !waiting.length && !busy) done();
+        some ||= taken;
+        if (some && !waiting.length && !busy) {
+          some = false;
+          done();
+        }
         next();
       });
     }
@@ -180,8 +196,9 @@ function fail(line, error, hint) {
   line.append(away, why);
 }
 
-/** Return what loads a list again, soon and not too often; ticks and focus stay where they were. */
-function refresher(id) {
+/** Return what loads a list again, soon and not too often, and then calls ``after``; ticks and focus stay where they
+ * were. */
+function refresher(id, after) {
   const holder = document.getElementById(id);
   let timer = 0;
   return () => {
@@ -200,6 +217,7 @@ function refresher(id) {
         if (box) box.checked = true;
       }
       if (focused) document.getElementById(focused)?.focus();
+      after?.();
     }, PAUSE);
   };
 }

@@ -18,7 +18,8 @@ export function addViewer(viewer) {
     let html;
     try {
       const reply = await fetch(address);
-      html = await reply.text();
+      // Where there is no part to show, the server explains that on a page of its own: of it what it says.
+      html = reply.ok && !reply.redirected ? await reply.text() : said(await reply.text());
     } catch {
       html = '<p class="problem" role="alert">The server could not be reached.</p>';
     }
@@ -29,6 +30,11 @@ export function addViewer(viewer) {
     viewer.scrollTop = 0;
     body.focus({ preventScroll: true });
     bring(body.querySelector(".sheet rect"), body.querySelector("#here"));
+  }
+
+  /** Return the contents of a whole page of our server. */
+  function said(page) {
+    return new DOMParser().parseFromString(page, "text/html").querySelector("main")?.innerHTML ?? "";
   }
 
   /** Bring what is highlighted into view, within the panel. */
