@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 import clew.serve
 from clew.cli.app import app as commands
 from clew.errors import UsageError
-from clew.serve.guard import COOKIE, host_of, known_hosts, session
+from clew.serve.guard import cookie_of, host_of, known_hosts, session
 from clew.serve.settings import Settings, named_bases, named_models, new_token
 from serve_app import ServedApp
 
@@ -83,8 +83,8 @@ def test_without_the_token_nothing_is_told(locked, path) -> None:
         {"Authorization": TOKEN},
         {"Authorization": "Bearer"},
         {"Authorization": "Bearer \xff\xfe"},
-        {"Cookie": f"{COOKIE}={TOKEN}"},
-        {"Cookie": f"{COOKIE}={session('another')}"},
+        {"Cookie": f"{cookie_of(TOKEN)}={TOKEN}"},
+        {"Cookie": f"{cookie_of(TOKEN)}={session('another')}"},
         {"Cookie": "=;;;\x7f"},
     ):
         status, got, body = locked.request("GET", path, headers=headers)
@@ -118,7 +118,7 @@ def test_logging_in_sets_a_cookie_that_is_not_the_token(locked) -> None:
     assert locked.request("POST", "/logout", headers=cross)[0] == 403
     status, headers, _ = locked.request("POST", "/logout", headers=given)
     assert status == 303 and headers["location"] == "/login"
-    assert headers["set-cookie"].startswith(f'{COOKIE}=""') and "Max-Age=0" in headers["set-cookie"]
+    assert headers["set-cookie"].startswith(f'{cookie_of(TOKEN)}=""') and "Max-Age=0" in headers["set-cookie"]
     # What the login page looks like is no secret.
     assert locked.request("GET", "/static/clew.css")[0] == 200
 

@@ -8,7 +8,7 @@ from starlette.datastructures import Headers
 from clew.errors import BudgetExceeded, UnreadableFile
 from clew.protocols import Completion, Prompt
 from clew.serve.events import seen
-from clew.serve.guard import COOKIE, allowed, session
+from clew.serve.guard import allowed, cookie_of, session
 from clew.serve.lent import Lent
 from clew.serve.pictures import AT_ONCE, Pictures
 from clew.serve.problems import Busy
@@ -19,10 +19,11 @@ TOKEN = "a-token-of-enough-characters"
 
 @pytest.mark.parametrize("other", ["a[]=1", 'x={"a":1}', "foo", "e=x y", "", "=", ";;"])
 def test_cookies_of_other_applications_lock_nobody_out(other):
-    mine = f"{COOKIE}={session(TOKEN)}"
+    mine = f"{cookie_of(TOKEN)}={session(TOKEN)}"
     for cookies in (f"{other}; {mine}", f"{mine}; {other}"):
         assert allowed(TOKEN, Headers({"cookie": cookies}))
-    assert not allowed(TOKEN, Headers({"cookie": f"{other}; {COOKIE}={session('another-token-altogether')}"}))
+    wrong = f"{cookie_of(TOKEN)}={session('another-token-altogether')}"
+    assert not allowed(TOKEN, Headers({"cookie": f"{other}; {wrong}"}))
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,6 @@ from clew.serve.settings import Settings, is_loopback_host
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-COOKIE = "clew_session"
 #: What a browser may do with our pages: load what we serve, and nothing else. There is no inline script or style.
 _POLICY = (
     "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
@@ -219,6 +218,11 @@ def _is_address(host: str) -> bool:
     return True
 
 
+def cookie_of(token: str) -> str:
+    """Return what the cookie is called: cookies are of a host, whatever the port, and it may have other servers."""
+    return f"clew_{hashlib.sha256(b'clew cookie' + bytes(1) + token.encode()).hexdigest()[:12]}"
+
+
 def session(token: str) -> str:
     """Return what the cookie holds: a hash, so that the token itself is in no browser's store."""
     return hashlib.sha256(b"clew session\0" + token.encode()).hexdigest()
@@ -236,4 +240,4 @@ def allowed(token: str, headers: Headers) -> bool:
         return scheme.lower() == "bearer" and same(given.strip(), token)
     # Pair by pair: other applications of this host set cookies, too, and not all of them are well formed.
     pairs = (one.strip().partition("=") for one in headers.get("cookie", "").split(";"))
-    return any(name == COOKIE and same(value, session(token)) for name, _, value in pairs)
+    return any(name == cookie_of(token) and same(value, session(token)) for name, _, value in pairs)

@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from clew.api import triples_of
 from clew.errors import NotFound
 from clew.serve import questionpages
-from clew.serve.guard import COOKIE, same, session
+from clew.serve.guard import cookie_of, same, session
 from clew.serve.render import Explained, page
 from clew.serve.server import Here, Opened
 from clew.serve.source import source_of
@@ -168,7 +168,7 @@ async def login(request: Request, here: Here) -> Response:
         return page("login.html", status=401, title="clew", wrong=True)
     done = RedirectResponse("/", status_code=303)
     done.set_cookie(
-        COOKIE,
+        cookie_of(token),
         session(token),
         max_age=_REMEMBERED * 86_400,
         httponly=True,
@@ -179,8 +179,9 @@ async def login(request: Request, here: Here) -> Response:
 
 
 @router.post("/logout")
-def logout() -> Response:
+def logout(here: Here) -> Response:
     """Let this browser forget that it gave the token."""
     done = RedirectResponse("/login", status_code=303)
-    done.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    if here.settings.token is not None:
+        done.delete_cookie(cookie_of(here.settings.token), httponly=True, samesite="strict")
     return done

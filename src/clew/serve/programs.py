@@ -49,7 +49,5 @@ def chat_routers(app: FastAPI, settings: Settings, executor: Executor) -> Iterat
         made = chat_router(BaseAsker(app, name), recipes, executor)
         if number == 0:
             yield "", made
-        yield (
-            f"/api/bases/{name}",
-            made,
-        )  # as it is, not quoted: addresses are compared when they were decoded
+        # Not quoted: addresses are compared as they are when they were decoded.
+        yield f"/api/bases/{name}", made

@@ -18,6 +18,8 @@ _PARTING = 2
 #: Connections at once; more are answered 503. Each that follows events is one.
 _CONNECTIONS = 1_000
 _WAITING = 128
+#: Files that may be open at once, where the system allows it.
+_FILES = 65_536
 
 
 class _Server(uvicorn.Server):
@@ -82,11 +84,25 @@ class Serving:
 
     def run(self) -> None:
         """Serve until told to stop."""
+        _many_files()
         self._server.run(sockets=[self._socket])
 
     def stop(self) -> None:
         """Tell the server to end; called from any thread."""
         self._server.should_exit = True
+
+
+def _many_files() -> None:
+    """Let this process, and those that it starts, have as many files open as the system allows: each part of a base
+    that is read in place is one, and each connection."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def _bound(host: str, port: int) -> socket.socket:

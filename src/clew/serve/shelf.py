@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -48,7 +48,10 @@ class Shelf:
                 if not settings.read_only:
                     opening.enter_context(_alone(path))
                     base.store.catches_up = False  # the process that reads uploads does it
-                history.break_off()
+                    history.break_off()
+                else:
+                    with suppress(Locked), _alone(path):  # else what is being answered there is the other's
+                        history.break_off()
                 self._bases[name] = Shelved(name, base, history)
             self._open = opening.pop_all()
 
