@@ -9,6 +9,7 @@ from contextlib import closing
 
 import pytest
 
+import clew
 from clew.serve.history import History
 from clew.serve.settings import Limits
 from scripted import ScriptedServer
@@ -177,15 +178,23 @@ def test_questions_at_once_get_the_answers_that_each_gets_alone(app) -> None:
     assert at_once == alone * 3
 
 
-def test_what_a_killed_server_was_answering_is_said_to_be_interrupted(folder) -> None:
-    with History(folder) as history:
+def test_what_a_killed_server_was_answering_is_said_to_be_interrupted(tmp_path) -> None:
+    clew.open(tmp_path / "kb", create=True).close()
+    with History(tmp_path / "kb") as history:
         history.begin("cut", {"question": "Who?", "chain": "", "model": None})
         history.note("cut", "running")
-    with ServedApp(folder, read_only=True) as app:
-        (one,) = [one for one in app.get(f"{app.api}/questions")[1]["questions"] if one["id"] == "cut"]
+    with ServedApp(tmp_path / "kb", encoder="none") as app:
+        (one,) = app.get(f"{app.api}/questions")[1]["questions"]
         assert one["state"] == "interrupted"
         ((event, said),) = app.events(f"{app.api}/questions/cut/events")
         assert event == "problem" and "ended before" in said["error"]
+        # A second server, which only reads, does not say so of what the first one is at.
+        with History(tmp_path / "kb") as history:
+            history.begin("under way", {"question": "Who?", "chain": "", "model": None})
+        with ServedApp(tmp_path / "kb", read_only=True):
+            assert app.get(f"{app.api}/questions/under way".replace(" ", "%20"))[1]["state"] != "interrupted"
+    with ServedApp(tmp_path / "kb", read_only=True) as app:
+        assert {one["state"] for one in app.get(f"{app.api}/questions")[1]["questions"]} == {"interrupted"}
 
 
 def test_stopping_the_server_ends_what_is_followed_and_answered(
