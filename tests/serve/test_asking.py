@@ -98,6 +98,15 @@ def test_the_key_goes_to_the_model_and_nowhere_else(narrow, gate, capfd) -> None
     assert SECRET not in "".join(capfd.readouterr())
 
 
+def test_the_page_of_an_answer_says_what_it_cost(narrow, gate) -> None:
+    gate.open.set()
+    answer = narrow.ask(QUESTION)
+    usage = answer["usage"]
+    page = narrow.request("GET", f"/b/{narrow.base}/q/{answer['id']}")[2].decode()
+    said = f"{usage['calls']} calls, {usage['tokens_in']} tokens in, {usage['tokens_out']} out, price not known"
+    assert usage["calls"] == len(narrow.scripted.requests) == 2 and said in page
+
+
 def test_a_request_cannot_name_a_model_of_its_own(narrow) -> None:
     with ScriptedServer(["no"]) as other:
         for name in (other.llm, narrow.scripted.llm, "openai:gpt-4o", "http://169.254.169.254/#x", "read=x"):
