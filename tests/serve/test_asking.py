@@ -103,7 +103,9 @@ def test_the_page_of_an_answer_says_what_it_cost(narrow, gate) -> None:
     answer = narrow.ask(QUESTION)
     usage = answer["usage"]
     page = narrow.request("GET", f"/b/{narrow.base}/q/{answer['id']}")[2].decode()
-    said = f"{usage['calls']} calls, {usage['tokens_in']} tokens in, {usage['tokens_out']} out, price not known"
+    said = (
+        f"{usage['calls']} calls, {usage['tokens_in']} tokens in, {usage['tokens_out']} out, price not known"
+    )
     assert usage["calls"] == len(narrow.scripted.requests) == 2 and said in page
 
 
