@@ -31,6 +31,14 @@ def app(folder):
         yield served
 
 
+@pytest.fixture
+def served(made_base, tmp_path):
+    """A base of three documents, and nothing asked of it."""
+    shutil.copytree(made_base, tmp_path / "harbour")
+    with ServedApp(tmp_path / "harbour") as app:
+        yield app
+
+
 @pytest.fixture(scope="module")
 def keys(app):
     """The documents' keys by name."""

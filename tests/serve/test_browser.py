@@ -27,14 +27,6 @@ REPORT, INQUIRY, CHARTER = (
 CONTRACT = "lighter-hire-contract.pdf"
 
 
-@pytest.fixture
-def served(made_base, tmp_path):
-    """A base of three documents, and nothing asked of it."""
-    shutil.copytree(made_base, tmp_path / "harbour")
-    with ServedApp(tmp_path / "harbour") as app:
-        yield app
-
-
 def quoting(request):
     """A model that answers from the sources it is shown, and abstains where what it needs is not among them."""
     if "structure" in request.system.lower() and "quotes" not in request.system:
@@ -245,52 +237,6 @@ def test_the_history_outlives_the_page_and_forgets_when_told(served, open_page) 
     assert "Nothing was asked yet" in page.locator(".asked").inner_text()
 
 
-def test_everything_is_done_without_a_mouse(served, open_page) -> None:
-    page = open_page(served)
-    assert page.evaluate("document.activeElement.id") == "question"
-    page.keyboard.type(QUESTION)
-    page.keyboard.press("Shift+Enter")
-    assert page.input_value("#question").endswith("\n")
-    with page.expect_navigation(wait_until="load"):
-        page.keyboard.press("Enter")
-    page.wait_for_selector(".answer")
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.className") == "skip"
-    page.keyboard.press("Enter")
-    _tab_to(page, ".cite")
-    # What has the focus shows it.
-    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
-    page.keyboard.press("Enter")
-    page.wait_for_selector(".viewer .source")
-    assert page.evaluate("document.activeElement.className") == "viewer-body"
-    page.keyboard.press("Escape")
-    assert page.locator(".viewer").is_hidden()
-    assert page.evaluate("document.activeElement.className") == "cite"
-    _tab_to(page, ".walk .place")
-    page.keyboard.press("ArrowRight")
-    assert page.evaluate("document.activeElement.dataset.column") == "1"
-    _tab_to(page, ".trail-box summary")
-    page.keyboard.press("Enter")
-    assert page.locator(".trail-box .step").first.is_visible()
-    _tab_to(page, ".again summary")
-    page.keyboard.press("Enter")
-    _tab_to(page, ".again select")
-    page.keyboard.type("read")
-    _tab_to(page, ".again button")
-    page.keyboard.press("Enter")
-    page.wait_for_selector(".entries.two")
-    page.locator(".entry:nth-child(2) .answer").wait_for()
-    assert page.locator(".entry .answer").count() == 2
-
-
-def _tab_to(page, selector: str) -> None:
-    for _ in range(120):
-        page.keyboard.press("Tab")
-        if page.evaluate("one => document.activeElement.matches(one)", selector):
-            return
-    raise AssertionError(f"no way by Tab to {selector}")
-
-
 def test_a_document_that_holds_scripts_stays_text(open_page, tmp_path) -> None:
     script = "<script>window.owned = 1</script><img src=x onerror='window.owned = 2'>"
     text = f"# Bridge {script}\n\nThe bridge `{script}` was built by Ada.\n\n| a |\n| --- |\n| `{script}` |\n"
@@ -341,55 +287,6 @@ def test_a_method_that_cannot_be_asked_says_why(served, open_page) -> None:
     page.wait_for_selector("select[name=recipe] option[value=selfask][disabled]", state="attached")
     assert "needs a language model" in option.text_content()
     assert page.locator("select[name=recipe] option[value=kgp]").is_enabled()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_narrow_window_needs_no_scrolling_sideways(served, open_page, scheme) -> None:
-    page = open_page(served, viewport={"width": 390, "height": 800}, color_scheme=scheme)
-    ask(page, QUESTION, recipe="kgp")
-    answered(page)
-    wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
-    assert not page.evaluate(wide)
-    page.locator(".answer .cite").first.click()
-    page.wait_for_selector(".viewer .source")
-    assert page.locator(".viewer").bounding_box()["width"] == 390
-    page.click(".viewer .close")
-    home(page)
-    page.wait_for_selector("#ask")
-    assert not page.evaluate(wide)
-    _readable(page)
-
-
-def _readable(page) -> None:
-    """Text stands out from what is behind it as WCAG AA asks."""
-    colours = page.evaluate(
-        """() => {
-          const shown = [...document.querySelectorAll('p, a, button, h2, label, .muted, code')];
-          const clear = (one) => getComputedStyle(one).backgroundColor === 'rgba(0, 0, 0, 0)';
-          return shown.filter((one) => one.offsetWidth).map((one) => {
-            let behind = one;
-            while (behind.parentElement && clear(behind)) behind = behind.parentElement;
-            return [getComputedStyle(one).color, getComputedStyle(behind).backgroundColor, one.className];
-          });
-        }"""
-    )
-    for ink, paper, where in colours:
-        assert _contrast(_rgb(ink), _rgb(paper)) >= 4.5, (ink, paper, where)
-
-
-def _rgb(colour: str) -> list[float]:
-    return [float(one) for one in re.findall(r"[\d.]+", colour)[:3]]
-
-
-def _contrast(one: list[float], other: list[float]) -> float:
-    """The contrast ratio of WCAG 2.1, from 1 to 21."""
-
-    def luminance(rgb: list[float]) -> float:
-        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (v / 255 for v in rgb)]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    high, low = sorted((luminance(one), luminance(other)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
 
 
 def test_a_removed_document_is_gone_and_its_answers_keep_what_they_quote(served, open_page) -> None:
