@@ -31,7 +31,9 @@ def clew_process(*words, **options):
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 def test_ctrl_c_keeps_what_is_done_and_says_how_to_continue(tmp_path) -> None:
-    folder, kb = tmp_path / "files", tmp_path / "kb"
+    # With names so long that what is said of 500 files fills the pipe: nobody reads on, so it cannot be done before
+    # the signal.
+    folder, kb = tmp_path / "-".join(["files"] * 40), tmp_path / "kb"
     write(folder, 500)
     child = clew_process(
         "add", folder, "--kb", kb, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
