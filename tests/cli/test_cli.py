@@ -27,6 +27,7 @@ def own_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
 
 
+@pytest.mark.slow
 def test_with_its_encoder_a_question_is_answered_from_both_documents(embedded, tmp_path) -> None:
     run("add", SAMPLES, "--kb", tmp_path / "kb")
     listed = json.loads(run("encoder", "list", "--kb", tmp_path / "kb", "--json").stdout)

@@ -175,6 +175,7 @@ def test_a_budget_ends_the_work_and_what_was_found_stays(kb, run, tmp_path):
         assert len(server.requests) == 22
 
 
+@pytest.mark.slow
 def test_a_model_that_fails_leaves_what_was_found_before(kb, run, tmp_path):
     for number in range(20):
         (tmp_path / "docs" / f"{number}.md").write_text(f"Yard {number} of Osk Brothers was in Garrow.\n")
@@ -194,6 +195,7 @@ def test_a_model_that_fails_leaves_what_was_found_before(kb, run, tmp_path):
         assert base.extract_graph("notes", llm=other.llm).passages == 22
 
 
+@pytest.mark.slow
 def test_names_that_are_taken_and_models_that_are_missing(run, tmp_path, kb):
     (tmp_path / "films.tsv").write_text("a\tr\tb\n")
     run("graph", "add", str(tmp_path / "films.tsv"))

@@ -106,6 +106,7 @@ def test_of_many_files_that_could_not_be_read_the_oldest_are_forgotten(tmp_path,
     again.close()
 
 
+@pytest.mark.slow
 def test_two_graph_files_of_one_name_are_not_one_graph(tmp_path):
     with ServedApp(tmp_path / "kb", encoder="none") as app:
         status, said = app.send_files(("films.tsv", FILMS), ("films.csv", b"a,b,c\n"), to="graphs")

@@ -243,6 +243,7 @@ def test_too_many_chats_are_refused_with_a_time_and_the_others_answered(narrow, 
     assert narrow.post(f"{narrow.api}/search", {"question": QUESTION})[1]["hits"]
 
 
+@pytest.mark.slow
 def test_a_document_that_is_removed_while_it_is_asked_about_harms_nobody(
     gate, made_base, tmp_path, monkeypatch
 ):

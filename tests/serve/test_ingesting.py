@@ -111,6 +111,7 @@ def test_a_commit_that_a_power_cut_took_is_made_again(work):
     assert [one.name for one in work.base.documents()] == ["mill.md"]
 
 
+@pytest.mark.slow
 def test_a_document_that_is_removed_before_it_is_searchable_does_not_come_back(tmp_path, without_encoder):
     clew.open(tmp_path / "kb", create=True).close()
     with ServedApp(tmp_path / "kb", encoder="none") as app:

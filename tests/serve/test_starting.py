@@ -47,6 +47,7 @@ def test_a_model_that_cannot_be_used_is_named_before_anything_is_opened(tmp_path
     assert not (tmp_path / "kb").exists()
 
 
+@pytest.mark.slow
 def test_of_two_servers_over_one_base_the_second_only_reads(tmp_path):
     with ServedApp(tmp_path / "kb", encoder="none") as app:
         app.upload("mill.md", b"# Mill\n\nThe mill at Oxlade grinds barley.\n")
