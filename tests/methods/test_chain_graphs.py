@@ -34,6 +34,8 @@ def test_what_is_asked_for_by_its_own_name_is_no_other_relation(world, tmp_path)
         '{"head": "a", "relation": "director", "tail": "Ada Pell"}\n'
         '{"head": "a", "relation": "casting director", "tail": "Yves Orr"}\n'
         '{"head": "b", "relation": "casting director", "tail": "Zed Lind"}\n'
+        '{"id": "c", "name": "Film C", "type": "film"}\n'
+        '{"head": "c", "relation": "directed_by", "tail": "Ilse Varn"}\n'
     )
     opened = clew.Base(world)
     opened.add_graph(tmp_path / "crew.jsonl")
@@ -46,6 +48,8 @@ def test_what_is_asked_for_by_its_own_name_is_no_other_relation(world, tmp_path)
         assert asked("Film A >> director >> #1; final answer: #1").text == "Ada Pell"
         assert asked("Film B >> director >> #1; final answer: #1").abstained
         assert asked("Film B >> casting director >> #1; final answer: #1").text == "Zed Lind"
+        # The same word in another form is the same relation, where a graph was made of two.
+        assert asked("Film C >> director >> #1; final answer: #1").text == "Ilse Varn"
         # A word that names no relation of the graph stands for what is nearest and there.
         assert asked("Film B >> casting >> #1; final answer: #1").text == "Zed Lind"
     finally:

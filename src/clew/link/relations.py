@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: What a candidate the other way round keeps of the score of its words.
 AGAINST = 0.85
+#: The score of a relation that is called as it is asked for; no other has it.
+EXACT = 1.0
 #: How much the encoder says, against shared stems and spelling.
 ENCODED = 0.6
 #: Graphs whose labels are kept.
@@ -90,7 +92,7 @@ class Relations:
         words = _alike(labels, phrase)
         scores = words if cosines is None else self.weight * cosines + (1 - self.weight) * words
         same = np.array([one == phrase for one in labels.words], dtype=np.bool_)
-        scores = np.where(same, 1.0, np.minimum(scores, 0.99))
+        scores = np.where(same, EXACT, np.minimum(scores, 0.99))
         turned = _turned(labels, phrase)
         asked, best = stems(phrase), np.full((len(labels.names), 2), -1.0)
         best_of = np.zeros((len(labels.names), 2), dtype=np.int64)
@@ -169,6 +171,12 @@ class Relations:
             ),
             vectors,
         )
+
+
+def called_so(phrase: str, one: LinkedRelation) -> bool:
+    """Return whether a candidate has the name or an alias that was asked for, or its words in another form:
+    ``directed_by`` beside ``director``, but not ``casting director``."""
+    return one.score == EXACT or stems(spelled(phrase)) == stems(spelled(one.name))
 
 
 def _turned(labels: _Labels, phrase: str) -> NDArray[np.bool_]:

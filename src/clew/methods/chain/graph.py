@@ -11,6 +11,7 @@ import numpy as np
 
 from clew.link.describing import Labels
 from clew.link.grounding import Grounding, ground
+from clew.link.relations import EXACT, called_so
 from clew.link.same import same_in
 from clew.methods.chain.facts import Reached, as_hit, quoted
 from clew.methods.chain.filling import SHOWN
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 #: How a node was found that has the name itself (:mod:`clew.link.entities`).
 CALLED = ("name", "alias")
-#: The score of a relation that is called as it is asked for; no other has it (:mod:`clew.link.relations`).
-EXACT = 1.0
 #: A graph with more relations than this has been extracted from text; of so many nodes the relations are compared.
 MANY, AROUND = 500, 50
 
@@ -130,8 +129,8 @@ class GraphSource:
             labels = Labels(graph.name, tuple(graph.around(near[:AROUND])))
         found = self.relations.link(labels, [ask.triple.relation], self.k)[0]
         # What is asked for by its own name is no other relation: the graph does not hold it for these nodes, then.
-        exact = {one.name for one in found if one.score == EXACT}
-        some = [one for one in found if one.name in exact] if exact else found
+        exact = {one.name for one in found if called_so(ask.triple.relation, one)}
+        some = [one for one in found if one.name in exact] if _exact(found) else found
         return [replace(one, inverse=one.inverse ^ ask.inverse) for one in some]
 
     def _from_rows(
@@ -179,10 +178,12 @@ class GraphSource:
         if ask.inverse or not scored:
             return _Tried()
         entities = graph.entities(np.array([row for _, row in scored], dtype=np.int64))
-        best, least = _Tried(), EXACT if any(one.score == EXACT for one in ways) else 0.0
+        best, exact = _Tried(), _exact(ways)
         for (score, _), entity in zip(scored, entities, strict=True):
             found = self._property(graph, ask, entity)
-            if found and found.score >= least and score * found.score > best.score:
+            if found and exact and not called_so(ask.triple.relation, found):
+                continue
+            if found and score * found.score > best.score:
                 made = _valued(graph.name, ask, entity, found, score * found.score)
                 best = best if _strays(ask, made) else made
         return best
@@ -202,6 +203,11 @@ class _Tried:
     score: float = 0.0
     found: Found | None = None
     said: dict[str, Any] = field(default_factory=dict)
+
+
+def _exact(ways: Sequence[LinkedRelation]) -> bool:
+    """Return whether a relation of the graph is called as it is asked for."""
+    return any(one.score == EXACT for one in ways)
 
 
 def _meant(some: Sequence[LinkedEntity]) -> Sequence[LinkedEntity]:
