@@ -48,6 +48,11 @@ def stopped(record: Recorder, error: BudgetExceeded) -> None:
     record.add(Step("stopped", {"budget": error.problem}))
 
 
+def unsaid(record: Recorder) -> str:
+    """Return what an answer without a text says: that it was stopped, or that nothing was found."""
+    return CUT_SHORT if any(step.name == "stopped" for step in record.steps) else NOT_FOUND
+
+
 def finished(
     reader: Reader | None,
     question: Question,
@@ -64,9 +69,8 @@ def finished(
     if reader is not None:
         return answered(reader, question, hits, record, recipe)
     said = "" if normalise(said).rstrip(".") in _UNKNOWN else said
-    cut = any(step.name == "stopped" for step in record.steps)
     return Answer(
-        said or (CUT_SHORT if cut else NOT_FOUND),
+        said or unsaid(record),
         tuple(hits) if said else tuple(hits[:NEAREST]),
         trail=tuple(record.steps),
         usage=record.usage(),

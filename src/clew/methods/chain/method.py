@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from clew.chains import Chain
 from clew.errors import BudgetExceeded
-from clew.methods.answering import CUT_SHORT, NEAREST, answered, stopped
+from clew.methods.answering import NEAREST, answered, stopped, unsaid
 from clew.methods.chain.endings import Ending, settled, strands
 from clew.methods.chain.filling import SHOWN, Source, by_hop, in_order, told
 from clew.methods.chain.fits import misfit
@@ -16,7 +16,6 @@ from clew.methods.chain.memory import Memory
 from clew.methods.chain.values import Candidate, Filled
 from clew.methods.chain.writing import ChainWriter, by_hand
 from clew.protocols import Reader, Retriever, Trail
-from clew.read import NOT_FOUND
 from clew.read.labels import label_in
 from clew.trail import Recorder, retrieved
 from clew.types import Answer, Hit, Question, Quote, Step
@@ -115,10 +114,9 @@ class ChainMethod:
         evidence, quotes = attempt.evidence()
         text = attempt.text
         if not text:
-            cut = any(step.name == "stopped" for step in record.steps)
             evidence = evidence or found[:NEAREST]
             return Answer(
-                CUT_SHORT if cut else NOT_FOUND,
+                unsaid(record),
                 evidence,
                 abstained=True,
                 trail=tuple(record.steps),

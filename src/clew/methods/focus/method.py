@@ -12,14 +12,13 @@ import numpy as np
 
 from clew.chains import TypedChain
 from clew.errors import BudgetExceeded, NotFound, UsageError
-from clew.methods.answering import CUT_SHORT, NEAREST, stopped
+from clew.methods.answering import NEAREST, stopped, unsaid
 from clew.methods.chain.facts import quoted
 from clew.methods.focus.attempts import Attempt, Attempts
 from clew.methods.focus.ranking import WISHED, Sorted
 from clew.methods.focus.reading import checks_of, known_in
 from clew.methods.focus.whynot import why_nots
 from clew.methods.focus.writing import TriplesWriter, by_hand
-from clew.read import NOT_FOUND
 from clew.retrieve.entities import Ranked, as_entity_hit, as_hits
 from clew.retrieve.nodetexts import described, node_texts
 from clew.trail import Recorder
@@ -241,8 +240,7 @@ class FocusMethod:
             "ranked": ranked,
         }
         if not text:
-            cut = any(step.name == "stopped" for step in record.steps)
-            return Answer(CUT_SHORT if cut else NOT_FOUND, context[:NEAREST], abstained=True, **common)
+            return Answer(unsaid(record), context[:NEAREST], abstained=True, **common)
         evidence = found.evidence()
         return Answer(text, evidence, quoted(evidence), values=found.values, **common)
 
