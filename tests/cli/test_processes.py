@@ -28,9 +28,17 @@ def clew_process(*words, **options):
     return subprocess.Popen([*COMMAND, *map(str, words)], text=True, **options)
 
 
+@pytest.fixture
+def interruptible():
+    """In the background of a shell SIGINT is ignored, also by what is started there."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
-def test_ctrl_c_keeps_what_is_done_and_says_how_to_continue(tmp_path) -> None:
+def test_ctrl_c_keeps_what_is_done_and_says_how_to_continue(tmp_path, interruptible) -> None:
     # With names so long that what is said of 500 files fills the pipe: nobody reads on, so it cannot be done before
     # the signal.
     folder, kb = tmp_path / "-".join(["files"] * 40), tmp_path / "kb"
