@@ -74,7 +74,7 @@ def describes(name: str) -> bool:
     return not any(letter.isupper() or letter.isdigit() for letter in name)
 
 
-def test_of(value: str) -> str:
+def comparison_of(value: str) -> str:
     """Return how a property is compared with a value that a triple gives: "green" is also said of what is light
     green; a name or a number is that alone."""
     return "says" if describes(value) else "="

@@ -13,7 +13,7 @@ from clew.errors import UsageError
 from clew.focus import Constant, Pattern, Predicate, TypedTriple, Variable, in_order
 from clew.link.describing import Labels
 from clew.link.wording import spelled
-from clew.methods.focus.constants import test_of
+from clew.methods.focus.constants import comparison_of
 from clew.methods.focus.ways import End, Ways
 from clew.types import LinkedEntity
 
@@ -113,7 +113,7 @@ class Draft:
             self.drop(place, "values of a property are not counted")
             return True
         value, denied = triple.tail.text, count == NOT
-        made = Predicate(f"#{number}", property, test_of(value), value, negated=denied, weight=score)
+        made = Predicate(f"#{number}", property, comparison_of(value), value, negated=denied, weight=score)
         self.predicates.append((made, self.typed.statement(place)))
         self.said[triple.relation] = f"property {property}"
         return True

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from clew.chains import NOT, ONLY, Chain, Condition, Count, Term, Triple, TypedChain
 from clew.chains.quantifiers import negated, quantified
 from clew.link.wording import spelled, stems
-from clew.methods.focus.constants import test_of
+from clew.methods.focus.constants import comparison_of
 from clew.protocols import PropertyGraph
 from clew.text import folded_name
 
@@ -221,7 +221,7 @@ def _with_conditions(
         unknown = triple.head.unknown
         if property and unknown is not None and triple.tail.unknown is None and count in (None, NOT):
             value = triple.tail.text
-            conditions.append(Condition(unknown, property, test_of(value), value, None, count == NOT))
+            conditions.append(Condition(unknown, property, comparison_of(value), value, None, count == NOT))
             notes[f"'{triple.relation}' is a property, so its triple is a condition"] = None
             continue
         if count is not None:
