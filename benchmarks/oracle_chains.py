@@ -16,7 +16,9 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import clew
 from clew import catalog
@@ -38,7 +40,7 @@ def graph_of(
     examples: list[Example],
     films: Path,
     folder: Path,
-    held: Callable[[tuple[str, ...]], bool] = lambda triple: True,
+    held: Callable[[tuple[str, ...]], bool],
 ) -> Path:
     """Write the film graph with the gold triples of the questions that are ``held``, as one file of triples."""
     path = folder / "oracle.tsv"
@@ -86,24 +88,39 @@ def spelled(
     return change
 
 
-def main() -> None:
+def options(description: str | None) -> argparse.ArgumentParser:
+    """Return what these benchmarks are told: where the data lies, how many questions, which encoder."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--limit", type=int)
     parser.add_argument(
         "--encoder", default=None, help="default: the one that comes with clew; none: lexical"
     )
-    parser.add_argument("--verbose", action="store_true", help="print what was not filled right")
-    given = parser.parse_args()
+    return parser
+
+
+@contextmanager
+def oracle(
+    given: argparse.Namespace, held: Callable[[tuple[str, ...]], bool] = lambda triple: True
+) -> Iterator[tuple[list[Example], Any]]:
+    """Give the questions, and the method ``chain`` over a graph with those of their triples that are ``held``."""
     examples = list(load("2wikimultihopqa", given.data / "2wikimultihopqa/train500.jsonl").examples())
     examples = examples[: given.limit]
     with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
         if given.encoder:
             base.set_encoder(None if given.encoder == "none" else given.encoder)
-        base.add_graph(graph_of(examples, given.data / "metaqa/graph.tsv", Path(folder)), name="oracle")
-        method = catalog.method("chain(sources=kg)", base.store, encoder=base.encoder())
+        films = given.data / "metaqa/graph.tsv"
+        base.add_graph(graph_of(examples, films, Path(folder), held), name="oracle")
+        yield examples, catalog.method("chain(sources=kg)", base.store, encoder=base.encoder())
+
+
+def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("--verbose", action="store_true", help="print what was not filled right")
+    given = parser.parse_args()
+    with oracle(given) as (examples, method):
         types = sorted({example.question_type for example in examples})
         print(f"{len(examples)} questions; unknowns: first value right / a value right; EM by type")
         print(

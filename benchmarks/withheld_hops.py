@@ -9,40 +9,19 @@ with other words for the relation, and with the name of the head spelled otherwi
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import tempfile
-from pathlib import Path
 
-import clew
-from clew import catalog
 from clew.chains import Chain, Term, Triple
-from clew.evaluate.datasets import load
 from clew.evaluate.examples import Example
 from clew.methods.chain.likeness import alike
 from clew.trail import Recorder
 from clew.types import Question
-from oracle_chains import Change, changed, graph_of, settings
+from oracle_chains import Change, changed, options, oracle, settings
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--limit", type=int)
-    parser.add_argument(
-        "--encoder", default=None, help="default: the one that comes with clew; none: lexical"
-    )
-    given = parser.parse_args()
-    examples = list(load("2wikimultihopqa", given.data / "2wikimultihopqa/train500.jsonl").examples())
-    examples = examples[: given.limit]
-    with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
-        if given.encoder:
-            base.set_encoder(None if given.encoder == "none" else given.encoder)
-        path = graph_of(examples, given.data / "metaqa/graph.tsv", Path(folder), held)
-        base.add_graph(path, name="half")
-        method = catalog.method("chain(sources=kg)", base.store, encoder=base.encoder())
+    given = options(__doc__).parse_args()
+    with oracle(given, held) as (examples, method):
         print(f"{len(examples)} questions; hops asked one by one")
         print("| chains | held | right | wrong | withheld | filled wrongly |")
         print("|---|---|---|---|---|---|")

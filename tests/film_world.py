@@ -19,6 +19,8 @@ FILMS = {
     "f4": ("Glass Harvest", 1934, "green", "A thriller in which a glazier is hunted.", "p1", "p3"),
     "f5": ("Nine Lanterns", 1935, "grey", "A slow and dreamlike night in nine rooms.", "p5", "p2 p3 p4"),
 }
+#: The films' names, in that order.
+SALT, LOW, TIN, GLASS, NINE = (name for name, *_ in FILMS.values())
 PEOPLE = {
     "p1": "Ilse Varnholt",
     "p2": "Emil Szarka",

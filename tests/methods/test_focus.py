@@ -15,18 +15,11 @@ from clew.errors import NotFound, UsageError
 from clew.trail import Recorder
 from clew.triples import Options
 from clew.types import Question, Scope
-from film_world import BORN, films, nodes, triples
+from film_world import BORN, GLASS, LOW, NINE, SALT, TIN, films, nodes, triples
 from link_graphs import graph_of
 from retrieve_documents import add
 from tiny_encoder import make_encoder
 
-SALT, LOW, TIN, GLASS, NINE = (
-    "The Salt Orchard",
-    "Low Water",
-    "The Tin Parade",
-    "Glass Harvest",
-    "Nine Lanterns",
-)
 FILM = "#1 : film; "
 END = "; final answer: #1"
 ALL = Scope()

@@ -10,17 +10,10 @@ from clew.methods.focus.writing import as_text
 from clew.models import language_model
 from clew.trail import Recorder
 from clew.types import Question
-from film_world import films
+from film_world import GLASS, LOW, NINE, SALT, TIN, films
 from link_graphs import graph_of
 from scripted import ScriptedServer
 
-SALT, LOW, TIN, GLASS, NINE = (
-    "The Salt Orchard",
-    "Low Water",
-    "The Tin Parade",
-    "Glass Harvest",
-    "Nine Lanterns",
-)
 ALL = {SALT, LOW, TIN, GLASS, NINE}
 OTHERS = {TIN, NINE}
 
