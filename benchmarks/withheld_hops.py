@@ -20,13 +20,15 @@ from oracle_chains import Change, changed, options, oracle, settings
 
 
 def main() -> None:
-    given = options(__doc__).parse_args()
+    parser = options(__doc__)
+    parser.add_argument("--verbose", action="store_true", help="print what was filled wrongly, and by what")
+    given = parser.parse_args()
     with oracle(given, held) as (examples, method):
         print(f"{len(examples)} questions; hops asked one by one")
         print("| chains | held | right | wrong | withheld | filled wrongly |")
         print("|---|---|---|---|---|---|")
         for name, change in settings():
-            print(row(name, change, examples, method), flush=True)
+            print(row(name, change, examples, method, given.verbose), flush=True)
 
 
 def held(triple: tuple[str, ...]) -> bool:
@@ -34,7 +36,7 @@ def held(triple: tuple[str, ...]) -> bool:
     return hashlib.blake2b("\t".join(triple).encode(), digest_size=2).digest()[0] % 2 == 1
 
 
-def row(name: str, change: Change, examples: list[Example], method: object) -> str:
+def row(name: str, change: Change, examples: list[Example], method: object, verbose: bool) -> str:
     """Ask every triple and return a row of the table."""
     counts = {True: [0, 0, 0], False: [0, 0, 0]}  # asked, filled right, filled wrong
     for example in examples:
@@ -43,8 +45,15 @@ def row(name: str, change: Change, examples: list[Example], method: object) -> s
             answer = method.answer(Question(example.question, chain=str(chain)), Recorder())  # type: ignore[attr-defined]
             some = counts[held((head, relation, tail))]
             some[0] += 1
-            if not answer.abstained:
-                some[1 if any(alike(one, tail) for one in answer.values) else 2] += 1
+            if answer.abstained:
+                continue
+            right = any(alike(one, tail) for one in answer.values)
+            some[1 if right else 2] += 1
+            if verbose and not right:
+                (said,) = (step.detail for step in answer.trail if step.name == "fill")
+                print(
+                    f"  {chain} | {tail} | {answer.values[:2]} {said.get('relation')} {said.get('entities')}"
+                )
     (present, right, wrong), (absent, _, filled) = counts[True], counts[False]
     cells = [present, f"{right / present:.3f}", f"{wrong / present:.3f}", absent, f"{filled / absent:.3f}"]
     return "| " + " | ".join([name, *map(str, cells)]) + " |"
