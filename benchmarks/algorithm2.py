@@ -30,7 +30,7 @@ class Algorithm2:
         ).__getitem__  # every number once, or 20 million edges do not fit into memory
         for relation in relations:
             for inverse in (False, True):
-                offsets, others = graph.adjacent(every, relation, inverse)
+                offsets, others = graph.neighbours(every, relation, inverse)
                 listed, ends = list(map(one, others.tolist())), offsets.tolist()
                 self.neighbours[relation, inverse] = {
                     row: set(listed[start:end])
@@ -42,19 +42,19 @@ class Algorithm2:
         """Return the rows of the target."""
         nothing: set[int] = set()
         constants = {one.name: one.rows[0] for one in pattern.constants}
-        without = {one.name: set(one.without) for one in pattern.variables}
+        without = {one.name: set(one.excluded) for one in pattern.variables}
         triples = [
             (
                 one.head,
-                self.neighbours[one.ways[0].relation, False],
-                self.neighbours[one.ways[0].relation, True],
+                self.neighbours[one.relations[0].relation, False],
+                self.neighbours[one.relations[0].relation, True],
                 one.tail,
             )
-            if not one.ways[0].inverse
+            if not one.relations[0].inverse
             else (
                 one.head,
-                self.neighbours[one.ways[0].relation, True],
-                self.neighbours[one.ways[0].relation, False],
+                self.neighbours[one.relations[0].relation, True],
+                self.neighbours[one.relations[0].relation, False],
                 one.tail,
             )
             for one in pattern.triples
@@ -99,7 +99,7 @@ class Tables:
         every = np.arange(graph.size)
         self._keys: dict[tuple[str, bool], np.ndarray] = {}
         for relation in relations:
-            offsets, tails = graph.adjacent(every, relation)
+            offsets, tails = graph.neighbours(every, relation)
             heads = np.repeat(every, np.diff(offsets))
             self._keys[relation, False] = np.sort(heads << 32 | tails)
             self._keys[relation, True] = np.sort(tails << 32 | heads)
@@ -122,7 +122,7 @@ class Tables:
         return set(found[pattern.target].tolist())
 
     def _holds(self, one: TypedTriple, found: dict[str, np.ndarray]) -> np.ndarray:
-        keys = self._keys[str(one.ways[0].relation), False]
+        keys = self._keys[str(one.relations[0].relation), False]
         head, tail = np.broadcast_arrays(found[one.head], found[one.tail])
         wanted = head << 32 | tail
         return keys[np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)] == wanted
@@ -130,7 +130,7 @@ class Tables:
     def _ranges(self, one: TypedTriple, found: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return where the edges of each match begin and end."""
         known = one.tail if one.tail in found else one.head
-        keys, rows = self._keys[str(one.ways[0].relation), known == one.tail], found[known]
+        keys, rows = self._keys[str(one.relations[0].relation), known == one.tail], found[known]
         return np.searchsorted(keys, rows << 32), np.searchsorted(keys, rows + 1 << 32)
 
     def _extended(self, one: TypedTriple, found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -140,5 +140,5 @@ class Tables:
         sizes = last - first
         owners = np.repeat(np.arange(len(first)), sizes)
         places = np.arange(len(owners)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + first[owners]
-        added = self._keys[str(one.ways[0].relation), known == one.tail][places] & 0xFFFFFFFF
+        added = self._keys[str(one.relations[0].relation), known == one.tail][places] & 0xFFFFFFFF
         return {name: rows[owners] for name, rows in found.items()} | {new: added}

@@ -28,11 +28,11 @@ import numpy as np
 
 import clew
 from clew import catalog
-from clew.evaluate.corpora import located
-from clew.evaluate.datasets import load
+from clew.evaluate.corpora import document_location
+from clew.evaluate.datasets import load_dataset
 from clew.parse.build import DocumentBuilder
 from clew.protocols import Encoder, LanguageModel
-from clew.trail import Recorder, explored
+from clew.trail import TrailRecorder, explore_retriever
 from clew.types import Question, Scope
 from pages import DATA, Asked, financebench, page_texts
 from scripted_selectors import Blind, Oracle
@@ -63,7 +63,7 @@ class Measured:
 class Bench:
     """The filings, the questions over them, and the encoder (None: words alone)."""
 
-    base: clew.Base
+    base: clew.KnowledgeBase
     questions: Sequence[Asked]
     encoder: Encoder | None
     texts: dict[tuple[str, int], str]
@@ -83,11 +83,11 @@ class Bench:
         self, recipe: str, asked: Asked, model: LanguageModel | None, k: int, within: bool
     ) -> Measured:
         """Return what the retriever that ``recipe`` names does with a question."""
-        found = catalog.retriever(recipe, self.base.store, llm=model, encoder=self.encoder)
-        key, record = self.key(asked), Recorder()
+        found = catalog.build_retriever(recipe, self.base.store, llm=model, encoder=self.encoder)
+        key, record = self.key(asked), TrailRecorder()
         scope = Scope(documents=frozenset([key])) if within else Scope()
         started = time.perf_counter()
-        hits = explored(found, Question(asked.text, scope), k, record)
+        hits = explore_retriever(found, Question(asked.text, scope), k, record)
         seconds = time.perf_counter() - started
         usage = record.usage()
         return Measured(
@@ -183,7 +183,7 @@ def growth(bench: Bench, data: Path) -> Iterator[str]:
                 )
 
 
-def grown(filings: Path, folder: Path, size: int, data: Path, seed: int) -> clew.Base:
+def grown(filings: Path, folder: Path, size: int, data: Path, seed: int) -> clew.KnowledgeBase:
     """Return a base of the filings and as many seeded documents as make ``size``; a base of one is the filings'
     own, asked within a filing."""
     if not folder.exists():
@@ -191,14 +191,14 @@ def grown(filings: Path, folder: Path, size: int, data: Path, seed: int) -> clew
         with clew.open(folder) as base:
             base.set_encoder(None)
             for document in islice(assembled(data, seed), max(size - len(base.documents()), 0)):
-                base.store.commit(document, located(document))
+                base.store.put_document(document, document_location(document))
             base.store.catch_up()
     return clew.open(folder)
 
 
 def assembled(data: Path, seed: int) -> Iterator[object]:
     """Yield documents of 16 paragraphs under four headings, drawn from those of the shared data sets."""
-    files = (load(name, data / name / file) for name, file in SETS)
+    files = (load_dataset(name, data / name / file) for name, file in SETS)
     paragraphs = [one for file in files for example in file.examples() for one in example.corpus]
     number = 0
     while True:
@@ -207,8 +207,8 @@ def assembled(data: Path, seed: int) -> Iterator[object]:
         builder = DocumentBuilder()
         for place, paragraph in enumerate(drawn):
             if place % 4 == 0:
-                builder.heading(1, paragraph.title)
-            builder.paragraph(paragraph.text)
+                builder.add_heading(1, paragraph.title)
+            builder.add_paragraph(paragraph.text)
         title = f"Digest {number} on {drawn[0].title}"
         yield builder.finish(data=title.encode(), title=title, media_type="text/plain", parser="benchmark/1")
         number += 1

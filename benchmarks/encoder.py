@@ -20,13 +20,13 @@ from pathlib import Path
 import numpy as np
 
 from clew import catalog
-from clew.catalog.evaluation import Bench, fill
-from clew.evaluate.corpora import Gold, pooled
-from clew.evaluate.datasets import load
-from clew.evaluate.metrics import Result, metric
-from clew.evaluate.statistics import difference
-from clew.kb import KnowledgeBase
-from clew.models.onnx import MODEL, OnnxEncoder
+from clew.catalog.evaluation import EvaluationSettings, fill_base
+from clew.evaluate.corpora import GoldEvidence, pool_paragraphs
+from clew.evaluate.datasets import load_dataset
+from clew.evaluate.metrics import Result, parse_metric
+from clew.evaluate.statistics import paired_difference
+from clew.kb import Store
+from clew.models.onnx import MODEL_FILE, OnnxEncoder
 from clew.types import Question
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
@@ -54,9 +54,9 @@ def main() -> None:
     options = parser.parse_args()
     if not DATA.is_dir():
         raise SystemExit(f"no data at {DATA}; it is not part of this repository")
-    encoders = [catalog.encoder(name) for name in options.encoders]
-    examples = {n: list(load(n, DATA / n / f"{file}.jsonl").examples()) for n, file in SETS.items()}
-    texts = [one.text for one in pooled(examples["hotpotqa"])[: TURN * TURNS]]
+    encoders = [catalog.load_encoder(name) for name in options.encoders]
+    examples = {n: list(load_dataset(n, DATA / n / f"{file}.jsonl").examples()) for n, file in SETS.items()}
+    texts = [one.text for one in pool_paragraphs(examples["hotpotqa"])[: TURN * TURNS]]
     seconds = [0.0, 0.0]
     for encoder in encoders:
         encoder.encode(texts[:4])
@@ -69,28 +69,28 @@ def main() -> None:
     for encoder in encoders:
         recalls: dict[str, list[float]] = {"dense": [], "kgp": []}
         for some in examples.values():
-            with tempfile.TemporaryDirectory() as folder, KnowledgeBase.open(folder, create=True) as base:
-                fill(base, pooled(some), Bench(encoder=encoder))
+            with tempfile.TemporaryDirectory() as folder, Store.open(folder, create=True) as base:
+                fill_base(base, pool_paragraphs(some), EvaluationSettings(encoder=encoder))
                 for recipe, values in recalls.items():
-                    retriever = catalog.retriever(recipe, base, encoder=encoder)
+                    retriever = catalog.build_retriever(recipe, base, encoder=encoder)
                     for example in some:
-                        gold = Gold(example)
+                        gold = GoldEvidence(example)
                         hits = retriever.retrieve(Question(example.question), 5)
-                        result = Result(example, found=[gold.held(hit.node) for hit in hits])
-                        values.append(metric("recall@5").measure(result) or 0.0)
+                        result = Result(example, hit_pieces=[gold.matching_pieces(hit.node) for hit in hits])
+                        values.append(parse_metric("recall@5").measure(result) or 0.0)
         found.append(recalls)
     print("| encoder | MiB | loaded in s | passages/s | ratio | recall@5 one hop | recall@5 walk |")
     print("|---|---|---|---|---|---|---|")
     for number, (name, encoder) in enumerate(zip(options.encoders, encoders, strict=True)):
         assert isinstance(encoder, OnnxEncoder)
-        size = (encoder.folder / MODEL).stat().st_size / 2**20
+        size = (encoder.folder / MODEL_FILE).stat().st_size / 2**20
         dense, walk = (100 * np.mean(found[number][one]) for one in ("dense", "kgp"))
         print(
             f"| {name} | {size:.0f} | {load_seconds(name):.2f} | {len(texts) / seconds[number]:.0f} "
             f"| {seconds[1] / seconds[number]:.2f} | {dense:.1f} | {walk:.1f} |"
         )
     for recipe in found[0]:
-        apart = difference(found[0][recipe], found[1][recipe], 0)
+        apart = paired_difference(found[0][recipe], found[1][recipe], 0)
         print(f"\n{recipe}: {100 * apart.mean:+.1f} [{100 * apart.low:+.1f}, {100 * apart.high:+.1f}] points, "
               f"{sum(map(len, examples.values()))} questions")  # fmt: skip
 

@@ -53,13 +53,13 @@ ROUNDS = 5
 
 def pattern_of(graph: PropertyGraph, chain: Chain) -> Pattern:
     """Return a chain as a pattern: a variable for each hop, none of which is the start."""
-    starts = graph.named(chain.start)
+    starts = graph.find_by_name(chain.start)
     exact = [n for n, one in enumerate(graph.entities(starts)) if one.name == chain.start]
     (row,) = starts[exact].tolist()
     names = ["start", *(f"#{number}" for number in range(1, len(chain.hops) + 1))]
     return Pattern(
         names[-1],
-        tuple(Variable(name, without=(row,)) for name in names[1:]),
+        tuple(Variable(name, excluded=(row,)) for name in names[1:]),
         (Constant("start", (row,)),),
         tuple(
             TypedTriple(names[hop], along(relation, inverse), names[hop + 1])
@@ -140,7 +140,7 @@ def columns(chains: list[Chain], asked: list[Pattern]) -> list[tuple[Pattern, np
         (
             replace(
                 asked[numbers[0]],
-                variables=tuple(replace(one, without=()) for one in asked[numbers[0]].variables),
+                variables=tuple(replace(one, excluded=()) for one in asked[numbers[0]].variables),
             ),
             np.array([asked[number].constants[0].rows[0] for number in numbers]),
             numbers,

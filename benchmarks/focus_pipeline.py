@@ -50,11 +50,11 @@ def text_of(graph: PropertyGraph, pattern: Pattern) -> str:
         (entity,) = graph.entities(np.array(one.rows))
         number[one.name] = entity.name
         said.append(f"{entity.name} : {entity.type}")
-    said += [f"{number[one.head]} >> {one.ways[0].relation} >> {number[one.tail]}" for one in pattern.triples]
+    said += [f"{number[one.head]} >> {one.relations[0].relation} >> {number[one.tail]}" for one in pattern.triples]
     return "; ".join([*said, "final answer: #1"])
 
 
-def asked(base: clew.Base, question: str, triples: str) -> Took:
+def asked(base: clew.KnowledgeBase, question: str, triples: str) -> Took:
     """Ask one question."""
     started, before = time.perf_counter(), time.process_time()
     answer = base.ask(question, chain=triples, recipe="focus")
@@ -67,7 +67,7 @@ def asked(base: clew.Base, question: str, triples: str) -> Took:
             kept = step.detail.get("kept by the triples", 0)
             parts = (step.detail.get(name, {}) for name in ("sorted", "filling"))
             embedded += sum(one.get("embedded", 0) for one in parts)
-    assert len(answer.ranked) >= 20, triples
+    assert len(answer.ranking) >= 20, triples
     return Took(steps, whole, processor, kept, embedded)
 
 
@@ -117,7 +117,7 @@ def count_words(folder: Path) -> None:
     with clew.open(folder / "kb") as base:
         texts = NodeTexts(base.graph("g"))
         started = time.perf_counter()
-        base.graph("g").words(texts.document_name, texts.whole)
+        base.graph("g").node_postings(texts.document_name, texts.single_texts)
         print(f"words counted in {time.perf_counter() - started:.0f} s, peak {memory():,.0f} MB")
 
 

@@ -25,18 +25,18 @@ from pathlib import Path
 import numpy as np
 
 from clew import catalog
-from clew.catalog.evaluation import Bench, fill
-from clew.cli.progress import told
-from clew.evaluate.corpora import Gold, pooled
-from clew.evaluate.datasets import load
+from clew.catalog.evaluation import EvaluationSettings, fill_base
+from clew.cli.progress import show_progress
+from clew.evaluate.corpora import GoldEvidence, pool_paragraphs
+from clew.evaluate.datasets import load_dataset
 from clew.evaluate.examples import Example
-from clew.evaluate.metrics import Result, metric
-from clew.evaluate.statistics import interval
-from clew.kb import KnowledgeBase
-from clew.models.remembering import Remembering
-from clew.train.encoder import MODEL, Settings, Training, settings_of, train_encoder
-from clew.train.export import export, form_of
-from clew.train.pairs import of_examples
+from clew.evaluate.metrics import Result, parse_metric
+from clew.evaluate.statistics import bootstrap_interval
+from clew.kb import Store
+from clew.models.remembering import RememberingEncoder
+from clew.train.encoder import MODEL_FOLDER, EncoderSettings, Training, build_settings, train_encoder
+from clew.train.export import export_encoder, parse_form
+from clew.train.pairs import pairs_from_examples
 from clew.types import Question
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
@@ -72,14 +72,14 @@ def folds(examples: Examples, seed: int = 0) -> dict[tuple[str, str], int]:
 def trained(learnt: Sequence[Example], options: argparse.Namespace, name: str) -> str:
     """Return the encoder trained on some questions, as ``onnx:FOLDER``."""
     out = options.out / name
-    settings = settings_of("clew", options.setting)
-    pairs = of_examples(learnt, settings.objective, settings.negatives, settings.seed)
+    settings = build_settings("clew", options.setting)
+    pairs = pairs_from_examples(learnt, settings.objective, settings.negatives, settings.seed)
     work = Training(pairs, options.model, settings, {"questions": len(learnt)})
     started = time.perf_counter()
-    train_encoder(work, out, lambda plan: print(f"{name}: {plan}", flush=True), told(name))
+    train_encoder(work, out, lambda plan: print(f"{name}: {plan}", flush=True), show_progress(name))
     exported = out / ("onnx" if options.weights == "int8" else f"onnx-{options.weights}")
     if not exported.exists():
-        made = export(out / MODEL, exported, form_of(options.weights, name))
+        made = export_encoder(out / MODEL_FOLDER, exported, parse_form(options.weights, name))
         print(f"{name}: {time.perf_counter() - started:.0f} s, {made.size / 2**20:.0f} MiB", flush=True)
     return f"onnx:{exported}"
 
@@ -88,33 +88,33 @@ class Pools:
     """The bases of the three sets, and one of all, kept in a folder."""
 
     def __init__(self, folder: Path, examples: Examples) -> None:
-        self._open: dict[str, KnowledgeBase] = {}
+        self._open: dict[str, Store] = {}
         for name in (*examples, "all"):
-            base = KnowledgeBase.open(folder / name, create=True)
+            base = Store.open(folder / name, create=True)
             if not base.documents():
                 some = examples[name] if name != "all" else [one for few in examples.values() for one in few]
-                fill(base, pooled(some), Bench())
+                fill_base(base, pool_paragraphs(some), EvaluationSettings())
             self._open[name] = base
 
     def measure(
         self, asked: Examples, pool: str, recipes: Sequence[str], encoder: str | None
     ) -> Iterator[dict[str, object]]:
         """Yield a record for each question and recipe; ``pool`` is ``own`` or ``all``."""
-        used = Remembering(catalog.encoder(encoder)) if encoder else None
+        used = RememberingEncoder(catalog.load_encoder(encoder)) if encoder else None
         for name, some in asked.items():
             base = self._open[name if pool == "own" else "all"]
             if used is not None:
                 base.encode(used)
             for recipe in recipes:
-                retriever = catalog.retriever(recipe, base, encoder=used)
+                retriever = catalog.build_retriever(recipe, base, encoder=used)
                 retriever.retrieve(Question("What is remembered for a generation?"), 1)
                 for example in some:
                     started = time.perf_counter()
                     hits = retriever.retrieve(Question(example.question), ASKED_FOR)
                     seconds = time.perf_counter() - started
-                    gold = Gold(example)
-                    result = Result(example, found=[gold.held(hit.node) for hit in hits])
-                    measures = {one: metric(one).measure(result) for one in METRICS}
+                    gold = GoldEvidence(example)
+                    result = Result(example, hit_pieces=[gold.matching_pieces(hit.node) for hit in hits])
+                    measures = {one: parse_metric(one).measure(result) for one in METRICS}
                     yield {"set": name, "id": example.id, "type": example.question_type, "recipe": recipe,
                            "pool": pool, "seconds": seconds, **measures}  # fmt: skip
 
@@ -139,7 +139,7 @@ def report(records: dict[str, list[dict[str, object]]]) -> None:
             keys = sorted({(str(one["recipe"]), str(one["set"])) for one in some if one["pool"] == pool})
             for recipe, name in keys:
                 rows = [r for r in some if (r["recipe"], r["set"], r["pool"]) == (recipe, name, pool)]
-                cells = [interval([float(str(r[one])) for r in rows]) for one in METRICS]
+                cells = [bootstrap_interval([float(str(r[one])) for r in rows]) for one in METRICS]
                 said = " | ".join(
                     f"{100 * c.mean:.1f} [{100 * c.low:.1f}, {100 * c.high:.1f}]" for c in cells
                 )
@@ -162,7 +162,7 @@ def brief(records: dict[str, list[dict[str, object]]]) -> None:
             rows = [one for one in some if (one["pool"], one["recipe"]) == (pool, recipe)]
             cells = []
             for name in SETS:
-                c = interval([float(str(one["recall@5"])) for one in rows if one["set"] == name])
+                c = bootstrap_interval([float(str(one["recall@5"])) for one in rows if one["set"] == name])
                 cells.append(f"{100 * c.mean:.1f} [{100 * c.low:.1f}, {100 * c.high:.1f}]" if c.count else "")
             ms = 1000 * np.mean([float(str(one["seconds"])) for one in rows])
             name = recipe if pool == "own" else f"{recipe}, pool of all"
@@ -239,8 +239,8 @@ def jobs(examples: Examples) -> Iterator[tuple[str, str, Examples, list[Example]
 def setting(text: str) -> tuple[str, object]:
     """Return what ``KEY=VALUE`` sets."""
     key, _, value = text.partition("=")
-    if key not in {field.name for field in fields(Settings)}:
-        raise argparse.ArgumentTypeError(f"no setting '{key}': {', '.join(f.name for f in fields(Settings))}")
+    if key not in {field.name for field in fields(EncoderSettings)}:
+        raise argparse.ArgumentTypeError(f"no setting '{key}': {', '.join(f.name for f in fields(EncoderSettings))}")
     try:
         return key, json.loads(value)
     except json.JSONDecodeError:
@@ -278,7 +278,7 @@ def main() -> None:
     if not DATA.is_dir():
         raise SystemExit(f"no data at {DATA}; it is not part of this repository")
     examples = {
-        name: list(load(name, DATA / name / f"{file}.jsonl").examples()) for name, file in SETS.items()
+        name: list(load_dataset(name, DATA / name / f"{file}.jsonl").examples()) for name, file in SETS.items()
     }
     options.out.mkdir(parents=True, exist_ok=True)
     study = Study(options, examples)
@@ -290,7 +290,7 @@ def main() -> None:
         if not options.only or name in options.only:
             encoder = "" if options.report else trained(learnt, options, name)
             study.measure(kind, name, asked, DENSE, encoder)
-    print(f"\nsettings: {asdict(settings_of('clew', options.setting))}, weights {options.weights}")
+    print(f"\nsettings: {asdict(build_settings('clew', options.setting))}, weights {options.weights}")
     (brief if options.brief else report)(study.results)
 
 

@@ -14,7 +14,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from clew.link import Entities, Relations, ground
+from clew.link import GraphEntityLinker, GraphRelationLinker, ground
 from clew.protocols import Encoder, PropertyGraph
 from clew.types import LinkedEntity, LinkedRelation
 from perturbed import CHANGES
@@ -115,7 +115,7 @@ def measure_entities(
     )
     for label, items in changed.items():
         for called, encoder in {"no encoder": None, **encoders}.items():
-            linker = Entities(encoder)
+            linker = GraphEntityLinker(encoder)
             started = time.perf_counter()
             found = [linker.link(graph, [name], one.question)[0] for one, name in items]
             ms = (time.perf_counter() - started) / max(len(items), 1) * 1000
@@ -143,10 +143,10 @@ def measure_relations(
         "as given": [(one, one.relation) for one in asked],
         "paraphrased": [(one, phrase) for one in asked for phrase in said[one.relation]],
     }
-    linkers: dict[str, Relations] = {"words": Relations()}
+    linkers: dict[str, GraphRelationLinker] = {"words": GraphRelationLinker()}
     for called, encoder in encoders.items():
         for weight in weights:
-            linkers[f"{weight:g} {called}, {1 - weight:g} words"] = Relations(encoder, weight=weight)
+            linkers[f"{weight:g} {called}, {1 - weight:g} words"] = GraphRelationLinker(encoder, weight=weight)
     print(
         "\n| relations | linker | links | top-1 | top-5 | once each: top-1 | top-5 | grounded | ms per link |"
         "\n|---|---|---|---|---|---|---|---|---|"
@@ -188,7 +188,7 @@ def measure_both(
     said = paraphrases()
     print(f"\nBoth, {called}:\n")
     print("| names | relations | links | apart | grounded top-1 | top-5 |\n|---|---|---|---|---|---|")
-    entities, relations = Entities(encoder), Relations(encoder)
+    entities, relations = GraphEntityLinker(encoder), GraphRelationLinker(encoder)
     for label, items in changed.items():
         linked = [entities.link(graph, [name], one.question)[0] for one, name in items]
         for kind in ("as given", "paraphrased"):

@@ -40,7 +40,7 @@ Text = tuple[str, list[str]]  # a document: its title and sentences
 
 def real_documents(seed: int) -> list[Text]:
     """Return each different paragraph of the shared question sets once, as title and sentences."""
-    from clew.text import sentences
+    from clew.text import sentence_spans
 
     found: dict[str, Text] = {}
     for file in FILES:
@@ -50,7 +50,7 @@ def real_documents(seed: int) -> list[Text]:
         for line in (DATA / file).read_text(encoding="utf-8").splitlines():
             question = json.loads(line)
             pairs = question.get("context") or [
-                (one["title"], [one["paragraph_text"][a:b] for a, b in sentences(one["paragraph_text"])])
+                (one["title"], [one["paragraph_text"][a:b] for a, b in sentence_spans(one["paragraph_text"])])
                 for one in question["paragraphs"]
             ]
             for title, text in pairs:
@@ -90,11 +90,11 @@ def collection(size: int, seed: int) -> tuple[list[Text], int]:
 
 def dense(documents: Sequence[Text], n: int) -> dict[str, object]:
     """Return the edges between passages by comparing every pair over every keyword in one array."""
-    from clew.text import STOPWORDS, names, term_hash, terms, title_names
+    from clew.text import STOPWORDS, candidate_names, hash_term, index_terms, title_names
 
     passages = [(number, text) for number, (_, texts) in enumerate(documents) for text in texts]
     started = time.perf_counter()
-    bags = [Counter(keyword_terms(terms(text))) for _, text in passages]
+    bags = [Counter(keyword_terms(index_terms(text))) for _, text in passages]
     pool: set[str] = set()
     for number in range(len(documents)):
         own = [bag for (document, _), bag in zip(passages, bags, strict=True) if document == number]
@@ -104,13 +104,13 @@ def dense(documents: Sequence[Text], n: int) -> dict[str, object]:
             term: round(frequency[term] * (math.log((1 + len(own)) / (1 + holding[term])) + 1), 9)
             for term in frequency
         }
-        pool |= set(sorted(weight, key=lambda term: (-weight[term], term_hash(term)))[:n])
+        pool |= set(sorted(weight, key=lambda term: (-weight[term], hash_term(term)))[:n])
     titles = {name for title, _ in documents for name in title_names(title)} - STOPWORDS
     vocabulary = [*sorted(pool), *(f"title {name}" for name in sorted(titles))]
     column = {word: number for number, word in enumerate(vocabulary)}
     features = np.zeros((len(passages), len(vocabulary)), dtype=np.bool_)
     for row, ((_, text), bag) in enumerate(zip(passages, bags, strict=True)):
-        words = [*bag, *(f"title {name}" for name, _, _ in names(text))]
+        words = [*bag, *(f"title {name}" for name, _, _ in candidate_names(text))]
         features[row, [column[word] for word in words if word in column]] = True
     shared = features[:, None, :] & features[None, :, :]  # passages x passages x keywords
     adjacent = shared.any(axis=2)
@@ -137,27 +137,27 @@ def fingerprint(adjacent: np.ndarray) -> list[int]:
 
 def ours(documents: Sequence[Text], n: int, folder: Path, whole: bool) -> dict[str, object]:
     """Return what our constructor takes and, where ``whole``, the edges that all neighbourhoods give."""
-    from clew.graph.keywords import Keywords
+    from clew.graph.keywords import KeywordGraph
     from clew.graph.passages import passage_rows
-    from clew.graph.statistics import statistics
-    from clew.kb import KnowledgeBase
+    from clew.graph.statistics import compute_statistics
+    from clew.kb import Store
     from clew.parse.build import DocumentBuilder
     from clew.types import Location
 
-    with KnowledgeBase.open(folder, create=True, passages="sentence") as base:
+    with Store.open(folder, create=True, passages="sentence") as base:
         for number, (title, texts) in enumerate(documents):
             builder = DocumentBuilder()
             for text in texts:
-                builder.paragraph(text)
+                builder.add_paragraph(text)
             data = f"{number}\n{title}\n{texts}".encode()
             parsed = builder.finish(data=data, title=title, media_type="text/plain", parser="bench/1")
-            base.commit(parsed, Location(f"/{number:07}", "/", len(data), number, number))
+            base.put_document(parsed, Location(f"/{number:07}", "/", len(data), number, number))
         base.catch_up()
-    with KnowledgeBase.open(folder) as base:
+    with Store.open(folder) as base:
         snapshot = base.snapshot()
         before = peak()
         started = time.perf_counter()
-        graph = Keywords(snapshot, n)
+        graph = KeywordGraph(snapshot, n)
         seconds = time.perf_counter() - started
         rows = passage_rows(snapshot)
         draw = np.random.default_rng(0).choice(rows, min(1_000, len(rows)), replace=False)
@@ -166,7 +166,7 @@ def ours(documents: Sequence[Text], n: int, folder: Path, whole: bool) -> dict[s
             asked = time.perf_counter()
             graph.neighbours(row)
             waits.append(time.perf_counter() - asked)
-        figures = statistics(snapshot, graph)
+        figures = compute_statistics(snapshot, graph)
         found: dict[str, object] = {
             "seconds": seconds,
             "before": before,

@@ -105,10 +105,10 @@ def step_open(kb: Path, _: list[str]) -> dict[str, float]:
         (sample,) = graph.entities(few[:1])
         return {
             "open ms": opening,
-            "first adjacency ms": timed(lambda: graph.adjacent(few, relation)),
-            "10 rows ms": timed(lambda: graph.adjacent(few, relation), 100),
-            "100,000 rows ms": timed(lambda: graph.adjacent(many, relation, True), 5),
-            "by name ms": timed(lambda: graph.named(sample.name), 100),
+            "first adjacency ms": timed(lambda: graph.neighbours(few, relation)),
+            "10 rows ms": timed(lambda: graph.neighbours(few, relation), 100),
+            "100,000 rows ms": timed(lambda: graph.neighbours(many, relation, True), 5),
+            "by name ms": timed(lambda: graph.find_by_name(sample.name), 100),
             "10 entities ms": timed(lambda: graph.entities(draw.integers(0, graph.size, 10)), 20),
         }
 

@@ -6,7 +6,7 @@ The graph is HippoRAG's extraction (gpt-3.5-turbo) from the 1,890 paragraphs of 
 those paragraphs. A hop is a sub-question of the gold decomposition with ``#1`` replaced by its gold answer, as a
 triple: ``head >> relation`` as the data writes it, else the last name in the sub-question as head and its other
 words as relation. No model: relations are linked by the encoder, passages read by the reader ``short``. A hop is
-right where its best value says what the gold answer says (:func:`clew.methods.chain.likeness.alike`).
+right where its best value says what the gold answer says (:func:`clew.methods.chain.likeness.same_value`).
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from pathlib import Path
 
 import clew
 from clew import catalog
-from clew.catalog.evaluation import Bench, fill
+from clew.catalog.evaluation import EvaluationSettings, fill_base
 from clew.chains import Chain, Term, Triple
-from clew.evaluate.corpora import pooled
-from clew.evaluate.datasets import load
+from clew.evaluate.corpora import pool_paragraphs
+from clew.evaluate.datasets import load_dataset
 from clew.evaluate.examples import Example
-from clew.methods.chain.filling import Source, by_hop, in_order
-from clew.methods.chain.likeness import alike
-from clew.methods.chain.values import Filled
-from clew.read.expected import spans
-from clew.trail import Recorder
+from clew.methods.chain.filling import KnowledgeSource, fill_by_hop, fill_in_order
+from clew.methods.chain.likeness import same_value
+from clew.methods.chain.values import FilledChain
+from clew.read.expected import answer_spans
+from clew.trail import TrailRecorder
 from clew.types import Question
 
 _ASKING = re.compile(
@@ -42,7 +42,7 @@ def triple_of(asked: str, number: int) -> Triple:
     head, arrow, relation = asked.partition(">>")
     if arrow:
         return Triple(Term(head.strip()), relation.strip(), Term(f"#{number}"))
-    found = [asked[slice(*span)] for span in spans("name", f" {asked}".removeprefix(" "))] or [asked]
+    found = [asked[slice(*span)] for span in answer_spans("name", f" {asked}".removeprefix(" "))] or [asked]
     head = found[-1]
     relation = " ".join(_ASKING.sub(" ", asked.replace(head, " ")).split()) or "is"
     return Triple(Term(head), relation, Term(f"#{number}"))
@@ -58,14 +58,14 @@ def hops(example: Example) -> Iterator[tuple[str, str, str]]:
 
 
 def right(
-    sources: Sequence[Source], asked: str, answer: str, question: str, choose: str
+    sources: Sequence[KnowledgeSource], asked: str, answer: str, question: str, choose: str
 ) -> tuple[bool, bool]:
     """Return whether anything was found for a hop, and whether it is right."""
-    filled = Filled(Chain((triple_of(asked, 1),), 1))
-    (in_order if choose == "order" else by_hop)(filled, sources, Question(question), Recorder())
-    if filled.missing:
+    filled = FilledChain(Chain((triple_of(asked, 1),), 1))
+    (fill_in_order if choose == "order" else fill_by_hop)(filled, sources, Question(question), TrailRecorder())
+    if filled.unfilled:
         return False, False
-    return True, alike(filled.best[1], answer)
+    return True, same_value(filled.best_values[1], answer)
 
 
 def main() -> None:
@@ -77,14 +77,14 @@ def main() -> None:
     parser.add_argument("--retriever", default="search")
     parser.add_argument("--all", action="store_true", help="all questions, not only those of two hops")
     given = parser.parse_args()
-    examples = list(load("musique", given.data / "musique/train100.jsonl").examples())
-    encoder = None if given.encoder == "none" else catalog.encoder(given.encoder)
+    examples = list(load_dataset("musique", given.data / "musique/train100.jsonl").examples())
+    encoder = None if given.encoder == "none" else catalog.load_encoder(given.encoder)
     asked = [one for one in examples if given.all or one.id.startswith("2hop")]
     with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
-        fill(base.store, pooled(examples), Bench(encoder=encoder))
+        fill_base(base.store, pool_paragraphs(examples), EvaluationSettings(encoder=encoder))
         base.add_graph(given.data / "musique/train100_openie.jsonl", name="extracted", skip_bad=True)
         recipe = f"chain(sources='kg,text', retriever={given.retriever})"
-        kg, text = catalog.method(recipe, base.store, encoder=encoder).sources  # type: ignore[attr-defined]
+        kg, text = catalog.build_method(recipe, base.store, encoder=encoder).sources  # type: ignore[attr-defined]
         settings = [
             ("graph", [kg], "order"), ("text", [text], "order"), ("graph, then text", [kg, text], "order"),
             ("text, then graph", [text, kg], "order"), ("the surer of both", [kg, text], "hop"),

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from clew import catalog
-from clew.evaluate.datasets import named
-from clew.kb import KnowledgeBase
+from clew.evaluate.datasets import parse_dataset
+from clew.kb import Store
 from clew.types import Question
 
 K = 10
@@ -30,15 +30,15 @@ def main() -> None:
     parser.add_argument("--data", required=True, metavar="NAME=PATH")
     parser.add_argument("--limit", type=int, default=100)
     options = parser.parse_args()
-    questions = [Question(one.question) for one in islice(named(options.data).examples(), options.limit)]
-    encoder = catalog.encoder(options.encoder)
-    with KnowledgeBase.open(options.kb) as base:
+    questions = [Question(one.question) for one in islice(parse_dataset(options.data).examples(), options.limit)]
+    encoder = catalog.load_encoder(options.encoder)
+    with Store.open(options.kb) as base:
         base.encode(encoder)
         print(f"{len(questions)} questions, {base.info().nodes.get('passage', 0):,} passages\n")
         print("| search | encoder | p50 ms | p95 ms |\n|---|---|---|---|")
         for name in ("search", "kgp"):
             for used in (None, encoder):
-                retriever = catalog.retriever(name, base, encoder=used)
+                retriever = catalog.build_retriever(name, base, encoder=used)
                 retriever.retrieve(Question("What is made once for a generation?"), K)
                 times = []
                 for question in questions:

@@ -29,10 +29,10 @@ import numpy as np
 
 import clew
 from clew import catalog
-from clew.link import Entities
-from clew.link.nearest import NAMES, NearestNames, named
+from clew.link import GraphEntityLinker
+from clew.link.nearest import NAME_VECTORS, NearestNames, node_names
 from clew.protocols import Encoder, PropertyGraph
-from clew.text import folded_name
+from clew.text import fold_name
 from gold_triples import (
     FILMS,
     gold,
@@ -102,7 +102,7 @@ def film_asked(graph: PropertyGraph, count: int, seed: int) -> dict[str, list[tu
 def print_shared(graph: PropertyGraph) -> None:
     """Print how many nodes share their name, as graphs compare names, and what guessing among equals finds."""
     chunks = (np.arange(start, min(start + 10_000, graph.size)) for start in range(0, graph.size, 10_000))
-    counts = Counter(folded_name(one.name) for chunk in chunks for one in graph.entities(chunk))
+    counts = Counter(fold_name(one.name) for chunk in chunks for one in graph.entities(chunk))
     shared = sum(count for count in counts.values() if count > 1) / graph.size
     print(
         f"{100 * shared:.1f} % of the nodes share their folded name with another; "
@@ -117,19 +117,19 @@ def measure_names(
     alone, by the linker, which knows capitals and edges, and by the linker with the vectors of names."""
 
     def similar(name: str) -> list[str]:
-        return graph.ids(graph.similar(name, 5)[0])
+        return graph.ids(graph.find_similar_names(name, 5)[0])
 
-    def linking(linker: Entities) -> Callable[[str], list[str]]:
+    def linking(linker: GraphEntityLinker) -> Callable[[str], list[str]]:
         return lambda name: [one.id for one in linker.link(graph, [name])[0]]
 
-    ways = {"`similar`": similar, "linker": linking(Entities())}
+    ways = {"`similar`": similar, "linker": linking(GraphEntityLinker())}
     for called, encoder in encoders.items():
-        kept, rows = graph.vectors(encoder, NAMES), np.arange(graph.size)
+        kept, rows = graph.node_vectors(encoder, NAME_VECTORS), np.arange(graph.size)
         started = time.perf_counter()
-        made = kept.make(rows, lambda some: named(graph, some))
+        made = kept.encode_missing(rows, lambda some: node_names(graph, some))
         seconds = time.perf_counter() - started
         print(f"\n{made:,} names embedded by {called} in {seconds:.1f} s ({made / seconds:,.0f} a second)")
-        ways[f"linker and {called}"] = linking(Entities(nearest=NearestNames(encoder)))
+        ways[f"linker and {called}"] = linking(GraphEntityLinker(nearest=NearestNames(encoder)))
     print(
         "\n| names | way | count | at 1 | at 5 | ms per name | of the processor |\n|---|---|---|---|---|---|---|"
     )
@@ -184,7 +184,7 @@ def main() -> None:
     if not FILMS.is_file():
         raise SystemExit(f"absent: {FILMS}")
     if chosen.what != "triples":
-        encoders = {name: catalog.encoder(name) for name in chosen.encoder}
+        encoders = {name: catalog.load_encoder(name) for name in chosen.encoder}
         with tempfile.TemporaryDirectory() as folder:
             others = None
             path = generated(Path(folder), chosen.generate, chosen.seed) if chosen.generate else FILMS
@@ -199,7 +199,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path, asked, others = merged(Path(folder))
         with imported(path) as graph:
-            encoders = {name: catalog.encoder(name) for name in chosen.encoder or ["clew:hops"]}
+            encoders = {name: catalog.load_encoder(name) for name in chosen.encoder or ["clew:hops"]}
             changed = mentions(asked, others, chosen.seed)
             print(
                 f"{len(asked)} triples of {len({one.question for one in asked})} questions, seed {chosen.seed}"

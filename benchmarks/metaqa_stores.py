@@ -37,9 +37,9 @@ import clew
 from clew import catalog
 from clew.chains import Chain as Written
 from clew.chains import Term, Triple
-from clew.evaluate.oracle import RELATIONS
+from clew.evaluate.oracle import METAQA_RELATIONS
 from clew.protocols import Method, PropertyGraph
-from clew.trail import Recorder
+from clew.trail import TrailRecorder
 from clew.types import Question, Scope
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "metaqa"
@@ -63,7 +63,7 @@ def chain_of(question: dict[str, object], relations: dict[str, str]) -> Chain:
     hops = []
     for before, after in pairwise(words):
         inverse = after == "movie"
-        hops.append((relations[RELATIONS[before if inverse else after]], inverse))
+        hops.append((relations[METAQA_RELATIONS[before if inverse else after]], inverse))
     (start,) = re.findall(r"\[(.+?)\]", str(question["question"]))
     return Chain(str(question["question"]), start, tuple(hops), frozenset(question["answers"]))  # type: ignore[arg-type]
 
@@ -83,18 +83,18 @@ def by_method(method: Method, graph: str) -> Callable[[Chain], frozenset[str]]:
 
     def answer(chain: Chain) -> frozenset[str]:
         asked = Question(chain.question, Scope(graphs=frozenset({graph})), written(chain))
-        return frozenset(method.answer(asked, Recorder()).values)
+        return frozenset(method.answer(asked, TrailRecorder()).values)
 
     return answer
 
 
 def by_rows(graph: PropertyGraph, chain: Chain) -> frozenset[str]:
     """Return the names at the end of a chain, hop by hop, without linking or evidence."""
-    starts = graph.named(chain.start)
+    starts = graph.find_by_name(chain.start)
     exact = [n for n, one in enumerate(graph.entities(starts)) if one.name == chain.start]
     rows = starts = starts[exact]
     for relation, inverse in chain.hops:
-        _, found = graph.adjacent(rows, relation, inverse)
+        _, found = graph.neighbours(rows, relation, inverse)
         rows = np.setdiff1d(found, starts)
     return frozenset(one.name for one in graph.entities(rows))
 
@@ -190,7 +190,7 @@ def main() -> None:
             base.mount_graph("server", url)
             results = {}
             for name in ("embedded", "file", "server"):
-                method = catalog.method("chain(sources=kg)", base.store, encoder=base.encoder())
+                method = catalog.build_method("chain(sources=kg)", base.store, encoder=base.encoder())
                 results[name] = timed(by_method(method, name), chains)
                 results[f"{name}, rows only"] = timed(partial(by_rows, base.graph(name)), chains)
             report(results, chains)

@@ -20,7 +20,7 @@ import numpy as np
 import clew
 from clew import catalog
 from clew.protocols import PropertyGraph
-from clew.retrieve.entities import NodeChunks, NodeSearch, NodeWords
+from clew.retrieve.entities import NodeChunkSearch, NodeVectorSearch, NodeBM25
 from clew.retrieve.nodetexts import NodeTexts
 
 FILMS = Path(__file__).parents[2] / "shared" / "data" / "metaqa" / "graph.tsv"
@@ -39,7 +39,7 @@ def neighbourhoods(graph: PropertyGraph, count: int, seed: int) -> list[tuple[st
         rows = row
         for _ in range(2):
             near = [
-                graph.adjacent(rows, relation, inverse)[1]
+                graph.neighbours(rows, relation, inverse)[1]
                 for relation in graph.relations()
                 for inverse in (False, True)
             ]
@@ -54,7 +54,7 @@ def timed(work: list[float]) -> str:
     return f"{np.percentile(work, 50):.1f} | {np.percentile(work, 95):.1f}"
 
 
-def measure(base: clew.Base, count: int, seed: int, searches: int) -> None:
+def measure(base: clew.KnowledgeBase, count: int, seed: int, searches: int) -> None:
     graph, encoder = base.graph("films"), base.encoder()
     assert encoder is not None
     texts = NodeTexts(graph)
@@ -62,30 +62,30 @@ def measure(base: clew.Base, count: int, seed: int, searches: int) -> None:
     words = sum(len(text.split()) for text in texts.documents(np.arange(0, graph.size, 8)))
     writing = len(range(0, graph.size, 8)) / (time.perf_counter() - started)
     started = time.perf_counter()
-    NodeWords(texts).counted()
+    NodeBM25(texts).postings()
     counting = graph.size / (time.perf_counter() - started)
     print(f"\n{graph.size:,} nodes, {words * 8 / graph.size:.0f} words a document, seed {seed}\n")
     print("| work | nodes/s | MB on disk |\n|---|---|---|")
     print(f"| writing documents | {writing:,.0f} | |")
     print(f"| writing and counting words | {counting:,.0f} | {size(base.path, 'words-*'):.1f} |")
     nearby = neighbourhoods(graph, searches, seed)
-    search = NodeSearch(encoder, texts)
-    first = [elapsed(lambda name=name, rows=rows: search.nearest(name, 20, rows)) for name, rows in nearby]
-    again = [elapsed(lambda name=name, rows=rows: search.nearest(name, 20, rows)) for name, rows in nearby]
+    search = NodeVectorSearch(encoder, texts)
+    first = [elapsed(lambda name=name, rows=rows: search.rank(name, 20, rows)) for name, rows in nearby]
+    again = [elapsed(lambda name=name, rows=rows: search.rank(name, 20, rows)) for name, rows in nearby]
     rows = np.array(
         sorted(random.Random(seed).sample(range(graph.size), count)) if count else range(graph.size)
     )
-    kept = graph.vectors(encoder, texts.document_name)
-    started, missing = time.perf_counter(), len(kept.missing(rows))
-    kept.make(rows, texts.whole)
+    kept = graph.node_vectors(encoder, texts.document_name)
+    started, missing = time.perf_counter(), len(kept.rows_without_vectors(rows))
+    kept.encode_missing(rows, texts.single_texts)
     encoding = missing / max(time.perf_counter() - started, 1e-9)
     print(f"| embedding ({encoder.name}) | {encoding:,.0f} | {size(base.path, 'vectors-*'):.1f} |")
-    whole = [elapsed(lambda name=name: search.nearest(name, 20, rows)) for name, _ in nearby]
-    lexical = [elapsed(lambda name=name: NodeWords(texts).nearest(name, 20)) for name, _ in nearby]
-    chunks = NodeChunks(search)
-    multi = [elapsed(lambda name=name, some=some: chunks.nearest(name, 20, some)) for name, some in nearby]
+    whole = [elapsed(lambda name=name: search.rank(name, 20, rows)) for name, _ in nearby]
+    lexical = [elapsed(lambda name=name: NodeBM25(texts).rank(name, 20)) for name, _ in nearby]
+    chunks = NodeChunkSearch(search)
+    multi = [elapsed(lambda name=name, some=some: chunks.rank(name, 20, some)) for name, some in nearby]
     multi_again = [
-        elapsed(lambda name=name, some=some: chunks.nearest(name, 20, some)) for name, some in nearby
+        elapsed(lambda name=name, some=some: chunks.rank(name, 20, some)) for name, some in nearby
     ]
     sizes = [len(some) for _, some in nearby]
     near = f"{min(sizes)} to {max(sizes)} nodes around a name"
@@ -119,7 +119,7 @@ def main() -> None:
         raise SystemExit(f"absent: {FILMS}")
     with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
         base.set_encoder(chosen.encoder)
-        catalog.encoder(chosen.encoder).encode(["loads the model"])
+        catalog.load_encoder(chosen.encoder).encode(["loads the model"])
         base.add_graph(FILMS, name="films")
         measure(base, chosen.count, chosen.seed, chosen.searches)
 

@@ -23,12 +23,12 @@ from typing import Any
 import clew
 from clew import catalog
 from clew.chains import Chain, Term, Triple
-from clew.evaluate.datasets import load
+from clew.evaluate.datasets import load_dataset
 from clew.evaluate.decomposed import gold_chain
 from clew.evaluate.examples import Example
-from clew.evaluate.metrics.answers import exact
-from clew.methods.chain.likeness import alike
-from clew.trail import Recorder
+from clew.evaluate.metrics.answers import exact_match
+from clew.methods.chain.likeness import same_value
+from clew.trail import TrailRecorder
 from clew.types import Question
 from perturbed import CHANGES
 
@@ -106,14 +106,14 @@ def oracle(
     given: argparse.Namespace, held: Callable[[tuple[str, ...]], bool] = lambda triple: True
 ) -> Iterator[tuple[list[Example], Any]]:
     """Give the questions, and the method ``chain`` over a graph with those of their triples that are ``held``."""
-    examples = list(load("2wikimultihopqa", given.data / "2wikimultihopqa/train500.jsonl").examples())
+    examples = list(load_dataset("2wikimultihopqa", given.data / "2wikimultihopqa/train500.jsonl").examples())
     examples = examples[: given.limit]
     with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
         if given.encoder:
             base.set_encoder(None if given.encoder == "none" else given.encoder)
         films = given.data / "metaqa/graph.tsv"
         base.add_graph(graph_of(examples, films, Path(folder), held), name="oracle")
-        yield examples, catalog.method("chain(sources=kg)", base.store, encoder=base.encoder())
+        yield examples, catalog.build_method("chain(sources=kg)", base.store, encoder=base.encoder())
 
 
 def main() -> None:
@@ -139,7 +139,7 @@ def row(name: str, change: Change, examples: list[Example], method: object, verb
     for example in examples:
         chain, gold = gold_chain(example)
         asked = Question(example.question, chain=str(changed(chain, change)))
-        answer = method.answer(asked, Recorder())  # type: ignore[attr-defined]
+        answer = method.answer(asked, TrailRecorder())  # type: ignore[attr-defined]
         values = {
             int(step.detail["unknown"].removeprefix("#")): step.detail.get("values", [])
             for step in answer.trail
@@ -148,9 +148,9 @@ def row(name: str, change: Change, examples: list[Example], method: object, verb
         for number, tail in gold.items():
             found = values.get(number, [])
             unknowns += 1
-            first += bool(found) and alike(found[0], tail)
-            anywhere += any(alike(one, tail) for one in found)
-        equal = max((exact(answer.text, one) for one in example.answers), default=0.0)
+            first += bool(found) and same_value(found[0], tail)
+            anywhere += any(same_value(one, tail) for one in found)
+        equal = max((exact_match(answer.text, one) for one in example.answers), default=0.0)
         right[example.question_type].append(equal)
         if verbose and not equal:
             print(f"  {example.question_type}: {example.question} | {asked.chain}")

@@ -28,7 +28,7 @@ import numpy as np
 import pypdfium2
 
 import clew
-from clew.evaluate.statistics import interval
+from clew.evaluate.statistics import bootstrap_interval
 
 HERE = Path(__file__).parent
 DATA = HERE.parent.parent / "shared" / "data" / "financebench"
@@ -105,7 +105,7 @@ class PageBM25:
 class ClewSearch:
     """A retriever of clew's catalogue; its hits as pages."""
 
-    def __init__(self, base: clew.Base, retriever: str) -> None:
+    def __init__(self, base: clew.KnowledgeBase, retriever: str) -> None:
         self.base, self.retriever = base, retriever
 
     def __call__(self, asked: Asked, pooled: bool) -> list[Page]:
@@ -130,7 +130,7 @@ def report(name: str, search: Search, questions: Sequence[Asked], seed: int) -> 
         started = time.perf_counter()
         found = found_at(search, questions, pooled)
         each = (time.perf_counter() - started) / len(questions)
-        made = [interval(column.tolist(), seed) for column in found.T]
+        made = [bootstrap_interval(column.tolist(), seed) for column in found.T]
         cells = [f"{one.mean:.2f} [{one.low:.2f}, {one.high:.2f}]" for one in made]
         yield f"| {name} | {'pooled' if pooled else 'within'} | {' | '.join(cells)} | {each * 1000:.0f} |"
 

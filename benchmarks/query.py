@@ -23,9 +23,9 @@ from pathlib import Path
 import numpy as np
 
 from clew import catalog
-from clew.graph.keywords import Keywords
-from clew.graph.statistics import statistics
-from clew.kb import KnowledgeBase
+from clew.graph.keywords import KeywordGraph
+from clew.graph.statistics import compute_statistics
+from clew.kb import Store
 from clew.parse.build import DocumentBuilder
 from clew.protocols import Encoder
 from clew.text import STOPWORDS
@@ -68,8 +68,8 @@ def documents(language: Language, passages: int, seed: int) -> Iterator[ParsedDo
         count = min(PER_DOCUMENT, passages - number * PER_DOCUMENT)
         for passage in range(count):
             if passage % 20 == 0:
-                builder.heading(1, " ".join(language.words[rng.choice(own, 3)]).capitalize())
-            builder.paragraph(_passage(language, rng, own))
+                builder.add_heading(1, " ".join(language.words[rng.choice(own, 3)]).capitalize())
+            builder.add_paragraph(_passage(language, rng, own))
         title = f"Report {number} on {language.words[own[0]]}"
         data = f"{seed} {number} {count}".encode()
         yield builder.finish(data=data, title=title, media_type="text/plain", parser="benchmark/1")
@@ -121,14 +121,14 @@ class Clustered:
         return normal(text[:2]) + 0.7 * normal(text)
 
 
-def build(folder: Path, language: Language, passages: int, seed: int) -> KnowledgeBase:
+def build(folder: Path, language: Language, passages: int, seed: int) -> Store:
     """Return the base of that size; made, or continued, where it is not complete."""
-    base = KnowledgeBase.open(folder / f"passages-{passages}", create=True)
+    base = Store.open(folder / f"passages-{passages}", create=True)
     started = time.perf_counter()
     for number, document in enumerate(documents(language, passages, seed)):
-        if not base.has(document.key):
+        if not base.has_document(document.key):
             path = f"/benchmark/{number}.txt"
-            base.commit(document, Location(path, "/benchmark", len(document.text), number, number))
+            base.put_document(document, Location(path, "/benchmark", len(document.text), number, number))
         if number % 200 == 199:
             base.catch_up()
     base.catch_up()
@@ -147,18 +147,18 @@ def timed(run: Callable[[str], object], asked: Sequence[str]) -> str:
     return f"first {first * 1000:.0f}, p50 {np.percentile(rest, 50):.1f}, p95 {np.percentile(rest, 95):.1f}"
 
 
-def measure(base: KnowledgeBase, language: Language, options: argparse.Namespace, passages: int) -> None:
+def measure(base: Store, language: Language, options: argparse.Namespace, passages: int) -> None:
     snapshot = base.snapshot()
-    sample = [node.text for document in snapshot.documents()[:50] for node in base.tree(document.key)]
+    sample = [node.text for document in snapshot.documents()[:50] for node in base.document_nodes(document.key)]
     asked = questions(
         language, [text for text in sample if len(text.split()) > 20], options.queries, options.seed
     )
     started = time.perf_counter()
-    figures = statistics(snapshot, Keywords(snapshot))
+    figures = compute_statistics(snapshot, KeywordGraph(snapshot))
     print(f"  keyword graph, made and sampled in {time.perf_counter() - started:.1f} s: {figures}")
     vocabulary, _ = snapshot.postings("text").vocabulary()
     print(f"  {passages} passages, {len(vocabulary)} terms, {base.info().bytes / 1e6:.0f} MB")
-    real = catalog.encoder(options.encoder) if options.encoder else None
+    real = catalog.load_encoder(options.encoder) if options.encoder else None
     clustered = Clustered(real) if options.vectors or real else None
     if clustered:
         started = time.perf_counter()
@@ -167,11 +167,11 @@ def measure(base: KnowledgeBase, language: Language, options: argparse.Namespace
     for encoder in (None, clustered) if clustered else (None,):
         with_encoder = "" if encoder is None else f", {options.encoder or 'no question encoder'}"
         for name in options.retriever or ["search", "bm25", "tfidf"]:
-            retriever = catalog.retriever(name, base, encoder=encoder)
+            retriever = catalog.build_retriever(name, base, encoder=encoder)
             line = timed(lambda text, by=retriever: by.retrieve(Question(text), 10), asked)
             print(f"  search {name}{with_encoder}: {line} ms", flush=True)
         for recipe in options.recipe or ["kgp"]:
-            method = catalog.method(recipe, base, encoder=encoder)
+            method = catalog.build_method(recipe, base, encoder=encoder)
             line = timed(lambda text, by=method: by.retrieve(Question(text), 30), asked[: options.walks])
             print(f"  walk {recipe}{with_encoder}: {line} ms", flush=True)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3

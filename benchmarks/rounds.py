@@ -23,15 +23,15 @@ from pathlib import Path
 import numpy as np
 
 from clew import catalog
-from clew.catalog.evaluation import Bench, fill
-from clew.evaluate.corpora import pooled
-from clew.evaluate.datasets import load
+from clew.catalog.evaluation import EvaluationSettings, fill_base
+from clew.evaluate.corpora import pool_paragraphs
+from clew.evaluate.datasets import load_dataset
 from clew.evaluate.examples import Example
-from clew.evaluate.metrics import Result, metric
-from clew.evaluate.rounds import SINGLE, as_record, filled_right, results, rounds
-from clew.evaluate.statistics import difference, interval
-from clew.kb import KnowledgeBase
-from clew.models.remembering import Remembering
+from clew.evaluate.metrics import Result, parse_metric
+from clew.evaluate.rounds import SINGLE_ROUND, rounds_record, correct_fill_share, rounds_results, run_rounds
+from clew.evaluate.statistics import paired_difference, bootstrap_interval
+from clew.kb import Store
+from clew.models.remembering import RememberingEncoder
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 POOL = {"hotpotqa": "train100", "musique": "train100", "2wikimultihopqa": "train500"}
@@ -41,29 +41,29 @@ DENSE = ("search", "dense", "hybrid", "kgp")
 
 
 def rows(
-    examples: Sequence[Example], retriever: str, base: KnowledgeBase, encoder: Remembering | None
+    examples: Sequence[Example], retriever: str, base: Store, encoder: RememberingEncoder | None
 ) -> Iterator[str]:
     """Yield a row for each way of asking: means with intervals, and what it has more than a single round."""
-    searching = catalog.retriever(retriever, base, encoder=encoder)
-    readers = {"short": catalog.reader("short", base)}
+    searching = catalog.build_retriever(retriever, base, encoder=encoder)
+    readers = {"short": catalog.build_reader("short", base)}
     found: dict[str, list[Result]] = {}
     right: dict[str, list[float]] = {}
     started = time.perf_counter()
     for example in examples:
-        record = as_record(example, rounds(example, searching, readers))
-        for way, result in results(example, record).items():
+        record = rounds_record(example, run_rounds(example, searching, readers))
+        for way, result in rounds_results(example, record).items():
             found.setdefault(way, []).append(result)
-            share = filled_right(example, record, way)
+            share = correct_fill_share(example, record, way)
             right.setdefault(way, []).extend([] if share is None else [share])
     ms = 1000 * (time.perf_counter() - started) / len(examples)
     for way, some in found.items():
         cells = []
         for name in METRICS:
-            values = [metric(name).measure(one) or 0.0 for one in some]
-            single = [metric(name).measure(one) or 0.0 for one in found[SINGLE]]
-            one, more = interval(values), difference(values, single)
+            values = [parse_metric(name).measure(one) or 0.0 for one in some]
+            single = [parse_metric(name).measure(one) or 0.0 for one in found[SINGLE_ROUND]]
+            one, more = bootstrap_interval(values), paired_difference(values, single)
             said = f"{one.mean:.3f} [{one.low:.3f}, {one.high:.3f}]"
-            cells.append(said if way == SINGLE else f"{said} ({more.mean:+.3f}, p {more.p:.4f})")
+            cells.append(said if way == SINGLE_ROUND else f"{said} ({more.mean:+.3f}, p {more.p:.4f})")
         filled = f"{np.mean(right[way]):.2f}" if right[way] else ""
         yield f"{retriever} | {way} | {' | '.join(cells)} | {filled} | {ms:.0f} |"
 
@@ -78,20 +78,20 @@ def main() -> None:
     options = parser.parse_args()
     if not DATA.is_dir():
         raise SystemExit(f"no data at {DATA}; it is not part of this repository")
-    every = {name: list(load(name, DATA / name / f"{file}.jsonl").examples()) for name, file in POOL.items()}
+    every = {name: list(load_dataset(name, DATA / name / f"{file}.jsonl").examples()) for name, file in POOL.items()}
     asked = {
         name: [one for one in every[name] if name != "musique" or one.question_type == "2hop"]
         for name in options.data or ["musique"]
     }
-    paragraphs = pooled(one for some in every.values() for one in some)
-    with tempfile.TemporaryDirectory() as folder, KnowledgeBase.open(folder, create=True) as base:
-        fill(base, paragraphs, Bench())
+    paragraphs = pool_paragraphs(one for some in every.values() for one in some)
+    with tempfile.TemporaryDirectory() as folder, Store.open(folder, create=True) as base:
+        fill_base(base, paragraphs, EvaluationSettings())
         counts = ", ".join(f"{len(some)} of {name}" for name, some in asked.items())
         print(f"questions: {counts}; pool: {len(paragraphs):,} paragraphs; intervals: bootstrap, seed 0\n")
         print(f"| data | encoder | search | way | {' | '.join(METRICS)} | #n right | ms a question |")
         print("|" + "---|" * (len(METRICS) + 6))
         for name in options.encoder or ["none"]:
-            encoder = None if name == "none" else Remembering(catalog.encoder(name))
+            encoder = None if name == "none" else RememberingEncoder(catalog.load_encoder(name))
             if encoder is not None:
                 base.encode(encoder)
             shown = "/".join(Path(name).parts[-2:]) if name.startswith("onnx:") else name

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from clew.graph.outline import normal_label, table_label
-from clew.graph.structure import Reference, fetch, references
-from clew.kb import KnowledgeBase
+from clew.graph.outline import normalise_label, parse_table_label
+from clew.graph.structure import Reference, fetch_hits, find_references
+from clew.kb import Store
 from clew.parse.read import read_file
 from clew.protocols import Snapshot
 from clew.text import normalise
@@ -32,13 +32,13 @@ ROOT = Path(__file__).parents[1]
 LABELLED = ROOT / "benchmarks" / "data" / "routing.jsonl"
 
 
-def base_of_samples(folder: Path) -> KnowledgeBase:
+def base_of_samples(folder: Path) -> Store:
     """Return a base of the sample documents."""
-    base = KnowledgeBase.open(folder, create=True)
+    base = Store.open(folder, create=True)
     for path in sorted((ROOT / "samples" / "documents").iterdir()):
         stat = path.stat()
         place = Location(str(path), str(path.parent), stat.st_size, stat.st_mtime_ns, stat.st_ino)
-        base.commit(read_file(path), place)
+        base.put_document(read_file(path), place)
     base.catch_up()
     return base
 
@@ -50,8 +50,8 @@ def is_target(node: Node, target: dict[str, Any], snapshot: Snapshot) -> bool:
     if node.kind == "page":
         return node.page == target["page"]
     if node.kind == "table":
-        labelled = table_label(node.name)
-        by_label = "number" in target and labelled == normal_label(str(target["number"]))
+        labelled = parse_table_label(node.name)
+        by_label = "number" in target and labelled == normalise_label(str(target["number"]))
         by_name = "name" in target and normalise(target["name"]) in normalise(node.name)
         counted = "name" not in target and not labelled and target.get("number") == place(node, snapshot)
         return by_name or by_label or counted
@@ -74,7 +74,7 @@ def judged(line: dict[str, Any], named: tuple[Reference, ...], snapshot: Snapsho
     targets = line["targets"]
     all_there = all(any(is_target(node, target, snapshot) for node in nodes) for target in targets)
     only_those = all(any(is_target(node, target, snapshot) for target in targets) for node in nodes)
-    shown = bool(fetch(snapshot, named))
+    shown = bool(fetch_hits(snapshot, named))
     return {"routed": routed, "right": all_there and shown, "exact": all_there and only_those}
 
 
@@ -100,7 +100,7 @@ def main() -> None:
         for half in halves if arguments.half == "both" else [arguments.half]:
             results = []
             for line in halves[half]:
-                named = references(line["question"], snapshot)
+                named = find_references(line["question"], snapshot)
                 results.append((line, judged(line, named, snapshot)))
                 if arguments.show and half == "even" and not all(results[-1][1].values()):
                     nodes = snapshot.nodes(snapshot.rows([one.node for one in named]))

@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 
 from clew.drill.representation import Outlines, Section
-from clew.models.tokens import count, tokens_in
+from clew.models.tokens import count_tokens, count_prompt_tokens
 from clew.protocols import Completion, Encoder, Prompt, Snapshot
 from clew.types import TABLE, Usage
 
@@ -172,4 +172,4 @@ class Blind:
 
 def answered(prompt: Prompt, text: str, model: str) -> Completion:
     """Return a reply with what it costs, by rule."""
-    return Completion(text, Usage(1, tokens_in(prompt), count(text), estimated=True), model)
+    return Completion(text, Usage(1, count_prompt_tokens(prompt), count_tokens(text), estimated=True), model)

@@ -20,13 +20,13 @@ from pathlib import Path
 
 import clew
 from clew import catalog
-from clew.catalog.evaluation import Bench, fill
-from clew.evaluate.corpora import pooled
-from clew.evaluate.datasets import load
+from clew.catalog.evaluation import EvaluationSettings, fill_base
+from clew.evaluate.corpora import pool_paragraphs
+from clew.evaluate.datasets import load_dataset
 from clew.evaluate.decomposed import gold_chain
 from clew.evaluate.examples import Example
-from clew.evaluate.metrics.answers import exact
-from clew.trail import Recorder
+from clew.evaluate.metrics.answers import exact_match
+from clew.trail import TrailRecorder
 from clew.types import Answer, Question, Step
 
 METHODS = {"focus": "focus", "chain": "chain(sources='kg,text')"}
@@ -83,21 +83,21 @@ def main() -> None:
     parser.add_argument("--encoder", default="clew:hops", help="none: by words alone")
     parser.add_argument("--trails", action="store_true")
     given = parser.parse_args()
-    examples = list(load("2wikimultihopqa", given.data / "2wikimultihopqa/train500.jsonl").examples())
+    examples = list(load_dataset("2wikimultihopqa", given.data / "2wikimultihopqa/train500.jsonl").examples())
     asked = chosen(examples, given.questions, given.seed)
-    encoder = None if given.encoder == "none" else catalog.encoder(given.encoder)
+    encoder = None if given.encoder == "none" else catalog.load_encoder(given.encoder)
     rows, trails, right = list[str](), list[str](), dict.fromkeys(METHODS, 0)
     with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
-        fill(base.store, pooled(asked), Bench(encoder=encoder))
+        fill_base(base.store, pool_paragraphs(asked), EvaluationSettings(encoder=encoder))
         base.add_graph(graph_of(asked, given.data / "metaqa/graph.tsv", Path(folder)), name="half")
-        methods = {name: catalog.method(one, base.store, encoder=encoder) for name, one in METHODS.items()}
+        methods = {name: catalog.build_method(one, base.store, encoder=encoder) for name, one in METHODS.items()}
         for number, example in enumerate(asked):
             written = str(gold_chain(example)[0])
             answers: dict[str, Answer] = {}
             for name, method in methods.items():
-                answers[name] = method.answer(Question(example.question, chain=written), Recorder())
+                answers[name] = method.answer(Question(example.question, chain=written), TrailRecorder())
                 right[name] += any(
-                    exact(one, gold) for gold in example.answers for one in said(answers[name])
+                    exact_match(one, gold) for gold in example.answers for one in said(answers[name])
                 )
             hop = "first" if number % 2 == 0 else "second"
             cells = [("-" if one.abstained else one.text[:60]) for one in answers.values()]

@@ -20,11 +20,11 @@ from pathlib import Path
 import numpy as np
 
 from clew import catalog
-from clew.catalog.evaluation import Bench, fill
-from clew.evaluate.corpora import pooled
-from clew.evaluate.datasets import load
-from clew.evaluate.statistics import interval
-from clew.kb import KnowledgeBase
+from clew.catalog.evaluation import EvaluationSettings, fill_base
+from clew.evaluate.corpora import pool_paragraphs
+from clew.evaluate.datasets import load_dataset
+from clew.evaluate.statistics import bootstrap_interval
+from clew.kb import Store
 from clew.types import Question
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data" / "musique" / "train100.jsonl"
@@ -56,15 +56,15 @@ def main() -> None:
     asked = list(questions())
     print(f"{len(asked)} questions\n")
     print("| encoder | search | recall@1 | recall@5 | recall@10 | ms |\n|---|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory() as folder, KnowledgeBase.open(folder, create=True) as base:
-        fill(base, pooled(load("musique", DATA).examples()), Bench())
+    with tempfile.TemporaryDirectory() as folder, Store.open(folder, create=True) as base:
+        fill_base(base, pool_paragraphs(load_dataset("musique", DATA).examples()), EvaluationSettings())
         for name in options.encoder or ["none"]:
-            encoder = None if name == "none" else catalog.encoder(name)
+            encoder = None if name == "none" else catalog.load_encoder(name)
             if encoder is not None:
                 base.encode(encoder)
             usual = ["bm25", "search", "kgp", *(["dense", "hybrid"] if encoder else [])]
             for recipe in options.retriever or usual:
-                retriever = catalog.retriever(recipe, base, encoder=encoder)
+                retriever = catalog.build_retriever(recipe, base, encoder=encoder)
                 retriever.retrieve(Question("What is remembered for a generation?"), 1)
                 started = time.perf_counter()
                 ranks = []
@@ -78,7 +78,7 @@ def main() -> None:
                     ]
                     ranks.append(places[0] if places else 99)
                 ms = 1000 * (time.perf_counter() - started) / len(asked)
-                cells = [interval([float(rank < k) for rank in ranks]) for k in (1, 5, 10)]
+                cells = [bootstrap_interval([float(rank < k) for rank in ranks]) for k in (1, 5, 10)]
                 said = " | ".join(
                     f"{100 * c.mean:.1f} [{100 * c.low:.1f}, {100 * c.high:.1f}]" for c in cells
                 )

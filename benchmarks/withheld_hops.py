@@ -13,8 +13,8 @@ import hashlib
 
 from clew.chains import Chain, Term, Triple
 from clew.evaluate.examples import Example
-from clew.methods.chain.likeness import alike
-from clew.trail import Recorder
+from clew.methods.chain.likeness import same_value
+from clew.trail import TrailRecorder
 from clew.types import Question
 from oracle_chains import Change, changed, options, oracle, settings
 
@@ -42,12 +42,12 @@ def row(name: str, change: Change, examples: list[Example], method: object, verb
     for example in examples:
         for head, relation, tail in example.chain:
             chain = changed(Chain((Triple(Term(head), relation, Term("#1")),), 1), change)
-            answer = method.answer(Question(example.question, chain=str(chain)), Recorder())  # type: ignore[attr-defined]
+            answer = method.answer(Question(example.question, chain=str(chain)), TrailRecorder())  # type: ignore[attr-defined]
             some = counts[held((head, relation, tail))]
             some[0] += 1
             if answer.abstained:
                 continue
-            right = any(alike(one, tail) for one in answer.values)
+            right = any(same_value(one, tail) for one in answer.values)
             some[1 if right else 2] += 1
             if verbose and not right:
                 (said,) = (step.detail for step in answer.trail if step.name == "fill")

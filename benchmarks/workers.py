@@ -16,10 +16,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from clew.catalog.evaluation import Bench, asked
-from clew.catalog.runs import evaluate
-from clew.kb import KnowledgeBase
-from clew.models import language_model
+from clew.catalog.evaluation import EvaluationSettings, load_questions
+from clew.catalog.runs import evaluate_recipes
+from clew.kb import Store
+from clew.models import create_language_model
 from scripted import Reply, ScriptedServer
 
 
@@ -39,12 +39,12 @@ def main() -> None:
             print("| workers | seconds | questions/s | ratio |\n|---|---|---|---|")
             first = 0.0
             for workers in (1, 2, 4, 8, 16):
-                questions = asked(f"jsonl={path}", str(Path(folder) / "base"), None, 0)
-                with KnowledgeBase.open(questions.corpus, create=True):
+                questions = load_questions(f"jsonl={path}", str(Path(folder) / "base"), None, 0)
+                with Store.open(questions.corpus, create=True):
                     pass
-                bench = Bench(language_model(server.llm), llm_name=server.llm)
+                bench = EvaluationSettings(create_language_model(server.llm), llm_name=server.llm)
                 started = time.perf_counter()
-                evaluate(Path(folder) / str(workers), questions, ["none"], bench, workers=workers)
+                evaluate_recipes(Path(folder) / str(workers), questions, ["none"], bench, workers=workers)
                 seconds = time.perf_counter() - started
                 first = first or seconds
                 print(

@@ -6,8 +6,8 @@ import re
 
 import clew
 from clew import catalog
-from clew.models import language_model
-from clew.trail import Recorder
+from clew.models import create_language_model
+from clew.trail import TrailRecorder
 from clew.types import Question, Scope
 from retrieve_documents import add
 from scripted import ScriptedServer
@@ -55,7 +55,7 @@ def fill(store, folder):
     store.catch_up()
     path = folder / "films.tsv"
     path.write_text("\n".join(graph_lines()) + "\n", encoding="utf-8")
-    clew.Base(store).add_graph(path)
+    clew.KnowledgeBase(store).add_graph(path)
     return store
 
 
@@ -100,9 +100,9 @@ QUESTION = f"Who is mayor of the town where the director of {FILM} was born?"
 
 def run(base, agent, question=QUESTION, recipe="chain(k=3)", chain="", scope=None, **more):
     with ScriptedServer(agent) as server:
-        method = catalog.method(recipe, base, llm=language_model(server.llm, **more))
+        method = catalog.build_method(recipe, base, llm=create_language_model(server.llm, **more))
         asked = Question(question, scope or Scope(), chain)
-        return method.answer(asked, Recorder()), server.requests
+        return method.answer(asked, TrailRecorder()), server.requests
 
 
 def steps(answer, name):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from clew.focus import NOT, Count, Pattern, TypedTriple
-from clew.focus.patterns import components
+from clew.focus import NOT, Quantifier, Pattern, TypedTriple
+from clew.focus.patterns import connected_terms
 from clew.kb.graphs import making
-from clew.kb.graphs.arrays import Direction, GraphArrays
-from clew.kb.graphs.packing import Stored
+from clew.kb.graphs.arrays import DirectedEdges, GraphArrays
+from clew.kb.graphs.packing import StoredGraph
 from clew.kb.graphs.view import ImportedGraph
 from clew.protocols import PropertyGraph
 
@@ -18,7 +18,7 @@ Edges = set[tuple[int, str, int]]
 def opened(edges: Edges, types: dict[int, set[str]], size: int) -> PropertyGraph:
     """The graph of some edges as it is opened from arrays, without a base around it."""
     relations = sorted({relation for _, relation, _ in edges})
-    ways: dict[str, list[Direction]] = {"out": [], "in": []}
+    ways: dict[str, list[DirectedEdges]] = {"out": [], "in": []}
     for relation in relations:
         pairs = sorted((h, t) for h, r, t in edges if r == relation)
         both = making._both_ways(np.array(pairs, dtype=np.uint32), size)
@@ -41,13 +41,13 @@ def opened(edges: Edges, types: dict[int, set[str]], size: int) -> PropertyGraph
         for way, some in every.items():
             made, content[key][way] = making._joined(some)
             arrays |= {f"{prefix}{way}.{part}": one for part, one in made.items()}
-    return ImportedGraph(None, Stored(1, "g", "", size, len(edges), {}), GraphArrays(content, arrays), None)
+    return ImportedGraph(None, StoredGraph(1, "g", "", size, len(edges), {}), GraphArrays(content, arrays), None)
 
 
 def pairs(edges: Edges, triple: TypedTriple) -> set[tuple[int, int]]:
     """The pairs of rows that a triple's ways join."""
     found = set()
-    for way in triple.ways:
+    for way in triple.relations:
         some = {(h, t) for h, r, t in edges if way.relation in (None, r)}
         found |= {(t, h) for h, t in some} if way.inverse else some
     return found
@@ -59,9 +59,9 @@ def domain(pattern: Pattern, name: str, types: dict[int, set[str]], size: int) -
             return sorted(set(constant.rows))
     one = pattern.variable(name)
     found = set(range(size)) if one.rows is None else set(map(int, one.rows))
-    if name == pattern.target and pattern.answers is not None:
-        found &= set(map(int, pattern.answers))
-    return sorted(row for row in found - set(one.without) if not one.types or types[row] & set(one.types))
+    if name == pattern.target and pattern.answer_rows is not None:
+        found &= set(map(int, pattern.answer_rows))
+    return sorted(row for row in found - set(one.excluded) if not one.types or types[row] & set(one.types))
 
 
 def answers(pattern: Pattern, edges: Edges, types: dict[int, set[str]], size: int) -> set[int]:
@@ -74,11 +74,11 @@ def values(  # noqa: C901 - one definition in one place
     pattern: Pattern, asked: str, edges: Edges, types: dict[int, set[str]], size: int, required: bool = False
 ) -> set[int]:
     names = [one.name for one in (*pattern.variables, *pattern.constants)]
-    joins = components(pattern.triples, names)
+    joins = connected_terms(pattern.triples, names)
     constants = {one.name for one in pattern.constants}
     counted = {name for name in constants if only_counted(pattern, name)}
     for one in pattern.triples:
-        if one.count is not None and one.tail not in constants:
+        if one.quantifier is not None and one.tail not in constants:
             counted |= set() if {one.head, pattern.target} & joins[one.tail] else joins[one.tail]
     terms = [name for name in names if name in joins[asked] or (required and name not in counted)]
     domains = {name: domain(pattern, name, types, size) for name in terms}
@@ -87,7 +87,7 @@ def values(  # noqa: C901 - one definition in one place
     for one in pattern.triples:
         if one.head not in terms:
             continue
-        if one.count is None or (one.count == NOT and one.tail in joins[one.head] and one.head != one.tail):
+        if one.quantifier is None or (one.quantifier == NOT and one.tail in joins[one.head] and one.head != one.tail):
             between.append(one)
         elif one.head == one.tail:
             domains[one.head] = [row for row in domains[one.head] if (row, row) not in joined[id(one)]]
@@ -97,14 +97,14 @@ def values(  # noqa: C901 - one definition in one place
             domains[one.head] = [
                 row
                 for row in domains[one.head]
-                if fits(one.count, {t for h, t in joined[id(one)] if h == row}, tails)
+                if fits(one.quantifier, {t for h, t in joined[id(one)] if h == row}, tails)
             ]
     found = set()
 
     def assign(of: dict[str, int]) -> None:
         for one in between:
             pair = of.get(one.head), of.get(one.tail)
-            if None not in pair and (pair in joined[id(one)]) != (one.count is None):
+            if None not in pair and (pair in joined[id(one)]) != (one.quantifier is None):
                 return
         if len(of) == len(domains):
             found.add(of[asked])
@@ -121,10 +121,10 @@ def values(  # noqa: C901 - one definition in one place
 def only_counted(pattern: Pattern, name: str) -> bool:
     """Whether a term is named by triples, and by each as what it counts: then there need not be one."""
     naming = [one for one in pattern.triples if name in (one.head, one.tail)]
-    return bool(naming) and all(one.count is not None and one.head != name for one in naming)
+    return bool(naming) and all(one.quantifier is not None and one.head != name for one in naming)
 
 
-def fits(count: Count, every: set[int], tails: set[int]) -> bool:
+def fits(count: Quantifier, every: set[int], tails: set[int]) -> bool:
     """Whether the tails of a head are as many as a count says."""
     most = len(every) if count.most is None else count.most
     return count.least <= len(every & tails) <= most and not (count.only and every - tails)

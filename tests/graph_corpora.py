@@ -9,7 +9,7 @@ import numpy as np
 
 from clew.parse.build import DocumentBuilder
 from clew.protocols import Graph, Snapshot
-from clew.types import RETRIEVED, Location, Node, ParsedDocument, Scope
+from clew.types import RETRIEVED_KINDS, Location, Node, ParsedDocument, Scope
 
 WORDS = "river ferry gauge bank pilot bell toll lease clerk storm the of and was in".split()
 NAMES = ["Ohio", "Alf Clausen", "Bank of Ohio", "Port Quill", "Quill", "Mill Lane 7", "1929", "Heron"]
@@ -19,7 +19,7 @@ def document(title: str, *paragraphs: str) -> ParsedDocument:
     """A document without pages or sections."""
     builder = DocumentBuilder()
     for paragraph in paragraphs:
-        builder.paragraph(paragraph)
+        builder.add_paragraph(paragraph)
     return finished(builder, title)
 
 
@@ -54,7 +54,7 @@ def corpus(seed: int, documents: int = 8) -> list[ParsedDocument]:
 
 
 def passages(snapshot: Snapshot) -> list[Node]:
-    return snapshot.nodes(np.flatnonzero(snapshot.mask(Scope(), RETRIEVED)))
+    return snapshot.nodes(np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS)))
 
 
 def edges(snapshot: Snapshot, graph: Graph) -> set[tuple[str, str]]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from clew.protocols import GraphSink, PropertyGraph
-from clew.text import folded_name
+from clew.text import fold_name
 
 
 class Twin:
@@ -33,10 +33,10 @@ class Twin:
 
     def give(self, sink: GraphSink, order: Sequence[int] | None = None) -> None:
         """Give everything to another sink, edges and nodes in the ``order`` of their places."""
-        calls: list[Any] = [lambda id=id, said=said: sink.node(id, **said) for id, said in self.nodes.items()]
+        calls: list[Any] = [lambda id=id, said=said: sink.add_node(id, **said) for id, said in self.nodes.items()]
         for triple, several in self.edges.items():
             for properties in several or [None]:
-                calls.append(lambda t=triple, p=properties: sink.edge(*t, p))
+                calls.append(lambda t=triple, p=properties: sink.add_edge(*t, p))
         for place in order or range(len(calls)):
             calls[place]()
 
@@ -57,7 +57,7 @@ def assert_equal(graph: PropertyGraph, twin: Twin) -> None:
         types = [one for one in dict.fromkeys(said.get("types", ())) if one]
         name = said.get("name") or id
         assert (entity.id, entity.name, entity.text) == (f"{graph.name}:{id}", name, said.get("text", ""))
-        assert [one for one in (entity.type, *entity.also) if one] == types
+        assert [one for one in (entity.type, *entity.more_types) if one] == types
         assert set(entity.aliases) == {one for one in said.get("aliases", ()) if one} - {said.get("name")}
         assert entity.properties == {k: v for k, v in (said.get("properties") or {}).items() if v is not None}
     _assert_types(graph, twin, ids)
@@ -65,9 +65,9 @@ def assert_equal(graph: PropertyGraph, twin: Twin) -> None:
     for row, id in enumerate(ids):
         said = twin.nodes[id]
         for name in (said.get("name") or id, *(one for one in said.get("aliases", ()) if one)):
-            names.setdefault(folded_name(name), set()).add(row)
+            names.setdefault(fold_name(name), set()).add(row)
     for name, rows in names.items():
-        assert graph.named(name.upper()).tolist() == sorted(rows) or graph.named(name).tolist() == sorted(
+        assert graph.find_by_name(name.upper()).tolist() == sorted(rows) or graph.find_by_name(name).tolist() == sorted(
             rows
         )
     _assert_edges(graph, twin, ids)
@@ -80,8 +80,8 @@ def _assert_types(graph: PropertyGraph, twin: Twin, ids: list[str]) -> None:
             types.setdefault(type, []).append(row)
     assert graph.types() == {type: len(rows) for type, rows in types.items()}
     for type, rows in types.items():
-        assert graph.of_type(type).tolist() == rows
-    assert graph.of_type("no such type").tolist() == []
+        assert graph.rows_of_type(type).tolist() == rows
+    assert graph.rows_of_type("no such type").tolist() == []
 
 
 def _assert_edges(graph: PropertyGraph, twin: Twin, ids: list[str]) -> None:
@@ -89,19 +89,19 @@ def _assert_edges(graph: PropertyGraph, twin: Twin, ids: list[str]) -> None:
     relations = {relation for _, relation, _ in twin.edges}
     assert set(graph.relations()) == relations
     backwards = np.arange(graph.size)[::-1]
-    assert graph.around(backwards) == sorted(relations)
+    assert graph.relations_at(backwards) == sorted(relations)
     for id, row in row_of.items():
-        assert graph.around(np.array([row])) == sorted({r for h, r, t in twin.edges if id in (h, t)})
+        assert graph.relations_at(np.array([row])) == sorted({r for h, r, t in twin.edges if id in (h, t)})
     for relation in relations:
         pairs = sorted((row_of[h], row_of[t]) for h, r, t in twin.edges if r == relation)
         found = graph.relations()[relation]
         assert found.edges == len(pairs)
         for inverse, counted in ((False, found.head_types), (True, found.tail_types)):
-            offsets, others = graph.adjacent(backwards, relation, inverse)
+            offsets, others = graph.neighbours(backwards, relation, inverse)
             for number, row in enumerate(backwards.tolist()):
                 expected = sorted((h if inverse else t) for h, t in pairs if (t if inverse else h) == row)
                 assert others[offsets[number] : offsets[number + 1]].tolist() == expected
-                one = graph.adjacent(np.array([row]), relation, inverse)
+                one = graph.neighbours(np.array([row]), relation, inverse)
                 assert one[0].tolist() == [0, len(expected)] and one[1].tolist() == expected
             types: dict[str, int] = {}
             for pair in pairs:
@@ -112,6 +112,6 @@ def _assert_edges(graph: PropertyGraph, twin: Twin, ids: list[str]) -> None:
         assert set(found.examples) <= {(names[ids[h]], names[ids[t]]) for h, t in pairs}
         assert found.examples
     for (head, relation, tail), properties in twin.edges.items():
-        said = graph.statements(row_of[head], relation, row_of[tail])
+        said = graph.edge_properties(row_of[head], relation, row_of[tail])
         key = lambda one: sorted((k, repr(v)) for k, v in one.items())  # noqa: E731
         assert sorted(said, key=key) == sorted(properties, key=key)

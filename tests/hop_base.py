@@ -1,10 +1,10 @@
 """A base of five documents with a question of three hops, and what runs a method over it with a scripted model."""
 
 from clew import catalog
-from clew.kb import KnowledgeBase
-from clew.models import language_model
+from clew.kb import Store
+from clew.models import create_language_model
 from clew.parse.build import DocumentBuilder
-from clew.trail import Recorder
+from clew.trail import TrailRecorder
 from clew.types import Location, Question
 from scripted import ScriptedServer
 
@@ -21,12 +21,12 @@ BORN = "born in the village of Dunmere"
 
 def made(folder):
     """Return the base, open, in a new folder."""
-    base = KnowledgeBase.open(folder, create=True)
+    base = Store.open(folder, create=True)
     for number, (title, text) in enumerate(TEXTS.items()):
         builder = DocumentBuilder()
-        builder.paragraph(text)
+        builder.add_paragraph(text)
         parsed = builder.finish(data=text.encode(), title=title, media_type="text/plain", parser="t/1")
-        base.commit(parsed, Location(f"/docs/{title}.txt", "/docs", 1, number, number))
+        base.put_document(parsed, Location(f"/docs/{title}.txt", "/docs", 1, number, number))
     base.catch_up()
     return base
 
@@ -42,8 +42,8 @@ def reading(request):
 def ask(base, script, recipe, question=QUESTION, **more):
     """Return a recipe's answer by a scripted model, and what the model was asked."""
     with ScriptedServer(script) as server:
-        method = catalog.method(recipe, base, llm=language_model(server.llm, **more))
-        return method.answer(Question(question), Recorder()), server.requests
+        method = catalog.build_method(recipe, base, llm=create_language_model(server.llm, **more))
+        return method.answer(Question(question), TrailRecorder()), server.requests
 
 
 def titles(hits):

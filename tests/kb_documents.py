@@ -54,11 +54,11 @@ def document(number: int, version: int = 0) -> ParsedDocument:
 
     builder = DocumentBuilder()
     for page in range(1, rng.randint(2, 3)):
-        builder.page(page)
-        builder.heading(1, words(2))
+        builder.add_page(page)
+        builder.add_heading(1, words(2))
         for _ in range(rng.randint(1, 4)):
-            builder.paragraph(words(rng.randint(3, 12)) + ".")
-        builder.table(Table(("name", "value"), ((words(1), words(1)), (words(1), words(1))), words(2)))
+            builder.add_paragraph(words(rng.randint(3, 12)) + ".")
+        builder.add_table(Table(("name", "value"), ((words(1), words(1)), (words(1), words(1))), words(2)))
     data = f"{number}/{version}".encode()
     return builder.finish(
         data=data, title=f"Title {words(1)} {number}", media_type="text/plain", parser="test/1", pages=2

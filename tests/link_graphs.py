@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from clew.kb import KnowledgeBase
+from clew.kb import Store
 from clew.protocols import PropertyGraph
 
 
 def graph_of(
-    base: KnowledgeBase, triples: Iterable[Sequence[str]], name: str = "g", **nodes: dict[str, Any]
+    base: Store, triples: Iterable[Sequence[str]], name: str = "g", **nodes: dict[str, Any]
 ) -> PropertyGraph:
     """Store triples, and what is said of nodes by id, and return the graph as it is opened."""
-    builder = base.graphs.builder(name)
+    builder = base.graphs.create_builder(name)
     for id, said in nodes.items():
-        builder.node(id, **said)
+        builder.add_node(id, **said)
     for head, relation, tail in triples:
-        builder.edge(head, relation, tail)
-    base.graphs.store(builder, [])
+        builder.add_edge(head, relation, tail)
+    base.graphs.store_graph(builder, [])
     return base.snapshot().graph(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from clew.kb import KnowledgeBase
+from clew.kb import Store
 from retrieve_encoders import WordEncoder
 
 FILMS = {
@@ -35,5 +35,5 @@ class Counted(WordEncoder):
         return super().encode(texts, query)
 
 
-def kept(base: KnowledgeBase) -> list[Path]:
+def kept(base: Store) -> list[Path]:
     return sorted((base.path / "derived" / "nodes").glob("*/*"))

@@ -11,14 +11,14 @@ def parsed(title, blocks, name=""):
     pages = 0
     for block in blocks:
         if isinstance(block, Table):
-            builder.table(block)
+            builder.add_table(block)
         elif isinstance(block, tuple) and block[0] == "page":
-            builder.page(block[1])
+            builder.add_page(block[1])
             pages = max(pages, block[1])
         elif isinstance(block, tuple):
-            builder.heading(block[1], block[2])
+            builder.add_heading(block[1], block[2])
         else:
-            builder.paragraph(block)
+            builder.add_paragraph(block)
     data = repr((name, title, blocks)).encode()
     return builder.finish(data=data, title=title, media_type="text/plain", parser="test/1", pages=pages)
 

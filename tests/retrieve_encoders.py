@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from clew.text import terms
+from clew.text import index_terms
 
 
 class WordEncoder:
@@ -18,7 +18,7 @@ class WordEncoder:
     def encode(self, texts, query=False):
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for vector, text in zip(vectors, texts, strict=True):
-            for term in terms(text):
+            for term in index_terms(text):
                 vector[self.words.index(term) if term in self.words else -1] += 1
             vector /= np.linalg.norm(vector) or 1
         return vectors

@@ -6,7 +6,7 @@
         assert "capital of France" in server.requests[0].prompt
 
 A script is a list of replies, taken in the order in which requests arrive, or a function from request to
-reply. A reply is text, a dict (sent as JSON text), or a :class:`Reply` that misbehaves. A script that is used
+reply. A reply is text, a dict (sent as JSON text), or a :class:`ReplyBuilder` that misbehaves. A script that is used
 up answers 418, which no client retries and no test overlooks.
 """
 

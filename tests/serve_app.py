@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from clew.serve.running import Serving
-from clew.serve.settings import Settings, named_bases, named_models
+from clew.serve.running import RunningServer
+from clew.serve.settings import Settings, name_bases, name_models
 
 SAMPLES = Path(__file__).parents[1] / "samples" / "documents"
 #: What the base that the tests share holds, and a question that it answers with $9.
@@ -33,10 +33,10 @@ class ServedApp:
 
     def __init__(self, *folders: Path, models: list[str] = (), **settings: Any) -> None:
         self.settings = Settings(
-            bases=named_bases(folders), models=named_models(models), **{"port": 0, **settings}
+            bases=name_bases(folders), models=name_models(models), **{"port": 0, **settings}
         )
         self.base = next(iter(self.settings.bases))
-        self.serving = Serving(self.settings)
+        self.serving = RunningServer(self.settings)
         self.port = self.serving.port
         self._thread = threading.Thread(target=self.serving.run, daemon=True)
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from clew.kb import KnowledgeBase
+from clew.kb import Store
 from retrieve_documents import add
 
 
 @pytest.fixture
 def base(tmp_path):
-    with KnowledgeBase.open(tmp_path / "base", create=True) as opened:
+    with Store.open(tmp_path / "base", create=True) as opened:
         yield opened
 
 

@@ -68,7 +68,7 @@ def test_the_unit_of_passages_is_fixed_when_a_base_is_made(tmp_path) -> None:
     with clew.open(tmp_path / "kb", create=True, passages="sentence") as base:
         assert base.add([tmp_path / "a.txt"]).passages == 2
     with clew.open(tmp_path / "kb", create=True) as base:  # no wish: what the base has
-        assert base.store.passages == "sentence"
+        assert base.store.passage_unit == "sentence"
     with pytest.raises(UsageError, match="sentence"):
         clew.open(tmp_path / "kb", create=True, passages="paragraph")
 

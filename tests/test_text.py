@@ -25,7 +25,7 @@ from clew import text
     ],
 )
 def test_terms(given: str, expected: list[str]) -> None:
-    assert text.terms(given) == expected
+    assert text.index_terms(given) == expected
 
 
 def test_query_terms_drop_function_words_unless_nothing_is_left() -> None:
@@ -51,8 +51,8 @@ def test_threads_that_stem_at_once_do_not_spoil_each_other() -> None:
 
 
 def test_term_counts_are_counts_of_hashed_terms() -> None:
-    counts = text.term_counts("river rivers bank")
-    assert counts == {text.term_hash("river"): 2, text.term_hash("bank"): 1}
+    counts = text.count_terms("river rivers bank")
+    assert counts == {text.hash_term("river"): 2, text.hash_term("bank"): 1}
     assert all(0 <= key < 2**64 for key in counts)
 
 
@@ -70,12 +70,12 @@ def test_term_counts_are_counts_of_hashed_terms() -> None:
     ],
 )
 def test_sentences(given: str, expected: list[str]) -> None:
-    assert [given[start:end] for start, end in text.sentences(given)] == expected
+    assert [given[start:end] for start, end in text.sentence_spans(given)] == expected
 
 
 @given(st.text(max_size=200))
 def test_sentences_cover_all_that_is_not_white_space_in_order(given: str) -> None:
-    spans = text.sentences(given)
+    spans = text.sentence_spans(given)
     assert all(a < b for a, b in spans)
     assert all(left[1] <= right[0] for left, right in pairwise(spans))
     assert "".join("".join(given[a:b].split()) for a, b in spans) == "".join(given.split())
@@ -83,7 +83,7 @@ def test_sentences_cover_all_that_is_not_white_space_in_order(given: str) -> Non
 
 def test_names_are_capitalised_spans_and_their_sub_spans() -> None:
     found = {
-        name for name, _, _ in text.names("Alf Clausen taught at the University of Ohio in 1989. The end")
+        name for name, _, _ in text.candidate_names("Alf Clausen taught at the University of Ohio in 1989. The end")
     }
     assert {"alf clausen", "university of ohio", "ohio", "1989"} <= found
     assert not any("end" in name or "taught" in name for name in found)
@@ -92,8 +92,8 @@ def test_names_are_capitalised_spans_and_their_sub_spans() -> None:
 
 def test_name_ranges_point_at_the_name() -> None:
     given = "the J. Smith Company of Ohio"
-    assert all(text.normalise_name(given[start:end]) == name for name, start, end in text.names(given))
-    assert "j smith company" in {name for name, _, _ in text.names(given)}
+    assert all(text.normalise_name(given[start:end]) == name for name, start, end in text.candidate_names(given))
+    assert "j smith company" in {name for name, _, _ in text.candidate_names(given)}
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_name_ranges_point_at_the_name() -> None:
     ],
 )
 def test_a_slug_is_one_part_of_a_path(name: str, expected: str) -> None:
-    assert text.slug(name) == expected and text.slug(expected) == expected
+    assert text.slugify(name) == expected and text.slugify(expected) == expected
 
 
 def test_title_names_drop_article_possessive_and_disambiguation() -> None:
@@ -130,10 +130,10 @@ def test_title_names_drop_article_possessive_and_disambiguation() -> None:
     ],
 )
 def test_names_that_are_folded_to_the_same(one: str, other: str) -> None:
-    assert text.folded_name(one) == text.folded_name(other)
+    assert text.fold_name(one) == text.fold_name(other)
 
 
 @pytest.mark.parametrize(("one", "other"), [("$", "9"), ("...", "!"), ("कि", "का"), ("The Kid", "Kid")])
 def test_names_that_stay_apart(one: str, other: str) -> None:
-    assert text.folded_name(one) != text.folded_name(other)
-    assert text.folded_name(one)
+    assert text.fold_name(one) != text.fold_name(other)
+    assert text.fold_name(one)

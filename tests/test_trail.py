@@ -2,7 +2,7 @@
 
 import time
 
-from clew.trail import Recorder, retrieved
+from clew.trail import TrailRecorder, retrieve_with_trail
 from clew.types import Question, Step
 
 
@@ -10,7 +10,7 @@ class Explorer:
     """Takes two steps that say how long they were."""
 
     def retrieve(self, question, k):
-        return self.explore(question, k, Recorder())
+        return self.explore(question, k, TrailRecorder())
 
     def explore(self, question, k, trail):
         started = time.perf_counter()
@@ -23,9 +23,9 @@ class Explorer:
 
 def test_no_second_is_counted_twice():
     seen = []
-    record = Recorder(watch=seen.append)
+    record = TrailRecorder(on_step=seen.append)
     started = time.perf_counter()
-    retrieved(Explorer(), Question("q"), 3, record, query="q")
+    retrieve_with_trail(Explorer(), Question("q"), 3, record, query="q")
     whole = time.perf_counter() - started
     assert [step.name for step in record.steps] == ["search", "sections", "retrieve"] and seen == record.steps
     assert record.steps[-1].detail == {"query": "q", "hits": 0}

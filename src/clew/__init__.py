@@ -12,11 +12,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from clew.api import Base, open
+    from clew.api import KnowledgeBase, open
     from clew.errors import ClewError
     from clew.types import Answer, Document, Hit, Node, Question, Scope
 
-__all__ = ["Answer", "Base", "ClewError", "Document", "Hit", "Node", "Question", "Scope", "open"]
+__all__ = ["Answer", "KnowledgeBase", "ClewError", "Document", "Hit", "Node", "Question", "Scope", "open"]
 
 _HOMES = {"Base": "clew.api", "open": "clew.api", "ClewError": "clew.errors"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-SERPAPI = "https://serpapi.com"
+SERPAPI_URL = "https://serpapi.com"
 
 
 def environment(name: str, default: str | None = None) -> str | None:
@@ -13,18 +13,18 @@ def environment(name: str, default: str | None = None) -> str | None:
     return os.environ.get(name) or default
 
 
-def base_path(given: str | Path | None = None) -> Path:
+def knowledge_base_path(given: str | Path | None = None) -> Path:
     """Return the folder of the knowledge base: ``given``, else ``CLEW_HOME``, else ``./.clew``."""
     return Path(given or environment("CLEW_HOME") or ".clew").expanduser().absolute()
 
 
-def base_name(folder: Path) -> str:
+def knowledge_base_name(folder: Path) -> str:
     """Return what a knowledge base is called where several are served: its folder's own name without ``.clew``, for
     a hidden one its parent's."""
     return folder.parent.name if folder.name.startswith(".") else folder.name.removesuffix(".clew")
 
 
-def named_path(what: str) -> Path:
+def expand_path(what: str) -> Path:
     """Return the path that a word may be; ``~`` with a name that is no user's is a name like any other."""
     try:
         return Path(what).expanduser().absolute()
@@ -63,10 +63,10 @@ def prices_path() -> Path | None:
     return Path(given).expanduser() if given else None
 
 
-def web_search() -> tuple[str, str | None]:
+def web_search_endpoint() -> tuple[str, str | None]:
     """Return the address of the web search, ``CLEW_SERPAPI_URL`` or SerpApi's own, and its key,
     ``CLEW_SERPAPI_KEY``."""
-    return environment("CLEW_SERPAPI_URL") or SERPAPI, environment("CLEW_SERPAPI_KEY")
+    return environment("CLEW_SERPAPI_URL") or SERPAPI_URL, environment("CLEW_SERPAPI_KEY")
 
 
 def server_token() -> str | None:

@@ -6,10 +6,10 @@ import csv
 from collections import Counter
 from collections.abc import Sequence
 
-KNOWN = ",;\t|"
+DELIMITERS = ",;\t|"
 
 
-def delimiter(lines: Sequence[str], known: str = KNOWN) -> str:
+def detect_delimiter(lines: Sequence[str], known: str = DELIMITERS) -> str:
     r"""Return the delimiter under which most rows have the same number of cells, and more than one; else a comma.
 
     Lines have their ends, without which a line break in a quoted cell would vanish.

@@ -104,7 +104,7 @@ class BadCompletion(ModelError):
     """The model answered, but not in the form that was asked for."""
 
 
-def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
+def unknown_name_error(what: str, name: str, known: Iterable[str]) -> UsageError:
     """Return the error for a name that is not one of ``known``, with the nearest as a suggestion."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1)

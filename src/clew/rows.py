@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from clew.protocols import Rows
 
 
-def ascending(rows: Any) -> Rows:
+def sorted_unique(rows: Any) -> Rows:
     """Return some rows ascending, each once; given so, they are returned as they are, (n,)."""
     import numpy as np
 
@@ -26,10 +26,10 @@ def ascending(rows: Any) -> Rows:
     return found
 
 
-def together(several: Sequence[Rows]) -> Rows:
+def union(several: Sequence[Rows]) -> Rows:
     """Return the rows of several sets, ascending, each once."""
     import numpy as np
 
     if len(several) == 1:
-        return ascending(several[0])
-    return ascending(np.concatenate([np.empty(0, dtype=np.int64), *several]))
+        return sorted_unique(several[0])
+    return sorted_unique(np.concatenate([np.empty(0, dtype=np.int64), *several]))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.types import (
     Answer,
-    Checked,
+    ConstraintCheck,
     Document,
     Entity,
     Exclusion,
@@ -21,10 +21,10 @@ from clew.types import (
 )
 
 if TYPE_CHECKING:
-    from clew.link import SameLink
+    from clew.link import EntityAlignment
 
 
-def node_shape(node: Node) -> dict[str, Any]:
+def node_to_dict(node: Node) -> dict[str, Any]:
     """Return a node: where it lies, what it is, and its text."""
     return {
         "id": node.id,
@@ -40,16 +40,16 @@ def node_shape(node: Node) -> dict[str, Any]:
     }
 
 
-def hit_shape(hit: Hit) -> dict[str, Any]:
+def hit_to_dict(hit: Hit) -> dict[str, Any]:
     """Return a hit: its node, score, and the ids of the nodes by which it was reached."""
-    return node_shape(hit.node) | {
+    return node_to_dict(hit.node) | {
         "score": hit.score,
         "path": list(hit.path or (hit.node.id,)),
         "via": list(hit.via),
     }
 
 
-def usage_shape(usage: Usage) -> dict[str, Any]:
+def usage_to_dict(usage: Usage) -> dict[str, Any]:
     """Return a usage; ``money`` is null where no price is known."""
     return {
         "calls": usage.calls,
@@ -60,7 +60,7 @@ def usage_shape(usage: Usage) -> dict[str, Any]:
     }
 
 
-def step_shape(step: Step) -> dict[str, Any]:
+def step_to_dict(step: Step) -> dict[str, Any]:
     """Return a step of a trail. Its hits are given by id and score; evidence carries the texts."""
     return {
         "name": step.name,
@@ -76,68 +76,68 @@ def step_shape(step: Step) -> dict[str, Any]:
             }
             for hit in step.hits
         ],
-        "usage": usage_shape(step.usage),
+        "usage": usage_to_dict(step.usage),
         "seconds": round(step.seconds, 3),
     }
 
 
-def answer_shape(answer: Answer) -> dict[str, Any]:
+def answer_to_dict(answer: Answer) -> dict[str, Any]:
     """Return an answer with evidence, quotes and trail; ``stopped`` says which budget ended it, or is null."""
     return {
         "answer": answer.text,
         "abstained": answer.abstained,
-        "stopped": answer.stopped or None,
+        "stopped": answer.stop_reason or None,
         "reader": answer.reader,
         "recipe": answer.recipe,
-        "evidence": [hit_shape(hit) for hit in answer.evidence],
+        "evidence": [hit_to_dict(hit) for hit in answer.evidence],
         "quotes": [{"node": q.node, "text": q.text, "span": list(q.span)} for q in answer.quotes],
-        "rejected": list(answer.rejected),
+        "rejected": list(answer.rejected_quotes),
         "values": list(answer.values),
-        "remembered": list(answer.remembered),
-        "ranked": [ranked_shape(one) for one in answer.ranked],
-        "trail": [step_shape(step) for step in answer.trail],
-        "usage": usage_shape(answer.usage),
+        "remembered": list(answer.from_memory),
+        "ranked": [ranked_to_dict(one) for one in answer.ranking],
+        "trail": [step_to_dict(step) for step in answer.trail],
+        "usage": usage_to_dict(answer.usage),
     }
 
 
-def check_shape(check: Checked) -> dict[str, Any]:
+def check_to_dict(check: ConstraintCheck) -> dict[str, Any]:
     """Return a constraint and how far it is met; ``met`` is null where nothing that is known says so."""
     return {
         "constraint": check.text,
-        "met": check.met,
+        "met": check.satisfaction,
         "evidence": [{"id": hit.node.id, "text": hit.node.text} for hit in check.hits],
     }
 
 
-def ranked_shape(ranked: RankedAnswer) -> dict[str, Any]:
+def ranked_to_dict(ranked: RankedAnswer) -> dict[str, Any]:
     """Return an answer of a ranked list: what it meets, what it misses, and the text that it was ranked by."""
     return {
         "name": ranked.name,
         "id": ranked.hit.node.id,
         "graph": ranked.hit.node.document_name,
         "score": ranked.hit.score,
-        "by": ranked.by,
-        "meets_all": ranked.firm,
-        "missed": list(ranked.missed),
-        "checks": [check_shape(one) for one in ranked.checks],
+        "by": ranked.ranked_by,
+        "meets_all": ranked.meets_all,
+        "missed": list(ranked.missed_constraints),
+        "checks": [check_to_dict(one) for one in ranked.checks],
         "text": ranked.hit.node.text,
     }
 
 
-def exclusion_shape(excluded: Exclusion) -> dict[str, Any]:
+def exclusion_to_dict(excluded: Exclusion) -> dict[str, Any]:
     """Return why a node is no answer."""
     return {
         "id": excluded.id,
         "name": excluded.name,
-        "is_an_answer": excluded.answers,
+        "is_an_answer": excluded.is_answer,
         "dropped_by": list(excluded.constraints),
-        "each_alone": excluded.alone,
-        "restricted": excluded.restricted or None,
-        "checks": [check_shape(one) for one in excluded.checks],
+        "each_alone": excluded.each_alone,
+        "restricted": excluded.restriction or None,
+        "checks": [check_to_dict(one) for one in excluded.checks],
     }
 
 
-def document_shape(document: Document) -> dict[str, Any]:
+def document_to_dict(document: Document) -> dict[str, Any]:
     """Return a document: names, sizes, and the paths where it was found."""
     return {
         "key": document.key,
@@ -151,7 +151,7 @@ def document_shape(document: Document) -> dict[str, Any]:
     }
 
 
-def graph_shape(graph: GraphInfo) -> dict[str, Any]:
+def graph_to_dict(graph: GraphInfo) -> dict[str, Any]:
     """Return an imported or mounted graph: sizes, and what it was made of."""
     return {
         "graph": graph.name,
@@ -163,7 +163,7 @@ def graph_shape(graph: GraphInfo) -> dict[str, Any]:
     }
 
 
-def relation_shape(name: str, relation: Relation) -> dict[str, Any]:
+def relation_to_dict(name: str, relation: Relation) -> dict[str, Any]:
     """Return a relation with its counts and examples."""
     return {
         "relation": name,
@@ -175,7 +175,7 @@ def relation_shape(name: str, relation: Relation) -> dict[str, Any]:
     }
 
 
-def property_shape(name: str, property: Property, example: str) -> dict[str, Any]:
+def property_to_dict(name: str, property: Property, example: str) -> dict[str, Any]:
     """Return a property of nodes with its counts and an example."""
     return {
         "property": name,
@@ -186,12 +186,12 @@ def property_shape(name: str, property: Property, example: str) -> dict[str, Any
     }
 
 
-def entity_shape(entity: Entity) -> dict[str, Any]:
+def entity_to_dict(entity: Entity) -> dict[str, Any]:
     """Return a node of a graph."""
     return {
         "id": entity.id,
         "type": entity.type,
-        "also": list(entity.also),
+        "also": list(entity.more_types),
         "name": entity.name,
         "aliases": list(entity.aliases),
         "text": entity.text,
@@ -201,7 +201,7 @@ def entity_shape(entity: Entity) -> dict[str, Any]:
     }
 
 
-def link_shape(link: SameLink) -> dict[str, Any]:
+def link_to_dict(link: EntityAlignment) -> dict[str, Any]:
     """Return what is the same in two graphs, or the document about a node, with the evidence."""
     return {
         "source": link.source,

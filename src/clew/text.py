@@ -1,6 +1,6 @@
 """Text as clew counts it: tokens, term hashes, sentences, names. Pure functions of one text.
 
-Changing what a function here returns changes what is stored: raise :data:`VERSION`, and every base rebuilds
+Changing what a function here returns changes what is stored: raise :data:`TEXT_VERSION`, and every base rebuilds
 its postings at the next ``add``.
 """
 
@@ -19,7 +19,7 @@ from functools import lru_cache
 
 import snowballstemmer
 
-VERSION = 1
+TEXT_VERSION = 1
 
 _CJK = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 # A number keeps its decimals and loses its thousands separators; a word may hold digits and apostrophes.
@@ -76,7 +76,7 @@ def _terms_of(token: str) -> tuple[str, ...]:
     return (stem(word),)
 
 
-def terms(text: str) -> list[str]:
+def index_terms(text: str) -> list[str]:
     """Return the index terms of ``text`` in order: casefolded, stemmed; CJK runs as character pairs.
 
     >>> terms("The company's revenues were $1,577 million in FY2018")
@@ -88,7 +88,7 @@ def terms(text: str) -> list[str]:
 
 def query_terms(text: str) -> list[str]:
     """Return :func:`terms` without English function words; all of them where nothing else is left."""
-    found = terms(text)
+    found = index_terms(text)
     return [term for term in found if term not in _STOP_TERMS] or found
 
 
@@ -101,7 +101,7 @@ def is_stop_term(term: str) -> bool:
 
 
 @lru_cache(maxsize=1 << 18)
-def term_hash(term: str) -> int:
+def hash_term(term: str) -> int:
     """Return the 64-bit number under which a term is stored.
 
     Hashes rather than strings, so that the words of a removed document do not live on in a vocabulary file,
@@ -111,9 +111,9 @@ def term_hash(term: str) -> int:
     return int.from_bytes(hashlib.blake2b(term.encode(), digest_size=8).digest(), "little")
 
 
-def term_counts(text: str) -> Counter[int]:
+def count_terms(text: str) -> Counter[int]:
     """Return how often each term, hashed, occurs in ``text``."""
-    return Counter(map(term_hash, terms(text)))
+    return Counter(map(hash_term, index_terms(text)))
 
 
 # A full stop after one of these, or after a single capital, ends no sentence.
@@ -124,7 +124,7 @@ _ABBREVIATIONS = frozenset(
 _END = re.compile(r"[.!?。！？]+[\"'”’)\]]*(?=\s+|$)|(?<=[。！？])")
 
 
-def sentences(text: str) -> list[tuple[int, int]]:
+def sentence_spans(text: str) -> list[tuple[int, int]]:
     """Return the half-open character ranges of the sentences of ``text``, without surrounding white space."""
     spans, start = [], 0
     for end in _END.finditer(text):
@@ -158,13 +158,13 @@ _WORD = re.compile(rf"[{_CJK}]+|[^\W_]+(?:['’.&-][^\W_]+)*")
 _JOINERS = frozenset(
     "of the de la le du von van der den del di da and for in on at to y al el bin ibn".split()
 )
-NAME_LENGTH = 5
+MAX_NAME_WORDS = 5
 
 
-def names(text: str) -> Iterator[tuple[str, int, int]]:
+def candidate_names(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield candidate names with their character range: normalised name, start, end.
 
-    A candidate is a span of at most :data:`NAME_LENGTH` words that starts and ends with a word that is
+    A candidate is a span of at most :data:`MAX_NAME_WORDS` words that starts and ends with a word that is
     capitalised or starts with a digit, or is written in CJK, with nothing but joining words (``of``, ``the``)
     and single spaces or hyphens between. Every sub-span of a longer one is a candidate as well, so that
     "University of Ohio Press" holds "Ohio". Limit: a name without a capital or digit is not found.
@@ -173,7 +173,7 @@ def names(text: str) -> Iterator[tuple[str, int, int]]:
     for first, (word, start, _) in enumerate(words):
         if not _starts_name(word):
             continue
-        for last in range(first, min(first + NAME_LENGTH, len(words))):
+        for last in range(first, min(first + MAX_NAME_WORDS, len(words))):
             token, token_start, end = words[last]
             if last > first and not _joined(words[last - 1][0], text[words[last - 1][2] : token_start]):
                 break
@@ -208,7 +208,7 @@ _PLAIN_LETTERS = str.maketrans(
 _NOT_NAME = re.compile(r"[\W_]+")
 
 
-def folded_name(name: str) -> str:
+def fold_name(name: str) -> str:
     """Return a name as graphs compare it: without case, diacritics, punctuation, or differences of white space.
 
     A name of nothing but punctuation stays as :func:`normalise` leaves it.
@@ -237,7 +237,7 @@ _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:T.*)?")
 
 
-def said(value: object) -> str:
+def scalar_text(value: object) -> str:
     """Return a JSON scalar as text.
 
     >>> said(True), said(1994), said("Lima")
@@ -246,7 +246,7 @@ def said(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def shortened(text: str, length: int) -> str:
+def shorten(text: str, length: int) -> str:
     r"""Return a text in one line of at most ``length`` characters, the last of them "…" where it is longer.
 
     >>> shortened("a\n  b", 4), shortened("abcdef", 4)
@@ -256,7 +256,7 @@ def shortened(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
-def number_of(value: object) -> float:
+def parse_number(value: object) -> float:
     """Return the number that a value of a property is, or NaN. A day is its year and the share of it that is over, so
     that days and years can be compared.
 
@@ -278,7 +278,7 @@ def number_of(value: object) -> float:
     return math.nan
 
 
-def slug(name: str) -> str:
+def slugify(name: str) -> str:
     """Return a name as part of a file's or an address: what is neither a letter, a digit nor ``_.-`` is one hyphen.
 
     It may be empty, and it never starts with a dot.
@@ -300,7 +300,7 @@ def title_names(title: str) -> list[str]:
     return [name for name in dict.fromkeys([whole, short]) if name]
 
 
-def with_headings(title: str, headings: Iterable[str], text: str) -> str:
+def add_headings(title: str, headings: Iterable[str], text: str) -> str:
     """Return the text that stands for a passage as a vector: ``title. heading > heading: text``.
 
     A passage that only says "it" is then near what "it" is. Headings that repeat the title are left out.
@@ -310,7 +310,7 @@ def with_headings(title: str, headings: Iterable[str], text: str) -> str:
     return f"{lead}: {text}" if lead else text
 
 
-def hop_query(question: str, passages: Iterable[str]) -> str:
+def build_hop_query(question: str, passages: Iterable[str]) -> str:
     """Return what a multi-hop encoder is asked after some passages: the question and they, joined by spaces
     (MDR, Xiong et al., ICLR 2021, Section 2.2; KGP, Supplementary 8.2)."""
     return " ".join((question, *passages))

@@ -18,9 +18,9 @@ from clew.chains import (
     MissingTripleMaskError,
     Term,
     Triple,
-    agreed,
+    rank_by_agreement,
     normal_form,
-    parse,
+    parse_chain,
 )
 
 FLAG = Chain(
@@ -45,18 +45,18 @@ FLAG = Chain(
     ],
 )
 def test_both_forms_and_what_stands_around_them(text):
-    assert parse(text) == FLAG
-    assert parse(str(FLAG)) == FLAG
+    assert parse_chain(text) == FLAG
+    assert parse_chain(str(FLAG)) == FLAG
 
 
 def test_terms_are_constants_unknowns_or_text_with_unknowns():
     head, tail = FLAG.triples[1].head, FLAG.triples[1].tail
     assert (head.unknown, head.unknowns, tail.unknown, Term("Lima").unknowns) == (None, (1,), 2, ())
     assert (
-        str(FLAG.filled({1: "Bahamas"}).triples[1]) == "flag of the Bahamas >> applies to jurisdiction >> #2"
+        str(FLAG.fill({1: "Bahamas"}).triples[1]) == "flag of the Bahamas >> applies to jurisdiction >> #2"
     )
     # A value that looks like an unknown is a value; #1 is not the beginning of #12.
-    assert Term("#12 and #1").filled({1: "#2", 2: "no"}) == Term("#12 and #2")
+    assert Term("#12 and #1").fill({1: "#2", 2: "no"}) == Term("#12 and #2")
 
 
 @pytest.mark.parametrize(
@@ -88,19 +88,19 @@ def test_terms_are_constants_unknowns_or_text_with_unknowns():
 )
 def test_the_errors_of_appendix_b(text, error):
     with pytest.raises(ChainError) as raised:
-        parse(text)
+        parse_chain(text)
     assert type(raised.value) is error and raised.value.hint
 
 
 def test_limits_are_the_tasks():
-    one = parse("Ada >> was born in >> #1; final answer: #1", Limits(least=1))
+    one = parse_chain("Ada >> was born in >> #1; final answer: #1", Limits(least=1))
     assert one.unknowns == (1,)
     with pytest.raises(MaskOverflowError):
-        parse(str(FLAG), Limits(least=1, most=1))
+        parse_chain(str(FLAG), Limits(least=1, most=1))
 
 
 def test_quotation_marks_keep_commas_and_semicolons_together():
-    chain = parse('("Lima, Peru", country, #1); (#1, "head of state; 1990", #2); final answer: #answer')
+    chain = parse_chain('("Lima, Peru", country, #1); (#1, "head of state; 1990", #2); final answer: #answer')
     assert chain.triples[0].head == Term("Lima, Peru") and chain.triples[1].relation == "head of state; 1990"
 
 
@@ -112,22 +112,22 @@ def test_a_chain_parses_back(head, relation, other, answer):
     chain = Chain(
         (Triple(Term(head), relation, Term("#1")), Triple(Term(f"{head} #1"), other, Term("#2"))), answer
     )
-    assert parse(str(chain)) == chain
+    assert parse_chain(str(chain)) == chain
 
 
 @given(st.text(alphabet="#12 >;(),abfinal answer:\n\"'"))
 def test_anything_else_is_a_chain_error(text):
     try:
-        made = parse(text, Limits(1, 9))
+        made = parse_chain(text, Limits(1, 9))
     except ChainError:
         return
-    assert parse(str(made), Limits(1, 9)) == made
+    assert parse_chain(str(made), Limits(1, 9)) == made
 
 
 def test_self_consistency_compares_what_chains_mean():
-    first = parse("A >> b >> #1; #1 >> c >> #2; final answer: #2")
-    again = parse("a. >> B >> #2; #2 >>  C >> #1; final answer: #1")
-    other = parse("A >> b >> #1; #1 >> c >> #2; final answer: #answer")
+    first = parse_chain("A >> b >> #1; #1 >> c >> #2; final answer: #2")
+    again = parse_chain("a. >> B >> #2; #2 >>  C >> #1; final answer: #1")
+    other = parse_chain("A >> b >> #1; #1 >> c >> #2; final answer: #answer")
     assert normal_form(first) == normal_form(again) != normal_form(other)
-    assert agreed([other, first, again]) == [first, other]
-    assert agreed([other, first]) == [other, first] and agreed([]) == []
+    assert rank_by_agreement([other, first, again]) == [first, other]
+    assert rank_by_agreement([other, first]) == [other, first] and rank_by_agreement([]) == []

@@ -11,7 +11,7 @@ from clew.chains import (
     Chain,
     ChainError,
     Condition,
-    Count,
+    Quantifier,
     DiscontinuousMaskError,
     FinalAnswerFormatError,
     IncorrectTripleFormatError,
@@ -23,12 +23,12 @@ from clew.chains import (
     Term,
     Triple,
     TypedChain,
-    agreed_typed,
+    rank_typed_by_agreement,
     at_least,
     at_most,
     exactly,
     parse_typed,
-    read_typed,
+    parse_typed_statements,
 )
 from malformed import MALFORMED
 
@@ -99,13 +99,13 @@ def test_the_forms_of_small_models(text):
         ("#1 >> stars >> at most twelve #2", at_most(12)),
         ("fewer than 3 #1 >> stars >> #2", at_most(2)),
         ("exactly 2 #1 >> stars >> #2", exactly(2)),
-        ("from 2 to 4 #1 >> stars >> #2", Count(2, 4)),
-        ("only at least 2 #1 >> stars >> #2", Count(2, None, True)),
+        ("from 2 to 4 #1 >> stars >> #2", Quantifier(2, 4)),
+        ("only at least 2 #1 >> stars >> #2", Quantifier(2, None, True)),
     ],
 )
 def test_quantifiers(said, count):
     read = parse_typed(f"{said}; final answer: #1")
-    assert read.counts == {0: count}
+    assert read.quantifiers == {0: count}
     assert read.chain.triples[0].tail == Term("#2")
 
 
@@ -129,7 +129,7 @@ def test_quantifiers(said, count):
 def test_names_that_look_like_something_else(said, name, count):
     read = parse_typed(f"{said} >> made_by >> #1; final answer: #1")
     assert read.chain.triples[0].head == Term(name)
-    assert read.counts == ({} if count is None else {0: count})
+    assert read.quantifiers == ({} if count is None else {0: count})
 
 
 @pytest.mark.parametrize(
@@ -176,18 +176,18 @@ def test_both_ends_of_which_one_is_open():
 
 
 def test_what_is_left_out_is_returned():
-    read = read_typed(
+    read = parse_typed_statements(
         "I write it.\nLima >> country >> Peru\n#1 >> lies_in >> Peru\nPeru : country\nSpain : country\nanswer: #1"
     )
     assert read.dropped == ("Lima >> country >> Peru",)
-    assert read.passed == ("I write it.", "Spain : country")
-    assert read.chain.kinds == {"Peru": ("country",)} and len(read.chain.chain.triples) == 1
+    assert read.ignored == ("I write it.", "Spain : country")
+    assert read.chain.constant_types == {"Peru": ("country",)} and len(read.chain.chain.triples) == 1
 
 
 def test_wishes_and_an_answer_that_can_be_but_one():
     read = parse_typed('#1 : film; #1 ~ slow; not #1 ~ violent; ~ dreamlike; wish: "sad; long"')
     assert read == TypedChain(
-        Chain((), 1), {1: ("film",)}, wishes=("slow", "not violent", "dreamlike", "sad; long")
+        Chain((), 1), {1: ("film",)}, preferences=("slow", "not violent", "dreamlike", "sad; long")
     )
 
 
@@ -255,7 +255,7 @@ _WORDS = st.one_of(
 _COUNTS = st.sampled_from(
     [
         *(None, NOT, ONLY, at_least(1), at_least(2), at_most(3), exactly(2)),
-        *(Count(2, 4), Count(0, 0, True), Count(2, None, True)),
+        *(Quantifier(2, 4), Quantifier(0, 0, True), Quantifier(2, None, True)),
     ]
 )
 _NUMBERS = st.one_of(st.integers(-(10**16), 10**16), st.floats(allow_nan=False, allow_infinity=False))
@@ -306,5 +306,5 @@ def test_self_consistency_knows_equal_questions():
     same = parse_typed("#1 >> Born In >> lima; #2 >> by >> #1; #2.Year > 3; #2 ~ sad; final answer: #2")
     other = parse_typed("#1 >> by >> #2; #2 >> born in >> Lima; final answer: #1")
     asked = parse_typed("#1 >> by >> #2; #2 >> born in >> Lima; #1.year > 3; final answer: #2")
-    assert agreed_typed([other, one, same, asked]) == [one, other, asked]
-    assert agreed_typed([]) == []
+    assert rank_typed_by_agreement([other, one, same, asked]) == [one, other, asked]
+    assert rank_typed_by_agreement([]) == []

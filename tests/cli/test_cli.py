@@ -10,8 +10,8 @@ import pytest
 import clew
 from annotation_server import AnnotationServer, wat
 from bad_files import BAD_FILES
-from clew.graph.annotation import Service
-from clew.kb import KnowledgeBase
+from clew.graph.annotation import AnnotationService
+from clew.kb import Store
 from command_line import run
 from scripted import ScriptedServer
 
@@ -44,9 +44,9 @@ def test_what_has_no_vector_yet_is_said_and_its_time_foretold(embedded, tmp_path
     (tmp_path / "a.md").write_text("The Oskell bridge was built by Alf Clausen.\n", encoding="utf-8")
     run("add", tmp_path / "a.md", "--kb", tmp_path / "kb", "--encoder", "none")
     with clew.open(tmp_path / "kb") as base:
-        assert base.encoding_ahead() == (0, 0.0)
+        assert base.estimate_encoding() == (0, 0.0)
         base.set_encoder("clew:hops")
-        missing, seconds = base.encoding_ahead()
+        missing, seconds = base.estimate_encoding()
         assert missing == 1 and seconds is not None and seconds > 0
     for words in (("search", "bridge"), ("ask", "Who built the Oskell bridge?")):
         assert "1 passage can be found by words alone" in run(*words, "--kb", tmp_path / "kb").stderr
@@ -166,7 +166,7 @@ def test_changed_moved_and_deleted_files(tmp_path) -> None:
     assert [len(report[kind]) for kind in ("replaced", "located", "removed", "added")] == [1, 1, 1, 0]
     removed = json.loads(run("remove", "c.md", "--kb", kb, "--json").stdout)
     assert removed["remaining"] == 1
-    with KnowledgeBase.open(kb) as base:
+    with Store.open(kb) as base:
         assert [document.name for document in base.documents()] == ["a.md"]
 
 
@@ -202,7 +202,7 @@ def test_passages_are_annotated_after_saying_where_they_go_and_the_graph_can_be_
     kb, monkeypatch
 ) -> None:
     monkeypatch.setenv("CLEW_TAGME_TOKEN", "secret")
-    monkeypatch.setattr(Service, "_wait", lambda self: None)
+    monkeypatch.setattr(AnnotationService, "_wait", lambda self: None)
     server = AnnotationServer(wat)
     try:
         done = run("annotate", "--url", server.url, "--kb", kb)

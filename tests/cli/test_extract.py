@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import clew
 from clew.cli.app import app
 from clew.errors import ModelError, UsageError
-from clew.ingest.extraction import Found
+from clew.ingest.extraction import Extraction
 from scripted import Reply, ScriptedServer
 
 LIGHTERS = """# History
@@ -95,11 +95,11 @@ def test_a_graph_is_extracted_once_and_says_where_each_triple_was_said(run, kb, 
     assert "first lighter >> built by >> Osk Brothers" in shown and shown.count("said in yard.md (") == 2
     with clew.open(kb) as base:
         graph = base.graph("notes")
-        (head,), (tail,) = (graph.named(name).tolist() for name in ("Maria Hale", "Tolland Coal Company"))
-        (said,) = graph.statements(head, "director of", tail)
+        (head,), (tail,) = (graph.find_by_name(name).tolist() for name in ("Maria Hale", "Tolland Coal Company"))
+        (said,) = graph.edge_properties(head, "director of", tail)
         assert said["document"] == "lighters.md" and "Maria Hale" in base.node(said["passage"]).text
-        (head,), (tail,) = (graph.named(name).tolist() for name in ("first lighter", "Osk Brothers"))
-        first, second = graph.statements(head, "built by", tail)
+        (head,), (tail,) = (graph.find_by_name(name).tolist() for name in ("first lighter", "Osk Brothers"))
+        first, second = graph.edge_properties(head, "built by", tail)
         assert {first["document"], second["document"]} == {"lighters.md", "yard.md"}
 
 
@@ -115,7 +115,7 @@ def test_what_a_removed_document_said_leaves_the_graph_with_it(run, kb, tmp_path
         run("remove", "yard.md")
         with clew.open(kb) as base:
             assert list(base.store.dump()) == before
-            assert len(base.graph("notes").named("Garrow")) == 0
+            assert len(base.graph("notes").find_by_name("Garrow")) == 0
         assert "behind" not in run("graph", "list").stdout
         # A file that changed is another document: what the old one said is gone at once.
         (tmp_path / "docs" / "lighters.md").write_text(YARD)
@@ -231,5 +231,5 @@ def test_a_small_model_is_read_leniently_and_nothing_is_made_up(run, kb):
 
 
 def test_what_is_found_is_read_back_as_it_was_kept():
-    found = Found((("Garrow", ""), ("Osk \ud800", "x")), (("a", "b", 'c"\n'),), 3)
-    assert Found.unpacked(found.packed()) == found
+    found = Extraction((("Garrow", ""), ("Osk \ud800", "x")), (("a", "b", 'c"\n'),), 3)
+    assert Extraction.from_bytes(found.to_bytes()) == found

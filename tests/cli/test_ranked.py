@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from clew.kb import KnowledgeBase
+from clew.kb import Store
 from command_line import run
 from film_world import films
 from link_graphs import graph_of
@@ -21,7 +21,7 @@ TRIPLES = (
 @pytest.fixture(scope="module")
 def kb(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ranked") / "base"
-    with KnowledgeBase.open(folder, create=True) as store:
+    with Store.open(folder, create=True) as store:
         films(store)
     return folder
 
@@ -70,7 +70,7 @@ def test_a_name_that_nothing_has_is_said_and_the_answer_is_there(kb, tmp_path):
 
 def test_what_fails_beside_the_answer_does_not_lose_it(kb, tmp_path):
     # The retriever of the recipe asks a model; why-not has none.
-    with KnowledgeBase.open(tmp_path / "base", create=True) as store:
+    with Store.open(tmp_path / "base", create=True) as store:
         films(store)
         add(store, "reeds.txt", "Reeds", "Glass Harvest won the Golden Reed for its editing.")
     wanted = "#1 : film; #1 >> directed_by >> Ilse Varnholt; final answer: #1"
@@ -127,7 +127,7 @@ def test_a_method_without_constraints_has_no_why_not_and_no_list(kb, tmp_path):
 
 
 def test_no_cell_of_a_csv_file_is_a_formula(tmp_path):
-    with KnowledgeBase.open(tmp_path / "base", create=True) as store:
+    with Store.open(tmp_path / "base", create=True) as store:
         graph_of(store, [("f", "by", "p")], f={"name": '=HYPERLINK("http://evil","x")'}, p={"name": "Pia"})
     words = (
         "--triples",

@@ -6,11 +6,11 @@ import pytest
 
 from clew import catalog
 from clew.errors import UsageError
-from clew.kb import KnowledgeBase
-from clew.models import language_model
+from clew.kb import Store
+from clew.models import create_language_model
 from clew.models.budgeted import Budget
 from clew.parse.build import DocumentBuilder
-from clew.trail import Recorder, explored
+from clew.trail import TrailRecorder, explore_retriever
 from clew.types import Location, Question, Scope
 from scripted import ScriptedServer
 
@@ -26,14 +26,14 @@ QUESTION = "Who built the Bittern?"
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
-    with KnowledgeBase.open(tmp_path_factory.mktemp("baselines") / "base", create=True) as made:
+    with Store.open(tmp_path_factory.mktemp("baselines") / "base", create=True) as made:
         # The name that sorts first is added last: the order of a base's history does not show.
         for number, (title, texts) in enumerate((("b lighters", LIGHTERS), ("a ferries", FERRIES))):
             builder = DocumentBuilder()
             for text in texts:
-                builder.paragraph(text)
+                builder.add_paragraph(text)
             parsed = builder.finish(data=title.encode(), title=title, media_type="text/plain", parser="t/1")
-            made.commit(parsed, Location(f"/docs/{title}.txt", "/docs", 1, number, number))
+            made.put_document(parsed, Location(f"/docs/{title}.txt", "/docs", 1, number, number))
         made.catch_up()
         yield made
 
@@ -54,10 +54,10 @@ def built(request):
 
 
 def run(base, recipe, script=built, scope=None, k=10, **more):
-    record = Recorder()
+    record = TrailRecorder()
     with ScriptedServer(script) as server:
-        found = catalog.retriever(recipe, base, llm=language_model(server.llm, **more))
-        hits = explored(found, Question(QUESTION, scope or Scope()), k, record)
+        found = catalog.build_retriever(recipe, base, llm=create_language_model(server.llm, **more))
+        hits = explore_retriever(found, Question(QUESTION, scope or Scope()), k, record)
     return [hit.node.text for hit in hits], record, server.requests
 
 
@@ -108,8 +108,8 @@ def test_a_spent_budget_leaves_what_was_chosen_before(base):
 def test_what_asks_a_model_needs_one(base):
     for recipe in ("paragraph", "chunk", "map-reduce", "map-reduce-optimised"):
         with pytest.raises(UsageError, match=f"'{recipe}' needs a language model"):
-            catalog.retriever(recipe, base)
+            catalog.build_retriever(recipe, base)
     assert (
-        catalog.retriever("monot5(model='some/folder')", base).selector.reranker.name == "monot5:some/folder"
+        catalog.build_retriever("monot5(model='some/folder')", base).selector.reranker.name == "monot5:some/folder"
     )
-    assert catalog.retriever("cross-encoder", base).selector.reranker.name.startswith("cross-encoder:cross-")
+    assert catalog.build_retriever("cross-encoder", base).selector.reranker.name.startswith("cross-encoder:cross-")

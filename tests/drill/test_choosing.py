@@ -5,10 +5,10 @@ import re
 import pytest
 
 from clew.drill.choosing import Chooser, Entry
-from clew.drill.packing import Window
-from clew.models import language_model
-from clew.models.tokens import count, tokens_in
-from clew.prompts import load
+from clew.drill.packing import ContextWindow
+from clew.models import create_language_model
+from clew.models.tokens import count_tokens, count_prompt_tokens
+from clew.prompts import load_prompt
 from scripted import ScriptedServer
 
 QUESTION = "Who owned the lighters?"
@@ -22,8 +22,8 @@ ENTRIES = [
 
 def chooser(server, prompt="drill-sections", context=4096, **more):
     form = "paper" if prompt == "drill-paper" else "numbered"
-    window = Window(count, tokens_in, context)
-    return Chooser(language_model(server.llm), load(prompt), window, form=form, **more)
+    window = ContextWindow(count_tokens, count_prompt_tokens, context)
+    return Chooser(create_language_model(server.llm), load_prompt(prompt), window, form=form, **more)
 
 
 def test_the_papers_prompt_is_the_papers(snapshot_of):
@@ -93,12 +93,12 @@ def test_an_outline_beyond_the_context_is_divided_between_whole_entries(prompt):
     assert sorted(n for one in shown for n in one) == list(range(60))
     assert choice.indexes == tuple(sorted(one[-1] for one in shown))
     for request in requests:
-        assert count(request.user) + count(request.system) + 256 <= 1000
+        assert count_tokens(request.user) + count_tokens(request.system) + 256 <= 1000
         assert request.user.count("It tells of") % 3 == 0  # no summary is cut
 
 
 def test_condensed_outlines_show_every_name_and_the_summaries_that_are_worth_most():
-    worth = [Entry(one.id, one.path, one.summary, worth=float(n)) for n, one in enumerate(MANY)]
+    worth = [Entry(one.id, one.path, one.summary, priority=float(n)) for n, one in enumerate(MANY)]
     with ScriptedServer(lambda request: "60") as server:
         choice = chooser(server, context=1600).choose(QUESTION, worth)
         (request,) = server.requests
@@ -112,7 +112,7 @@ def test_condensed_outlines_show_every_name_and_the_summaries_that_are_worth_mos
 def test_a_condensed_outline_is_no_more_than_a_share_of_what_it_stands_for():
     with ScriptedServer(lambda request: "1") as server:
         chooser(server, share=0.5).choose(QUESTION, MANY, whole=2500)
-        assert count(server.requests[0].user) < 0.5 * 2500 + 100
+        assert count_tokens(server.requests[0].user) < 0.5 * 2500 + 100
 
 
 def test_names_that_say_nothing():
@@ -124,7 +124,7 @@ def test_names_that_say_nothing():
 
 
 def test_with_so_many_calls_the_worthiest_entries_are_shown_and_the_rest_is_told():
-    worth = [Entry(one.id, one.path, one.summary, worth=float(n)) for n, one in enumerate(MANY)]
+    worth = [Entry(one.id, one.path, one.summary, priority=float(n)) for n, one in enumerate(MANY)]
     with ScriptedServer(lambda request: "60, 1") as server:
         choice = chooser(server, context=700, most=1).choose(QUESTION, worth)
         (request,) = server.requests
@@ -132,4 +132,4 @@ def test_with_so_many_calls_the_worthiest_entries_are_shown_and_the_rest_is_told
     assert shown == list(range(60 - len(shown), 60)) and 0 < len(shown) < 60
     assert choice.left_out == 60 - len(shown) and choice.calls == 1
     assert choice.indexes == (59,) and choice.unknown == ("1",)
-    assert count(request.user) + count(request.system) + 256 <= 700
+    assert count_tokens(request.user) + count_tokens(request.system) + 256 <= 700

@@ -8,7 +8,7 @@ import pytest
 from clew import catalog
 from clew.errors import UsageError
 from clew.models.budgeted import Budget
-from clew.trail import Recorder, explored
+from clew.trail import TrailRecorder, explore_retriever
 from clew.types import Question, Scope
 from drill_documents import NOTES, REPORT
 from kb_documents import document, location
@@ -18,8 +18,8 @@ ASKED = Question("Who was the director of the company that owned the lighters?")
 
 
 def drill(base, server=None, recipe="drill", **more):
-    model = catalog.language_model(server.llm, **more) if server else None
-    return catalog.retriever(recipe, base, llm=model)
+    model = catalog.load_language_model(server.llm, **more) if server else None
+    return catalog.build_retriever(recipe, base, llm=model)
 
 
 def kind_of(request):
@@ -51,7 +51,7 @@ def test_three_levels_for_many_documents(base, snapshot_of):
             case _:
                 return paragraph(request, "Its director was Maria Hale")
 
-    trail = Recorder()
+    trail = TrailRecorder()
     with ScriptedServer(reply) as server:
         hits = drill(base, server, "drill(hints=0)").explore(ASKED, 10, trail)
         kinds = [kind_of(request) for request in server.requests]
@@ -92,7 +92,7 @@ def test_a_detail_that_no_summary_shows_is_hinted_at_and_kept(base, snapshot_of)
             return "none"
         return paragraph(request, "Gannet")
 
-    trail = Recorder()
+    trail = TrailRecorder()
     with ScriptedServer(reply) as server:
         hits = drill(base, server, "drill(hints=2, words=0)").explore(question, 5, trail)
     assert [hit.node.kind for hit in hits] == ["row"]
@@ -133,7 +133,7 @@ def test_a_page_can_be_chosen_where_pages_are_entries(base, snapshot_of):
 def test_the_papers_setting(base, snapshot_of):
     snapshot_of(REPORT)
     replies = ["History > Owners, The owners' club", "1"]
-    trail = Recorder()
+    trail = TrailRecorder()
     with ScriptedServer(replies) as server:
         hits = drill(base, server, "drill-paper(summariser=extractive, words=16)").explore(ASKED, 10, trail)
         outline = server.requests[0].user
@@ -155,7 +155,7 @@ def test_nothing_chosen_is_nothing_found(base, snapshot_of):
 
 def test_a_spent_budget_leaves_what_the_search_found(base, snapshot_of):
     snapshot_of(REPORT, NOTES)
-    trail = Recorder()
+    trail = TrailRecorder()
     with ScriptedServer(lambda request: "1") as server:
         hits = drill(base, server, budget=Budget(calls=1)).explore(ASKED, 3, trail)
         assert len(server.requests) == 1
@@ -177,9 +177,9 @@ def test_ask_reads_what_it_found_and_counts_what_it_cost(base, snapshot_of):
                 return {"quotes": [quote], "answer": "Maria Hale", "abstain": False}
 
     with ScriptedServer(reply) as server:
-        model = catalog.language_model(server.llm)
-        method = catalog.method("read(retriever=drill(hints=0, words=8))", base, llm=model)
-        answer = method.answer(ASKED, Recorder())
+        model = catalog.load_language_model(server.llm)
+        method = catalog.build_method("read(retriever=drill(hints=0, words=8))", base, llm=model)
+        answer = method.answer(ASKED, TrailRecorder())
     assert answer.text == "Maria Hale"
     assert answer.usage.calls == 3
     assert [step.name for step in answer.trail] == [
@@ -198,7 +198,7 @@ def test_without_a_model_nothing_of_the_search_is_lost(base):
     base.catch_up()
     for words in ("Oskell ferry 1929", "Garrow mill", "water toll gauge"):
         question = Question(words)
-        plain = catalog.retriever("search", base).retrieve(question, 200)
+        plain = catalog.build_retriever("search", base).retrieve(question, 200)
         found = drill(base).retrieve(question, 200)
         assert {hit.node.id for hit in found} == {hit.node.id for hit in plain}
         assert np.all(np.diff([hit.score for hit in found]) <= 0)
@@ -207,8 +207,8 @@ def test_without_a_model_nothing_of_the_search_is_lost(base):
 
 def test_without_a_model_the_trail_says_why(base, snapshot_of):
     snapshot_of(REPORT, NOTES)
-    trail = Recorder()
-    hits = explored(drill(base), ASKED, 3, trail)
+    trail = TrailRecorder()
+    hits = explore_retriever(drill(base), ASKED, 3, trail)
     assert hits[0].node.text.startswith("The Tolland Coal Company")
     (step,) = [step for step in trail.steps if step.name == "sections"]
     best = step.detail["chosen"][0]

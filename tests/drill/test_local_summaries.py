@@ -5,9 +5,9 @@ import pytest
 pytest.importorskip("torch", reason="needs the extra local")
 pytest.importorskip("transformers", reason="needs the extra local")
 
-from clew.catalog.drill import summaries
-from clew.catalog.parts import Bench
-from clew.drill.extracts import Extractive
+from clew.catalog.drill import open_summaries
+from clew.catalog.parts import BuildContext
+from clew.drill.extracts import ExtractiveSummariser
 from clew.drill.representation import Outlines
 from clew.drill.summaries import section_texts
 from drill_documents import NOTES
@@ -19,12 +19,12 @@ def test_a_sequence_to_sequence_model_summarises_and_is_checked(tmp_path, snapsh
     sections = Outlines(snapshot).of(snapshot.documents()[0].key).sections
     words = tokenizer(["bridge opened Osterby 1999 granite arches barges keeper hand"])
     folder = saved(tmp_path / "bart", bart(words), words)
-    made = summaries(Bench(snapshot), f"local:{folder}", 8)
+    made = open_summaries(BuildContext(snapshot), f"local:{folder}", 8)
     assert made.name == f"written(words=8, llm=local:{folder}, prompt=drill-text.v1)"
     assert made.make(sections) == len(sections) == 2
-    extracts = Extractive(8).summarise(section_texts(snapshot, sections))
+    extracts = ExtractiveSummariser(8).summarise(section_texts(snapshot, sections))
     for one, extract in zip(sections, extracts, strict=True):
-        summary = made.known(sections)[one.id]
+        summary = made.available(sections)[one.id]
         assert summary.text
         # Random weights say what they like: what is not of the section is replaced.
         assert (summary.text == extract) == bool(summary.invented)

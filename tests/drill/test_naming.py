@@ -2,7 +2,7 @@
 
 import pytest
 
-from clew.drill.naming import Names
+from clew.drill.naming import EntryNames
 
 PATHS = [
     ("Introduction",),  # 1
@@ -55,7 +55,7 @@ PATHS = [
     ],
 )
 def test_what_is_meant_is_found(reply, numbers):
-    assert Names(PATHS).meant(reply) == ([number - 1 for number in numbers], [])
+    assert EntryNames(PATHS).match_reply(reply) == ([number - 1 for number in numbers], [])
 
 
 @pytest.mark.parametrize(
@@ -67,15 +67,15 @@ def test_what_is_meant_is_found(reply, numbers):
     ],
 )
 def test_what_is_not_there_is_told(reply, numbers, unknown):
-    assert Names(PATHS).meant(reply) == ([number - 1 for number in numbers], unknown)
+    assert EntryNames(PATHS).match_reply(reply) == ([number - 1 for number in numbers], unknown)
 
 
 def test_numbers_are_those_that_were_shown():
-    names = Names(PATHS[2:4], numbers=[3, 4])
-    assert names.meant("4, 1") == ([1], ["1"])
+    names = EntryNames(PATHS[2:4], numbers=[3, 4])
+    assert names.match_reply("4, 1") == ([1], ["1"])
 
 
 def test_without_numbers_a_number_is_part_of_a_heading():
-    names = Names([("1 Models",), ("2 Results",)], numbers=[])
-    assert names.meant("2 Results, 1 Models") == ([1, 0], [])
-    assert names.meant("7") == ([], ["7"])
+    names = EntryNames([("1 Models",), ("2 Results",)], numbers=[])
+    assert names.match_reply("2 Results, 1 Models") == ([1, 0], [])
+    assert names.match_reply("7") == ([], ["7"])

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.drill.packing import Window, cut, packed
-from clew.drill.paragraphs import Base, Boolean, Chained, HierBase, Reranked
+from clew.drill.packing import ContextWindow, truncate, pack
+from clew.drill.paragraphs import PromptSelector, YesNoSelector, SelectorChain, HierarchicalSelector, RerankerSelector
 from clew.errors import UsageError
-from clew.models import language_model
-from clew.models.tokens import count, tokens_in
-from clew.prompts import load
-from clew.trail import Recorder
+from clew.models import create_language_model
+from clew.models.tokens import count_tokens, count_prompt_tokens
+from clew.prompts import load_prompt
+from clew.trail import TrailRecorder
 from clew.types import PASSAGE, Node
 from scripted import ScriptedServer
 
@@ -34,11 +34,11 @@ NODES = [node(n, text) for n, text in enumerate(TEXTS)]
 
 
 def window(context=4096, most=None):
-    return Window(count, tokens_in, context, most)
+    return ContextWindow(count_tokens, count_prompt_tokens, context, most)
 
 
 def base(server, **size):
-    return Base(language_model(server.llm), load("drill-paragraphs"), window(**size))
+    return PromptSelector(create_language_model(server.llm), load_prompt("drill-paragraphs"), window(**size))
 
 
 def offered(request):
@@ -48,7 +48,7 @@ def offered(request):
 
 @given(st.lists(st.integers(1, 12), max_size=30), st.integers(1, 12))
 def test_packing_is_greedy_and_loses_nothing(sizes, room):
-    ranges = packed(sizes, room)
+    ranges = pack(sizes, room)
     assert [n for one in ranges for n in one] == list(range(len(sizes)))
     for one, after in zip(ranges, [*ranges[1:], None], strict=False):
         used = sum(sizes[n] for n in one)
@@ -59,14 +59,14 @@ def test_packing_is_greedy_and_loses_nothing(sizes, room):
 
 @given(st.text(max_size=60), st.integers(0, 12))
 def test_cutting_keeps_the_longest_beginning(text, room):
-    kept = cut(text, room, count)
-    assert text.startswith(kept) and count(kept) <= room
-    assert kept == text or count(text[: len(kept) + 1]) > room
+    kept = truncate(text, room, count_tokens)
+    assert text.startswith(kept) and count_tokens(kept) <= room
+    assert kept == text or count_tokens(text[: len(kept) + 1]) > room
 
 
 def test_base_asks_in_the_papers_words_and_takes_the_ids_that_are_named():
     with ScriptedServer(["1, 4, 9"]) as server:
-        record = Recorder()
+        record = TrailRecorder()
         chosen = base(server).select(QUESTION, NODES, record)
     assert [(one.id, score) for one, score in chosen] == [("d:0", 1.0), ("d:3", 1.0)]
     (request,) = server.requests
@@ -83,25 +83,25 @@ def test_base_asks_in_the_papers_words_and_takes_the_ids_that_are_named():
 def test_paragraphs_go_whole_into_as_few_calls_as_fit_as_one_batch():
     many = [node(n, f"word{n} " * 60) for n in range(20)]
     with ScriptedServer(lambda request: ", ".join(map(str, offered(request)))) as server:
-        record = Recorder()
+        record = TrailRecorder()
         chosen = base(server, context=1000).select(QUESTION, many, record)
     assert [one.id for one, _ in chosen] == [one.id for one in many]
     shown = sorted((offered(request) for request in server.requests), key=min)
     assert [n for held in shown for n in held] == list(range(1, 21))
     assert all(text == many[n - 1].text.strip() for held in shown for n, text in held.items())
-    prompts = [load("drill-paragraphs").render(question=QUESTION, paragraphs=held) for held in
+    prompts = [load_prompt("drill-paragraphs").render(question=QUESTION, paragraphs=held) for held in
                ("\n".join(f"{n}: {text}" for n, text in held.items()) for held in shown)]  # fmt: skip
-    assert all(tokens_in(one) + one.max_tokens <= 1000 for one in prompts)
-    least = count(many[0].text) + 2
+    assert all(count_prompt_tokens(one) + one.max_tokens <= 1000 for one in prompts)
+    least = count_tokens(many[0].text) + 2
     # No call has room for one more paragraph than it shows.
-    assert all(tokens_in(one) + one.max_tokens + least > 1000 - 8 for one in prompts[:-1])
+    assert all(count_prompt_tokens(one) + one.max_tokens + least > 1000 - 8 for one in prompts[:-1])
     assert record.steps[0].detail["calls"] == len(server.requests) == record.usage().calls > 2
 
 
 def test_a_paragraph_longer_than_the_context_is_cut_and_that_is_said():
     long = node(0, "coal " * 2000)
     with ScriptedServer(lambda request: "1" if "coal" in request.user else "none") as server:
-        record = Recorder()
+        record = TrailRecorder()
         chosen = base(server, context=600).select(QUESTION, [long, NODES[1]], record)
     assert [one.id for one, _ in chosen] == ["d:0"] and chosen[0][0].text == long.text
     assert record.steps[0].detail["cut"] == ["d:0"]
@@ -112,22 +112,22 @@ def test_a_paragraph_longer_than_the_context_is_cut_and_that_is_said():
 def test_a_context_without_room_is_refused_and_nothing_is_asked_about_nothing():
     with ScriptedServer([]) as server:
         with pytest.raises(UsageError, match="leaves no room"):
-            base(server, context=300).select(QUESTION, NODES, Recorder())
-        assert base(server).select(QUESTION, [], Recorder()) == []
+            base(server, context=300).select(QUESTION, NODES, TrailRecorder())
+        assert base(server).select(QUESTION, [], TrailRecorder()) == []
     assert not server.requests
 
 
 def test_what_cannot_be_read_is_shown():
     with ScriptedServer(["I am not sure what you mean."]) as server:
-        record = Recorder()
+        record = TrailRecorder()
         assert base(server).select(QUESTION, NODES, record) == []
     assert record.steps[0].detail["unreadable"] == ["I am not sure what you mean."]
 
 
 def test_hierbase_sees_summaries_first_then_the_texts_of_what_it_chose():
     with ScriptedServer(["1, 2", "2"]) as server:
-        record = Recorder()
-        made = HierBase(base(server), lambda nodes: [one.text[:10] for one in nodes])
+        record = TrailRecorder()
+        made = HierarchicalSelector(base(server), lambda nodes: [one.text[:10] for one in nodes])
         chosen = made.select(QUESTION, NODES, record)
     assert offered(server.requests[0]) == {n: text[:10].strip() for n, text in enumerate(TEXTS, 1)}
     assert (
@@ -143,8 +143,8 @@ def test_boolean_asks_about_each_paragraph_alone():
         return "Hard to say" if "coal" in request.user else "Yes." if "Tolland" in request.user else "No"
 
     with ScriptedServer(reply) as server:
-        record = Recorder()
-        selector = Boolean(language_model(server.llm), load("drill-boolean"), window())
+        record = TrailRecorder()
+        selector = YesNoSelector(create_language_model(server.llm), load_prompt("drill-boolean"), window())
         chosen = selector.select(QUESTION, NODES, record)
     assert [one.id for one, _ in chosen] == ["d:0", "d:3"] and len(server.requests) == 4
     assert record.steps[0].detail["unreadable"] == ["Hard to say"] and record.usage().calls == 4
@@ -161,12 +161,12 @@ class Counting:
 
 
 def test_reranked_keeps_the_best_with_ties_by_id_and_chains():
-    record = Recorder()
-    best = Reranked(Counting(), keep=3).select(QUESTION, list(reversed(NODES)), record)
+    record = TrailRecorder()
+    best = RerankerSelector(Counting(), keep=3).select(QUESTION, list(reversed(NODES)), record)
     assert [(one.id, score) for one, score in best] == [("d:0", 3.0), ("d:1", 1.0), ("d:3", 1.0)]
     # A small local model is no call (Section 5).
     assert record.usage().calls == 0 and record.steps[0].detail["reranker"] == "words"
     with ScriptedServer(["2, 1", "none"]) as server:
-        chain = Chained(base(server), Reranked(Counting(), keep=1))
-        assert [one.id for one, _ in chain.select(QUESTION, NODES, Recorder())] == ["d:0"]
-        assert chain.select(QUESTION, NODES, Recorder()) == []
+        chain = SelectorChain(base(server), RerankerSelector(Counting(), keep=1))
+        assert [one.id for one, _ in chain.select(QUESTION, NODES, TrailRecorder())] == ["d:0"]
+        assert chain.select(QUESTION, NODES, TrailRecorder()) == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from clew.drill.replies import numbers, verdict
+from clew.drill.replies import parse_numbers, parse_verdict
 
 OFFERED = range(11, 31)
 
@@ -44,7 +44,7 @@ OFFERED = range(11, 31)
     ],
 )
 def test_numbers_in_a_reply(reply, chosen, unknown):
-    found = numbers(reply, OFFERED)
+    found = parse_numbers(reply, OFFERED)
     assert (found.chosen, found.unknown, found.readable) == (chosen, unknown, True)
 
 
@@ -57,13 +57,13 @@ NOTHING = [
 
 @pytest.mark.parametrize("reply", NOTHING)
 def test_nothing_is_an_answer(reply):
-    found = numbers(reply, OFFERED)
+    found = parse_numbers(reply, OFFERED)
     assert (found.chosen, found.readable) == ((), True)
 
 
 def test_words_without_ids_cannot_be_read():
-    assert not numbers("The company's revenue was 12 million.", OFFERED).readable
-    assert not numbers("I cannot help with that.", OFFERED).readable
+    assert not parse_numbers("The company's revenue was 12 million.", OFFERED).readable
+    assert not parse_numbers("I cannot help with that.", OFFERED).readable
 
 
 @pytest.mark.parametrize(
@@ -73,4 +73,4 @@ def test_words_without_ids_cannot_be_read():
      ("It could be yes or no", None), ("<think>no?</think>yes", True)],
 )  # fmt: skip
 def test_verdicts(reply, said):
-    assert verdict(reply) is said
+    assert parse_verdict(reply) is said

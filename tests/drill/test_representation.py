@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from clew.drill.representation import Outlines
-from clew.drill.segments import EVENNESS, PENALTY, WANTED, boundaries, key_phrases, text_vectors, word_vectors
-from clew.types import DOCUMENT, PASSAGE, RETRIEVED, ROW, SECTION, TABLE
+from clew.drill.segments import EVENNESS, PENALTY, WANTED_SHARE, segment_starts, key_phrases, text_vectors, word_vectors
+from clew.types import DOCUMENT, PASSAGE, RETRIEVED_KINDS, ROW, SECTION, TABLE
 from drill_documents import NOTES, REPORT, SUBJECTS
 from kb_documents import document, location
 
@@ -86,8 +86,8 @@ def test_sections_are_those_of_a_walk_through_the_tree(base, number):
 def test_a_long_document_without_headings_is_shown_in_parts(snapshot_of):
     snapshot = snapshot_of(("talk.txt", "Talk", *SUBJECTS))
     key = snapshot.documents()[0].key
-    sections = Outlines(snapshot, longest=90).of(key).sections
-    rows = np.flatnonzero(snapshot.mask(scope_of(key), RETRIEVED)).tolist()
+    sections = Outlines(snapshot, max_terms=90).of(key).sections
+    rows = np.flatnonzero(snapshot.mask(scope_of(key), RETRIEVED_KINDS)).tolist()
     assert [row for one in sections for row in one.rows] == rows  # each paragraph once, in order
     assert [len(one.rows) for one in sections] == [3, 3, 3]
     assert [one.kind for one in sections] == ["part"] * 3
@@ -96,12 +96,12 @@ def test_a_long_document_without_headings_is_shown_in_parts(snapshot_of):
     # A pure function of the document: another beside it changes nothing.
     again = snapshot_of(NOTES)
     names = [(one.id, one.path) for one in sections]
-    assert [(one.id, one.path) for one in Outlines(again, longest=90).of(key).sections] == names
+    assert [(one.id, one.path) for one in Outlines(again, max_terms=90).of(key).sections] == names
 
 
 def test_a_long_section_keeps_its_name_above_its_parts(snapshot_of):
     snapshot = snapshot_of(("talk.txt", "Talk", ("heading", 1, "Item 8"), *SUBJECTS))
-    sections = Outlines(snapshot, longest=90).of(snapshot.documents()[0].key).sections
+    sections = Outlines(snapshot, max_terms=90).of(snapshot.documents()[0].key).sections
     assert {one.path[0] for one in sections} == {"Item 8"}
     assert len({one.path for one in sections}) == len(sections) == 3
 
@@ -120,7 +120,7 @@ def test_segments_cost_as_little_as_the_best_of_all_segmentations(seed):
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     lengths, longest = rng.integers(1, 30, n), 60
     whole = scatter(vectors, lengths, 0, n)
-    wanted = WANTED * longest
+    wanted = WANTED_SHARE * longest
     penalty = PENALTY * whole / (n - 1)
     evenness = EVENNESS * whole * wanted / lengths.sum()
 
@@ -134,7 +134,7 @@ def test_segments_cost_as_little_as_the_best_of_all_segmentations(seed):
         )
 
     every = [(0, *rest) for size in range(n) for rest in combinations(range(1, n), size)]
-    found = boundaries(vectors, lengths, longest)
+    found = segment_starts(vectors, lengths, longest)
     assert cost(found) == pytest.approx(min(map(cost, every)), abs=1e-6)
 
 
@@ -145,7 +145,7 @@ def scatter(vectors, lengths, start, end):
 
 def test_vectors_of_words_are_the_same_from_postings_and_from_texts(snapshot_of):
     snapshot = snapshot_of(NOTES)
-    rows = np.flatnonzero(snapshot.mask(scope_of(snapshot.documents()[0].key), RETRIEVED))
+    rows = np.flatnonzero(snapshot.mask(scope_of(snapshot.documents()[0].key), RETRIEVED_KINDS))
     texts = [node.text for node in snapshot.nodes(rows)]
     assert np.allclose(word_vectors(snapshot.postings("text"), rows), text_vectors(texts))
 

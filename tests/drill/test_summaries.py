@@ -5,17 +5,17 @@ import itertools
 import numpy as np
 import pytest
 
-from clew.drill.extracts import BREVITY, Extractive, SectionText, covering
-from clew.drill.faithfulness import invented
+from clew.drill.extracts import BREVITY, ExtractiveSummariser, SectionText, select_covering
+from clew.drill.faithfulness import find_invented
 from clew.drill.representation import Outlines
 from clew.drill.summaries import Summaries, section_texts
-from clew.drill.written import Written
+from clew.drill.written import ModelSummariser
 from clew.errors import StoreError, UsageError
-from clew.kb import KnowledgeBase
-from clew.models import language_model
-from clew.models.tokens import count
-from clew.prompts import load
-from clew.trail import Recorder
+from clew.kb import Store
+from clew.models import create_language_model
+from clew.models.tokens import count_tokens
+from clew.prompts import load_prompt
+from clew.trail import TrailRecorder
 from drill_documents import NOTES, REPORT, SUBJECTS
 from kb_documents import HashEncoder, document, location
 from scripted import ScriptedServer
@@ -32,22 +32,22 @@ def sections_of(snapshot, encoder=None):
 @pytest.mark.parametrize("encoder", [None, HashEncoder()])
 def test_extracts_are_verbatim_in_order_and_within_the_words(words, encoder):
     vectors = encoder.encode(SUBJECTS) if encoder else None
-    (summary,) = Extractive(words, encoder).summarise([SectionText("", SUBJECTS, vectors)])
+    (summary,) = ExtractiveSummariser(words, encoder).summarise([SectionText("", SUBJECTS, vectors)])
     assert 0 < len(summary.split()) <= words
     whole = LONG.text.replace("\n", " ")
     places = [whole.index(piece) for piece in summary.replace(". ", ".|").split("|")]
     assert places == sorted(places)
-    assert not invented(summary, whole)
+    assert not find_invented(summary, whole)
 
 
 def test_an_extract_covers_every_subject():
-    (summary,) = Extractive(48).summarise([LONG])
+    (summary,) = ExtractiveSummariser(48).summarise([LONG])
     assert all(word in summary.casefold() for word in ("hive", "volcano", "violin"))
 
 
 def test_a_short_section_is_its_own_summary_and_encodes_nothing():
     encoder = HashEncoder()
-    assert Extractive(8, encoder).summarise([SectionText("", ("Two words.", "Two more."))]) == [
+    assert ExtractiveSummariser(8, encoder).summarise([SectionText("", ("Two words.", "Two more."))]) == [
         "Two words. Two more."
     ]
     assert encoder.encoded == []
@@ -56,12 +56,12 @@ def test_a_short_section_is_its_own_summary_and_encodes_nothing():
 def test_few_sentences_are_encoded_however_long_the_section():
     encoder = HashEncoder()
     texts = tuple(f"Sentence {n} says that. It also says this {n}." for n in range(300))
-    Extractive(20, encoder).summarise([SectionText("", texts, HashEncoder().encode(texts))])
+    ExtractiveSummariser(20, encoder).summarise([SectionText("", texts, HashEncoder().encode(texts))])
     assert 0 < len(encoder.encoded) <= 36
 
 
 def test_a_sentence_that_is_too_long_gives_its_start():
-    (summary,) = Extractive(5).summarise([SectionText("", ("one two three four five six seven eight",))])
+    (summary,) = ExtractiveSummariser(5).summarise([SectionText("", ("one two three four five six seven eight",))])
     assert summary == "one two three four five"
 
 
@@ -84,7 +84,7 @@ def test_each_choice_adds_most_for_its_length(seed):
         chosen.append(best)
         left -= costs[best]
         covered = np.maximum(covered, similarity[best])
-    assert covering(similarity, weights, costs, budget) == chosen
+    assert select_covering(similarity, weights, costs, budget) == chosen
 
 
 SOURCE = (
@@ -108,11 +108,11 @@ SOURCE = (
     ],
 )
 def test_numbers_and_names_must_stand_in_the_section(summary, wrong):
-    assert invented(summary, SOURCE) == wrong
+    assert find_invented(summary, SOURCE) == wrong
 
 
 def written(server, words=40, prompt="drill-summarise"):
-    return Written(language_model(server.llm), load(prompt), words, 3000, count)
+    return ModelSummariser(create_language_model(server.llm), load_prompt(prompt), words, 3000, count_tokens)
 
 
 def test_a_model_writes_summaries_and_what_it_invents_is_replaced(snapshot_of):
@@ -126,12 +126,12 @@ def test_a_model_writes_summaries_and_what_it_invents_is_replaced(snapshot_of):
         return "The Tolland Coal Company owned them; Maria Hale led it." if name.endswith("Owners") else ""
 
     with ScriptedServer(reply) as server:
-        summaries = Summaries(snapshot, Extractive(12), written(server))
+        summaries = Summaries(snapshot, ExtractiveSummariser(12), written(server))
         assert summaries.make(sections) == len(server.requests) > 0
-        known = summaries.known(sections)
+        known = summaries.available(sections)
     by_name = {one.name: known[one.id] for one in sections}
     assert by_name["History"].invented == ("17",)
-    (extract,) = Extractive(12).summarise(
+    (extract,) = ExtractiveSummariser(12).summarise(
         section_texts(snapshot, [one for one in sections if one.name == "History"])
     )
     assert by_name["History"].text == extract
@@ -144,11 +144,11 @@ def test_a_model_writes_summaries_and_what_it_invents_is_replaced(snapshot_of):
 def test_no_model_is_asked_for_summaries_without_being_told(snapshot_of):
     snapshot = snapshot_of(REPORT)
     sections = sections_of(snapshot)
-    trail = Recorder()
+    trail = TrailRecorder()
     with ScriptedServer() as server:
-        found = Summaries(snapshot, Extractive(12), written(server)).of(sections, trail)
+        found = Summaries(snapshot, ExtractiveSummariser(12), written(server)).of(sections, trail)
         assert server.requests == []
-    assert found == Summaries(snapshot, Extractive(12)).of(sections)
+    assert found == Summaries(snapshot, ExtractiveSummariser(12)).of(sections)
     assert [step.detail.get("instead") for step in trail.steps if "instead" in step.detail] == [
         "extractive(words=12)"
     ]
@@ -157,19 +157,19 @@ def test_no_model_is_asked_for_summaries_without_being_told(snapshot_of):
 def test_summaries_are_made_once(snapshot_of):
     snapshot = snapshot_of(REPORT, NOTES)
     sections = sections_of(snapshot)
-    trail = Recorder()
-    first = Summaries(snapshot, Extractive(8)).of(sections, trail)
-    second = Summaries(snapshot, Extractive(8)).of(sections, trail)
+    trail = TrailRecorder()
+    first = Summaries(snapshot, ExtractiveSummariser(8)).of(sections, trail)
+    second = Summaries(snapshot, ExtractiveSummariser(8)).of(sections, trail)
     assert first == second
     assert [step.name for step in trail.steps] == ["summarise"]
-    assert Summaries(snapshot, Extractive(0)).of(sections) == [""] * len(sections)
+    assert Summaries(snapshot, ExtractiveSummariser(0)).of(sections) == [""] * len(sections)
 
 
 def test_a_stopped_run_continues_where_it_was(base, snapshot_of):
     snapshot = snapshot_of(REPORT, NOTES)
     sections = sections_of(snapshot)
 
-    class Killed(Extractive):
+    class Killed(ExtractiveSummariser):
         def summarise(self, texts):
             if next(batches) == 2:
                 raise KeyboardInterrupt
@@ -177,17 +177,17 @@ def test_a_stopped_run_continues_where_it_was(base, snapshot_of):
 
     batches = itertools.count()
     with pytest.raises(KeyboardInterrupt):
-        Summaries(snapshot, Killed(8), batch=2).make(sections)
-    waiting = len(sections) - len(Summaries(snapshot, Extractive(8)).known(sections))
+        Summaries(snapshot, Killed(8), batch_size=2).make(sections)
+    waiting = len(sections) - len(Summaries(snapshot, ExtractiveSummariser(8)).available(sections))
     assert 0 < waiting < len(sections)
-    assert Summaries(base.snapshot(), Killed(8), batch=2).make(sections) == waiting
-    assert Summaries(snapshot, Killed(8), batch=2).make(sections) == 0
+    assert Summaries(base.snapshot(), Killed(8), batch_size=2).make(sections) == waiting
+    assert Summaries(snapshot, Killed(8), batch_size=2).make(sections) == 0
 
 
 def test_keeping_summaries_is_no_change_of_the_base(base, snapshot_of):
     snapshot = snapshot_of(REPORT, NOTES)
     before = base.digest(), list(base.dump()), base.info().generation
-    Summaries(snapshot, Extractive(8)).make(sections_of(snapshot))
+    Summaries(snapshot, ExtractiveSummariser(8)).make(sections_of(snapshot))
     assert (base.digest(), list(base.dump()), base.info().generation) == before
     assert base.snapshot() is snapshot  # views stay as they are
     assert base.info().kept["extractive(words=8)"] > 0
@@ -207,9 +207,9 @@ def test_a_removed_document_leaves_no_summary_behind(base, tmp_path):
     base.close()
     left = [path for path in base.path.rglob("*") if path.is_file() and secret in path.read_bytes()]
     assert left == []
-    with KnowledgeBase.open(base.path) as again:
-        again.commit(parsed, location("/d/1.txt"))
-        assert again.snapshot().kept("test(words=1)", parsed.key) == {}
+    with Store.open(base.path) as again:
+        again.put_document(parsed, location("/d/1.txt"))
+        assert again.snapshot().read_derived("test(words=1)", parsed.key) == {}
 
 
 def test_what_is_made_of_a_document_that_has_gone_is_not_kept(base):
@@ -223,14 +223,14 @@ def test_what_is_made_of_a_document_that_has_gone_is_not_kept(base):
 
 def test_a_base_that_cannot_be_written_to_can_be_asked(snapshot_of, monkeypatch):
     snapshot = snapshot_of(REPORT)
-    trail = Recorder()
+    trail = TrailRecorder()
 
     def refuse(*_):
         raise StoreError("the folder is read-only")
 
     monkeypatch.setattr(type(snapshot), "keep", refuse)
     sections = sections_of(snapshot)
-    assert all(Summaries(snapshot, Extractive(8)).of(sections, trail))
+    assert all(Summaries(snapshot, ExtractiveSummariser(8)).of(sections, trail))
     assert trail.steps[0].detail["not kept"] == "the folder is read-only"
 
 
@@ -242,11 +242,11 @@ def test_a_table_is_told_by_its_caption_and_rows(snapshot_of):
 
 
 def test_a_summariser_that_is_not_known_is_named():
-    from clew.catalog.drill import summaries
-    from clew.catalog.parts import Bench
+    from clew.catalog.drill import open_summaries
+    from clew.catalog.parts import BuildContext
 
     with pytest.raises(UsageError, match=r"no summariser named 'extractiv'.*extractive"):
-        summaries(Bench(None), "extractiv", 64)
+        open_summaries(BuildContext(None), "extractiv", 64)
 
 
 @pytest.mark.parametrize("encoded", [False, True])
@@ -259,9 +259,9 @@ def test_a_base_can_be_drilled_before_and_after_its_passages_are_encoded(base, e
         base.commit(document(number), location(f"/d/{number}.txt"))
     if encoded:
         base.encode(encoder)
-    drill = catalog.retriever("drill(words=8)", base, encoder=encoder)
+    drill = catalog.build_retriever("drill(words=8)", base, encoder=encoder)
     hits = drill.retrieve(Question("Oskell ferry 1929"), 5)
     assert len(hits) == 5
     # The second time, with everything kept, it is the same.
-    again = catalog.retriever("drill(words=8)", base, encoder=encoder)
+    again = catalog.build_retriever("drill(words=8)", base, encoder=encoder)
     assert again.retrieve(Question("Oskell ferry 1929"), 5) == hits

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from clew import catalog
-from clew.catalog.analysis import KNOBS, Work, branching, density, graph_qualities, possible_graphs, seeds
-from clew.catalog.evaluation import Bench, asked, bases
+from clew.catalog.analysis import KNOBS, Experiment, measure_branching, measure_density, measure_graphs, find_buildable_graphs, seed_count
+from clew.catalog.evaluation import EvaluationSettings, load_questions, open_bases
 from clew.catalog.graphs import GRAPHS
-from clew.catalog.paper import kgp_page, table_1
+from clew.catalog.paper import write_kgp_page, table_1_recipes
 from clew.catalog.sections import command_line
 from clew.errors import UsageError
-from clew.evaluate.corpora import Gold
-from clew.graph.annotation import Annotation, Annotations
-from clew.trail import Recorder
-from clew.types import RETRIEVED, Question, Scope
+from clew.evaluate.corpora import GoldEvidence
+from clew.graph.annotation import Annotation, AnnotationCache
+from clew.trail import TrailRecorder
+from clew.types import RETRIEVED_KINDS, Question, Scope
 from command_line import run
 from scripted import ScriptedServer
 from tiny_encoder import make_encoder
@@ -51,37 +51,37 @@ def data(tmp_path_factory):
 def few_knobs(monkeypatch):
     """Two values of each knob, the usual one among them: what the page puts together, not how much of it."""
     for name, (knob, values) in KNOBS.items():
-        usual = GRAPHS.parts[name].options[knob]
+        usual = GRAPHS.components[name].options[knob]
         monkeypatch.setitem(KNOBS, name, (knob, (values[0], usual)))
 
 
 def work(data, out, **bench):
-    return Work(asked(data, "question", None, 0), Bench(passages="sentence", sentences=12, **bench), out)
+    return Experiment(load_questions(data, "question", None, 0), EvaluationSettings(passages="sentence", sentences=12, **bench), out)
 
 
 @pytest.mark.slow
 def test_the_walk_over_each_graph_is_what_it_finds_question_by_question(data, tmp_path):
     made = work(data, tmp_path)
-    series = density(made, ["keywords", "mentions"])
+    series = measure_density(made, ["keywords", "mentions"])
     assert {name: [point["knob"] for point in points] for name, points in series.items()} == {
         name: list(KNOBS[name][1]) for name in ("keywords", "mentions")
     }
-    with bases(made.data, made.bench) as base_of:
+    with open_bases(made.data, made.settings) as base_of:
         for name, knob, point in (("keywords", "n=1", series["keywords"][0]),
                                   ("mentions", "common=5", series["mentions"][2])):  # fmt: skip
             whole, share, degrees, densities = [], [], [], []
             for example in made.data.examples:
                 base = base_of(example)
                 snapshot = base.snapshot()
-                walker = catalog.retriever(f"kgp-paper(graph={name}({knob}))", base)
-                paths = walker.walk(Question(example.question), Recorder())
+                walker = catalog.build_retriever(f"kgp-paper(graph={name}({knob}))", base)
+                paths = walker.walk(Question(example.question), TrailRecorder())
                 rows = np.array(sorted({row for path in paths for row in path.rows}))
-                gold = Gold(example)
-                held = {piece for node in snapshot.nodes(rows) for piece in gold.held(node)}
+                gold = GoldEvidence(example)
+                held = {piece for node in snapshot.nodes(rows) for piece in gold.matching_pieces(node)}
                 whole.append(len(held) == 2)
                 share.append(len(held) / 2)
-                graph = catalog.graph(f"{name}({knob})", base)
-                passages = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED)).tolist()
+                graph = catalog.build_graph(f"{name}({knob})", base)
+                passages = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS)).tolist()
                 near = {row: set(graph.neighbours(row).tolist()) for row in passages}
                 degrees.append(np.mean([len(others) for others in near.values()]))
                 pairs = {frozenset((one, other)) for one in near for other in near[one]}
@@ -95,10 +95,10 @@ def test_the_walk_over_each_graph_is_what_it_finds_question_by_question(data, tm
 
 
 def test_branches_share_the_budget(data, tmp_path):
-    assert [seeds(30, branch) for branch in range(1, 11)] == [30, 15, 10, 8, 6, 5, 4, 4, 3, 3]
-    assert seeds(3, 10) == 1
+    assert [seed_count(30, branch) for branch in range(1, 11)] == [30, 15, 10, 8, 6, 5, 4, 4, 3, 3]
+    assert seed_count(3, 10) == 1
     made = work(data, tmp_path)
-    points = branching(made, "kgp-paper(graph=mentions)", budget=6, branches=(1, 2, 6))
+    points = measure_branching(made, "kgp-paper(graph=mentions)", budget=6, branches=(1, 2, 6))
     assert [point["seeds"] for point in points] == [6, 3, 1]
     records = {
         point["branch"]: [
@@ -132,20 +132,20 @@ def test_statistics_are_those_of_the_usual_graphs(data, tmp_path):
 @pytest.mark.slow
 def test_entities_are_a_graph_where_passages_are_annotated(data, tmp_path):
     made = work(data, tmp_path)
-    found, missing = possible_graphs(made)
+    found, missing = find_buildable_graphs(made)
     assert found == ["keywords", "mentions"] and "clew annotate" in missing["entities"]
     with pytest.raises(UsageError, match="no passage was annotated"):
-        graph_qualities(made, ["entities"])
-    kept = Annotations.usual()
-    with bases(made.data, made.bench) as base_of:
+        measure_graphs(made, ["entities"])
+    kept = AnnotationCache.default()
+    with open_bases(made.data, made.settings) as base_of:
         for example in made.data.examples:
             snapshot = base_of(example).snapshot()
-            rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED))
+            rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS))
             for node in snapshot.nodes(rows):
                 sure = 0.9 if "engineer" in node.text else 0.5
                 kept.put("wat/en", node.text, [Annotation(1, "Bridge", "it", 0, 2, 0.5, sure)])
-    assert possible_graphs(made)[0] == ["keywords", "mentions", "entities"]
-    points = {point["knob"]: point for point in graph_qualities(made, ["entities"])["entities"]}
+    assert find_buildable_graphs(made)[0] == ["keywords", "mentions", "entities"]
+    points = {point["knob"]: point for point in measure_graphs(made, ["entities"])["entities"]}
     assert points[0.0]["density"] == 1 and points[0.95]["edges"] == 0
     assert 0 < points[0.9]["edges"] < points[0.0]["edges"] == 66
 
@@ -198,7 +198,7 @@ def test_the_page_says_what_was_run_and_is_not_run_twice(data, few_knobs, tmp_pa
     shown = run(*command)
     assert shown.stdout.split("\n")[:2] == [str(out / "page.md"), str(out / "page.html")]
     page = (out / "page.md").read_text()
-    for recipe in table_1(Bench()):
+    for recipe in table_1_recipes(EvaluationSettings()):
         assert f"| hotpotqa (question) | {recipe} | 2 | 0 |" in page
     assert "they need --llm" in page and "they need --encoder" in page and "`entities`: no passage" in page
     assert "clew eval paper kgp --data" in page and "--limit 2 --seed 3" in page and "2 (2 drawn)" in page
@@ -224,7 +224,7 @@ def test_the_page_says_what_was_run_and_is_not_run_twice(data, few_knobs, tmp_pa
 
 @pytest.mark.slow
 def test_every_command_of_the_page_can_be_run(data, few_knobs, tmp_path):
-    kgp_page([work(data, tmp_path)])
+    write_kgp_page([work(data, tmp_path)])
     commands = re.findall(r"^clew (eval .*)$", (tmp_path / "page.md").read_text(), re.MULTILINE)
     assert [command.split()[1] for command in commands] == [
         "paper",
@@ -289,14 +289,14 @@ def test_a_bad_request_is_refused(data, tmp_path, words, said):
 
 def test_another_setting_and_other_files_are_not_mixed_in(data, tmp_path):
     made = work(data, tmp_path)
-    graph_qualities(made, ["mentions"])
-    other = Work(made.data, Bench(passages="sentence", sentences=11), tmp_path)
+    measure_graphs(made, ["mentions"])
+    other = Experiment(made.data, EvaluationSettings(passages="sentence", sentences=11), tmp_path)
     with pytest.raises(UsageError, match="sentences is 12, not 11"):
-        graph_qualities(other, ["mentions"])
+        measure_graphs(other, ["mentions"])
     target = tmp_path / "hotpotqa-question-graphs" / "measured.jsonl"
     target.write_text('{"id": "q0", "hits": []}\n')
     with pytest.raises(UsageError, match="no measures of graphs"):
-        graph_qualities(made, ["mentions"])
+        measure_graphs(made, ["mentions"])
 
 
 def test_what_figures_need_is_said_before_anything_is_measured(data, tmp_path, monkeypatch):

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from clew.evaluate.chains import chains, gold_passages
-from clew.evaluate.datasets import load
+from clew.evaluate.chains import evidence_chains, gold_passages
+from clew.evaluate.datasets import load_dataset
 from clew.evaluate.examples import Example, Paragraph, Support
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -18,7 +18,7 @@ def example(paragraphs, support, **more):
 
 
 def titles(example):
-    return [[one.title for one in chain.passages] for chain in chains(example)]
+    return [[one.title for one in chain.passages] for chain in evidence_chains(example)]
 
 
 YARD = ("Tolland Yard", ["Tolland Yard is a shipyard.", "It opened in 1919."])
@@ -31,7 +31,7 @@ def test_of_a_bridge_the_passage_that_holds_the_answer_is_last():
     for support in (either, either[::-1]):
         found = example([NOISE, YARD, BOAT], support, question_type="bridge")
         assert titles(found) == [["Heron Maid", "Tolland Yard"]]
-    (chain,) = chains(found)
+    (chain,) = evidence_chains(found)
     assert [one.facts for one in chain.passages] == ["She was built by Tolland Yard.", "It opened in 1919."]
     assert chain.passages[1].text == "Tolland Yard is a shipyard. It opened in 1919."
 
@@ -119,8 +119,8 @@ def test_a_decomposition_gives_the_order_of_three_hops(tmp_path):
     )
     path = tmp_path / "m.jsonl"
     path.write_text(record, encoding="utf-8")
-    (found,) = load("musique", path).examples()
-    (chain,) = chains(found)
+    (found,) = load_dataset("musique", path).examples()
+    (chain,) = evidence_chains(found)
     assert [(one.title, one.facts) for one in chain.passages] == [
         ("A", "One."),
         ("B", "Two."),
@@ -129,9 +129,9 @@ def test_a_decomposition_gives_the_order_of_three_hops(tmp_path):
 
 
 def test_one_gold_passage_or_no_answer_makes_no_chain():
-    assert chains(example([YARD], [("Tolland Yard", 0), ("Tolland Yard", 1)], question_type="bridge")) == ()
+    assert evidence_chains(example([YARD], [("Tolland Yard", 0), ("Tolland Yard", 1)], question_type="bridge")) == ()
     both = [("Tolland Yard", 1), ("Heron Maid", 1)]
-    assert chains(example([YARD, BOAT], both, answers=(), question_type="comparison")) == ()
+    assert evidence_chains(example([YARD, BOAT], both, answers=(), question_type="comparison")) == ()
 
 
 def test_support_beyond_a_paragraph_is_left_out_and_its_whole_text_taken():
@@ -152,7 +152,7 @@ def test_support_beyond_a_paragraph_is_left_out_and_its_whole_text_taken():
     ],
 )
 def test_nearly_all_real_questions_have_an_order(name, file, least):
-    found = {one.id: (one, chains(one)) for one in load(name, SHARED / file).examples()}
+    found = {one.id: (one, evidence_chains(one)) for one in load_dataset(name, SHARED / file).examples()}
     assert sum(bool(orders) for _, orders in found.values()) >= least
     for one, orders in found.values():
         assert len(orders) in ((0, 2) if "comparison" in one.question_type else (0, 1))

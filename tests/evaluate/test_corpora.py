@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from clew.evaluate.corpora import Gold, as_document, documents, drawn, located, pooled, with_negatives
+from clew.evaluate.corpora import GoldEvidence, build_document, build_documents, shuffle_paragraphs, document_location, pool_paragraphs, add_negatives
 from clew.evaluate.examples import Example, Paragraph, Support
-from clew.kb import KnowledgeBase
+from clew.kb import Store
 from clew.parse.build import DocumentBuilder
 from clew.types import PASSAGE, SECTION, Location
 
@@ -27,16 +27,16 @@ def passages(document):
 
 
 def test_passages_are_the_paragraph_or_the_sentences_of_the_data():
-    assert passages(as_document(BOAT)) == [
+    assert passages(build_document(BOAT)) == [
         "The Heron Maid is a lighter. She was built, i.e. made by Tolland."
     ]
-    cut = as_document(BOAT, "sentence")
+    cut = build_document(BOAT, "sentence")
     assert passages(cut) == ["The Heron Maid is a lighter.", "She was built, i.e. made", "by Tolland."]
     for node in cut.nodes[1:]:
         assert cut.text[slice(*node.span)] == node.text
     # A paragraph that the data does not divide is divided by rule.
-    assert passages(as_document(YARD, "sentence")) == ["Tolland is a yard.", "It opened in 1919."]
-    assert len({as_document(BOAT).key, cut.key, as_document(YARD).key}) == 3
+    assert passages(build_document(YARD, "sentence")) == ["Tolland is a yard.", "It opened in 1919."]
+    assert len({build_document(BOAT).key, cut.key, build_document(YARD).key}) == 3
 
 
 @pytest.mark.parametrize("unit", ["paragraph", "sentence"])
@@ -44,15 +44,15 @@ def test_gold_evidence_is_found_again_in_a_base(tmp_path, unit):
     example = question(
         Support(BOAT.title, 1), Support(BOAT.title, 3), Support("Tolland"), Support("Nowhere", 0)
     )
-    gold = Gold(example)
-    with KnowledgeBase.open(tmp_path / "kb", create=True, passages=unit) as base:
-        for document in documents(example.corpus, unit):
-            base.commit(document, located(document))
+    gold = GoldEvidence(example)
+    with Store.open(tmp_path / "kb", create=True, passages=unit) as base:
+        for document in build_documents(example.corpus, unit):
+            base.put_document(document, document_location(document))
         held = {}
         for document in base.documents():
-            for node in base.tree(document.key):
+            for node in base.document_nodes(document.key):
                 if node.kind == PASSAGE:
-                    held[node.text] = gold.held(node)
+                    held[node.text] = gold.matching_pieces(node)
     if unit == "paragraph":
         assert held == {BOAT.text: {0, 1}, YARD.text: {2}}
     else:
@@ -73,73 +73,73 @@ def test_a_whole_document_keeps_its_sections_and_its_evidence(tmp_path):
         Paragraph("Second", ("Else.",), ()),
     )
     example = question(Support("Paper", text="We use  BERT."), corpus=corpus)
-    paper, second = documents(corpus)
+    paper, second = build_documents(corpus)
     headings = [(node.level, node.text) for node in paper.nodes if node.kind == SECTION]
     assert headings == [(1, "Abstract"), (1, "Methods"), (2, "Models"), (2, "Data")]
     assert passages(paper) == ["We do it.", "We use BERT.", "We use CoNLL."] and passages(second) == ["Else."]
-    with KnowledgeBase.open(tmp_path / "kb", create=True) as base:
-        base.commit(paper, located(paper))
-        nodes = [node for node in base.tree(paper.key) if node.kind == PASSAGE]
-        assert [Gold(example).held(node) for node in nodes] == [set(), {0}, set()]
+    with Store.open(tmp_path / "kb", create=True) as base:
+        base.put_document(paper, document_location(paper))
+        nodes = [node for node in base.document_nodes(paper.key) if node.kind == PASSAGE]
+        assert [GoldEvidence(example).matching_pieces(node) for node in nodes] == [set(), {0}, set()]
         assert nodes[1].headings == ("Methods", "Models")
 
 
 def test_evidence_is_found_in_a_base_of_ones_own_documents(tmp_path):
     article = "Lighters of the Oskell. The Heron Maid is a lighter. She  was built, i.e. made for the trade."
     builder = DocumentBuilder()
-    builder.paragraph(article)
-    builder.paragraph("She sank.")
-    builder.paragraph("She was built, i.e.")
-    builder.paragraph("She was")
+    builder.add_paragraph(article)
+    builder.add_paragraph("She sank.")
+    builder.add_paragraph("She was built, i.e.")
+    builder.add_paragraph("She was")
     document = builder.finish(data=b"x", title="Lighters", media_type="text/html", parser="html/1")
     first, second = Support(BOAT.title, 0), Support(BOAT.title, 1)
     unknown = Support("Heron Maid", 7)  # FEVER: no corpus, no sentence
-    with KnowledgeBase.open(tmp_path / "kb", create=True) as base:
-        base.commit(document, Location("/wiki/heron_Maid.html", "/wiki", 1, 1, 1))
-        built, sank, most, least = (node for node in base.tree(document.key) if node.kind == PASSAGE)
-    gold = Gold(question(first, second, Support("Tolland")))
-    assert [gold.held(one) for one in (built, sank, most, least)] == [{0, 1}, set(), {1}, set()]
-    assert Gold(question(unknown, corpus=())).held(sank) == {0}
-    assert Gold(question(Support("Heron", 0), corpus=())).held(sank) == set()
+    with Store.open(tmp_path / "kb", create=True) as base:
+        base.put_document(document, Location("/wiki/heron_Maid.html", "/wiki", 1, 1, 1))
+        built, sank, most, least = (node for node in base.document_nodes(document.key) if node.kind == PASSAGE)
+    gold = GoldEvidence(question(first, second, Support("Tolland")))
+    assert [gold.matching_pieces(one) for one in (built, sank, most, least)] == [{0, 1}, set(), {1}, set()]
+    assert GoldEvidence(question(unknown, corpus=())).matching_pieces(sank) == {0}
+    assert GoldEvidence(question(Support("Heron", 0), corpus=())).matching_pieces(sank) == set()
 
 
 def test_pages_are_held_by_what_is_on_them(tmp_path):
     builder = DocumentBuilder()
     for number in (1, 2):
-        builder.page(number)
-        builder.paragraph(f"Text of page {number}.")
+        builder.add_page(number)
+        builder.add_paragraph(f"Text of page {number}.")
     document = builder.finish(data=b"x", title="10-K", media_type="application/pdf", parser="pdf/1", pages=2)
-    with KnowledgeBase.open(tmp_path / "kb", create=True) as base:
-        base.commit(document, Location("/f/A_2022_10K.pdf", "/f", 1, 1, 1))
-        one, two = (node for node in base.tree(document.key) if node.kind == PASSAGE)
-    gold = Gold(question(Support("A_2022_10K", page=2, text="whatever"), Support("B_2022_10K", page=1)))
-    assert (gold.held(one), gold.held(two)) == (set(), {0})
+    with Store.open(tmp_path / "kb", create=True) as base:
+        base.put_document(document, Location("/f/A_2022_10K.pdf", "/f", 1, 1, 1))
+        one, two = (node for node in base.document_nodes(document.key) if node.kind == PASSAGE)
+    gold = GoldEvidence(question(Support("A_2022_10K", page=2, text="whatever"), Support("B_2022_10K", page=1)))
+    assert (gold.matching_pieces(one), gold.matching_pieces(two)) == (set(), {0})
 
 
 def test_pooling_keeps_each_title_and_text_once_however_it_is_divided():
     again = Paragraph("Tolland", ("Tolland is a yard.", "It opened in 1919."))
     namesake = Paragraph("Tolland", ("Another.",))
-    assert pooled([question(), question(corpus=(again, namesake))]) == [BOAT, YARD, namesake]
+    assert pool_paragraphs([question(), question(corpus=(again, namesake))]) == [BOAT, YARD, namesake]
 
 
 def test_negatives_fill_up_to_the_number_of_sentences():
     example = question()
-    corpus = with_negatives(example, [*OTHERS, Paragraph("Tolland", ("Namesake.",))], 30, seed=0)
+    corpus = add_negatives(example, [*OTHERS, Paragraph("Tolland", ("Namesake.",))], 30, seed=0)
     assert corpus[:2] == [BOAT, YARD] and len(set(corpus)) == len(corpus)
     # 3 + 2 sentences of its own, then 13 paragraphs of two: 31 is the first number from 30 on.
     assert len(corpus) == 2 + 13 and "Namesake." not in {one.text for one in corpus}
-    assert with_negatives(example, OTHERS, 5, seed=0) == [BOAT, YARD]
-    assert len(with_negatives(example, OTHERS, 10_000, seed=0)) == 52
+    assert add_negatives(example, OTHERS, 5, seed=0) == [BOAT, YARD]
+    assert len(add_negatives(example, OTHERS, 10_000, seed=0)) == 52
 
 
 def test_negatives_depend_on_the_seed_and_the_question_and_on_nothing_else():
-    first = with_negatives(question(), OTHERS, 30, seed=0)
-    assert with_negatives(question(), OTHERS[::-1], 30, seed=0) == first
-    assert with_negatives(question(), OTHERS, 30, seed=1) != first
-    assert with_negatives(question(id="other"), OTHERS, 30, seed=0) != first
+    first = add_negatives(question(), OTHERS, 30, seed=0)
+    assert add_negatives(question(), OTHERS[::-1], 30, seed=0) == first
+    assert add_negatives(question(), OTHERS, 30, seed=1) != first
+    assert add_negatives(question(id="other"), OTHERS, 30, seed=0) != first
     # With others left out, those that stay are drawn in the same order.
     fewer = [one for one in OTHERS if one != first[2]]
-    assert with_negatives(question(), fewer, 30, seed=0)[2:-1] == first[3:]
+    assert add_negatives(question(), fewer, 30, seed=0)[2:-1] == first[3:]
     # In another process too, where strings hash differently.
     code = (
         "from clew.evaluate.corpora import drawn; from clew.evaluate.examples import Paragraph;"
@@ -147,10 +147,10 @@ def test_negatives_depend_on_the_seed_and_the_question_and_on_nothing_else():
         "for n in range(50)], 0)])"
     )
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert made.stdout.strip() == str([one.title for one in drawn("q", OTHERS, 0)])
+    assert made.stdout.strip() == str([one.title for one in shuffle_paragraphs("q", OTHERS, 0)])
 
 
 def test_whole_documents_are_drawn_whole():
     parts = [Paragraph(f"Book {n // 3}", (f"Part {n}.",), ()) for n in range(30)]
-    titles = [one.title for one in with_negatives(question(), parts, 8, seed=0)[2:]]
+    titles = [one.title for one in add_negatives(question(), parts, 8, seed=0)[2:]]
     assert len(titles) == 3 and len(set(titles)) == 1

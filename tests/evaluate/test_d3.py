@@ -5,12 +5,12 @@ import re
 
 import pytest
 
-from clew.catalog.d3 import length_classes
-from clew.catalog.d3_plan import Variants, plan
-from clew.catalog.evaluation import Bench, asked
-from clew.catalog.runs import Folder
+from clew.catalog.d3 import group_by_length
+from clew.catalog.d3_plan import Variants, plan_recipes
+from clew.catalog.evaluation import EvaluationSettings, load_questions
+from clew.catalog.runs import RunFolder
 from clew.errors import UsageError
-from clew.evaluate.metrics import metric
+from clew.evaluate.metrics import parse_metric
 from command_line import run
 from scripted import ScriptedServer
 
@@ -121,8 +121,8 @@ def page(data, tmp_path_factory):
 
 
 def drilled(page):
-    folder = Folder(page / "qasper-own")
-    (run_,) = folder.runs(["read(k=30, reader=cited, retriever=drill-paper(summariser=extractive))"])
+    folder = RunFolder(page / "qasper-own")
+    (run_,) = folder.load_runs(["read(k=30, reader=cited, retriever=drill-paper(summariser=extractive))"])
     return run_
 
 
@@ -132,7 +132,7 @@ def test_metrics_are_those_worked_by_hand(page):
     assert len(run_.results) == 5 and not run_.errors
 
     def values(name):
-        return {id: round(value, 6) for id, value in run_.values(metric(name)).items()}
+        return {id: round(value, 6) for id, value in run_.values(parse_metric(name)).items()}
 
     # "Harbour corpus" has both words of "harbour corpus"; the article does not count.
     # "pilots two by": of the answer's 3 tokens (by, two, pilots) 2 are among the 5 of "two pilots label each log".
@@ -160,9 +160,9 @@ def test_metrics_are_those_worked_by_hand(page):
 
 @pytest.mark.slow
 def test_questions_are_asked_of_their_own_paper(page):
-    folder = Folder(page / "qasper-own")
+    folder = RunFolder(page / "qasper-own")
     for recipe in folder.facts["recipes"]:
-        for record in folder.file(recipe).records():
+        for record in folder.result_file(recipe).records():
             own = "Tagging bridges.txt" if record["id"] == "b0" else "Tagging rivers.txt"
             assert {hit["document"] for hit in record["hits"]} <= {own}, recipe
 
@@ -173,7 +173,7 @@ def test_the_page_has_every_table(page):
     titles = re.findall(r"^### (.*)$", text, re.M)
     assert titles == ["Methods", "Self-Ask", "Choosing paragraphs", "Summarisers", "Headings", "Question categories",
                       "Document length", "Chunk size", "Models that choose"]  # fmt: skip
-    planned = plan(Bench(llm=object()), Variants(summarisers=["model"]))
+    planned = plan_recipes(EvaluationSettings(llm=object()), Variants(summarisers=["model"]))
     # Chunks are shown by their size.
     for recipe in (one for one in planned.recipes if one not in list(planned.chunks.values())[:-1]):
         assert f"| {recipe} | 5 | 0 |" in text
@@ -187,9 +187,9 @@ def test_the_page_has_every_table(page):
 
 @pytest.mark.slow
 def test_map_reduce_asks_about_every_paragraph_and_then_once_more(page):
-    folder = Folder(page / "qasper-own")
-    (run_,) = folder.runs(["read(k=30, reader=cited, retriever=map-reduce)"])
-    calls = run_.values(metric("retrieval-calls"))
+    folder = RunFolder(page / "qasper-own")
+    (run_,) = folder.load_runs(["read(k=30, reader=cited, retriever=map-reduce)"])
+    calls = run_.values(parse_metric("retrieval-calls"))
     # The abstract, eight paragraphs, a caption; then what was found, if anything was.
     assert (calls["q0"], calls["q3"]) == (11, 10)
 
@@ -203,8 +203,8 @@ def test_without_a_model_there_are_rankers(data, tmp_path):
 
 
 def test_length_classes_share_the_questions(data):
-    examples = asked(data, "own", None, 0).examples
-    classes = length_classes(examples, 2)
+    examples = load_questions(data, "own", None, 0).examples
+    classes = group_by_length(examples, 2)
     assert sorted(id for ids in classes.values() for id in ids) == sorted(one.id for one in examples)
     # Four questions are of one paper, and its length is one class.
     assert sorted(map(len, classes.values())) == [1, 4] or list(map(len, classes.values())) == [5]
@@ -212,7 +212,7 @@ def test_length_classes_share_the_questions(data):
 
 def test_rerankers_bring_their_strategies():
     named = Variants(rerankers=["monot5:./mono", "cross-encoder:./cross"])
-    planned = plan(Bench(llm=object()), named)
+    planned = plan_recipes(EvaluationSettings(llm=object()), named)
     assert planned.methods[0] == "read(k=5, reader=cited, retriever=monot5(model='./mono'))"
     assert planned.methods[1] == "read(k=5, reader=cited, retriever=cross-encoder(model='./cross'))"
     assert [one.partition("paragraphs=")[2].partition(",")[0] for one in planned.strategies[1:]] == [
@@ -221,7 +221,7 @@ def test_rerankers_bring_their_strategies():
     assert all("monot5='./mono'" in one for one in planned.strategies[2:])
     assert "selfask(reader=cited, retriever=monot5(model='./mono'))" in planned.selfask
     with pytest.raises(UsageError, match="monot5"):
-        plan(Bench(), Variants(rerankers=["mono:x"]))
+        plan_recipes(EvaluationSettings(), Variants(rerankers=["mono:x"]))
 
 
 @pytest.mark.slow

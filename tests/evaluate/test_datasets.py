@@ -8,7 +8,7 @@ import pytest
 
 from clew.errors import UsageError
 from clew.evaluate import streams
-from clew.evaluate.datasets import load, names
+from clew.evaluate.datasets import load_dataset, dataset_forms
 from clew.evaluate.examples import Support
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -64,7 +64,7 @@ def written(path, content):
 
 
 def only(name, path):
-    (example,) = load(name, path).examples()
+    (example,) = load_dataset(name, path).examples()
     return example
 
 
@@ -98,7 +98,7 @@ def test_musique_support_is_in_the_order_of_the_hops(tmp_path):
 
 
 def test_iirc(tmp_path):
-    value, none, binary, span = load("iirc", written(tmp_path / "a.json", [IIRC])).examples()
+    value, none, binary, span = load_dataset("iirc", written(tmp_path / "a.json", [IIRC])).examples()
     assert (value.answers, value.answer_type) == (("31 metres", "31"), "number")
     assert [one.title for one in value.support] == ["Heron Maid", "Wreck"]
     assert [one.title for one in value.corpus] == ["Wreck", "Heron Maid"]
@@ -113,7 +113,7 @@ def test_iirc_reads_the_pages_that_a_passage_links_to(tmp_path):
     )
     pages = {"heron maid": 'A <a href="Barge">barge</a> & a <b>tug</b>.\n\nShe is long.', "other": "x"}
     written(tmp_path / "context_articles.json", pages)
-    first, *_ = load("iirc", path).examples()
+    first, *_ = load_dataset("iirc", path).examples()
     assert [(one.title, one.text) for one in first.corpus[1:]] == [
         ("Heron Maid", "A barge & a tug."),
         ("Heron Maid", "She is long."),
@@ -121,7 +121,7 @@ def test_iirc_reads_the_pages_that_a_passage_links_to(tmp_path):
     assert first.meta["pages"] is True
     written(tmp_path / "context_articles.json", {"heron maid": 3})
     with pytest.raises(UsageError, match="not a text under its title"):
-        list(load("iirc", path).examples())
+        list(load_dataset("iirc", path).examples())
 
 
 def test_qasper_keeps_every_annotator(tmp_path):
@@ -184,7 +184,7 @@ def test_a_file_of_another_form_is_recognised(tmp_path):
         path = written(tmp_path / name, content)
         other = "financebench" if name != "financebench" else "fever"
         with pytest.raises(UsageError) as error:
-            list(load(other, path).examples())
+            list(load_dataset(other, path).examples())
         assert (
             f"It looks like {'2wikimultihopqa or hotpotqa' if name == 'hotpotqa' else name}"
             in error.value.hint
@@ -192,7 +192,7 @@ def test_a_file_of_another_form_is_recognised(tmp_path):
     # Not where the form is right and only a later record is wrong.
     path = written(tmp_path / "later.json", [HOTPOT, {"question": "?"}])
     with pytest.raises(UsageError) as error:
-        list(load("hotpotqa", path).examples())
+        list(load_dataset("hotpotqa", path).examples())
     assert "looks like" not in error.value.hint and "no 'answer'" in error.value.problem
 
 
@@ -203,25 +203,25 @@ def test_two_questions_of_one_id_are_refused(tmp_path):
         {"id": "a", "question": "How?"},
     ]
     path = written(tmp_path / "own.jsonl", "\n".join(map(json.dumps, lines)))
-    examples = load("jsonl", path).examples()
+    examples = load_dataset("jsonl", path).examples()
     assert [next(examples).id, next(examples).id] == ["a", "b"]
     with pytest.raises(UsageError, match="two questions have the id 'a'"):
         next(examples)
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", dataset_forms())
 def test_what_is_no_text_is_refused(tmp_path, name):
     path = tmp_path / "file"
     path.write_bytes(b'{"question": "caf\xe9 or not?"}\n')
     with pytest.raises(UsageError, match="not text in UTF-8"):
-        list(load(name, path).examples())
+        list(load_dataset(name, path).examples())
 
 
 def test_a_line_is_read_no_sooner_than_it_is_asked_for(tmp_path):
     path = tmp_path / "long.jsonl"
     line = json.dumps({"question": "Who?", "answers": ["x" * 1_000]})
     path.write_text("\n".join([line] * 2_000 + ["not JSON"]), encoding="utf-8")
-    examples = load("jsonl", path).examples()
+    examples = load_dataset("jsonl", path).examples()
     assert len(list(itertools.islice(examples, 1_999))) == 1_999
     next(examples)
     with pytest.raises(UsageError, match="line 2001"):
@@ -230,7 +230,7 @@ def test_a_line_is_read_no_sooner_than_it_is_asked_for(tmp_path):
 
 def test_a_digest_is_that_of_the_bytes(tmp_path):
     one, other = written(tmp_path / "a", "x" * 100_000), written(tmp_path / "b", "x" * 100_001)
-    assert load("jsonl", one).digest() == load("fever", one).digest() != load("jsonl", other).digest()
+    assert load_dataset("jsonl", one).digest() == load_dataset("fever", one).digest() != load_dataset("jsonl", other).digest()
 
 
 def test_fever_has_sets_of_evidence(tmp_path):
@@ -244,7 +244,7 @@ def test_fever_has_sets_of_evidence(tmp_path):
         "evidence": [[[9, None, None, None]]],
     }
     path = written(tmp_path / "a.jsonl", "\n".join(map(json.dumps, (claim, unknown))))
-    one, other = load("fever", path).examples()
+    one, other = load_dataset("fever", path).examples()
     assert one.support[0].title == "Heron Maid (ship)" and len(one.alternatives) == 2
     assert (other.answers, other.support) == (("NOT ENOUGH INFO",), ())
 
@@ -274,7 +274,7 @@ def test_ones_own_questions_and_a_bad_line_is_named(tmp_path):
         {"question": "Why?"},
     ]
     path = written(tmp_path / "own.jsonl", "\n".join(map(json.dumps, lines)))
-    one, other = load("jsonl", path).examples()
+    one, other = load_dataset("jsonl", path).examples()
     assert [(s.title, s.page) for s in one.support] == [("r.pdf", None), ("s.pdf", 3)]
     assert (other.answer_type, other.id) == ("unanswerable", "own.jsonl, line 2")
     for bad, said in (
@@ -287,7 +287,7 @@ def test_ones_own_questions_and_a_bad_line_is_named(tmp_path):
     ):
         path.write_text("\n".join([*map(json.dumps, lines), bad]), encoding="utf-8")
         with pytest.raises(UsageError, match=f"(?s)line 3.*{said}|{said}"):
-            list(load("jsonl", path).examples())
+            list(load_dataset("jsonl", path).examples())
 
 
 @pytest.mark.parametrize(
@@ -307,15 +307,15 @@ def test_ones_own_questions_and_a_bad_line_is_named(tmp_path):
 def test_another_form_is_refused_with_its_place(tmp_path, name, record, said):
     path = written(tmp_path / "file", [record] if isinstance(record, dict) else record)
     with pytest.raises(UsageError, match=said):
-        list(load(name, path).examples())
+        list(load_dataset(name, path).examples())
 
 
 def test_unknown_names_and_missing_files_are_refused(tmp_path):
     with pytest.raises(UsageError) as error:
-        load("hotpot", tmp_path / "none")
+        load_dataset("hotpot", tmp_path / "none")
     assert "hotpotqa" in error.value.hint
     with pytest.raises(UsageError, match="no file"):
-        load("hotpotqa", tmp_path / "none")
+        load_dataset("hotpotqa", tmp_path / "none")
 
 
 def test_an_array_is_read_no_further_than_it_is_asked_for(tmp_path, monkeypatch):
@@ -345,7 +345,7 @@ def test_an_array_is_read_no_further_than_it_is_asked_for(tmp_path, monkeypatch)
         return Counting()
 
     monkeypatch.setattr(streams, "_opened", counted)
-    found = list(itertools.islice(streams.records(path), 3))
+    found = list(itertools.islice(streams.read_records(path), 3))
     assert [record["n"] for _, record in found] == [0, 1, 2]
     assert sum(read) < 1_000
     assert [place for place, _ in found] == ["a.json, line 2", "a.json, line 6", "a.json, line 10"]
@@ -356,12 +356,12 @@ def test_records_do_not_depend_on_where_a_block_ends(tmp_path, monkeypatch, bloc
     monkeypatch.setattr(streams, "_BLOCK", block)
     values = [{"a": "]} , ["}, [], {"b": [1, {"c": '\\" é'}]}, "text", 12, None]
     array = written(tmp_path / "a.json", " \n" + json.dumps(values, indent=2, ensure_ascii=False))
-    assert [record for _, record in streams.records(array)] == values
+    assert [record for _, record in streams.read_records(array)] == values
     keyed = written(tmp_path / "o.json", json.dumps({"k": {"v": 1}, "l ": [2]}))
-    assert [record for _, record in streams.records(keyed, keyed=True)] == [["k", {"v": 1}], ["l ", [2]]]
+    assert [record for _, record in streams.read_records(keyed, keyed=True)] == [["k", {"v": 1}], ["l ", [2]]]
     for broken in ('[{"a": 1}', '[{"a": 1} {"b"', '[{"a": tru}]'):
         with pytest.raises(UsageError, match=r"line 1|ends before"):
-            list(streams.records(written(tmp_path / "b.json", broken)))
+            list(streams.read_records(written(tmp_path / "b.json", broken)))
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="no ../shared/data; it is not part of this repository")
@@ -378,8 +378,8 @@ def test_records_do_not_depend_on_where_a_block_ends(tmp_path, monkeypatch, bloc
     ],
 )
 def test_the_real_files(name, file, count):
-    examples = list(load(name, SHARED / file).examples())
-    assert name in names() and len(examples) == count == len({one.id for one in examples})
+    examples = list(load_dataset(name, SHARED / file).examples())
+    assert name in dataset_forms() and len(examples) == count == len({one.id for one in examples})
     assert all(one.question and one.answers for one in examples)
     if name in {"hotpotqa", "2wikimultihopqa"}:
         numbered = {(p.title, n) for one in examples for p in one.corpus for n in range(len(p.sentences))}

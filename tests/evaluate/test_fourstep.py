@@ -13,9 +13,9 @@ import pytest
 import clew
 from clew.catalog.fourstep_deviations import DEVIATIONS
 from clew.catalog.retrievers import RETRIEVERS
-from clew.catalog.runs import Folder
-from clew.evaluate.metrics import metric
-from clew.evaluate.reporting import failures
+from clew.catalog.runs import RunFolder
+from clew.evaluate.metrics import parse_metric
+from clew.evaluate.reporting import classify_failures
 from clew.retrieve.nodetexts import NodeTexts
 from command_line import run
 from papers import WATER_BIRDS, cells
@@ -82,7 +82,7 @@ def ran(clinic, tmp_path_factory):
         ]
         recipes = [word for one in (TYPED, BM25, ANY, LISTWISE) for word in ("-r", one)]
         told = run("eval", "run", *words, *recipes, "--out", out / "runs").output
-        return Folder(out / "runs" / "stark-none"), told, [request.user for request in server.requests]
+        return RunFolder(out / "runs" / "stark-none"), told, [request.user for request in server.requests]
 
 
 def test_metrics_of_a_run_are_those_worked_by_hand(ran):
@@ -109,7 +109,7 @@ def test_metrics_of_a_run_are_those_worked_by_hand(ran):
     # Ids are no texts: what compares texts says nothing, and errors are told by the first of a list.
     assert shown["runs"][0]["metrics"]["EM"] == {"questions": 0}
     (first,) = folder.runs([TYPED])
-    assert failures(first) == {"1": "misread", "2": "misread", "4": "abstained", "5": "not retrieved"}
+    assert classify_failures(first) == {"1": "misread", "2": "misread", "4": "abstained", "5": "not retrieved"}
 
 
 def test_where_each_answer_stands(ran):
@@ -132,7 +132,7 @@ def test_where_each_answer_stands(ran):
     assert last[:4] == [ID[name] for name in ("XDH", "allopurinol", "febuxostat", "probenecid")]
     assert places(ANY)[:3] == PLACES[:3] and places(ANY)[4:] == [2, None, 2]
     (first,) = folder.runs([TYPED])
-    assert [metric("capped-recall@20").measure(one) for one in first.results.values()] == RECALL_20
+    assert [parse_metric("capped-recall@20").measure(one) for one in first.results.values()] == RECALL_20
 
 
 def timeless(text):
@@ -250,7 +250,7 @@ def nearest(graph, question, dimension):
 @pytest.mark.slow
 def test_without_a_model_there_are_the_baselines(clinic, tmp_path, monkeypatch):
     # With as few as 5 nodes that a question may embed, only vectors that were made before let all 30 be ranked.
-    monkeypatch.setitem(RETRIEVERS.parts["vss"].options, "cap", 5)
+    monkeypatch.setitem(RETRIEVERS.components["vss"].options, "cap", 5)
     base, data = clinic
     out = tmp_path / "page"
     with ScriptedServer(dimension=8) as one, ScriptedServer(dimension=12) as other:

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from clew.catalog.fourstep_plan import names_of, settings_of
+from clew.catalog.fourstep_plan import data_names, build_settings
 from clew.errors import UsageError
-from clew.text import slug
+from clew.text import slugify
 from command_line import run
 from papers import WATER_BIRDS, cells
 
@@ -63,14 +63,14 @@ def test_data_sets_with_one_file_name_have_folders_and_headings_of_their_own(tmp
 
 def test_a_data_set_is_called_by_as_much_of_its_path_as_tells_it_from_others():
     def named(*data):
-        return list(names_of(data).values())
+        return list(data_names(data).values())
 
     assert named("stark=a/qa.csv#test-0.1", "stark=a/qa.csv#test") == ["qa.csv#test-0.1", "qa.csv#test"]
     assert named("metaqa=qa.txt", "metaqa=../b/qa.txt", "metaqa=c/x.txt")[1:] == ["b/qa.txt", "x.txt"]
     assert named("metaqa=a/qa.txt", "metaqa=b/qa.txt", "metaqa=a-qa.txt")[1] == "b/qa.txt"
     for several in (["stark=qa.txt", "metaqa=qa.txt"], ["stark=a b.txt", "stark=a-b.txt", "stark=A-b.txt"]):
-        found = {slug(name).casefold() for name in named(*several)}
+        found = {slugify(name).casefold() for name in named(*several)}
         assert len(found) == len(several)
         assert all(re.fullmatch(r"([0-9a-f]{8}-)*(qa|a-b)\.txt", name) for name in found)
     with pytest.raises(UsageError, match="twice"):
-        settings_of(["stark=a.csv", "stark=a.csv"], ["g"], (), 1, False)
+        build_settings(["stark=a.csv", "stark=a.csv"], ["g"], (), 1, False)

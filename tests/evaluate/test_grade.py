@@ -4,9 +4,9 @@ import pytest
 
 from clew.errors import BadCompletion
 from clew.evaluate.examples import Example
-from clew.evaluate.metrics.grade import Answered, Grader, real_answer, verdict
-from clew.models import language_model
-from clew.prompts import load
+from clew.evaluate.metrics.grade import AnswerToGrade, Grader, reference_answer, read_verdict
+from clew.models import create_language_model
+from clew.prompts import load_prompt
 from scripted import ScriptedServer
 
 MARVEL = Example("1", "What company owns Marvel Comics?", ("The Walt Disney Company", "Disney"))
@@ -17,19 +17,19 @@ MARVEL = Example("1", "What company owns Marvel Comics?", ("The Walt Disney Comp
     [("1", 1), ("0", 0), (" 1\n", 1), ("Return: 1", 1), ("return:0.", 0), ("0.", 0)],
 )
 def test_a_verdict(reply, expected):
-    assert verdict(reply) == expected
+    assert read_verdict(reply) == expected
 
 
 @pytest.mark.parametrize("reply", ["", "yes", "10", "1 or 0", "0.5", "Return: 2", "The answer is 1", "1\n0"])
 def test_anything_else_is_no_verdict(reply):
     with pytest.raises(BadCompletion):
-        verdict(reply)
+        read_verdict(reply)
 
 
 def test_the_model_sees_question_real_answer_and_prediction():
     with ScriptedServer(["1", "Return: 0", "I cannot say"]) as server:
-        grader = Grader(language_model(server.llm), load("grade"))
-        grades = [grader.grade([Answered(MARVEL, answer)])[0] for answer in ("Disney", "Fox", "Marvel")]
+        grader = Grader(create_language_model(server.llm), load_prompt("grade"))
+        grades = [grader.grade([AnswerToGrade(MARVEL, answer)])[0] for answer in ("Disney", "Fox", "Marvel")]
         asked = server.requests[0].prompt
     assert [one.value for one in grades] == [1, 0, None]
     assert "neither 0 nor 1" in grades[2].problem and grades[2].usage.calls == 1
@@ -41,15 +41,15 @@ def test_what_needs_no_grading_is_not_asked():
     none = Example("2", "Who?", (), "unanswerable")
     unknown = Example("3", "Who?", ())
     given = [
-        Answered(MARVEL, "Not found.", abstained=True),
-        Answered(MARVEL, " "),
-        Answered(none, "Not found.", abstained=True),
-        Answered(none, "Fox"),
-        Answered(unknown, "Fox"),
-        Answered(MARVEL, "Disney"),
+        AnswerToGrade(MARVEL, "Not found.", abstained=True),
+        AnswerToGrade(MARVEL, " "),
+        AnswerToGrade(none, "Not found.", abstained=True),
+        AnswerToGrade(none, "Fox"),
+        AnswerToGrade(unknown, "Fox"),
+        AnswerToGrade(MARVEL, "Disney"),
     ]
     with ScriptedServer(["1"]) as server:
-        grades = Grader(language_model(server.llm), load("grade")).grade(given)
+        grades = Grader(create_language_model(server.llm), load_prompt("grade")).grade(given)
         assert len(server.requests) == 1
     assert [one.value for one in grades] == [0, 0, 1, 0, None, 1]
     assert "no answer" in grades[4].problem
@@ -57,5 +57,5 @@ def test_what_needs_no_grading_is_not_asked():
 
 
 def test_a_list_of_entities_is_shown_whole():
-    assert real_answer(MARVEL) == "The Walt Disney Company"
-    assert real_answer(Example("4", "Who?", ("A Finch", "B Loam"), "entities")) == "A Finch, B Loam"
+    assert reference_answer(MARVEL) == "The Walt Disney Company"
+    assert reference_answer(Example("4", "Who?", ("A Finch", "B Loam"), "entities")) == "A Finch, B Loam"

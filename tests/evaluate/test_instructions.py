@@ -9,12 +9,12 @@ from clew.evaluate.examples import Example, Paragraph, Support
 from clew.evaluate.instructions import (
     INSTRUCTION,
     instruction_records,
-    ordered_records,
+    chain_records,
     write_instructions,
-    write_ordered,
+    write_chains,
 )
-from clew.methods.guides import PROMPTS, Generated
-from clew.prompts import load
+from clew.methods.guides import GENERATION_PROMPTS, GeneratedEvidence
+from clew.prompts import load_prompt
 from clew.protocols import Completion
 from clew.types import Usage
 
@@ -63,7 +63,7 @@ def test_three_hops_make_two_steps_and_each_order_of_a_comparison_one():
 
 
 def test_negatives_hold_no_gold_and_depend_on_the_seed_alone():
-    (first,) = ordered_records(EXAMPLE, negatives=3, seed=1)
+    (first,) = chain_records(EXAMPLE, negatives=3, seed=1)
     assert [one["title"] for one in first["passages"]] == ["The Simpsons Theme", "Alf Clausen"]
     assert first["passages"][0]["facts"] == THEME
     negatives = [one["title"] for one in first["negatives"]]
@@ -76,18 +76,18 @@ def test_negatives_hold_no_gold_and_depend_on_the_seed_alone():
         support=EXAMPLE.support,
         corpus=EXAMPLE.corpus[::-1],
     )
-    (again,) = ordered_records(shuffled, negatives=3, seed=1)
+    (again,) = chain_records(shuffled, negatives=3, seed=1)
     assert again["negatives"] == first["negatives"]
-    seeds = [next(ordered_records(EXAMPLE, 3, seed))["negatives"] for seed in range(6)]
+    seeds = [next(chain_records(EXAMPLE, 3, seed))["negatives"] for seed in range(6)]
     assert any(one != first["negatives"] for one in seeds)
 
 
 def test_files_hold_a_record_a_line_and_are_the_same_every_time(tmp_path):
     examples = [EXAMPLE, Example("no order", "Q?", ("x",))]
-    assert write_ordered(tmp_path / "a.jsonl", examples) == 1
+    assert write_chains(tmp_path / "a.jsonl", examples) == 1
     assert write_instructions(tmp_path / "b.jsonl", iter(examples), "prefix") == 1
     (line,) = (tmp_path / "a.jsonl").read_text(encoding="utf-8").splitlines()
-    assert json.loads(line) == next(ordered_records(EXAMPLE))
+    assert json.loads(line) == next(chain_records(EXAMPLE))
     before = (tmp_path / "b.jsonl").read_bytes()
     write_instructions(tmp_path / "b.jsonl", examples, "prefix")
     assert (tmp_path / "b.jsonl").read_bytes() == before
@@ -113,7 +113,7 @@ def test_a_guide_asks_what_its_model_was_trained_on():
     said = {}
     for name in ("listing1", "prefix"):
         model = Heard()
-        Generated(model, load(PROMPTS[name])).expect(QUESTION, [[THEME]])
+        GeneratedEvidence(model, load_prompt(GENERATION_PROMPTS[name])).expect(QUESTION, [[THEME]])
         (said[name],) = model.asked
     assert said["listing1"].user == "\n\n".join(
         (f"Instruction: {listing['instruction']}", f"Input: {listing['input']}", "Output:")

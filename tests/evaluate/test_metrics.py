@@ -7,9 +7,9 @@ from ir_measures import RR, P, Qrel, R, ScoredDoc, Success, pytrec_eval
 
 from clew.errors import UsageError
 from clew.evaluate.examples import Annotation, Example, Support
-from clew.evaluate.metrics import Result, metric
-from clew.evaluate.metrics.answers import exact, f1, holds, normalised, token_f1
-from clew.evaluate.metrics.evidence import compared
+from clew.evaluate.metrics import Result, parse_metric
+from clew.evaluate.metrics.answers import exact_match, f1, contains_answer, normalise_answer, token_f1
+from clew.evaluate.metrics.evidence import compare_evidence
 from clew.types import Usage
 
 
@@ -37,23 +37,23 @@ from clew.types import Usage
     ],
 )
 def test_exact_match_and_f1_by_hand(answer, gold, em, score):
-    assert exact(answer, gold) == em
+    assert exact_match(answer, gold) == em
     assert f1(answer, gold) == pytest.approx(score)
     assert f1(gold, answer) == pytest.approx(score)
 
 
 def test_normalisation_takes_articles_as_words_only():
-    assert normalised("The A-team, an anthem.") == "ateam anthem"
+    assert normalise_answer("The A-team, an anthem.") == "ateam anthem"
 
 
 def test_an_answer_holds_another_at_word_borders_only():
-    assert holds("It was built in 1919 at Tolland Yard.", "Tolland Yard") == 1
-    assert holds("It was built in 19190", "1919") == 0
-    assert holds("anything", "the") == 0
+    assert contains_answer("It was built in 1919 at Tolland Yard.", "Tolland Yard") == 1
+    assert contains_answer("It was built in 19190", "1919") == 0
+    assert contains_answer("anything", "the") == 0
 
 
 def value(name, **given):
-    return metric(name).measure(Result(**given))
+    return parse_metric(name).measure(Result(**given))
 
 
 def test_aliases_count_and_the_best_one_does():
@@ -104,7 +104,7 @@ def test_annotators_are_alternatives():
     ],
 )
 def test_evidence_by_hand(cited, gold, expected):
-    assert compared([frozenset(one) for one in cited], frozenset(gold)) == pytest.approx(expected)
+    assert compare_evidence([frozenset(one) for one in cited], frozenset(gold)) == pytest.approx(expected)
 
 
 def test_any_set_of_evidence_that_suffices_is_enough():
@@ -206,11 +206,11 @@ def test_without_gold_evidence_there_is_nothing_to_rank():
 def test_costs_are_less_the_better():
     used = Result(TWO, usage=Usage(calls=3, tokens_in=100, tokens_out=20, money=0.5), seconds=1.5)
     for name, wanted in (("calls", 3), ("tokens", 120), ("money", 0.5), ("seconds", 1.5)):
-        assert (metric(name).measure(used), metric(name).better) == (wanted, -1)
+        assert (parse_metric(name).measure(used), parse_metric(name).better) == (wanted, -1)
 
 
 def test_a_measure_can_be_taken_over_one_kind_of_answer():
-    typed = metric("F1(type=yes/no)")
+    typed = parse_metric("F1(type=yes/no)")
     assert typed.measure(Result(Example("1", "?", ("yes",), "yes/no"), "yes")) == 1
     assert typed.measure(Result(Example("1", "?", ("Hall",)), "Hall")) is None
 
@@ -219,7 +219,7 @@ def test_a_measure_can_be_taken_over_one_kind_of_answer():
     "name", ["EM", "recall@5", "Hit@1", "F1(type=yes/no)", "evidence-F1", "recall@5(type=span)"]
 )
 def test_names_parse_back(name):
-    assert metric(name).name == name
+    assert parse_metric(name).name == name
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_names_parse_back(name):
 )
 def test_a_name_that_is_none_is_refused(name):
     with pytest.raises(UsageError):
-        metric(name)
+        parse_metric(name)
 
 
 def test_token_f1_knows_no_yes_and_no():

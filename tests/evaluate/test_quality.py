@@ -10,11 +10,11 @@ from typer.testing import CliRunner
 from clew import catalog
 from clew.cli.app import app
 from clew.errors import MissingExtra
-from clew.evaluate.corpora import as_document, located
-from clew.evaluate.drawing import graph_quality
+from clew.evaluate.corpora import build_document, document_location
+from clew.evaluate.drawing import draw_graph_quality
 from clew.evaluate.examples import Example, Paragraph, Support
-from clew.evaluate.quality import averaged, quality
-from clew.kb import KnowledgeBase
+from clew.evaluate.quality import average_quality, measure_graph_quality
+from clew.kb import Store
 
 PARAGRAPHS = (
     Paragraph("Bittern", ("The lighter was built by Tolland.",)),
@@ -49,18 +49,18 @@ class Wired:
 def test_seeds_and_their_neighbours_by_hand(tmp_path, joined, expected):
     example = Example("1", "Who built the lighter?", ("Tolland",), corpus=PARAGRAPHS,
                       support=(Support("Bittern", 0), Support("Tolland", 0)))  # fmt: skip
-    with KnowledgeBase.open(tmp_path / "base", create=True) as base:
-        documents = {one.title: as_document(one) for one in PARAGRAPHS}
+    with Store.open(tmp_path / "base", create=True) as base:
+        documents = {one.title: build_document(one) for one in PARAGRAPHS}
         for document in documents.values():
-            base.commit(document, located(document))
+            base.put_document(document, document_location(document))
         base.catch_up()
         snapshot = base.snapshot()
         one, other = (int(snapshot.rows([f"{documents[title].key}:1"])[0]) for title in joined)
         graph = Wired([(one, other), (other, one)])
-        found = quality(example, snapshot, graph, catalog.retriever("tfidf", base), seeds=1)
+        found = measure_graph_quality(example, snapshot, graph, catalog.build_retriever("tfidf", base), seeds=1)
     assert (found.reached, found.sf_em, found.coverage, found.precision) == expected
     assert (found.passages, found.edges, found.density) == (4, 1, 1 / 6)
-    assert averaged([found, found])["precision"] == expected[3]
+    assert average_quality([found, found])["precision"] == expected[3]
 
 
 @pytest.mark.slow
@@ -89,5 +89,5 @@ def test_the_command_writes_table_and_figures(tmp_path):
 def test_a_figure_needs_its_package(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtra) as error:
-        graph_quality({}, "t", tmp_path / "figure")
+        draw_graph_quality({}, "t", tmp_path / "figure")
     assert "clew[plots]" in error.value.hint

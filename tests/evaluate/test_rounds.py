@@ -2,13 +2,13 @@
 
 import pytest
 
-from clew.chains import Limits, Term, Triple, parse
-from clew.evaluate.decomposed import Hop, gold_chain, hops
+from clew.chains import Limits, Term, Triple, parse_chain
+from clew.evaluate.decomposed import GoldHop, gold_chain, gold_hops
 from clew.evaluate.examples import Example, Paragraph, Support
-from clew.evaluate.metrics import Result, metric
-from clew.evaluate.mistakes import fits, mistake
-from clew.evaluate.rounds import GOLD, SINGLE, as_record, dealt, filled_right, multi, results, rounds
-from clew.evaluate.running import as_record as answer_record
+from clew.evaluate.metrics import Result, parse_metric
+from clew.evaluate.mistakes import chain_fits, classify_mistake
+from clew.evaluate.rounds import MULTI_ROUND_GOLD, SINGLE_ROUND, rounds_record, deal_hits, correct_fill_share, search_in_rounds, rounds_results, run_rounds
+from clew.evaluate.running import answer_record as answer_record
 from clew.types import Answer, Hit, Node, Step
 
 ANY = Limits(1, 99)
@@ -58,20 +58,20 @@ def wiki(kind, *triples, answer="Peru"):
 
 
 def test_hops_of_musique_are_triples_or_questions():
-    one, two = hops(musique())
-    assert one == Hop(1, Triple(Term("Signmark"), "country of origin", Term("#1")), "Finland")
-    assert (one.needs, two.needs) == ((), (1,))
+    one, two = gold_hops(musique())
+    assert one == GoldHop(1, Triple(Term("Signmark"), "country of origin", Term("#1")), "Finland")
+    assert (one.required_unknowns, two.required_unknowns) == ((), (1,))
     assert one.query({}) == "Where Signmark: country of origin?"
     assert two.query({1: "Finland"}) == "what was Finland 's currency before the euro"
-    assert hops(Example("x", "Q?", ("A",))) == ()
+    assert gold_hops(Example("x", "Q?", ("A",))) == ()
 
 
 def test_hops_of_2wiki_go_on_from_a_tail_but_not_in_a_comparison():
     bridge = wiki("compositional", ("Kismet", "director", "Ann Lee"), ("Ann Lee", "country", "Peru"))
-    assert [str(hop.asks) for hop in hops(bridge)] == ["Kismet >> director >> #1", "#1 >> country >> #2"]
+    assert [str(hop.statement) for hop in gold_hops(bridge)] == ["Kismet >> director >> #1", "#1 >> country >> #2"]
     assert gold_chain(bridge)[0].answer == 2
     compared = wiki("comparison", ("Ann Lee", "country", "Peru"), ("Peru", "continent", "South America"))
-    assert [str(hop.asks) for hop in hops(compared)] == [
+    assert [str(hop.statement) for hop in gold_hops(compared)] == [
         "Ann Lee >> country >> #1",
         "Peru >> continent >> #2",
     ]
@@ -86,9 +86,9 @@ def test_hops_of_2wiki_go_on_from_a_tail_but_not_in_a_comparison():
 
 def test_lists_take_turns_and_pass_over_what_is_there():
     lists = [[hit(name) for name in names] for names in ("abcde", "axyz", "")]
-    assert [one.node.document_name[0] for one in dealt(lists, 6)] == list("axbycz")
-    assert [one.node.document_name[0] for one in dealt(lists, 20)] == list("axbyczde")
-    assert dealt(lists, 0) == [] == dealt([], 5)
+    assert [one.node.document_name[0] for one in deal_hits(lists, 6)] == list("axbycz")
+    assert [one.node.document_name[0] for one in deal_hits(lists, 20)] == list("axbyczde")
+    assert deal_hits(lists, 0) == [] == deal_hits([], 5)
 
 
 def test_each_round_is_what_was_worked_by_hand():
@@ -97,37 +97,37 @@ def test_each_round_is_what_was_worked_by_hand():
     library = Library(
         **{"Q?": "acd", first: "ca", second.format("Finland"): "bd", second.format("Peru"): "d"}
     )
-    made = rounds(example, library, {"wrong": Says("Peru."), "mute": Says("")}, total=3)
+    made = run_rounds(example, library, {"wrong": Says("Peru."), "mute": Says("")}, total=3)
     assert {way: "".join(one.node.document_name[0] for one in found.hits) for way, found in made.items()} == {
-        SINGLE: "acd",
-        GOLD: "cba",
+        SINGLE_ROUND: "acd",
+        MULTI_ROUND_GOLD: "cba",
         "multi-round, wrong": "cda",
         # The second hop cannot be asked; the question is.
         "multi-round, mute": "cad",
     }
-    assert made[GOLD].queries == (first, second.format("Finland")) and made[GOLD].values == {1: "Finland"}
+    assert made[MULTI_ROUND_GOLD].queries == (first, second.format("Finland")) and made[MULTI_ROUND_GOLD].values == {1: "Finland"}
     assert made["multi-round, wrong"].values == {1: "Peru"}
     assert made["multi-round, mute"].queries == (first, "Q?") and made["multi-round, mute"].values == {1: ""}
     # No query is asked twice.
     assert sorted(library.asked) == sorted({"Q?", first, second.format("Finland"), second.format("Peru")})
 
-    record = as_record(example, made)
-    found = results(example, record)
-    recall = {way: [metric(f"recall@{k}").measure(one) for k in (1, 2, 3)] for way, one in found.items()}
+    record = rounds_record(example, made)
+    found = rounds_results(example, record)
+    recall = {way: [parse_metric(f"recall@{k}").measure(one) for k in (1, 2, 3)] for way, one in found.items()}
     assert recall == {
-        SINGLE: [0.5, 0.5, 0.5],
-        GOLD: [0.0, 0.5, 1.0],
+        SINGLE_ROUND: [0.5, 0.5, 0.5],
+        MULTI_ROUND_GOLD: [0.0, 0.5, 1.0],
         "multi-round, wrong": [0.0, 0.0, 0.5],
         "multi-round, mute": [0.0, 0.5, 0.5],
     }
-    shares = {way: filled_right(example, record, way) for way in found}
-    assert shares == {SINGLE: None, GOLD: 1.0, "multi-round, wrong": 0.0, "multi-round, mute": 0.0}
+    shares = {way: correct_fill_share(example, record, way) for way in found}
+    assert shares == {SINGLE_ROUND: None, MULTI_ROUND_GOLD: 1.0, "multi-round, wrong": 0.0, "multi-round, mute": 0.0}
 
 
 def test_a_hop_after_one_that_is_not_known_is_not_known_either():
-    chain = [Hop(1, Term("who"), "A"), Hop(2, Term("where #1"), "B"), Hop(3, Term("when #2"), "C")]
+    chain = [GoldHop(1, Term("who"), "A"), GoldHop(2, Term("where #1"), "B"), GoldHop(3, Term("when #2"), "C")]
     asked = []
-    made = multi("Q?", chain, lambda query: [], lambda hop, query, hits: asked.append(query) or "", 20)
+    made = search_in_rounds("Q?", chain, lambda query: [], lambda hop, query, hits: asked.append(query) or "", 20)
     assert asked == ["who"] and made.queries == ("who", "Q?", "Q?") and made.values == {1: "", 2: ""}
 
 
@@ -137,7 +137,7 @@ GOLD_CHAIN = (("Kismet (1920 film)", "director", "Ann Lee"), ("Ann Lee", "countr
 
 def classed(answer, values, chain=RIGHT, example=None, **more):
     filling = {"chain": chain, "values": values} if chain else None
-    return mistake(Result(example or wiki("compositional", *GOLD_CHAIN), answer, **more), filling)
+    return classify_mistake(Result(example or wiki("compositional", *GOLD_CHAIN), answer, **more), filling)
 
 
 @pytest.mark.parametrize(
@@ -191,10 +191,10 @@ def test_of_several_chains_the_record_keeps_the_one_that_was_answered_from():
 
 def test_a_question_in_words_is_compared_by_its_words():
     asked = [
-        Hop(1, Term("What country was Signmark from?"), "Finland"),
-        Hop(2, Term("currency of #1"), "markka"),
+        GoldHop(1, Term("What country was Signmark from?"), "Finland"),
+        GoldHop(2, Term("currency of #1"), "markka"),
     ]
-    assert fits(parse("Signmark >> country >> #1; #1 >> currency >> #2; final answer: #2", ANY), asked)
-    assert not fits(parse("Nokia >> owner >> #1; #1 >> currency >> #2; final answer: #2", ANY), asked)
+    assert chain_fits(parse_chain("Signmark >> country >> #1; #1 >> currency >> #2; final answer: #2", ANY), asked)
+    assert not chain_fits(parse_chain("Nokia >> owner >> #1; #1 >> currency >> #2; final answer: #2", ANY), asked)
     # A triple may be asked from its tail.
-    assert fits(parse("#1 >> band >> Signmark; #1 >> currency >> #2; final answer: #2", ANY), asked)
+    assert chain_fits(parse_chain("#1 >> band >> Signmark; #1 >> currency >> #2; final answer: #2", ANY), asked)

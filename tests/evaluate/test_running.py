@@ -8,18 +8,18 @@ from importlib.metadata import version
 import pytest
 from typer.testing import CliRunner
 
-from clew.catalog.evaluation import Bench, asked, drawn
-from clew.catalog.runs import Folder, evaluate
+from clew.catalog.evaluation import EvaluationSettings, load_questions, sample_examples
+from clew.catalog.runs import RunFolder, evaluate_recipes
 from clew.cli.app import app
 from clew.errors import UsageError
-from clew.evaluate.corpora import Gold, as_document, with_negatives
-from clew.evaluate.datasets import load
+from clew.evaluate.corpora import GoldEvidence, build_document, add_negatives
+from clew.evaluate.datasets import load_dataset
 from clew.evaluate.examples import Example, Paragraph, Support
 from clew.evaluate.metrics import Result
-from clew.evaluate.reporting import Run, compared, failures, rows_of, table, written
-from clew.evaluate.running import RunFile, results, run
-from clew.kb import KnowledgeBase
-from clew.models import language_model
+from clew.evaluate.reporting import Run, compare_runs, classify_failures, table_rows, build_table, format_table
+from clew.evaluate.running import RunFile, read_results, answer_questions
+from clew.kb import Store
+from clew.models import create_language_model
 from clew.types import PASSAGE, Answer, Question
 from scripted import ScriptedServer
 
@@ -58,40 +58,40 @@ def lines(folder, recipe):
 
 @pytest.mark.parametrize("corpus", ["pooled", "question"])
 def test_a_run_answers_every_question_and_knows_its_gold(data, corpus, tmp_path):
-    folder = evaluate(tmp_path, asked(data, corpus, None, 0), ["kgp", "read(retriever=bm25)"], Bench())
-    (kgp, bm25) = folder.runs()
+    folder = evaluate_recipes(tmp_path, load_questions(data, corpus, None, 0), ["kgp", "read(retriever=bm25)"], EvaluationSettings())
+    (kgp, bm25) = folder.load_runs()
     assert set(kgp.results) == {f"q{n}" for n in range(6)} and not kgp.errors
-    made = table([kgp, bm25], ["SF-EM", "recall@5"], baseline="read(retriever=bm25)")
+    made = build_table([kgp, bm25], ["SF-EM", "recall@5"], baseline="read(retriever=bm25)")
     assert made.cells[0]["SF-EM"].estimate.mean == 1
-    assert made.cells[0]["recall@5"].against is not None and made.cells[1]["recall@5"].against is None
+    assert made.cells[0]["recall@5"].difference is not None and made.cells[1]["recall@5"].difference is None
     assert folder.facts["questions"] == 6 and folder.facts["clew"]
     assert bool(folder.facts["base_digest"]) == (corpus == "pooled")
 
 
 def test_golden_reads_the_gold_evidence_and_nothing_else(data, tmp_path):
     for corpus in ("pooled", "question"):
-        (golden,) = evaluate(tmp_path, asked(data, corpus, None, 0), ["golden"], Bench()).runs()
+        (golden,) = evaluate_recipes(tmp_path, load_questions(data, corpus, None, 0), ["golden"], EvaluationSettings()).load_runs()
         for name, found in golden.results.items():
-            assert sorted(piece for held in found.found for piece in held) == [0, 1], name
+            assert sorted(piece for held in found.hit_pieces for piece in held) == [0, 1], name
 
 
 def test_a_run_that_was_cut_short_goes_on_and_gives_the_same_table(data, tmp_path):
-    questions = asked(data, "pooled", None, 0)
-    whole = evaluate(tmp_path / "whole", questions, ["kgp"], Bench())
-    cut = evaluate(tmp_path / "cut", questions, ["kgp"], Bench())
-    file = cut.file("kgp").path
+    questions = load_questions(data, "pooled", None, 0)
+    whole = evaluate_recipes(tmp_path / "whole", questions, ["kgp"], EvaluationSettings())
+    cut = evaluate_recipes(tmp_path / "cut", questions, ["kgp"], EvaluationSettings())
+    file = cut.result_file("kgp").path
     content = file.read_bytes()
     file.write_bytes(content[: len(content) // 2])  # in the middle of a line
     kept = content[: len(content) // 2].count(b"\n")
-    assert len(list(cut.file("kgp").records())) == kept < 6
-    again = evaluate(tmp_path / "cut", questions, ["kgp"], Bench())
+    assert len(list(cut.result_file("kgp").records())) == kept < 6
+    again = evaluate_recipes(tmp_path / "cut", questions, ["kgp"], EvaluationSettings())
     assert file.read_bytes()[: content[: len(content) // 2].rfind(b"\n")] in content
     shown = [
-        written(table(folder.runs(), ["F1", "recall@5", "MRR"]), "markdown") for folder in (whole, again)
+        format_table(build_table(folder.load_runs(), ["F1", "recall@5", "MRR"]), "markdown") for folder in (whole, again)
     ]
     assert shown[0] == shown[1]
     before = file.read_bytes()
-    evaluate(tmp_path / "cut", questions, ["kgp"], Bench())
+    evaluate_recipes(tmp_path / "cut", questions, ["kgp"], EvaluationSettings())
     assert file.read_bytes() == before
 
 
@@ -107,9 +107,9 @@ def test_a_killed_command_continues_when_run_again(data, tmp_path):
                 process.kill()
         process.wait()
         process.stderr.close()
-        assert len(lines(Folder(out / "hotpotqa-pooled"), "kgp")) >= kept
+        assert len(lines(RunFolder(out / "hotpotqa-pooled"), "kgp")) >= kept
     assert CliRunner().invoke(app, words).exit_code == 0
-    (only,) = Folder(out / "hotpotqa-pooled").runs()
+    (only,) = RunFolder(out / "hotpotqa-pooled").load_runs()
     assert len(only.results) == 6
 
 
@@ -127,19 +127,19 @@ class Moody:
 
 
 def test_a_run_of_an_earlier_version_is_still_read(data, tmp_path):
-    questions = asked(data, "pooled", None, 0)
-    folder = evaluate(tmp_path, questions, ["kgp", "read"], Bench())
+    questions = load_questions(data, "pooled", None, 0)
+    folder = evaluate_recipes(tmp_path, questions, ["kgp", "read"], EvaluationSettings())
     for recipe in ("kgp", "read"):
-        now, _, _ = results(questions.examples, folder.file(recipe))
+        now, _, _ = read_results(questions.examples, folder.result_file(recipe))
         assert all((one.walk_seconds is not None) == (recipe == "kgp") for one in now.values())
-        path = folder.file(recipe).path
+        path = folder.result_file(recipe).path
         records = [json.loads(line) for line in path.read_text().splitlines()]
         for record in records:
             seconds = record.pop("walk_seconds")
             del record["retrieval"]
             record["walk"] = None if seconds is None else {"gold": [], "seconds": seconds}
         path.write_text("\n".join(map(json.dumps, records)) + "\n")
-        before, _, _ = results(questions.examples, folder.file(recipe))
+        before, _, _ = read_results(questions.examples, folder.result_file(recipe))
         assert {id: one.walk_seconds for id, one in before.items()} == {
             id: one.walk_seconds for id, one in now.items()
         }
@@ -151,34 +151,34 @@ def test_an_error_is_an_error_and_is_asked_again(tmp_path, workers):
     examples = [Example(str(n), f"Question {n}?", ("yes",)) for n in range(5)]
     target = RunFile(tmp_path / "run.jsonl")
     moody = Moody({"Question 2?"})
-    assert run(examples, lambda one: moody, target, workers=workers) == 5
-    found, errors, missing = results([*examples, Example("9", "?", ())], target)
+    assert answer_questions(examples, lambda one: moody, target, workers=workers) == 5
+    found, errors, missing = read_results([*examples, Example("9", "?", ())], target)
     assert (len(found), missing) == (4, ["9"]) and "the model went away" in errors["2"]
-    made = table([Run("d", "moody", found, errors)], ["EM"])
+    made = build_table([Run("d", "moody", found, errors)], ["EM"])
     assert made.cells[0]["EM"].estimate.count == 4 and made.cells[0]["EM"].estimate.mean == 1
     moody.failing.clear()
-    assert run(examples, lambda one: moody, target, workers=workers) == 1
-    assert not results(examples, target)[1] and sorted(moody.asked).count("Question 2?") == 2
+    assert answer_questions(examples, lambda one: moody, target, workers=workers) == 1
+    assert not read_results(examples, target)[1] and sorted(moody.asked).count("Question 2?") == 2
 
 
 def test_another_run_is_not_mixed_in(data, tmp_path):
-    evaluate(tmp_path, asked(data, "pooled", 3, 0), ["kgp"], Bench())
+    evaluate_recipes(tmp_path, load_questions(data, "pooled", 3, 0), ["kgp"], EvaluationSettings())
     with pytest.raises(UsageError, match="questions is 3, not 4"):
-        evaluate(tmp_path, asked(data, "pooled", 4, 0), ["kgp"], Bench())
-    evaluate(tmp_path, asked(data, "pooled", 3, 0), ["read"], Bench())
-    assert list(Folder(tmp_path / "hotpotqa-pooled").facts["recipes"]) == ["kgp", "read"]
+        evaluate_recipes(tmp_path, load_questions(data, "pooled", 4, 0), ["kgp"], EvaluationSettings())
+    evaluate_recipes(tmp_path, load_questions(data, "pooled", 3, 0), ["read"], EvaluationSettings())
+    assert list(RunFolder(tmp_path / "hotpotqa-pooled").facts["recipes"]) == ["kgp", "read"]
 
 
 def test_questions_and_negatives_are_drawn_by_the_seed(data):
     name, _, path = data.partition("=")
-    everything = list(load(name, path).examples())
-    some = [one.id for one in drawn(iter(everything), 3, 7)]
-    assert some == [one.id for one in drawn(iter(everything), 3, 7)] == sorted(some)
-    assert len({tuple(one.id for one in drawn(iter(everything), 3, seed)) for seed in range(9)}) > 3
+    everything = list(load_dataset(name, path).examples())
+    some = [one.id for one in sample_examples(iter(everything), 3, 7)]
+    assert some == [one.id for one in sample_examples(iter(everything), 3, 7)] == sorted(some)
+    assert len({tuple(one.id for one in sample_examples(iter(everything), 3, seed)) for seed in range(9)}) > 3
     others = [paragraph for one in everything for paragraph in one.corpus]
-    once = with_negatives(everything[0], others, 12, 1)
+    once = add_negatives(everything[0], others, 12, 1)
     assert (
-        once == with_negatives(everything[0], others, 12, 1) != with_negatives(everything[0], others, 12, 2)
+        once == add_negatives(everything[0], others, 12, 1) != add_negatives(everything[0], others, 12, 2)
     )
     assert once[:3] == list(everything[0].corpus) and sum(len(one.sentences) for one in once) == 12
 
@@ -189,13 +189,13 @@ def test_a_hit_holds_the_sentence_that_it_covers(tmp_path, unit):
     example = Example(
         "1", "?", ("1919",), support=(Support("Bittern", 1), Support("Heron", 0)), corpus=(paragraph,)
     )
-    with KnowledgeBase.open(tmp_path / "base", create=True, passages=unit) as base:
-        from clew.evaluate.corpora import located
+    with Store.open(tmp_path / "base", create=True, passages=unit) as base:
+        from clew.evaluate.corpora import document_location
 
-        document = as_document(paragraph, unit)
-        base.commit(document, located(document))
-        nodes = [node for node in base.tree(document.key) if node.kind == PASSAGE]
-    held = [sorted(Gold(example).held(node)) for node in nodes]
+        document = build_document(paragraph, unit)
+        base.put_document(document, document_location(document))
+        nodes = [node for node in base.document_nodes(document.key) if node.kind == PASSAGE]
+    held = [sorted(GoldEvidence(example).matching_pieces(node)) for node in nodes]
     assert held == ([[0]] if unit == "paragraph" else [[], [0], []])
 
 
@@ -219,7 +219,7 @@ def test_failures_are_sorted():
         },
         {"broken": "RuntimeError: x"},
     )
-    assert failures(run) == {
+    assert classify_failures(run) == {
         "broken": "error",
         "alias": "alias",
         "not there": "not retrieved",
@@ -243,15 +243,15 @@ def test_a_method_named_after_training_says_when_its_encoder_lacks_it():
 def test_runs_are_compared_question_by_question():
     one = Run("d", "a", {"1": of("Dunmere"), "2": of("x"), "3": of("Dunmere town")})
     other = Run("d", "b", {"1": of("x"), "2": of("x"), "3": of("Dunmere")})
-    assert compared(one, other, "F1") == [("1", 1.0, 0.0), ("3", pytest.approx(2 / 3), 1.0)]
+    assert compare_runs(one, other, "F1") == [("1", 1.0, 0.0), ("3", pytest.approx(2 / 3), 1.0)]
     with pytest.raises(UsageError, match="different data"):
-        compared(one, Run("e", "b", {}), "F1")
+        compare_runs(one, Run("e", "b", {}), "F1")
 
 
 @pytest.mark.slow
 def test_tables_in_every_form(data, tmp_path):
     out = str(tmp_path / "runs")
-    evaluate(tmp_path / "runs", asked(data, "pooled", None, 0), ["kgp", "read"], Bench())
+    evaluate_recipes(tmp_path / "runs", load_questions(data, "pooled", None, 0), ["kgp", "read"], EvaluationSettings())
     said = {}
     for form in ("terminal", "markdown", "latex", "csv", "json"):
         result = CliRunner().invoke(app, ["eval", "report", out, "-m", "recall@5", "--format", form])
@@ -312,7 +312,7 @@ def test_what_a_run_costs_is_said_first_and_a_model_grades_it(data, tmp_path, mo
         assert "none: about 6 calls" in ran.output and len(server.requests) == 6
         graded = CliRunner().invoke(app, ["eval", "grade", out, "--llm", server.llm])
         assert graded.exit_code == 0 and "6 calls" in graded.output, graded.output
-        (only,) = Folder(tmp_path / "runs" / "hotpotqa-pooled").runs()
+        (only,) = RunFolder(tmp_path / "runs" / "hotpotqa-pooled").load_runs()
         # The question with "Dunmere" in it is right; the mumbled verdict is no grade at all.
         assert {name: one.grade for name, one in only.results.items()} == {
             "q0": 1, "q1": None, "q2": 0, "q3": 0, "q4": 0, "q5": 0
@@ -336,14 +336,14 @@ def test_what_a_run_costs_is_said_first_and_a_model_grades_it(data, tmp_path, mo
 def test_a_recorded_run_gives_the_same_table_without_a_model(data, tmp_path, monkeypatch):
     monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
     tape = str(tmp_path / "tape.jsonl")
-    questions = asked(data, "pooled", None, 0)
+    questions = load_questions(data, "pooled", None, 0)
     names = ["EM", "F1", "recall@5", "tokens", "calls"]
     shown = []
     with ScriptedServer(lambda request: "Eremnud") as server:
-        recorded = language_model(server.llm, record=tape)
-        folder = evaluate(tmp_path / "one", questions, ["ircot(each=2)"], Bench(recorded))
-        shown.append(rows_of(table(folder.runs(), names)))
-    replayed = language_model(f"replay:{tape}")
-    folder = evaluate(tmp_path / "two", questions, ["ircot(each=2)"], Bench(replayed))
-    shown.append(rows_of(table(folder.runs(), names)))
+        recorded = create_language_model(server.llm, record=tape)
+        folder = evaluate_recipes(tmp_path / "one", questions, ["ircot(each=2)"], EvaluationSettings(recorded))
+        shown.append(table_rows(build_table(folder.load_runs(), names)))
+    replayed = create_language_model(f"replay:{tape}")
+    folder = evaluate_recipes(tmp_path / "two", questions, ["ircot(each=2)"], EvaluationSettings(replayed))
+    shown.append(table_rows(build_table(folder.load_runs(), names)))
     assert shown[0] == shown[1] and shown[0][1][0][2:4] == ["6", "0"]

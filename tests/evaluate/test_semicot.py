@@ -7,11 +7,11 @@ import shlex
 
 import pytest
 
-from clew.catalog.evaluation import Bench, asked
-from clew.catalog.runs import Folder, evaluate
-from clew.catalog.semicot_plan import plan, settings_of
+from clew.catalog.evaluation import EvaluationSettings, load_questions
+from clew.catalog.runs import RunFolder, evaluate_recipes
+from clew.catalog.semicot_plan import plan_recipes, build_settings
 from clew.errors import UsageError
-from clew.evaluate.metrics import metric
+from clew.evaluate.metrics import parse_metric
 from clew.types import Usage
 from command_line import run
 from scripted import Reply, ScriptedServer
@@ -183,9 +183,9 @@ def page(data, tmp_path_factory):
 
 
 def values(page, folder, recipe, name):
-    (made,) = Folder(page[0] / folder).runs([recipe])
+    (made,) = RunFolder(page[0] / folder).load_runs([recipe])
     assert not made.errors
-    return made.values(metric(name))
+    return made.values(parse_metric(name))
 
 
 BM25 = "retriever=bm25, "
@@ -215,7 +215,7 @@ def test_the_chain_answers_what_graph_and_text_hold(page):
 def test_claims_and_bamboogle_are_asked_as_the_paper_asks_them(page):
     label = "chain(reader=hops, sources='kg,model', task=claim)"
     assert set(values(page, "fever-none", label, "accuracy").values()) == {0.0}
-    facts = Folder(page[0] / "bamboogle-none").facts
+    facts = RunFolder(page[0] / "bamboogle-none").facts
     assert "fewshot(exemplars=compositional, shots=4)" in facts["recipes"]
     assert not any("text" in one or "selfask" in one for one in facts["recipes"])
     assert "Skipped: what searches: there is nothing to search" in page[1]
@@ -273,7 +273,7 @@ def test_rounds_are_measured_over_the_pool_of_all(page):
     # Nine passages in all, each once though two files bring them.
     assert len(first["single round"]["found"]) <= 9
     assert "| musique-2hop (pooled), bm25 | single round | 2 | 0 |" in text
-    pool = Folder(folder).facts["pool"]
+    pool = RunFolder(folder).facts["pool"]
     assert [one.partition("=")[0] for one in pool] == ["2wikimultihopqa", "musique"]
     assert second["multi-round, gold"]["values"] == {"#1": "Saltreach"}
 
@@ -305,46 +305,46 @@ def test_what_makes_no_sense_is_said_before_anything_runs(data, tmp_path):
     run(*command(data, out, names=("musique", "musique")), status=2)
     assert not out.exists()
     with pytest.raises(UsageError, match="no pool"):
-        asked(f"bamboogle={data['bamboogle']}", "none", None, 0, [f"musique={data['musique']}"])
+        load_questions(f"bamboogle={data['bamboogle']}", "none", None, 0, [f"musique={data['musique']}"])
     shown = " ".join(run("eval", "paper", "semicot", "--help").output.split())
     assert "oracle" in shown and "no model" in shown and "semicot" in run("eval", "paper", "--help").output
 
 
 def test_retrievers_are_named_for_all_or_for_one(data):
-    settings = settings_of((), ["bm25", "bamboogle=serpapi", "hybrid(a=bm25, b=search)"], (), None, 2)
-    assert settings.retriever("musique-2hop") == "bm25" and settings.retriever("bamboogle") == "serpapi"
-    assert settings.compared(encoder=True) == ["bm25", "hybrid(a=bm25, b=search)"]
-    assert settings_of((), (), (), None, 1).compared(encoder=False) == ["search", "bm25", "kgp"]
-    web = plan(settings.asked(f"bamboogle={data['bamboogle']}", None, 0), settings)
-    assert web.searched and web.chain == (
+    settings = build_settings((), ["bm25", "bamboogle=serpapi", "hybrid(a=bm25, b=search)"], (), None, 2)
+    assert settings.retriever_for("musique-2hop") == "bm25" and settings.retriever_for("bamboogle") == "serpapi"
+    assert settings.compared_retrievers(encoder=True) == ["bm25", "hybrid(a=bm25, b=search)"]
+    assert build_settings((), (), (), None, 1).compared_retrievers(encoder=False) == ["search", "bm25", "kgp"]
+    web = plan_recipes(settings.load_questions(f"bamboogle={data['bamboogle']}", None, 0), settings)
+    assert web.has_search and web.chain == (
         "chain(exemplars=compositional, reader=hops, retriever=serpapi, samples=2, shots=4, sources='kg,text,model')"
     )
     # Of the file of 2- and 3-hop questions, two are asked, and the paragraphs of all are there.
-    two = settings.asked(f"musique={data['musique']}", None, 0)
+    two = settings.load_questions(f"musique={data['musique']}", None, 0)
     assert [one.id for one in two.examples] == ["2hop__0", "2hop__1"] and two.pool == (
         f"musique={data['musique']}",
     )
 
 
 def test_graphs_stand_beside_a_corpus_that_is_made(data, tmp_path):
-    questions = asked(f"2wikimultihopqa={data['2wikimultihopqa']}", "pooled", 1, 0)
+    questions = load_questions(f"2wikimultihopqa={data['2wikimultihopqa']}", "pooled", 1, 0)
     told = []
     with ScriptedServer(reply) as server:
         from clew import catalog
 
-        bench = Bench(catalog.language_model(server.llm), llm_name=server.llm, graphs=(str(data["graph"]),))
-        folder = evaluate(
-            tmp_path / "runs", questions, ["chain(sources=kg)"], bench, foreseen=lambda *one: told.append(one)
+        bench = EvaluationSettings(catalog.load_language_model(server.llm), llm_name=server.llm, graphs=(str(data["graph"]),))
+        folder = evaluate_recipes(
+            tmp_path / "runs", questions, ["chain(sources=kg)"], bench, report_estimate=lambda *one: told.append(one)
         )
-    (record,) = folder.file("chain(sources=kg)").records()
+    (record,) = folder.result_file("chain(sources=kg)").records()
     film = next(one for one in WORLD if one[0] in questions.examples[0].question)
     assert record["filling"]["values"] == {"#1": [film[1]]} and folder.facts["graphs"] == [str(data["graph"])]
     assert isinstance(told[0][1], Usage) and told[0][1].calls == 1
     with pytest.raises(UsageError, match="not to 'question'"):
-        evaluate(tmp_path / "other", asked(questions.data, "question", 1, 0), ["chain(sources=kg)"], bench)
-    twice = Bench(graphs=(str(data["graph"]),) * 2)
+        evaluate_recipes(tmp_path / "other", load_questions(questions.data, "question", 1, 0), ["chain(sources=kg)"], bench)
+    twice = EvaluationSettings(graphs=(str(data["graph"]),) * 2)
     with pytest.raises(UsageError, match="two graphs are called 'films'"):
-        evaluate(tmp_path / "twice", questions, ["read"], twice)
+        evaluate_recipes(tmp_path / "twice", questions, ["read"], twice)
 
 
 @pytest.mark.slow
@@ -366,12 +366,12 @@ def test_a_run_that_broke_goes_on_and_ends_as_if_it_had_not(data, tmp_path):
     errors, folders = zip(*((tmp_path / name / "errors.jsonl", tmp_path / name / "bamboogle-none")
                             for name in ("one", "two")), strict=True)  # fmt: skip
     assert errors[0].read_text() == errors[1].read_text() and errors[0].read_text().count("unfilled") == 3
-    recipes = Folder(folders[0]).facts["recipes"]
-    assert recipes == Folder(folders[1]).facts["recipes"]
+    recipes = RunFolder(folders[0]).facts["recipes"]
+    assert recipes == RunFolder(folders[1]).facts["recipes"]
     for recipe in recipes:
         held = [
-            {id: (one.answer, one.found, one.usage.calls) for id, one in made.results.items()}
-            for made in (Folder(folder).runs([recipe])[0] for folder in folders)
+            {id: (one.answer, one.hit_pieces, one.usage.calls) for id, one in made.results.items()}
+            for made in (RunFolder(folder).load_runs([recipe])[0] for folder in folders)
         ]
         assert held[0] == held[1] and len(held[0]) == 3, recipe
 
@@ -389,12 +389,12 @@ def test_a_graph_that_stays_where_it_is_is_mounted(data, tmp_path):
             f'<x:director> <http://www.w3.org/2000/01/rdf-schema#label> "director" .\n{said}',
         )
     )
-    questions = asked(f"2wikimultihopqa={data['2wikimultihopqa']}", "pooled", None, 0)
+    questions = load_questions(f"2wikimultihopqa={data['2wikimultihopqa']}", "pooled", None, 0)
     with ScriptedServer(reply) as server:
         from clew import catalog
 
-        bench = Bench(catalog.language_model(server.llm), llm_name=server.llm, graphs=(place,))
-        folder = evaluate(tmp_path / "runs", questions, ["chain(sources=kg)"], bench)
-    held = {one["id"]: one["filling"]["values"] for one in folder.file("chain(sources=kg)").records()}
+        bench = EvaluationSettings(catalog.load_language_model(server.llm), llm_name=server.llm, graphs=(place,))
+        folder = evaluate_recipes(tmp_path / "runs", questions, ["chain(sources=kg)"], bench)
+    held = {one["id"]: one["filling"]["values"] for one in folder.result_file("chain(sources=kg)").records()}
     assert held == {f"w-{film[:3]}": {"#1": [who]} for film, who, *_ in WORLD}
     assert folder.facts["graphs"] == [place]

@@ -6,15 +6,15 @@ import json
 
 import pytest
 
-from clew.catalog.evaluation import Bench, asked, questions_of
-from clew.catalog.runs import evaluate
+from clew.catalog.evaluation import EvaluationSettings, load_questions, question_builder
+from clew.catalog.runs import evaluate_recipes
 from clew.errors import UsageError
-from clew.evaluate.corpora import Gold
+from clew.evaluate.corpora import GoldEvidence
 from clew.evaluate.examples import Example, Support
-from clew.evaluate.focused import LOSSES, diagnostics, given, loss
-from clew.evaluate.metrics import Result, metric
+from clew.evaluate.focused import LOSS_DESCRIPTIONS, triple_statistics, given_answers, classify_loss
+from clew.evaluate.metrics import Result, parse_metric
 from clew.evaluate.oracle import gold_triples
-from clew.retrieve.entities import as_entity_hit
+from clew.retrieve.entities import node_hit
 from clew.types import Answer, Entity, RankedAnswer
 
 #: Film, relation, what is said of it.
@@ -63,25 +63,25 @@ def test_a_topic_that_would_divide_the_triples_is_quoted():
 
 def test_gold_triples_are_asked_where_they_are_known(tmp_path):
     path = metaqa(tmp_path / "q.jsonl", ("who directed [Heron]", ["Ada Finch"], "movie_to_director"))
-    data = asked(f"metaqa={path}", "none", None, 0, triples=True)
+    data = load_questions(f"metaqa={path}", "none", None, 0, triples=True)
     (example,) = data.examples
-    assert questions_of(data, Bench())(example).chain == "Heron >> directed_by >> #1; final answer: #1"
+    assert question_builder(data, EvaluationSettings())(example).chain == "Heron >> directed_by >> #1; final answer: #1"
     assert data.title == "metaqa (none, gold triples)"
-    assert questions_of(asked(f"metaqa={path}", "none", None, 0), Bench())(example).chain == ""
+    assert question_builder(load_questions(f"metaqa={path}", "none", None, 0), EvaluationSettings())(example).chain == ""
     other = metaqa(tmp_path / "r.jsonl", ("who directed [Heron]", ["Ada Finch"], "about_movies"))
     with pytest.raises(UsageError, match="line 1: its gold triples are not known"):
-        asked(f"metaqa={other}", "none", None, 0, triples=True)
+        load_questions(f"metaqa={other}", "none", None, 0, triples=True)
 
 
 def result(answers, given, found=()):
     pieces = tuple(Support(title=one, entity=one) for one in answers)
     example = Example("1", "?", tuple(answers), "entities", support=pieces)
-    return Result(example, given=given, found=[frozenset(one) for one in found])
+    return Result(example, answer_pieces=given, hit_pieces=[frozenset(one) for one in found])
 
 
 def test_sets_by_hand():
     def both(one):
-        return metric("set-EM").measure(one), metric("set-F1").measure(one)
+        return parse_metric("set-EM").measure(one), parse_metric("set-F1").measure(one)
 
     assert both(result("ab", [{0}, {1}])) == (1, 1)
     # Two of three given are right, two of two right ones are given: 2 * 2/3 * 1 / (2/3 + 1) = 4/5.
@@ -97,20 +97,20 @@ def test_sets_by_hand():
 def test_recall_of_what_places_can_hold():
     one = result("abcd", None, [{0}, set(), {1}, {2}])
     # Of four right ones the first two hits hold one: 1/4 of all, 1/2 of what two places can hold.
-    assert metric("recall@2").measure(one) == 0.25 and metric("capped-recall@2").measure(one) == 0.5
-    assert metric("recall@5").measure(one) == metric("capped-recall@5").measure(one) == 0.75
-    assert metric("capped-recall@5").measure(result("", None)) is None
+    assert parse_metric("recall@2").measure(one) == 0.25 and parse_metric("capped-recall@2").measure(one) == 0.5
+    assert parse_metric("recall@5").measure(one) == parse_metric("capped-recall@5").measure(one) == 0.75
+    assert parse_metric("capped-recall@5").measure(result("", None)) is None
 
 
 def entity(id, name):
-    return as_entity_hit("films", Entity(f"films:{id}", "", name), "", 1.0)
+    return node_hit("films", Entity(f"films:{id}", "", name), "", 1.0)
 
 
 def test_nodes_are_known_by_id_and_by_name_only_where_the_data_says_names():
     by_id = Example("1", "?", ("7",), "entities", support=(Support(title="7"),))
     by_name = Example("1", "?", ("7",), "entities", support=(Support(title="7", entity="7"),))
     for hit, held in ((entity("7", "Heron"), (True, True)), (entity("Q1", "7"), (False, True))):
-        found = tuple(bool(Gold(example).held(hit.node)) for example in (by_id, by_name))
+        found = tuple(bool(GoldEvidence(example).matching_pieces(hit.node)) for example in (by_id, by_name))
         assert found == held
 
 
@@ -123,13 +123,13 @@ def test_what_was_given_for_true():
         for id, name, firm in (("1", "Heron", True), ("3", "Teal", True), ("2", "Plover", False))
     )
     # Of the ranked list the two that meet the constraints; of values all, also those that were not ranked.
-    assert given(by_id, Answer("", ranked=ranked)) == {"given": [[0], []]}
-    assert given(example, Answer("", values=("Heron", "Teal", "Plover"), ranked=ranked)) == {
+    assert given_answers(by_id, Answer("", ranking=ranked)) == {"given": [[0], []]}
+    assert given_answers(example, Answer("", values=("Heron", "Teal", "Plover"), ranking=ranked)) == {
         "given": [[0], [], [1]]
     }
-    assert given(example, Answer("", values=("Plover",))) == {"given": [[1]]}
-    assert given(by_id, Answer("", values=("Plover",))) == {}
-    assert given(example, Answer("read")) == {}
+    assert given_answers(example, Answer("", values=("Plover",))) == {"given": [[1]]}
+    assert given_answers(by_id, Answer("", values=("Plover",))) == {}
+    assert given_answers(example, Answer("read")) == {}
 
 
 USED = {"triples": "#1 >> r >> A; final answer: #1", "usable": True, "constants": 1, "unmatched": [], "given up": [],
@@ -149,9 +149,9 @@ USED = {"triples": "#1 >> r >> A; final answer: #1", "usable": True, "constants"
 )
 def test_a_loss_has_the_step_that_made_it(gold, said, kind):
     lost = result("a", gold, [set(), {0}])
-    assert loss(lost, {"id": "1", "focus": said}) == kind and kind in LOSSES
-    assert loss(result("a", gold, [{0}]), {"id": "1", "focus": said}) is None
-    assert loss(lost, {"id": "1"}) is None
+    assert classify_loss(lost, {"id": "1", "focus": said}) == kind and kind in LOSS_DESCRIPTIONS
+    assert classify_loss(result("a", gold, [{0}]), {"id": "1", "focus": said}) is None
+    assert classify_loss(lost, {"id": "1"}) is None
 
 
 def test_diagnostics_by_hand():
@@ -163,7 +163,7 @@ def test_diagnostics_by_hand():
         {"id": "failed", "error": "x"},
     ]  # fmt: skip
     results = {"1": result("a", [{0}]), "2": result("a", [set()]), "3": result("a", []), "4": result("a", [])}
-    assert diagnostics(records, results) == {
+    assert triple_statistics(records, results) == {
         "questions": "4",
         "with triples": "3 of 4 (75.0%)",
         "with usable triples": "2 of 4 (50.0%)",
@@ -186,12 +186,12 @@ def test_gold_triples_over_a_graph_alone(tmp_path):
          "movie_to_director_to_movie_to_actor"),
         ("when were films by [Ada Finch] released", ["1931", "1932"], "director_to_movie_to_year"),
     )  # fmt: skip
-    data = asked(f"metaqa={path}", "none", None, 0, triples=True)
-    folder = evaluate(tmp_path / "runs", data, ["chain(sources=kg)"], Bench(graphs=(str(graph),)))
+    data = load_questions(f"metaqa={path}", "none", None, 0, triples=True)
+    folder = evaluate_recipes(tmp_path / "runs", data, ["chain(sources=kg)"], EvaluationSettings(graphs=(str(graph),)))
     assert folder.path.name == "metaqa-none-triples" and folder.facts["triples"] == "gold"
-    (run,) = folder.runs()
+    (run,) = folder.load_runs()
     assert not run.errors
-    scores = {name: list(run.values(metric(name)).values()) for name in ("set-EM", "set-F1")}
+    scores = {name: list(run.values(parse_metric(name)).values()) for name in ("set-EM", "set-F1")}
     # Heron itself is left out, so Cy Marsh, who acts in no other film of Ada Finch's, is not found: precision 1,
     # recall 2/3, F1 4/5. The graph has one of two years: F1 2 * 1 * 1/2 / (3/2) = 2/3.
     assert scores == {"set-EM": [0, 0], "set-F1": [pytest.approx(0.8), pytest.approx(2 / 3)]}

@@ -10,13 +10,13 @@ import pytest
 from typer.testing import CliRunner
 
 import clew
-from clew.catalog.evaluation import Bench, asked
-from clew.catalog.runs import evaluate
+from clew.catalog.evaluation import EvaluationSettings, load_questions
+from clew.catalog.runs import evaluate_recipes
 from clew.cli.app import app
 from clew.errors import UsageError
-from clew.evaluate.datasets import load, named
-from clew.evaluate.metrics import metric
-from clew.models import language_model
+from clew.evaluate.datasets import load_dataset, parse_dataset
+from clew.evaluate.metrics import parse_metric
+from clew.models import create_language_model
 from scripted import ScriptedServer
 from stark_base import write_questions, write_stark
 
@@ -34,29 +34,29 @@ def prime(tmp_path: Path) -> Path:
 def measured(folder) -> dict[str, list[float]]:
     (run,) = folder.runs()
     assert not run.errors
-    return {name: [metric(name).measure(one) for one in run.results.values()] for name in METRICS}
+    return {name: [parse_metric(name).measure(one) for one in run.results.values()] for name in METRICS}
 
 
 def test_a_split_is_the_questions_that_its_file_names(tmp_path: Path) -> None:
     questions = write_questions(tmp_path / "qa")
-    assert [one.id for one in load("stark", questions).examples()] == ["0", "3", "7"]
-    test = named(f"stark={questions}#test")
+    assert [one.id for one in load_dataset("stark", questions).examples()] == ["0", "3", "7"]
+    test = parse_dataset(f"stark={questions}#test")
     assert [one.id for one in test.examples()] == ["0", "7"]
-    assert test.digest() != load("stark", questions).digest()
+    assert test.digest() != load_dataset("stark", questions).digest()
     with pytest.raises(UsageError, match=r"part of stark_qa\.csv named 'tset'"):
-        load("stark", f"{questions}#tset")
+        load_dataset("stark", f"{questions}#tset")
     (tmp_path / "qa" / "split" / "val.index").write_text("1\n")
     with pytest.raises(UsageError, match="no question has the id '1'"):
-        list(load("stark", f"{questions}#val").examples())
+        list(load_dataset("stark", f"{questions}#val").examples())
     with pytest.raises(UsageError, match="no file"):
-        load("stark", f"{tmp_path}/other.csv#test")
+        load_dataset("stark", f"{tmp_path}/other.csv#test")
 
 
 def test_the_measures_of_words_over_nodes(prime: Path, tmp_path: Path) -> None:
     questions = write_questions(tmp_path / "qa")
-    data = asked(f"stark={questions}", str(prime), None, 0)
-    folder = evaluate(tmp_path / "runs", data, ["read(retriever=bm25-nodes, k=20)"], Bench())
-    (run,) = folder.runs()
+    data = load_questions(f"stark={questions}", str(prime), None, 0)
+    folder = evaluate_recipes(tmp_path / "runs", data, ["read(retriever=bm25-nodes, k=20)"], EvaluationSettings())
+    (run,) = folder.load_runs()
     records = [json.loads(line) for line in next(folder.path.glob("read*.jsonl")).read_text().splitlines()]
     ranked = [[hit["id"].partition(":")[2] for hit in one["hits"]] for one in records]
     gold = [{"4"}, {"5"}, {"2", "3"}]
@@ -87,11 +87,11 @@ def test_reranked_by_a_scripted_model(prime: Path, tmp_path: Path) -> None:
         return known.get(name, "0.1" if drugs else "0.4")
 
     questions = write_questions(tmp_path / "qa")
-    data = asked(f"stark={questions}#test", str(prime), None, 0)
+    data = load_questions(f"stark={questions}#test", str(prime), None, 0)
     with ScriptedServer(reply) as server:
-        bench = Bench(language_model(server.llm))
+        bench = EvaluationSettings(create_language_model(server.llm))
         recipe = "read(retriever=reranked(retriever=bm25-nodes), reader=extractive, k=20)"
-        folder = evaluate(tmp_path / "runs", data, [recipe], bench)
+        folder = evaluate_recipes(tmp_path / "runs", data, [recipe], bench)
     records = [json.loads(line) for line in next(folder.path.glob("read*.jsonl")).read_text().splitlines()]
     assert [record["hits"][0]["id"] for record in records] == ["prime:5", "prime:3"]
     # The first question finds its drug second; the other its genes first and last of those that share a word.

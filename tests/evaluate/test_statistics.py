@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from clew.evaluate.statistics import difference, interval, mean_ranks
+from clew.evaluate.statistics import paired_difference, bootstrap_interval, mean_ranks
 
 #: Table 1 of the KGP paper (Wang et al., AAAI 2024): Acc, EM, F1 on four data sets.
 TABLE_1 = {
@@ -39,40 +39,40 @@ def test_ties_share_their_ranks_and_less_may_be_better():
 
 def test_the_interval_is_the_normal_one_for_many_values():
     values = np.random.default_rng(1).normal(5, 2, 2_000)
-    found = interval(values, seed=3)
+    found = bootstrap_interval(values, seed=3)
     width = 1.96 * values.std() / math.sqrt(len(values))
     assert found.mean == pytest.approx(values.mean()) and found.count == 2_000
     assert found.low == pytest.approx(values.mean() - width, abs=0.02)
     assert found.high == pytest.approx(values.mean() + width, abs=0.02)
-    assert interval(values, seed=3) == found != interval(values, seed=4)
+    assert bootstrap_interval(values, seed=3) == found != bootstrap_interval(values, seed=4)
 
 
 def test_values_that_are_all_the_same_have_no_width_and_none_have_no_mean():
-    assert (interval([0.5] * 9).low, interval([0.5] * 9).high) == (0.5, 0.5)
-    assert math.isnan(interval([]).mean) and interval([]).count == 0
+    assert (bootstrap_interval([0.5] * 9).low, bootstrap_interval([0.5] * 9).high) == (0.5, 0.5)
+    assert math.isnan(bootstrap_interval([]).mean) and bootstrap_interval([]).count == 0
 
 
 def test_a_difference_is_paired():
     rng = np.random.default_rng(0)
     hard = rng.random(200) < 0.5
     one, other = np.where(hard, 0.0, 0.9), np.where(hard, 0.1, 1.0)
-    found = difference(other, one)
+    found = paired_difference(other, one)
     # Unpaired, the spread of the questions would hide it.
     assert found.mean == pytest.approx(0.1) and found.low > 0.09 and found.p < 0.001
-    same = difference(one, one)
+    same = paired_difference(one, one)
     assert (same.mean, same.low, same.high, same.p) == (0, 0, 0, 1)
 
 
 def test_p_is_about_a_half_where_the_mean_is_a_deviation_and_a_bit():
     values = np.random.default_rng(2).normal(0, 1, 400)
     values += 0.6745 / 20 * values.std() - values.mean()
-    assert difference(values, np.zeros(400)).p == pytest.approx(0.5, abs=0.03)
+    assert paired_difference(values, np.zeros(400)).p == pytest.approx(0.5, abs=0.03)
 
 
 def test_the_interval_is_that_of_all_samples_there_are():
     values = [0.0, 0.2, 0.5, 1.0]
     every = np.array([np.mean(sample) for sample in itertools.product(values, repeat=4)])
-    found = interval(values, level=0.8)
+    found = bootstrap_interval(values, level=0.8)
     assert (found.low, found.high) == pytest.approx(np.quantile(every, [0.1, 0.9]), abs=0.026)
 
 
@@ -80,4 +80,4 @@ def test_p_is_that_of_all_samples_there_are():
     values = [0.4, -0.1, 0.3, 0.2, -0.2]
     every = np.array([np.mean(sample) for sample in itertools.product(values, repeat=5)])
     exact = np.mean(np.abs(every - np.mean(values)) >= abs(np.mean(values)) - 1e-12)
-    assert difference(values, [0.0] * 5).p == pytest.approx(exact, abs=0.015)
+    assert paired_difference(values, [0.0] * 5).p == pytest.approx(exact, abs=0.015)

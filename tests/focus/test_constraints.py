@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from clew.focus import (
-    EITHER,
+    ANY_DIRECTION,
     NOT,
     ONLY,
     Constant,
@@ -27,14 +27,14 @@ from clew.focus import (
     along,
     at_least,
     at_most,
-    conflicting,
+    find_conflict,
     exactly,
-    met,
-    relaxed,
+    constraint_scores,
+    relax,
     substitute,
     why_not,
 )
-from clew.kb import KnowledgeBase
+from clew.kb import Store
 from link_graphs import graph_of
 
 VARIABLES = ("film", "other", "who", "actor", "kind")
@@ -64,7 +64,7 @@ def films(tmp_path_factory):
         triples += [(film, "genre", one) for one in GENRES[film]]
         for one in (director, *actors):
             nodes[one] = {"types": ["person"]}
-    with KnowledgeBase.open(tmp_path_factory.mktemp("base"), create=True) as base:
+    with Store.open(tmp_path_factory.mktemp("base"), create=True) as base:
         yield graph_of(base, triples, **nodes)
 
 
@@ -150,7 +150,7 @@ def test_not_of_a_constant_and_of_something_that_is_not_there(films) -> None:
     pattern = asked(
         films, [TypedTriple("film", BY, "Scott"), TypedTriple("film", STARS, "Nobody")], constants=nobody
     )
-    assert substitute(films, pattern).empty
+    assert substitute(films, pattern).is_empty
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_a_graph_that_is_asked_finds_what_arrays_find(films) -> None:
         TypedTriple("other", BY, "who"),
         TypedTriple("other", STARS, "actor"),
         TypedTriple("film", STARS, "actor"),
-        TypedTriple("film", EITHER, "Hurt"),
+        TypedTriple("film", ANY_DIRECTION, "Hurt"),
         TypedTriple("other", GENRE, "drama"),
     ]
     for extra in (
@@ -239,17 +239,17 @@ def test_contradictions_are_named_and_the_weakest_given_up(films) -> None:
     genre = TypedTriple("film", GENRE, "thriller", weight=0.8)
     year = Predicate("film", "year", "=", 2020, weight=0.2)
     pattern = asked(films, [by, stars, genre], predicates=[year])
-    assert substitute(films, pattern).empty
-    found = relaxed(films, pattern)
+    assert substitute(films, pattern).is_empty
+    found = relax(films, pattern)
     assert names(films, found.rows) == ["Tenet"]
     # Year and star contradict each other, and year is the weaker; then star and genre do.
     assert all(len(conflict) == 2 and stars in conflict for conflict in found.conflicts)
     assert found.relaxed[-1] is stars
-    whole = relaxed(films, asked(films, [by, genre]))
+    whole = relax(films, asked(films, [by, genre]))
     assert (whole.relaxed, whole.conflicts, names(films, whole.rows)) == ((), (), ["Tenet"])
-    conflict = conflicting(films, asked(films, [by, stars]))
+    conflict = find_conflict(films, asked(films, [by, stars]))
     assert set(conflict) == {by, stars}
-    none = relaxed(films, asked(films, [by], answers=np.array([row(films, "Hurt")])))
+    none = relax(films, asked(films, [by], answers=np.array([row(films, "Hurt")])))
     assert [one for one in none.relaxed if isinstance(one, Variable)] and names(films, none.rows) == ["Hurt"]
 
 
@@ -260,7 +260,7 @@ def test_a_wrong_type_is_relaxed_too(films) -> None:
         (constant(films, "Scott"),),
         (TypedTriple("x", BY, "Scott"),),
     )
-    found = relaxed(films, pattern)
+    found = relax(films, pattern)
     assert names(films, found.rows) == ["Alien", "Gladiator"]
     assert [one.name for one in found.relaxed] == ["x"]
 
@@ -292,7 +292,7 @@ def test_what_each_row_meets_and_by_which_candidate(films) -> None:
     late = Predicate("film", "year", ">", 1990)
     pattern = asked(films, [stars, by, more, horror, no_crowe], constants=(actor,), predicates=[late])
     every = films.rows([f"g:{one}" for one in ("Alien", "Gladiator", "Tenet", "Gran", "Silent", "Weaver")])
-    assert met(films, pattern, every).tolist() == [
+    assert constraint_scores(films, pattern, every).tolist() == [
         # stars, by, more, horror, no Crowe, late, a film
         [1.0, 1, 1, 1, 1, 0, 1],  # Alien
         [1.0, 1, 1, 1, 0, 1, 1],  # Gladiator
@@ -319,11 +319,11 @@ def test_a_constant_is_the_same_candidate_in_all_its_triples(films) -> None:
         ],
         constants=either,
     )
-    assert substitute(films, apart).empty  # Scott's films have Hurt, and Hurt has directed nothing
+    assert substitute(films, apart).is_empty  # Scott's films have Hurt, and Hurt has directed nothing
 
 
 def test_two_graphs_are_two_questions(films, tmp_path: Path) -> None:
-    with KnowledgeBase.open(tmp_path / "base", create=True) as base:
+    with Store.open(tmp_path / "base", create=True) as base:
         other = graph_of(base, [("Zodiac", "directed by", "Fincher")], Zodiac={"types": ["film"]})
         pattern = asked(other, [TypedTriple("film", BY, "Fincher")])
         assert names(other, substitute(other, pattern).rows) == ["Zodiac"]

@@ -17,15 +17,15 @@ import clew.focus.several as engine_several
 import focus_brute as brute
 from clew.errors import UsageError
 from clew.focus import (
-    EITHER,
+    ANY_DIRECTION,
     NOT,
     ONLY,
     Constant,
-    Count,
+    Quantifier,
     Pattern,
     TypedTriple,
     Variable,
-    Way,
+    DirectedRelation,
     along,
     at_least,
     at_most,
@@ -40,7 +40,7 @@ SIZE = 6
 
 rows_of = st.lists(st.integers(0, SIZE - 1), min_size=1, max_size=3, unique=True)
 ways = st.lists(
-    st.builds(Way, st.sampled_from(["r", "s", None]), st.booleans()), min_size=1, max_size=2, unique=True
+    st.builds(DirectedRelation, st.sampled_from(["r", "s", None]), st.booleans()), min_size=1, max_size=2, unique=True
 ).map(tuple)
 counts = st.sampled_from([None, None, None, None, NOT, ONLY, at_least(2), at_most(1), exactly(1)])
 #: Terms of which a pattern is made, those of ``cd`` constants: which are joined is drawn.
@@ -58,7 +58,7 @@ def cases(draw, counting: bool = False):
         TypedTriple(head, draw(ways), tail, draw(counts) if counting else None) for head, tail in joined
     ]
     triples = [
-        replace(one, count=NOT) if one.count is not None and one.head == one.tail else one for one in triples
+        replace(one, quantifier=NOT) if one.quantifier is not None and one.head == one.tail else one for one in triples
     ]
     names = sorted({end for one in triples for end in (one.head, one.tail)} | {"x"})
     variables, constants = [], []
@@ -72,7 +72,7 @@ def cases(draw, counting: bool = False):
         variables.append(Variable(name, kinds, rows, out))
     allowed = np.array(draw(rows_of)) if draw(st.integers(0, 5)) == 0 else None
     target = draw(st.sampled_from([one.name for one in variables]))
-    pattern = Pattern(target, tuple(variables), tuple(constants), tuple(triples), answers=allowed)
+    pattern = Pattern(target, tuple(variables), tuple(constants), tuple(triples), answer_rows=allowed)
     return edges, types, pattern
 
 
@@ -89,7 +89,7 @@ def check(case) -> None:
     rows = set(range(size)) if found.rows is None else set(found.rows.tolist())
     assert rows == brute.answers(pattern, edges, types, size)
     if rows and not any(one.count for one in pattern.triples):
-        for name, got in found.sets.items():  # a superset of the exact values of every other term
+        for name, got in found.candidates.items():  # a superset of the exact values of every other term
             exact = brute.values(pattern, name, edges, types, size)
             assert got is None or exact <= set(got.tolist())
 
@@ -199,7 +199,7 @@ def test_algorithm_2_as_printed_finds_nothing_on_a_chain_and_corrected_what_the_
         tuple(TypedTriple(head, along("r"), tail) for head, tail in triples),
     )
     found = substitute(graph, pattern)
-    assert {name: rows.tolist() for name, rows in found.sets.items()} == {"start": [0], "x": [1], "y": [2]}
+    assert {name: rows.tolist() for name, rows in found.candidates.items()} == {"start": [0], "x": [1], "y": [2]}
 
 
 def test_a_fixpoint_alone_keeps_what_no_triangle_holds_and_the_join_drops_it() -> None:
@@ -246,7 +246,7 @@ def test_what_nothing_restricts_is_every_node_and_not_written_down() -> None:
     graph = brute.opened({(0, "r", 1)}, {0: {"a"}, 1: set(), 2: {"a"}}, 3)
     assert substitute(graph, Pattern("x", (Variable("x"),))).rows is None
     assert substitute(graph, Pattern("x", (Variable("x", ("a",)),))).rows.tolist() == [0, 2]
-    assert substitute(graph, Pattern("x", (Variable("x"),), answers=np.array([2, 1]))).rows.tolist() == [1, 2]
+    assert substitute(graph, Pattern("x", (Variable("x"),), answer_rows=np.array([2, 1]))).rows.tolist() == [1, 2]
 
 
 def test_patterns_that_make_no_sense_are_refused() -> None:
@@ -259,12 +259,12 @@ def test_patterns_that_make_no_sense_are_refused() -> None:
     with pytest.raises(UsageError, match="no variable named 'z'"):
         Pattern("z", (x,))
     with pytest.raises(UsageError, match="no term named 'z'"):
-        Pattern("x", (x,), (), (TypedTriple("x", EITHER, "z"),))
+        Pattern("x", (x,), (), (TypedTriple("x", ANY_DIRECTION, "z"),))
     with pytest.raises(UsageError, match="at least 3"):
-        Pattern("x", (x, y), (), (TypedTriple("x", EITHER, "y", Count(3, 2)),))
+        Pattern("x", (x, y), (), (TypedTriple("x", ANY_DIRECTION, "y", Quantifier(3, 2)),))
     with pytest.raises(UsageError, match="among its own tails"):
-        Pattern("x", (x,), (), (TypedTriple("x", EITHER, "x", at_least(2)),))
-    waiting = (TypedTriple("x", EITHER, "y", NOT), TypedTriple("y", EITHER, "x", NOT))
+        Pattern("x", (x,), (), (TypedTriple("x", ANY_DIRECTION, "x", at_least(2)),))
+    waiting = (TypedTriple("x", ANY_DIRECTION, "y", NOT), TypedTriple("y", ANY_DIRECTION, "x", NOT))
     with pytest.raises(UsageError, match="wait for each other"):
         substitute(graph, Pattern("x", (x, y), (), waiting))
 
@@ -294,8 +294,8 @@ def test_many_patterns_at_once_are_each_by_itself(case, seed: int) -> None:
     together = substitute_all(graph, several)
     for one, found in zip(several, together, strict=True):
         alone = substitute(graph, one)
-        assert {k: v if v is None else v.tolist() for k, v in found.sets.items()} == {
-            k: v if v is None else v.tolist() for k, v in alone.sets.items()
+        assert {k: v if v is None else v.tolist() for k, v in found.candidates.items()} == {
+            k: v if v is None else v.tolist() for k, v in alone.candidates.items()
         }
 
 
@@ -309,7 +309,7 @@ def in_columns(pattern: Pattern, starts: list[list[int]], out: list[int]) -> lis
                 for one, row in zip(pattern.constants, rows, strict=True)
             ),
             variables=tuple(
-                replace(one, without=(*one.without, away)) if one.name == "x" and away >= 0 else one
+                replace(one, excluded=(*one.excluded, away)) if one.name == "x" and away >= 0 else one
                 for one in pattern.variables
             ),
         )

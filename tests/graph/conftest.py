@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.kb import KnowledgeBase
+from clew.kb import Store
 from clew.protocols import Snapshot
 from clew.types import ParsedDocument
 from graph_corpora import located
@@ -18,13 +18,13 @@ class Bases:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._open: list[KnowledgeBase] = []
+        self._open: list[Store] = []
 
-    def base(self, documents: Sequence[ParsedDocument], names: Sequence[str] = ()) -> KnowledgeBase:
-        base = KnowledgeBase.open(self._folder / str(len(self._open)), create=True)
+    def base(self, documents: Sequence[ParsedDocument], names: Sequence[str] = ()) -> Store:
+        base = Store.open(self._folder / str(len(self._open)), create=True)
         self._open.append(base)
         for number, parsed in enumerate(documents):
-            base.commit(parsed, located(parsed, names[number] if names else ""))
+            base.put_document(parsed, located(parsed, names[number] if names else ""))
         base.catch_up()
         return base
 

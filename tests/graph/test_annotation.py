@@ -7,8 +7,8 @@ import pytest
 
 from annotation_server import AnnotationServer, tagme, wat
 from clew.errors import BadCompletion, ModelError, UsageError
-from clew.graph.annotation import Annotations, Service, annotate, pieces
-from clew.graph.entities import Entities
+from clew.graph.annotation import AnnotationCache, AnnotationService, annotate_passages, split_text
+from clew.graph.entities import EntityGraph
 from graph_corpora import document, edges, passages
 
 
@@ -21,7 +21,7 @@ def server(request):
 
 
 def service(server, **other):
-    return Service("secret", server.name, url=server.url, interval=0.0, timeout=5, **other)
+    return AnnotationService("secret", server.name, url=server.url, interval=0.0, timeout=5, **other)
 
 
 @pytest.fixture(scope="module")
@@ -42,47 +42,47 @@ def test_both_services_are_asked_as_they_document_and_read_as_they_answer(server
 
 
 def test_passages_that_share_an_entity_are_neighbours(server, snapshot, tmp_path):
-    kept = Annotations(tmp_path / "cache" / "annotations.sqlite")
-    assert annotate(snapshot, service(server), kept) == 5
-    graph = Entities(snapshot, kept, f"{server.name}/en", prior=0.0)
+    kept = AnnotationCache(tmp_path / "cache" / "annotations.sqlite")
+    assert annotate_passages(snapshot, service(server), kept) == 5
+    graph = EntityGraph(snapshot, kept, f"{server.name}/en", prior=0.0)
     by_id = {node.id: node.text for node in passages(snapshot)}
     assert {frozenset((by_id[a], by_id[b])) for a, b in edges(snapshot, graph)} == {
         frozenset(("Ohio rose.", "In Ohio.")),
         frozenset(("Quill ran.", "Old Quill.")),
     }
     one, other = (int(snapshot.rows([key])[0]) for key, text in by_id.items() if "Ohio" in text)
-    assert graph.why(one, other) == "entities: Ohio (place)"
+    assert graph.explain_edge(one, other) == "entities: Ohio (place)"
     assert graph.missing == 0
 
 
 def test_thresholds_drop_edges_without_asking_again(server, snapshot, tmp_path):
-    kept = Annotations(tmp_path / "annotations.sqlite")
-    annotate(snapshot, service(server), kept)
+    kept = AnnotationCache(tmp_path / "annotations.sqlite")
+    annotate_passages(snapshot, service(server), kept)
     asked, maker = len(server.asked), f"{server.name}/en"
-    assert edges(snapshot, Entities(snapshot, kept, maker, rho=0.7, prior=0.0)) == set()
+    assert edges(snapshot, EntityGraph(snapshot, kept, maker, rho=0.7, prior=0.0)) == set()
     expected = {"tagme": 2, "wat": 4}[server.name]
-    assert len(edges(snapshot, Entities(snapshot, kept, maker, prior=0.5))) == expected
+    assert len(edges(snapshot, EntityGraph(snapshot, kept, maker, prior=0.5))) == expected
     assert len(server.asked) == asked
 
 
 def test_a_second_run_asks_only_what_is_new(server, bases, tmp_path):
-    kept = Annotations(tmp_path / "annotations.sqlite")
+    kept = AnnotationCache(tmp_path / "annotations.sqlite")
     seen = []
-    assert annotate(bases.snapshot([document("a", "Ohio.", "Ohio.")]), service(server), kept) == 1
+    assert annotate_passages(bases.snapshot([document("a", "Ohio.", "Ohio.")]), service(server), kept) == 1
     more = bases.snapshot([document("a", "Ohio.", "Ohio."), document("b", "Quill.")])
-    assert annotate(more, service(server), kept, lambda done, every: seen.append((done, every))) == 1
+    assert annotate_passages(more, service(server), kept, lambda done, every: seen.append((done, every))) == 1
     assert [fields["text"] for _, fields in server.asked] == ["Ohio.", "Quill."]
     assert seen == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_a_run_that_failed_goes_on_where_it_was(server, snapshot, tmp_path):
-    kept = Annotations(tmp_path / "annotations.sqlite")
+    kept = AnnotationCache(tmp_path / "annotations.sqlite")
     rows = len(passages(snapshot))
     server.script = [(200, {}, json.dumps({"annotations": []}))] * 2 + [(404, {}, "no")]
     with pytest.raises(ModelError, match="404"):
-        annotate(snapshot, service(server), kept)
-    assert Entities(snapshot, kept, f"{server.name}/en").missing == rows - 2
-    assert annotate(snapshot, service(server), kept) == rows - 2
+        annotate_passages(snapshot, service(server), kept)
+    assert EntityGraph(snapshot, kept, f"{server.name}/en").missing == rows - 2
+    assert annotate_passages(snapshot, service(server), kept) == rows - 2
 
 
 def test_a_busy_service_is_asked_again_and_a_busy_one_for_ever_is_an_error(server):
@@ -104,7 +104,7 @@ def test_a_refused_token_is_said_at_once_without_the_token(server):
 
 def test_without_a_token_nothing_is_sent(server):
     with pytest.raises(ModelError, match="no token"):
-        Service(None, server.name, url=server.url).annotate("Ohio")
+        AnnotationService(None, server.name, url=server.url).annotate("Ohio")
     assert server.asked == []
 
 
@@ -130,19 +130,19 @@ def test_long_texts_are_sent_in_pieces_and_places_refer_to_the_whole(server):
 
 def test_pieces_are_whole_sentences_unless_one_is_too_long():
     text = "One two. Three four. " + "X" * 25 + "."
-    cut = pieces(text, 20)
+    cut = split_text(text, 20)
     assert [piece for _, piece in cut] == ["One two. Three four.", "X" * 20, "X" * 5 + "."]
     assert all(text[start : start + len(piece)] == piece for start, piece in cut)
 
 
 def test_a_base_that_was_never_annotated_is_refused_and_an_unknown_service_too(snapshot, tmp_path):
     with pytest.raises(UsageError, match="wat/en"):
-        Entities(snapshot, Annotations(tmp_path / "annotations.sqlite"))
+        EntityGraph(snapshot, AnnotationCache(tmp_path / "annotations.sqlite"))
     with pytest.raises(UsageError, match="wot"):
-        Service("secret", "wot")
+        AnnotationService("secret", "wot")
 
 
 def test_an_empty_base_has_no_entities(bases, tmp_path):
     snapshot = bases.snapshot([])
-    graph = Entities(snapshot, Annotations(tmp_path / "annotations.sqlite"))
+    graph = EntityGraph(snapshot, AnnotationCache(tmp_path / "annotations.sqlite"))
     assert np.array_equal(graph.neighbours(0), []) if snapshot.size else graph.missing == 0

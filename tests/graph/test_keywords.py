@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from clew.errors import UsageError
-from clew.graph.keywords import Keywords
-from clew.text import STOPWORDS, is_stop_term, names, term_hash, terms, title_names
+from clew.graph.keywords import KeywordGraph
+from clew.text import STOPWORDS, is_stop_term, candidate_names, hash_term, index_terms, title_names
 from graph_corpora import corpus, document, edges, pairs, passages, texts
 
 
@@ -16,7 +16,7 @@ def pool_by_hand(snapshot, n):
     """The formula of the docstring, document by document, in Python."""
     by_document = defaultdict(list)
     for node in passages(snapshot):
-        by_document[node.document].append([term for term in terms(node.text) if not is_stop_term(term)])
+        by_document[node.document].append([term for term in index_terms(node.text) if not is_stop_term(term)])
     pool = set()
     for lists in by_document.values():
         frequency = Counter(term for one in lists for term in one)
@@ -25,7 +25,7 @@ def pool_by_hand(snapshot, n):
             term: round(frequency[term] * (math.log((1 + len(lists)) / (1 + holding[term])) + 1), 9)
             for term in frequency
         }
-        pool |= set(sorted(weight, key=lambda term: (-weight[term], term_hash(term)))[:n])
+        pool |= set(sorted(weight, key=lambda term: (-weight[term], hash_term(term)))[:n])
     return pool
 
 
@@ -33,8 +33,8 @@ def neighbours_by_hand(snapshot, n):
     pool = pool_by_hand(snapshot, n)
     titles = {name for one in snapshot.documents() for name in title_names(one.title)} - STOPWORDS
     keywords = {
-        node.id: {term for term in terms(node.text) if term in pool}
-        | {("title", name) for name, _, _ in names(node.text) if name in titles}
+        node.id: {term for term in index_terms(node.text) if term in pool}
+        | {("title", name) for name, _, _ in candidate_names(node.text) if name in titles}
         for node in passages(snapshot)
     }
     return pairs(passages(snapshot), lambda a, b: bool(keywords[a.id] & keywords[b.id]))
@@ -45,7 +45,7 @@ def test_edges_are_those_counted_pair_by_pair(bases, seed):
     snapshot = bases.snapshot(corpus(seed))
     for n in (0, 1, 3, 50):
         by_hand = neighbours_by_hand(snapshot, n)
-        assert edges(snapshot, Keywords(snapshot, n)) == by_hand
+        assert edges(snapshot, KeywordGraph(snapshot, n)) == by_hand
         assert by_hand or n == 0
 
 
@@ -53,12 +53,12 @@ def test_the_construction_does_not_depend_on_how_many_postings_are_looked_at_in_
     snapshot = bases.snapshot(corpus(3, documents=30))
     by_hand = neighbours_by_hand(snapshot, 2)
     monkeypatch.setattr("clew.graph.passages._BLOCK", 10)
-    assert edges(snapshot, Keywords(snapshot, 2)) == by_hand
+    assert edges(snapshot, KeywordGraph(snapshot, 2)) == by_hand
 
 
 def test_more_keywords_join_more_passages(bases):
     snapshot = bases.snapshot(corpus(1, documents=20))
-    found = [edges(snapshot, Keywords(snapshot, n)) for n in (0, 1, 2, 4, 100)]
+    found = [edges(snapshot, KeywordGraph(snapshot, n)) for n in (0, 1, 2, 4, 100)]
     assert all(fewer <= more for fewer, more in itertools.pairwise(found))
     assert len(found[0]) < len(found[2]) < len(found[4])
 
@@ -66,18 +66,18 @@ def test_more_keywords_join_more_passages(bases):
 def test_a_word_counts_by_frequency_in_its_document_and_for_not_being_in_every_passage(bases):
     # river: 2 * (ln(4/4) + 1) -> in all three passages twice+: 3; ferry: 2 * (ln(4/2) + 1) = 3.39
     snapshot = bases.snapshot([document("x", "river ferry ferry", "river gauge", "river bell")])
-    keywords = Keywords(snapshot, 1).keywords()
-    assert keywords.tolist() == [term_hash("ferri")]
+    keywords = KeywordGraph(snapshot, 1).keywords()
+    assert keywords.tolist() == [hash_term("ferri")]
 
 
 def test_a_document_of_one_passage_has_keywords(bases):
     snapshot = bases.snapshot([document("x", "the ferry and the ferry of the bell")])
-    assert Keywords(snapshot, 1).keywords().tolist() == [term_hash("ferri")]
+    assert KeywordGraph(snapshot, 1).keywords().tolist() == [hash_term("ferri")]
 
 
 def test_function_words_are_never_keywords(bases):
     text = "the the the and of it's don't they'll can't I was a b c"
-    assert len(Keywords(bases.snapshot([document("x", text, text)]), 50).keywords()) == 0
+    assert len(KeywordGraph(bases.snapshot([document("x", text, text)]), 50).keywords()) == 0
 
 
 def test_a_title_joins_passages_in_which_its_words_are_adjacent_whatever_their_case(bases):
@@ -89,7 +89,7 @@ def test_a_title_joins_passages_in_which_its_words_are_adjacent_whatever_their_c
             document("c", "Alf met a Mr Clausen."),
         ]
     )
-    graph = Keywords(snapshot, 0)
+    graph = KeywordGraph(snapshot, 0)
     (one, other) = [
         int(row)
         for row in snapshot.rows(
@@ -97,17 +97,17 @@ def test_a_title_joins_passages_in_which_its_words_are_adjacent_whatever_their_c
         )
     ]
     assert graph.neighbours(one).tolist() == [other]
-    assert graph.why(one, other).casefold() == "keywords: alf clausen"
+    assert graph.explain_edge(one, other).casefold() == "keywords: alf clausen"
     assert len(edges(snapshot, graph)) == 2
 
 
 def test_keywords_of_many_passages_can_be_dropped(bases):
     snapshot = bases.snapshot([document(str(n), f"river ferry{n % 2}") for n in range(10)])
-    assert set(Keywords(snapshot, 5).keywords().tolist()) > set(
-        Keywords(snapshot, 5, share=0.5).keywords().tolist()
+    assert set(KeywordGraph(snapshot, 5).keywords().tolist()) > set(
+        KeywordGraph(snapshot, 5, share=0.5).keywords().tolist()
     )
-    assert term_hash("river") not in Keywords(snapshot, 5, share=0.5).keywords()
-    assert term_hash("ferry0") in Keywords(snapshot, 5, share=0.5).keywords()
+    assert hash_term("river") not in KeywordGraph(snapshot, 5, share=0.5).keywords()
+    assert hash_term("ferry0") in KeywordGraph(snapshot, 5, share=0.5).keywords()
 
 
 def test_why_says_words_as_the_text_has_them(bases):
@@ -118,8 +118,8 @@ def test_why_says_words_as_the_text_has_them(bases):
     by_row = {
         row: node.text for row, node in zip((one, other), snapshot.nodes(np.array([one, other])), strict=True)
     }
-    assert Keywords(snapshot, 9).why(one, other).split(": ")[1] in by_row[other]
-    assert Keywords(snapshot, 9).why(other, one).split(": ")[1] in by_row[one]
+    assert KeywordGraph(snapshot, 9).explain_edge(one, other).split(": ")[1] in by_row[other]
+    assert KeywordGraph(snapshot, 9).explain_edge(other, one).split(": ")[1] in by_row[one]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -132,21 +132,21 @@ def test_a_removed_document_leaves_no_trace(bases, seed):
     base.catch_up()
     after, never = base.snapshot(), bases.snapshot(kept)
     for n in (0, 2):
-        assert edges(after, Keywords(after, n)) == edges(never, Keywords(never, n))
-        assert texts(after, edges(after, Keywords(after, n)))
+        assert edges(after, KeywordGraph(after, n)) == edges(never, KeywordGraph(never, n))
+        assert texts(after, edges(after, KeywordGraph(after, n)))
 
 
 def test_an_empty_base_has_no_keywords(bases):
-    assert len(Keywords(bases.snapshot([]), 5).keywords()) == 0
+    assert len(KeywordGraph(bases.snapshot([]), 5).keywords()) == 0
 
 
 def test_the_name_says_the_knobs(bases):
     snapshot = bases.snapshot([])
-    assert Keywords(snapshot, 7).name == "keywords(n=7)"
-    assert Keywords(snapshot, 7, share=0.05).name == "keywords(n=7, share=0.05)"
+    assert KeywordGraph(snapshot, 7).name == "keywords(n=7)"
+    assert KeywordGraph(snapshot, 7, share=0.05).name == "keywords(n=7, share=0.05)"
 
 
 @pytest.mark.parametrize(("n", "share"), [(-1, 1.0), (5, 0.0), (5, 1.5)])
 def test_knobs_out_of_range_are_refused(bases, n, share):
     with pytest.raises(UsageError):
-        Keywords(bases.snapshot([]), n, share)
+        KeywordGraph(bases.snapshot([]), n, share)

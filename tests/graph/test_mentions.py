@@ -5,15 +5,15 @@ import numpy as np
 import pytest
 
 from clew.errors import UsageError
-from clew.graph.mentions import SHARED, Mentions
-from clew.graph.union import Union
-from clew.text import STOPWORDS, names, title_names
+from clew.graph.mentions import SHARED_NAME_STRENGTH, MentionGraph
+from clew.graph.union import UnionGraph
+from clew.text import STOPWORDS, candidate_names, title_names
 from graph_corpora import corpus, document, edges, located, pairs, passages
 
 
 def neighbours_by_hand(snapshot, common, leads):
     nodes = passages(snapshot)
-    mentioned = {node.id: {name for name, _, _ in names(node.text)} for node in nodes}
+    mentioned = {node.id: {name for name, _, _ in candidate_names(node.text)} for node in nodes}
     holders, in_document = defaultdict(set), defaultdict(list)
     for node in nodes:
         in_document[node.document].append(node.id)
@@ -44,7 +44,7 @@ def test_edges_are_those_counted_pair_by_pair(bases, seed):
     snapshot = bases.snapshot(corpus(seed))
     for common, leads in ((0, 1), (3, 0), (5, 2), (1000, 1000)):
         by_hand = neighbours_by_hand(snapshot, common, leads)
-        assert edges(snapshot, Mentions(snapshot, common, leads)) == by_hand
+        assert edges(snapshot, MentionGraph(snapshot, common, leads)) == by_hand
 
 
 def rows_of(snapshot, *texts):
@@ -55,40 +55,40 @@ def rows_of(snapshot, *texts):
 def test_a_new_title_finds_passages_that_were_there_before_and_a_removed_one_is_gone(bases):
     old = document("minutes", "The council heard Hesper Marrable speak.")
     base = bases.base([old])
-    assert edges(base.snapshot(), Mentions(base.snapshot())) == set()
+    assert edges(base.snapshot(), MentionGraph(base.snapshot())) == set()
     new = document("Hesper Marrable", "She built gauges.")
     base.commit(new, located(new))
     base.catch_up()
     snapshot = base.snapshot()
     passage, lead = rows_of(snapshot, "The council heard Hesper Marrable speak.", "She built gauges.")
-    assert Mentions(snapshot).neighbours(passage).tolist() == [lead]
-    assert Mentions(snapshot).neighbours(lead).tolist() == [passage]
-    assert Mentions(snapshot).why(passage, lead) == "mentions: Hesper Marrable"
-    assert Mentions(snapshot).why(lead, passage) == "mentions: Hesper Marrable"
+    assert MentionGraph(snapshot).neighbours(passage).tolist() == [lead]
+    assert MentionGraph(snapshot).neighbours(lead).tolist() == [passage]
+    assert MentionGraph(snapshot).explain_edge(passage, lead) == "mentions: Hesper Marrable"
+    assert MentionGraph(snapshot).explain_edge(lead, passage) == "mentions: Hesper Marrable"
     base.remove([path for one in base.documents() if one.title == "Hesper Marrable" for path in one.paths])
     base.catch_up()
-    assert edges(base.snapshot(), Mentions(base.snapshot())) == set()
+    assert edges(base.snapshot(), MentionGraph(base.snapshot())) == set()
 
 
 def test_a_name_of_one_document_joins_nothing_and_of_two_it_does(bases):
     one = document("x", "Corran is far.", "Near Corran.")
     alone = bases.snapshot([one])
-    assert edges(alone, Mentions(alone)) == set()
+    assert edges(alone, MentionGraph(alone)) == set()
     both = bases.snapshot([one, document("y", "To Corran again.")])
-    assert len(edges(both, Mentions(both))) == 6
+    assert len(edges(both, MentionGraph(both))) == 6
 
 
 def test_a_common_name_joins_no_two_passages_but_still_leads_to_its_document(bases):
     documents = [document("Quill", "A river."), *(document(f"n{i}", f"Saw Quill {i}x.") for i in range(4))]
     snapshot = bases.snapshot(documents)
-    assert len(edges(snapshot, Mentions(snapshot, common=3))) == 2 * 4
-    assert len(edges(snapshot, Mentions(snapshot, common=4))) == 2 * 4 + 4 * 3
+    assert len(edges(snapshot, MentionGraph(snapshot, common=3))) == 2 * 4
+    assert len(edges(snapshot, MentionGraph(snapshot, common=4))) == 2 * 4 + 4 * 3
 
 
 def test_leads_are_the_first_passages_of_the_document(bases):
     snapshot = bases.snapshot([document("Quill", "one", "two", "three"), document("n", "At Quill.")])
     at, one, two = rows_of(snapshot, "At Quill.", "one", "two")
-    assert Mentions(snapshot, leads=2).neighbours(at).tolist() == sorted([one, two])
+    assert MentionGraph(snapshot, leads=2).neighbours(at).tolist() == sorted([one, two])
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -99,35 +99,35 @@ def test_a_removed_document_leaves_no_trace(bases, seed):
     base.remove([path for one in documents[:4] for path in paths[one.key]])
     base.catch_up()
     after, never = base.snapshot(), bases.snapshot(documents[4:])
-    assert edges(after, Mentions(after)) == edges(never, Mentions(never))
+    assert edges(after, MentionGraph(after)) == edges(never, MentionGraph(never))
 
 
 def test_neighbours_are_the_same_for_few_and_for_many(bases, monkeypatch):
     snapshot = bases.snapshot(corpus(4, documents=20))
-    sorted_way = edges(snapshot, Mentions(snapshot, 50))
+    sorted_way = edges(snapshot, MentionGraph(snapshot, 50))
     monkeypatch.setattr("clew.graph.incidence._SORT_BELOW", 0)
-    assert edges(snapshot, Mentions(snapshot, 50)) == sorted_way
+    assert edges(snapshot, MentionGraph(snapshot, 50)) == sorted_way
 
 
 def test_an_empty_base_has_no_mentions(bases):
     snapshot = bases.snapshot([])
-    assert edges(snapshot, Mentions(snapshot)) == set()
-    assert Mentions(snapshot).name == "mentions(common=5, leads=3)"
+    assert edges(snapshot, MentionGraph(snapshot)) == set()
+    assert MentionGraph(snapshot).name == "mentions(common=5, leads=3)"
 
 
 def test_knobs_out_of_range_are_refused(bases):
     with pytest.raises(UsageError):
-        Mentions(bases.snapshot([]), common=-1)
+        MentionGraph(bases.snapshot([]), common=-1)
     with pytest.raises(UsageError):
-        Mentions(bases.snapshot([]), leads=-1)
+        MentionGraph(bases.snapshot([]), leads=-1)
 
 
 def test_every_neighbour_has_a_reason(bases):
     snapshot = bases.snapshot(corpus(2, documents=12))
-    graph = Mentions(snapshot)
+    graph = MentionGraph(snapshot)
     for node in passages(snapshot):
         row = int(snapshot.rows([node.id])[0])
-        assert all(graph.why(row, int(other)) for other in graph.neighbours(row))
+        assert all(graph.explain_edge(row, int(other)) for other in graph.neighbours(row))
     assert len(np.concatenate([graph.neighbours(row) for row in range(snapshot.size)]))
 
 
@@ -142,9 +142,9 @@ def test_the_edge_from_a_name_to_the_text_about_it_is_the_strongest(bases):
         "The council heard Hesper Marrable speak.",
         "Met Hesper Marrable at the lock.",
     )
-    graph = Mentions(snapshot)
-    assert graph.strengths(heard, np.array([gauges, met])).tolist() == [1.0, SHARED]
-    assert graph.strengths(gauges, np.array([heard, met])).tolist() == [SHARED, SHARED]
+    graph = MentionGraph(snapshot)
+    assert graph.strengths(heard, np.array([gauges, met])).tolist() == [1.0, SHARED_NAME_STRENGTH]
+    assert graph.strengths(gauges, np.array([heard, met])).tolist() == [SHARED_NAME_STRENGTH, SHARED_NAME_STRENGTH]
     assert len(graph.strengths(gauges, np.array([], dtype=np.int64))) == 0
-    union = Union([Mentions(snapshot, leads=0), graph])
-    assert union.strengths(heard, np.array([gauges, met])).tolist() == [1.0, SHARED]
+    union = UnionGraph([MentionGraph(snapshot, leads=0), graph])
+    assert union.strengths(heard, np.array([gauges, met])).tolist() == [1.0, SHARED_NAME_STRENGTH]

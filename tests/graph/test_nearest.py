@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from clew.errors import UsageError
-from clew.graph.nearest import Nearest
+from clew.graph.nearest import NearestGraph
 from graph_corpora import corpus, document, edges, located, passages
 
 
@@ -36,7 +36,7 @@ def test_neighbours_are_the_nearest_by_inner_product(encoded, k):
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1)
     similar = vectors @ vectors.T
     np.fill_diagonal(similar, -np.inf)
-    found = edges(encoded, Nearest(encoded, "hashed", k))
+    found = edges(encoded, NearestGraph(encoded, "hashed", k))
     for node, own in zip(nodes, similar, strict=True):
         near = {other for one, other in found if one == node.id}
         assert len(near) == min(k, len(nodes) - 1)
@@ -47,9 +47,9 @@ def test_neighbours_are_the_nearest_by_inner_product(encoded, k):
 
 def test_several_at_once_are_what_each_is_alone(encoded):
     rows = encoded.rows([node.id for node in passages(encoded)]).tolist()
-    together = Nearest(encoded, "hashed", 3).neighbours_of([*rows, rows[0]])
+    together = NearestGraph(encoded, "hashed", 3).neighbours_of([*rows, rows[0]])
     assert [near.tolist() for near in together[:-1]] == [
-        Nearest(encoded, "hashed", 3).neighbours(row).tolist() for row in rows
+        NearestGraph(encoded, "hashed", 3).neighbours(row).tolist() for row in rows
     ]
     assert together[-1].tolist() == together[0].tolist()
 
@@ -57,7 +57,7 @@ def test_several_at_once_are_what_each_is_alone(encoded):
 def test_the_reason_is_the_similarity(encoded):
     one, other = encoded.rows([node.id for node in passages(encoded)[:2]]).tolist()
     first, second = encoded.vectors("hashed").vectors(np.array([one, other])).astype(np.float64)
-    assert Nearest(encoded, "hashed").why(one, other) == f"knn: similarity {first @ second:.2f}"
+    assert NearestGraph(encoded, "hashed").explain_edge(one, other) == f"knn: similarity {first @ second:.2f}"
 
 
 def test_a_passage_without_a_vector_has_no_neighbours_and_is_nobodys(bases):
@@ -67,13 +67,13 @@ def test_a_passage_without_a_vector_has_no_neighbours_and_is_nobodys(bases):
     base.commit(new, located(new))
     base.catch_up()
     snapshot = base.snapshot()
-    graph = Nearest(snapshot, "hashed", 5)
+    graph = NearestGraph(snapshot, "hashed", 5)
     rows = {node.text: int(snapshot.rows([node.id])[0]) for node in passages(snapshot)}
     assert graph.neighbours(rows["three"]).tolist() == []
     assert graph.neighbours(rows["one"]).tolist() == [rows["two"]]
 
 
 def test_the_name_says_the_knobs(encoded):
-    assert Nearest(encoded, "hashed", 4).name == "knn(k=4)"
+    assert NearestGraph(encoded, "hashed", 4).name == "knn(k=4)"
     with pytest.raises(UsageError):
-        Nearest(encoded, "hashed", 0)
+        NearestGraph(encoded, "hashed", 0)

@@ -1,22 +1,22 @@
 import pytest
 
-from clew.graph.outline import heading_terms, normal_label, table_label
-from clew.graph.phrases import phrases, roman
+from clew.graph.outline import heading_terms, normalise_label, parse_table_label
+from clew.graph.phrases import find_phrases, parse_roman
 
 
 def pages(question):
     return [
-        one.number if one.number is not None else one.label for one in phrases(question) if one.kind == "page"
+        one.number if one.number is not None else one.label for one in find_phrases(question) if one.kind == "page"
     ]
 
 
 def tables(question):
-    found = (one for one in phrases(question) if one.kind == "table" and not one.name and not one.bare)
+    found = (one for one in find_phrases(question) if one.kind == "table" and not one.name and not one.is_bare)
     return [(one.label or one.number, one.page) for one in found]
 
 
 def sections(question):
-    return [(one.word, one.label) for one in phrases(question) if one.kind == "section" and not one.name]
+    return [(one.word, one.label) for one in find_phrases(question) if one.kind == "section" and not one.name]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_numbered_sections(question, expected):
     ],
 )
 def test_names(question, kind, name):
-    found = [one.name.strip() for one in phrases(question) if one.kind == kind]
+    found = [one.name.strip() for one in find_phrases(question) if one.kind == kind]
     assert any(one.endswith(name) or one.startswith(name) for one in found)
 
 
@@ -130,13 +130,13 @@ def test_names(question, kind, name):
     ],
 )
 def test_content_questions_have_no_phrase_that_needs_no_name(question):
-    found = [one for one in phrases(question) if one.label or one.number is not None or one.page]
+    found = [one for one in find_phrases(question) if one.label or one.number is not None or one.page]
     assert found == []
 
 
 def test_phrases_come_in_the_order_of_the_question_with_their_place():
     question = "Compare page 1 of the lease with Table 2 of the manual"
-    found = [one for one in phrases(question) if one.number is not None]
+    found = [one for one in find_phrases(question) if one.number is not None]
     assert [question[one.start : one.end] for one in found] == ["page 1", "Table 2"]
 
 
@@ -145,7 +145,7 @@ def test_phrases_come_in_the_order_of_the_question_with_their_place():
     [("i", 1), ("IV", 4), ("ix", 9), ("XIV", 14), ("xxxix", 39), ("six", None), ("", None), ("iiii", None)],
 )
 def test_roman_numerals(text, value):
-    assert roman(text) == value
+    assert parse_roman(text) == value
 
 
 @pytest.mark.parametrize(
@@ -161,13 +161,13 @@ def test_roman_numerals(text, value):
     ],
 )
 def test_labels_of_captions(caption, label):
-    assert table_label(caption) == label
+    assert parse_table_label(caption) == label
 
 
 def test_labels_compare_across_their_spellings():
-    assert normal_label("IV") == normal_label("4") == normal_label(" iv. ")
-    assert normal_label("A.2") == normal_label("a2") == normal_label("A-2")
-    assert normal_label("1A") != normal_label("1")
+    assert normalise_label("IV") == normalise_label("4") == normalise_label(" iv. ")
+    assert normalise_label("A.2") == normalise_label("a2") == normalise_label("A-2")
+    assert normalise_label("1A") != normalise_label("1")
 
 
 @pytest.mark.parametrize(

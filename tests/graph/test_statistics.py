@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from clew.errors import UsageError
-from clew.graph.keywords import Keywords
-from clew.graph.mentions import Mentions
-from clew.graph.statistics import statistics
-from clew.graph.union import Union
+from clew.graph.keywords import KeywordGraph
+from clew.graph.mentions import MentionGraph
+from clew.graph.statistics import compute_statistics
+from clew.graph.union import UnionGraph
 from graph_corpora import corpus, edges, passages
 
 
@@ -33,12 +33,12 @@ def test_edges_are_counted_once_whichever_ends_give_them(bases):
     snapshot = bases.snapshot(corpus(0))
     count = len(passages(snapshot))
     for graph in (
-        Keywords(snapshot, 2),
-        Mentions(snapshot),
-        Union([Keywords(snapshot, 0), Mentions(snapshot)]),
+        KeywordGraph(snapshot, 2),
+        MentionGraph(snapshot),
+        UnionGraph([KeywordGraph(snapshot, 0), MentionGraph(snapshot)]),
     ):
         undirected = {frozenset(pair) for pair in edges(snapshot, graph)}
-        found = statistics(snapshot, graph)
+        found = compute_statistics(snapshot, graph)
         assert (found.nodes, found.edges, found.sampled) == (count, len(undirected), count)
         assert found.mean_degree == pytest.approx(2 * len(undirected) / count)
         assert found.density == pytest.approx(len(undirected) / (count * (count - 1) / 2))
@@ -49,34 +49,34 @@ def test_edges_are_counted_once_whichever_ends_give_them(bases):
 def test_a_graph_that_is_not_mutual_has_each_edge_once(bases):
     snapshot = bases.snapshot(corpus(0))
     rows = snapshot.rows([node.id for node in passages(snapshot)]).tolist()
-    assert statistics(snapshot, Cycle(rows)).edges == len(rows)
+    assert compute_statistics(snapshot, Cycle(rows)).edges == len(rows)
 
 
 def test_a_sample_comes_close_and_repeats_with_its_seed(bases, monkeypatch):
     snapshot = bases.snapshot(corpus(0, documents=60))
-    graph = Keywords(snapshot, 1)
-    whole = statistics(snapshot, graph)
+    graph = KeywordGraph(snapshot, 1)
+    whole = compute_statistics(snapshot, graph)
     monkeypatch.setattr("clew.graph.statistics.EXACT_BELOW", 10)
-    some = statistics(snapshot, graph, sample=100, seed=1)
+    some = compute_statistics(snapshot, graph, sample=100, seed=1)
     assert some.sampled == 100 < whole.sampled
     assert some.edges == pytest.approx(whole.edges, rel=0.15)
-    assert some == statistics(snapshot, graph, sample=100, seed=1)
-    assert some != statistics(snapshot, graph, sample=100, seed=2)
+    assert some == compute_statistics(snapshot, graph, sample=100, seed=1)
+    assert some != compute_statistics(snapshot, graph, sample=100, seed=2)
 
 
 def test_an_empty_base_has_no_density(bases):
     snapshot = bases.snapshot([])
-    assert statistics(snapshot, Keywords(snapshot, 1)).density == 0
+    assert compute_statistics(snapshot, KeywordGraph(snapshot, 1)).density == 0
 
 
 def test_a_union_has_the_edges_of_its_graphs_and_their_reasons(bases):
     snapshot = bases.snapshot(corpus(5))
-    parts = [Keywords(snapshot, 1), Mentions(snapshot)]
-    both = Union(parts)
+    parts = [KeywordGraph(snapshot, 1), MentionGraph(snapshot)]
+    both = UnionGraph(parts)
     assert edges(snapshot, both) == edges(snapshot, parts[0]) | edges(snapshot, parts[1])
     assert both.name == f"union(a={parts[0].name}, b={parts[1].name})"
     row = next(row for row in range(snapshot.size) if len(parts[1].neighbours(row)))
     other = int(parts[1].neighbours(row)[0])
-    assert parts[1].why(row, other) in both.why(row, other)
+    assert parts[1].why(row, other) in both.explain_edge(row, other)
     with pytest.raises(UsageError):
-        Union([])
+        UnionGraph([])

@@ -3,12 +3,12 @@ import pytest
 
 from clew.errors import ModelError
 from clew.graph.reading import StructureReader
-from clew.graph.structure import Structures, fetch, references
+from clew.graph.structure import StructureSearch, fetch_hits, find_references
 from clew.parse.build import DocumentBuilder
 from clew.parse.tables import Table
-from clew.prompts import load
+from clew.prompts import load_prompt
 from clew.protocols import Completion
-from clew.trail import Recorder
+from clew.trail import TrailRecorder
 from clew.types import Box, Question, Scope, Usage
 from graph_corpora import document, finished
 
@@ -16,32 +16,32 @@ from graph_corpora import document, finished
 def report(word):
     """Three pages: sections, two tables with captions, one over pages 2 and 3, and one without a caption."""
     builder = DocumentBuilder()
-    builder.page(1)
-    builder.heading(1, f"{word} report")
-    builder.paragraph(f"{word} begins.")
-    builder.heading(2, "1 Methods and data")
-    builder.paragraph(f"{word} counted by hand.")
-    builder.page(2)
-    builder.heading(3, "1.1 Data")
-    builder.paragraph(f"{word} data came late.")
+    builder.add_page(1)
+    builder.add_heading(1, f"{word} report")
+    builder.add_paragraph(f"{word} begins.")
+    builder.add_heading(2, "1 Methods and data")
+    builder.add_paragraph(f"{word} counted by hand.")
+    builder.add_page(2)
+    builder.add_heading(3, "1.1 Data")
+    builder.add_paragraph(f"{word} data came late.")
     cells = (("Crew", "4"), ("Guests", "9"))
     boxes = (Box(2, 0, 500, 100, 700), Box(3, 0, 0, 100, 50))
-    builder.table(Table(("Who", "Number"), cells, f"Table 1: {word} people aboard", boxes, (2, 3)))
-    builder.page(3)
-    builder.heading(2, "2 Risk factors")
-    builder.paragraph(f"{word} may sink.")
-    builder.table(
+    builder.add_table(Table(("Who", "Number"), cells, f"Table 1: {word} people aboard", boxes, (2, 3)))
+    builder.add_page(3)
+    builder.add_heading(2, "2 Risk factors")
+    builder.add_paragraph(f"{word} may sink.")
+    builder.add_table(
         Table(("Toll", "Pence"), (("Horse", "6"),), f"Table 2: {word} tolls", (Box(3, 0, 60, 9, 80),))
     )
-    builder.table(Table(("Mark", "Depth"), (("Red", "2"),), "", (Box(3, 0, 90, 9, 99),)))
+    builder.add_table(Table(("Mark", "Depth"), (("Red", "2"),), "", (Box(3, 0, 90, 9, 99),)))
     return finished(builder, f"{word} report", pages=3)
 
 
 def ledger():
     builder = DocumentBuilder()
     for sheet in ("Freight", "Crew"):
-        builder.heading(1, sheet)
-        builder.table(Table(("Name", "Sum"), ((f"{sheet} one", "1"),), sheet))
+        builder.add_heading(1, sheet)
+        builder.add_table(Table(("Name", "Sum"), ((f"{sheet} one", "1"),), sheet))
     return finished(
         builder,
         "Company ledger",
@@ -59,7 +59,7 @@ def snapshot(lasting):
 
 
 def named(snapshot, question, scope=None):
-    found = references(question, snapshot, scope or Scope())
+    found = find_references(question, snapshot, scope or Scope())
     nodes = snapshot.nodes(snapshot.rows([one.node for one in found]))
     return [
         f"{node.document_name.split('.')[0]}: {node.kind} {node.page if node.kind == 'page' else node.name}".strip()
@@ -153,7 +153,7 @@ def test_the_scope_is_kept(snapshot):
 
 
 def content(snapshot, question, limit=30):
-    return [hit.node.text for hit in fetch(snapshot, references(question, snapshot), limit)]
+    return [hit.node.text for hit in fetch_hits(snapshot, find_references(question, snapshot), limit)]
 
 
 def test_a_page_is_its_passages_and_tables_in_order_also_those_that_go_on_there(snapshot):
@@ -189,30 +189,30 @@ def test_a_document_that_is_too_long_gives_the_first_passages_of_its_sections(sn
 
 
 def test_hits_say_from_which_structure_they_came_and_fall_in_score(snapshot):
-    named_page = references("page 1 of the harbour report", snapshot)
-    hits = fetch(snapshot, named_page)
+    named_page = find_references("page 1 of the harbour report", snapshot)
+    hits = fetch_hits(snapshot, named_page)
     assert [hit.path for hit in hits] == [(named_page[0].node, hit.node.id) for hit in hits]
     assert hits[0].via == ("structure: page 1",)
     scores = [hit.score for hit in hits]
     assert scores == sorted(set(scores), reverse=True)
-    (table,) = fetch(snapshot, references("table 1 of the harbour report", snapshot))
+    (table,) = fetch_hits(snapshot, find_references("table 1 of the harbour report", snapshot))
     assert (table.path, table.via) == ((table.node.id,), ())
 
 
 def test_a_short_limit_is_shared_and_what_one_leaves_the_next_takes(snapshot):
-    found = references("Compare table 1 and page 3 of the harbour report", snapshot)
-    texts = [hit.node.text.split("\n")[0] for hit in fetch(snapshot, found, 3)]
+    found = find_references("Compare table 1 and page 3 of the harbour report", snapshot)
+    texts = [hit.node.text.split("\n")[0] for hit in fetch_hits(snapshot, found, 3)]
     assert texts == ["Table 1: Harbour people aboard", "Harbour may sink.", "Table 2: Harbour tolls"]
-    assert fetch(snapshot, (), 3) == []
+    assert fetch_hits(snapshot, (), 3) == []
 
 
 def test_a_question_about_structure_leaves_a_step_in_the_trail_and_one_about_content_none(snapshot):
-    trail = Recorder()
-    assert len(Structures(snapshot).find(Question("page 1 of the harbour report"), trail)) == 2
+    trail = TrailRecorder()
+    assert len(StructureSearch(snapshot).find(Question("page 1 of the harbour report"), trail)) == 2
     assert [step.name for step in trail.steps] == ["structure"]
     assert trail.steps[0].detail["references"][0]["said"] == "page 1"
-    trail = Recorder()
-    assert Structures(snapshot).find(Question("What may sink?"), trail) == []
+    trail = TrailRecorder()
+    assert StructureSearch(snapshot).find(Question("What may sink?"), trail) == []
     assert trail.steps == []
 
 
@@ -249,8 +249,8 @@ def one(kind, number=None, name=None, page=None, document=None):
     ],
 )
 def test_a_model_names_structures_that_patterns_miss(snapshot, reply, expected):
-    model, trail = Scripted(reply), Recorder()
-    structures = Structures(snapshot, StructureReader(model, load("structure")))
+    model, trail = Scripted(reply), TrailRecorder()
+    structures = StructureSearch(snapshot, StructureReader(model, load_prompt("structure")))
     structures.find(Question("What stands on that leaf?"), trail)
     ids = [reference["node"] for reference in trail.steps[0].detail["references"]]
     nodes = snapshot.nodes(snapshot.rows(ids))
@@ -265,14 +265,14 @@ def test_a_model_names_structures_that_patterns_miss(snapshot, reply, expected):
 
 def test_what_the_model_names_is_added_to_what_the_patterns_found(snapshot):
     model = Scripted(one("page", 1, document="FerryReport2021.pdf"))
-    structures = Structures(snapshot, StructureReader(model, load("structure")))
-    hits = structures.find(Question("Summarise the lease"), Recorder())
+    structures = StructureSearch(snapshot, StructureReader(model, load_prompt("structure")))
+    hits = structures.find(Question("Summarise the lease"), TrailRecorder())
     assert {hit.node.document_name for hit in hits} == {"lease.txt", "FerryReport2021.pdf"}
 
 
 def test_a_reply_in_another_form_is_kept_in_the_trail_and_the_patterns_stand(snapshot):
-    trail = Recorder()
-    structures = Structures(snapshot, StructureReader(Scripted("I would say page 3."), load("structure")))
+    trail = TrailRecorder()
+    structures = StructureSearch(snapshot, StructureReader(Scripted("I would say page 3."), load_prompt("structure")))
     hits = structures.find(Question("page 1 of the harbour report"), trail)
     assert len(hits) == 2
     assert trail.steps[0].detail["unreadable reply"] == "I would say page 3."
@@ -284,10 +284,10 @@ def test_a_model_that_fails_is_an_error_and_not_a_question_about_content(snapsho
             raise ModelError("out of reach")
 
     with pytest.raises(ModelError):
-        Structures(snapshot, StructureReader(Failing(""), load("structure"))).find(Question("x"), Recorder())
+        StructureSearch(snapshot, StructureReader(Failing(""), load_prompt("structure"))).find(Question("x"), TrailRecorder())
 
 
 def test_an_empty_base_has_no_structure(bases):
     empty = bases.snapshot([])
-    assert references("Summarise page 7 of the lease", empty) == ()
-    assert np.array_equal(fetch(empty, ()), [])
+    assert find_references("Summarise page 7 of the lease", empty) == ()
+    assert np.array_equal(fetch_hits(empty, ()), [])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from clew.errors import UsageError
-from clew.graph.tree import Structure
+from clew.graph.tree import StructureGraph
 from clew.parse.build import DocumentBuilder
 from clew.parse.tables import Table
 from graph_corpora import finished
@@ -11,19 +11,19 @@ from graph_corpora import finished
 @pytest.fixture(scope="module")
 def snapshot(lasting):
     builder = DocumentBuilder()
-    builder.page(1)
-    builder.heading(1, "Alpha")
-    builder.paragraph("a1")
-    builder.paragraph("a2")
-    builder.page(2)
-    builder.heading(2, "Beta")
-    builder.paragraph("b1")
-    builder.table(Table(("k", "v"), (("r1", "1"), ("r2", "2"))))
-    builder.heading(1, "Gamma")
-    builder.paragraph("g1")
+    builder.add_page(1)
+    builder.add_heading(1, "Alpha")
+    builder.add_paragraph("a1")
+    builder.add_paragraph("a2")
+    builder.add_page(2)
+    builder.add_heading(2, "Beta")
+    builder.add_paragraph("b1")
+    builder.add_table(Table(("k", "v"), (("r1", "1"), ("r2", "2"))))
+    builder.add_heading(1, "Gamma")
+    builder.add_paragraph("g1")
     other = DocumentBuilder()
-    other.heading(1, "Alpha")
-    other.paragraph("o1")
+    other.add_heading(1, "Alpha")
+    other.add_paragraph("o1")
     return lasting.snapshot([finished(builder, "one", pages=2), finished(other, "two")])
 
 
@@ -44,7 +44,7 @@ def row_of(snapshot, wanted, title="one"):
 
 
 def neighbours(snapshot, relation, wanted):
-    graph = Structure(snapshot, (relation,))
+    graph = StructureGraph(snapshot, (relation,))
     return {name(node) for node in snapshot.nodes(graph.neighbours(row_of(snapshot, wanted)))}
 
 
@@ -75,12 +75,12 @@ def test_each_relation_joins_what_the_document_joins(snapshot, relation, node, e
 
 
 def test_a_document_without_pages_has_no_neighbours_by_page(snapshot):
-    graph = Structure(snapshot, ("page",))
+    graph = StructureGraph(snapshot, ("page",))
     assert graph.neighbours(row_of(snapshot, "o1", "two")).tolist() == []
 
 
 def test_all_relations_together_are_mutual_and_stay_in_the_document(snapshot):
-    graph = Structure(snapshot)
+    graph = StructureGraph(snapshot)
     assert graph.name == "structure"
     found = {(row, int(other)) for row in range(snapshot.size) for other in graph.neighbours(row)}
     assert found == {(b, a) for a, b in found}
@@ -89,15 +89,15 @@ def test_all_relations_together_are_mutual_and_stay_in_the_document(snapshot):
 
 
 def test_the_closest_relation_is_the_reason(snapshot):
-    graph = Structure(snapshot)
+    graph = StructureGraph(snapshot)
     a1, a2, b1, one = (row_of(snapshot, wanted) for wanted in ("a1", "a2", "b1", "section Alpha"))
-    assert graph.why(a1, a2) == "structure: next to it"
-    assert graph.why(a1, one) == "structure: one stands in the other"
-    assert Structure(snapshot, ("page", "section")).why(a1, a2) == "structure: same section"
-    assert graph.why(a1, b1) == ""
+    assert graph.explain_edge(a1, a2) == "structure: next to it"
+    assert graph.explain_edge(a1, one) == "structure: one stands in the other"
+    assert StructureGraph(snapshot, ("page", "section")).explain_edge(a1, a2) == "structure: same section"
+    assert graph.explain_edge(a1, b1) == ""
 
 
 def test_the_relations_are_part_of_the_name_and_unknown_ones_are_refused(snapshot):
-    assert Structure(snapshot, ("table", "next")).name == "structure(relations=next+table)"
+    assert StructureGraph(snapshot, ("table", "next")).name == "structure(relations=next+table)"
     with pytest.raises(UsageError, match="section"):
-        Structure(snapshot, ("sektion",))
+        StructureGraph(snapshot, ("sektion",))

@@ -8,7 +8,7 @@ import pytest
 
 from bad_files import BAD_FILES, SPECIAL_FILES
 from clew.ingest.add import add
-from clew.kb import KnowledgeBase
+from clew.kb import Store
 
 GOOD = {f"{number:02d}-good.txt": f"The good file number {number} says hello." for number in range(12)}
 
@@ -24,7 +24,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_each_bad_file_is_reported_and_no_good_one_lost(folder: Path, tmp_path: Path) -> None:
-    with KnowledgeBase.open(tmp_path / "base", create=True) as base:
+    with Store.open(tmp_path / "base", create=True) as base:
         report = add(base, [folder])
         reasons = {Path(failure.path).name: failure.reason for failure in report.failed}
         assert reasons.keys() == {bad.name for bad in BAD_FILES}
@@ -41,7 +41,7 @@ def test_each_bad_file_is_reported_and_no_good_one_lost(folder: Path, tmp_path: 
 def test_a_good_file_that_turns_bad_keeps_its_last_good_self(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("Words that were good.")
-    with KnowledgeBase.open(tmp_path / "base", create=True) as base:
+    with Store.open(tmp_path / "base", create=True) as base:
         add(base, [path])
         path.write_bytes(bytes(100))
         report = add(base, [path])
@@ -49,4 +49,4 @@ def test_a_good_file_that_turns_bad_keeps_its_last_good_self(tmp_path: Path) -> 
             (True, "holds nothing but zero bytes")
         ]
         (document,) = base.documents()
-        assert base.text_of(document.key) == "Words that were good."
+        assert base.document_text(document.key) == "Words that were good."

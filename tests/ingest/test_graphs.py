@@ -37,7 +37,7 @@ def test_an_unchanged_file_is_not_read_again_and_a_changed_one_replaces(tmp_path
         assert base.graphs()[0].sources[0].mtime_ns == path.stat().st_mtime_ns
         path.write_text("Kismet\tdirector\tWilliam Dieterle\n")
         assert base.add_graph(path).outcome == "replaced"
-        assert base.graph("films").ids(base.graph("films").named("william dieterle")) == [
+        assert base.graph("films").ids(base.graph("films").find_by_name("william dieterle")) == [
             "films:William Dieterle"
         ]
         with pytest.raises(UnreadableFile):  # read in another way: now its columns make no sense
@@ -149,7 +149,7 @@ def test_the_film_graph(tmp_path: Path) -> None:
         assert graph.size == len({end for head, _, tail in lines for end in (head, tail)})
         assert sum(one.edges for one in graph.relations().values()) == len(lines)
         acted = {tail for head, relation, tail in lines if (head, relation) == ("$", "starred actors")}
-        _, found = graph.adjacent(graph.named("$"), "starred actors")
+        _, found = graph.neighbours(graph.find_by_name("$"), "starred actors")
         assert set(graph.ids(found)) == {f"films:{one}" for one in acted}
         base.remove_graph("films")
         assert (list(base.store.dump()), base.info().digest) == empty

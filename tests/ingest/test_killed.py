@@ -65,7 +65,7 @@ def test_an_add_killed_at_twenty_instants_loses_nothing_and_continues(tmp_path: 
     for _ in range(KILLS):
         promised.update(killed(folder, kb, tmp_path / "log", instants.uniform(0, most)))
         with clew.open(kb) as base:
-            there = base.store.located().keys()
+            there = base.store.locations().keys()
             assert promised <= there
             interrupted += len(there) < FILES
     assert interrupted >= KILLS // 2  # else the kills came too late to prove anything

@@ -1,8 +1,8 @@
 import os
 from pathlib import Path
 
-from clew.ingest.plan import plan
-from clew.ingest.scan import scan
+from clew.ingest.plan import plan_files
+from clew.ingest.scan import scan_paths
 from clew.parse.build import document_key
 from clew.types import Document
 
@@ -22,7 +22,7 @@ class Shelf:
         return self.folder / name
 
     def files(self):
-        return scan([self.folder], lambda path: True).files
+        return scan_paths([self.folder], lambda path: True).files
 
     def add(self) -> None:
         for file in self.files():
@@ -31,10 +31,10 @@ class Shelf:
             self.documents[key] = Document(key, Path(file.path).name, "", TYPE, PARSER, 0, 1, (file.path,))
 
     def plan(self, **options):
-        result = plan(self.files(), self.located, self.documents.values(), **options)
-        parse = [Path(file.path).name for file in result.parse]
+        result = plan_files(self.files(), self.located, self.documents.values(), **options)
+        parse = [Path(file.path).name for file in result.to_parse]
         known = [(Path(file.path).name, key) for file, key in result.known]
-        twins = {Path(p).name: [Path(t.path).name for t in ts] for p, ts in result.twins.items()}
+        twins = {Path(p).name: [Path(t.path).name for t in ts] for p, ts in result.duplicates.items()}
         return result.unchanged, known, parse, twins
 
 

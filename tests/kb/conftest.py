@@ -1,12 +1,12 @@
 import pytest
 
-from clew.kb import KnowledgeBase
+from clew.kb import Store
 from kb_documents import HashEncoder
 
 
 @pytest.fixture
 def base(tmp_path):
-    with KnowledgeBase.open(tmp_path / "base", create=True) as opened:
+    with Store.open(tmp_path / "base", create=True) as opened:
         yield opened
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from clew.errors import NotFound
-from clew.kb import KnowledgeBase
-from clew.kb.fields import FIELDS, field_counts
-from clew.types import KINDS, PASSAGE, RETRIEVED, ROW, Edge, ParsedDocument, Scope
+from clew.kb import Store
+from clew.kb.fields import FIELDS, count_field_terms
+from clew.types import KINDS, PASSAGE, RETRIEVED_KINDS, ROW, Edge, ParsedDocument, Scope
 from kb_documents import HashEncoder, document, location
 
 
@@ -37,7 +37,7 @@ def twin(paths: dict[str, ParsedDocument], field: str) -> dict[str, Counter[int]
         f"{one.key}:{position}": counts
         for one in {one.key: one for one in paths.values()}.values()
         for position, node in enumerate(one.nodes)
-        if (counts := field_counts(field, node)) is not None
+        if (counts := count_field_terms(field, node)) is not None
     }
 
 
@@ -61,7 +61,7 @@ def test_postings_equal_their_brute_force_twin_after_any_history(base, seed: int
     }
     assert np.all(vocabulary[1:] > vocabulary[:-1])
     terms = np.array([*holders, 12345], dtype=np.uint64)
-    assert postings.frequency(terms).tolist() == [*map(len, holders.values()), 0]
+    assert postings.document_frequency(terms).tolist() == [*map(len, holders.values()), 0]
     for term, found in holders.items():
         rows, counts = postings.holders(term)
         assert np.all(rows[1:] > rows[:-1])
@@ -98,10 +98,10 @@ def test_nodes_columns_and_masks_say_what_was_parsed(base, seed: int) -> None:
         ]
         assert snapshot.column("page")[rows].tolist() == [node.page or -1 for node in one.nodes]
         assert [KINDS[kind] for kind in snapshot.column("kind")[rows]] == [node.kind for node in one.nodes]
-        inside = snapshot.mask(Scope(documents=frozenset([key])), RETRIEVED)
-        assert int(inside.sum()) == sum(node.kind in RETRIEVED for node in one.nodes)
+        inside = snapshot.mask(Scope(documents=frozenset([key])), RETRIEVED_KINDS)
+        assert int(inside.sum()) == sum(node.kind in RETRIEVED_KINDS for node in one.nodes)
         assert inside[first:end].sum() == inside.sum()
-        assert base.tree(key) == nodes and base.text_of(key) == one.text == snapshot.text_of(key)
+        assert base.tree(key) == nodes and base.document_text(key) == one.text == snapshot.document_text(key)
         assert base.node(nodes[-1].id) == nodes[-1]
     only_rows = snapshot.mask(Scope(kinds=frozenset([ROW])), (PASSAGE, ROW))
     assert {node.kind for node in snapshot.nodes(np.flatnonzero(only_rows))} <= {ROW}
@@ -139,9 +139,9 @@ def test_edges_are_asserted_once_and_go_with_owner_or_node(base) -> None:
     base.assert_edges([Edge(a, "cites", b, "me")])
     snapshot = base.snapshot()
     assert snapshot.relations() == {"cites": 2}
-    starts, rows = snapshot.adjacent(snapshot.rows([a, b]), "cites")
+    starts, rows = snapshot.neighbours(snapshot.rows([a, b]), "cites")
     assert starts.tolist() == [0, 2, 2] and snapshot.ids(rows) == sorted([b, c])
-    starts, rows = snapshot.adjacent(snapshot.rows([b, c]), "cites", inverse=True)
+    starts, rows = snapshot.neighbours(snapshot.rows([b, c]), "cites", inverse=True)
     assert snapshot.ids(rows) == [a, a]
     assert base.retract("me") == 2
     assert base.snapshot().relations() == {"cites": 1}
@@ -158,11 +158,11 @@ def test_vectors_equal_brute_force_and_respect_the_mask(base, encoder: HashEncod
     snapshot = base.snapshot()
     view = snapshot.vectors(encoder.name)
     assert view.missing() == 0 and view.dimension == encoder.dimension
-    rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED))
+    rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS))
     vectors = view.vectors(rows).astype(np.float64)
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
     queries = encoder.encode(["a question", "another"], query=True)
-    allowed = snapshot.mask(Scope(documents=frozenset([next(iter(paths.values())).key])), RETRIEVED)
+    allowed = snapshot.mask(Scope(documents=frozenset([next(iter(paths.values())).key])), RETRIEVED_KINDS)
     for mask in (None, allowed):
         among = rows if mask is None else rows[mask[rows]]
         found, scores = view.search(queries, 5, mask)
@@ -179,27 +179,27 @@ def test_add_then_remove_leaves_what_was_never_added(tmp_path) -> None:
     for seed in range(5):
         order = random.Random(seed).sample(range(6), 6)
         with (
-            KnowledgeBase.open(tmp_path / f"long{seed}", create=True) as long,
-            KnowledgeBase.open(tmp_path / f"short{seed}", create=True) as short,
+            Store.open(tmp_path / f"long{seed}", create=True) as long,
+            Store.open(tmp_path / f"short{seed}", create=True) as short,
         ):
             for number in order:
-                long.commit(document(number), location(f"/docs/{number}.txt"))
+                long.put_document(document(number), location(f"/docs/{number}.txt"))
                 if number % 2:
                     long.catch_up()
             for number in (0, 1, 2):
                 long.remove([f"/docs/{number}.txt"])
             for number in (5, 4, 3):
-                short.commit(document(number), location(f"/docs/{number}.txt"))
+                short.put_document(document(number), location(f"/docs/{number}.txt"))
             assert list(long.dump()) == list(short.dump())
             assert long.digest() == short.digest()
             left, right = long.snapshot(), short.snapshot()
             for field in FIELDS:
                 a, b = left.postings(field), right.postings(field)
-                assert (a.count, a.average_length) == (b.count, b.average_length)
+                assert (a.node_count, a.average_length) == (b.node_count, b.average_length)
                 assert [x.tolist() for x in a.vocabulary()] == [x.tolist() for x in b.vocabulary()]
                 for term in a.vocabulary()[0][:50].tolist():
                     pairs = [
-                        sorted(zip(s.ids(p.holders(term)[0]), p.holders(term)[1].tolist(), strict=True))
+                        sorted(zip(s.ids(p.rows_with(term)[0]), p.rows_with(term)[1].tolist(), strict=True))
                         for s, p in ((left, a), (right, b))
                     ]
                     assert pairs[0] == pairs[1]

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clew.errors import NotFound, UsageError
-from clew.kb import KnowledgeBase
-from clew.kb.database import FILE
+from clew.kb import Store
+from clew.kb.database import DATABASE_FILE
 from clew.kb.schema import MIGRATIONS
 from graph_twin import Twin, assert_equal
 from kb_documents import document, location
@@ -47,10 +47,10 @@ def twins(draw: st.DrawFn) -> Twin:
     return twin
 
 
-def stored(base: KnowledgeBase, name: str, twin: Twin, order: list[int] | None = None) -> str:
-    builder = base.graphs.builder(name)
+def stored(base: Store, name: str, twin: Twin, order: list[int] | None = None) -> str:
+    builder = base.graphs.create_builder(name)
     twin.give(builder, order)
-    return base.graphs.store(builder, [])
+    return base.graphs.store_graph(builder, [])
 
 
 @pytest.mark.slow
@@ -59,7 +59,7 @@ def stored(base: KnowledgeBase, name: str, twin: Twin, order: list[int] | None =
 def test_a_graph_is_its_twin_and_the_order_in_which_it_came_does_not_show(
     tmp_path_factory: pytest.TempPathFactory, twin: Twin, rng: random.Random
 ) -> None:
-    with KnowledgeBase.open(tmp_path_factory.mktemp("base"), create=True) as base:
+    with Store.open(tmp_path_factory.mktemp("base"), create=True) as base:
         empty = (list(base.dump()), base.digest())
         assert stored(base, "g", twin) == "added"
         assert_equal(base.snapshot().graph("g"), twin)
@@ -135,7 +135,7 @@ def test_a_changed_graph_replaces_and_an_older_view_says_so(base) -> None:
     assert base.digest() != digest
     with pytest.raises(NotFound, match="replaced a moment ago"):
         old.entities(np.array([0]))
-    assert old.adjacent(np.array([0]), "many")[1].dtype == np.int64  # the arrays stay as they were
+    assert old.neighbours(np.array([0]), "many")[1].dtype == np.int64  # the arrays stay as they were
     assert_equal(base.snapshot().graph("g"), film_twin(2, 31, 100))
     assert len(list((base.derived / "graphs").iterdir())) == 1
 
@@ -176,13 +176,13 @@ def test_damaged_arrays_are_made_again(base, harm: str) -> None:
     else:
         manifest = folder / "graph.json"
         manifest.write_text(manifest.read_text().replace("graphs/3", "graphs/2"))
-    with KnowledgeBase.open(base.path) as again:
+    with Store.open(base.path) as again:
         if harm == "flipped":  # found by its checksum alone
             assert [one.repaired for one in again.doctor()] == [True]
         elif harm == "cut":
             assert [one.repaired for one in again.doctor(repair=False)] == [False]
         assert_equal(again.snapshot().graph("g"), twin)
-        rows, likeness = again.snapshot().graph("g").similar("nome 7", 1)
+        rows, likeness = again.snapshot().graph("g").find_similar_names("nome 7", 1)
         assert rows.tolist() == [37] and 0.8 < likeness[0] < 1
         assert again.doctor() == []
 
@@ -190,10 +190,10 @@ def test_damaged_arrays_are_made_again(base, harm: str) -> None:
 def test_a_damaged_truth_is_found_and_not_called_repaired(base) -> None:
     stored(base, "g", film_twin(4, 40, 200))
     base.close()
-    with sqlite3.connect(base.path / FILE) as connection:
+    with sqlite3.connect(base.path / DATABASE_FILE) as connection:
         connection.execute("UPDATE graph_edge SET pairs = substr(pairs, 9) WHERE relation = 'many'")
     connection.close()
-    with KnowledgeBase.open(base.path) as again:
+    with Store.open(base.path) as again:
         (finding,) = again.doctor()
         assert finding.what == "graph g" and not finding.repaired
 
@@ -213,7 +213,7 @@ def test_what_is_not_there_is_refused_with_a_hint(base) -> None:
     with pytest.raises(UsageError, match="Did you mean 'films'"):
         base.snapshot().graph("fims")
     with pytest.raises(UsageError, match="Did you mean 'many'"):
-        graph.adjacent(np.array([0]), "mny")
+        graph.neighbours(np.array([0]), "mny")
     for id in ("films:n99", "other:n1", "n1"):
         with pytest.raises(NotFound, match="no node"):
             graph.rows([id])
@@ -223,15 +223,15 @@ def test_what_is_not_there_is_refused_with_a_hint(base) -> None:
 
 
 def test_a_base_of_the_version_before_graphs_is_brought_up_to_date(tmp_path: Path) -> None:
-    with KnowledgeBase.open(tmp_path / "base", create=True) as base:
-        base.commit(document(1), location("/docs/a.txt"))
+    with Store.open(tmp_path / "base", create=True) as base:
+        base.put_document(document(1), location("/docs/a.txt"))
         digest = base.digest()
-    with sqlite3.connect(tmp_path / "base" / FILE) as connection:
+    with sqlite3.connect(tmp_path / "base" / DATABASE_FILE) as connection:
         for table in ("graph", "graph_node", "graph_edge", "graph_statement", "mount"):
             connection.execute(f"DROP TABLE {table}")
         connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) - 1}")
     connection.close()
-    with KnowledgeBase.open(tmp_path / "base") as base:
+    with Store.open(tmp_path / "base") as base:
         assert base.digest() == digest
         stored(base, "g", film_twin(1, 5, 9))
         assert_equal(base.snapshot().graph("g"), film_twin(1, 5, 9))
@@ -249,7 +249,7 @@ def test_all_relations_as_one_and_every_adjacency_as_arrays(base) -> None:
     for relation in (None, "many", "few"):
         pairs = {(row_of[h], row_of[t]) for h, r, t in twin.edges if relation in (None, r)}
         for inverse in (False, True):
-            offsets, others = graph.adjacent(rows, relation, inverse)
+            offsets, others = graph.neighbours(rows, relation, inverse)
             edges = graph.adjacency(relation, inverse)
             heads = rows[::-1] if edges.heads is None else edges.heads
             found = []

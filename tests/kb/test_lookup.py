@@ -14,9 +14,9 @@ import pytest
 
 import clew
 from clew.errors import MissingExtra, UnreadableFile, UsageError
-from clew.kb.graphs.lookup import SCANNED
+from clew.kb.graphs.lookup import MAX_SCANNED_LABELS
 from clew.kb.graphs.mounting import MountOptions
-from clew.kb.graphs.services import scan
+from clew.kb.graphs.services import scan_queries
 from sparql_servers import Bindings, ScriptedEndpoint, serving, stored
 
 EX = "http://example.org/"
@@ -48,32 +48,32 @@ def test_similar_names_of_a_store_without_a_search(place: str, tmp_path: Path) -
     with clew.open(tmp_path / "kb", create=True) as base:
         graph = base.mount_graph("g", place)
         assert graph.lookup.service == "scan"
-        rows, likeness = graph.similar("Wiliam Dieterle", 3)
+        rows, likeness = graph.find_similar_names("Wiliam Dieterle", 3)
         assert short(graph, rows)[0] == "d" and 0.9 < likeness[0] < 1
         assert list(likeness) == sorted(likeness, reverse=True) and len(rows) == 2
         # Each word has a letter wrong, one in either half.
-        assert short(graph, graph.similar("Marlqne Dietricx", 1)[0]) == ["m"]
+        assert short(graph, graph.find_similar_names("Marlqne Dietricx", 1)[0]) == ["m"]
         # Equal names have a likeness of 1, ties are in the order of ids, and a label in German is none in English.
-        rows, likeness = graph.similar("kismet", 5)
+        rows, likeness = graph.find_similar_names("kismet", 5)
         assert short(graph, rows) == ["k", "k2", "kd"] and likeness.tolist()[:2] == [1.0, 1.0]
-        assert short(graph, graph.similar("kismet", 1)[0]) == ["k"]
-        assert short(graph, graph.similar("Wilhelm Dieterle", 1)[0]) == ["d"]
+        assert short(graph, graph.find_similar_names("kismet", 1)[0]) == ["k"]
+        assert short(graph, graph.find_similar_names("Wilhelm Dieterle", 1)[0]) == ["d"]
         # Accents make no difference, as for an imported graph.
-        assert short(graph, graph.named("Gert Frobe")) == ["f"] == short(graph, graph.named("GERT FRÖBE"))
+        assert short(graph, graph.find_by_name("Gert Frobe")) == ["f"] == short(graph, graph.find_by_name("GERT FRÖBE"))
         for nothing in ("Odland", "zzz", "", "?"):
-            assert len(graph.named(nothing)) == 0
-        rows, likeness = graph.similar("?", 4)
+            assert len(graph.find_by_name(nothing)) == 0
+        rows, likeness = graph.find_similar_names("?", 4)
         assert len(rows) == len(likeness) == 0
-        assert len(graph.similar("Kismet", 0)[0]) == 0
+        assert len(graph.find_similar_names("Kismet", 0)[0]) == 0
 
 
 def test_without_a_search_equal_names_are_found_alone(place: str, tmp_path: Path) -> None:
     with clew.open(tmp_path / "kb", create=True) as base:
         graph = base.mount_graph("g", place, MountOptions(lookup="labels"))
-        assert short(graph, graph.named("KISMET")) == ["k", "k2"] and len(graph.named("Gert Frobe")) == 0
-        assert len(graph.similar("Kismett", 3)[0]) == 0
+        assert short(graph, graph.find_by_name("KISMET")) == ["k", "k2"] and len(graph.find_by_name("Gert Frobe")) == 0
+        assert len(graph.find_similar_names("Kismett", 3)[0]) == 0
         german = base.mount_graph("de", place, MountOptions(("de",)))
-        assert short(german, german.named("odland")) == ["o"]
+        assert short(german, german.find_by_name("odland")) == ["o"]
         with pytest.raises(UsageError, match="Did you mean 'scan'"):
             base.mount_graph("x", place, MountOptions(lookup="scam"))
 
@@ -82,9 +82,9 @@ def test_what_is_given_stays_inside_its_quotes(place: str, tmp_path: Path) -> No
     with clew.open(tmp_path / "kb", create=True) as base:
         graph = base.mount_graph("g", place)
         for name in ('") } #', "a\\", 'Kismet" || true || "', "x\ny\t'z'", "{{{ ?x", "'"):
-            graph.named(name)
-            graph.similar(name, 2)
-    assert '"' not in scan("a\\b", ("en",))[0].replace('"a"', "").replace('"b"', "").replace(
+            graph.find_by_name(name)
+            graph.find_similar_names(name, 2)
+    assert '"' not in scan_queries("a\\b", ("en",))[0].replace('"a"', "").replace('"b"', "").replace(
         '"en"', ""
     ).replace('""', "")
 
@@ -133,35 +133,35 @@ def test_an_endpoints_own_search_is_found_and_asked(
     with ScriptedEndpoint(answer) as server, clew.open(tmp_path / "kb", create=True) as base:
         graph = base.mount_graph("g", server.url)
         assert graph.lookup.service == service and len(seen) == 1
-        rows, likeness = graph.similar("Kismat", 2)
+        rows, likeness = graph.find_similar_names("Kismat", 2)
         assert short(graph, rows) == ["k", "kd"] and likeness[0] == pytest.approx(10 / 12)
         assert len(seen) == 3 and strict in seen[1] and loose in seen[2]
         # Looking up a name asks the strictest question alone.
-        assert len(graph.named("Kismat")) == 0 and len(seen) == 4
+        assert len(graph.find_by_name("Kismat")) == 0 and len(seen) == 4
     with clew.open(tmp_path / "kb") as base:
         assert base.graph("g").lookup.service == service  # kept, not asked again
         assert len(seen) == 4
 
 
 def test_the_questions_to_each_service() -> None:
-    from clew.kb.graphs.services import qlever, virtuoso, wikidata
+    from clew.kb.graphs.services import qlever_queries, virtuoso_queries, wikidata_queries
 
-    strict, loose = virtuoso("William O'Dieterle", ("en",))
+    strict, loose = virtuoso_queries("William O'Dieterle", ("en",))
     assert "'william' AND 'o' AND 'dieterle'" in strict and "'will*' OR 'diet*'" in loose
     assert strict.count("UNION") == 1 and strict.endswith("LIMIT 200")
-    strict, loose = qlever("William Dieterle", ("en",))
+    strict, loose = qlever_queries("William Dieterle", ("en",))
     assert 'ql:contains-word "william dieterle" . ?t ql:contains-entity ?l' in strict
     assert '"will*"' in loose and '"diet*"' in loose
-    english, german, loose = wikidata('The "Blue" Angel', ("en", "de"))
+    english, german, loose = wikidata_queries('The "Blue" Angel', ("en", "de"))
     assert 'mwapi:search "The \\"Blue\\" Angel" ; mwapi:language "en"' in english
     assert 'mwapi:language "de"' in german and 'mwapi:gsrsearch "the blue angel~"' in loose
-    assert virtuoso("ab", ("en",))[1:] == [] and virtuoso("?!", ("en",)) == qlever("?!", ("en",)) == []
+    assert virtuoso_queries("ab", ("en",))[1:] == [] and virtuoso_queries("?!", ("en",)) == qlever_queries("?!", ("en",)) == []
 
 
 def test_auto_chooses_no_scan_of_a_large_store(tmp_path: Path) -> None:
     def answer(query: str) -> Bindings | None:
-        if "COUNT(*)" in query and f"LIMIT {SCANNED + 1}" in query:
-            return [{"n": str(SCANNED + 1)}]
+        if "COUNT(*)" in query and f"LIMIT {MAX_SCANNED_LABELS + 1}" in query:
+            return [{"n": str(MAX_SCANNED_LABELS + 1)}]
         return [{"l": "Some Label"}] if query.endswith("LIMIT 20") else []
 
     with ScriptedEndpoint(answer) as server, clew.open(tmp_path / "kb", create=True) as base:
@@ -191,14 +191,14 @@ def test_a_table_of_titles_comes_first(place: str, tmp_path: Path, form: str) ->
         table.write_text(text.replace("\t", "," if form.endswith(".csv") else "\t"))
     with clew.open(tmp_path / "kb", create=True) as base:
         graph = base.mount_graph("g", place, MountOptions(titles=str(table)))
-        assert short(graph, graph.named("Kismet (film)")) == ["k2"]  # not :k, which no title is of
-        assert short(graph, graph.named("bill")) == ["d"] and short(graph, graph.similar("Bill", 1)[0]) == [
+        assert short(graph, graph.find_by_name("Kismet (film)")) == ["k2"]  # not :k, which no title is of
+        assert short(graph, graph.find_by_name("bill")) == ["d"] and short(graph, graph.find_similar_names("Bill", 1)[0]) == [
             "d"
         ]
-        assert short(graph, graph.named("die Göttliche")) == ["m"]
-        assert sorted(short(graph, graph.named("Kismet"))) == ["k", "k2"]  # no title: by label
-        assert len(graph.named("Gone")) == 0  # what it names is not in the store
-        assert graph.lookup.titles.ids("Earth") == ["http://www.wikidata.org/entity/Q2"]
+        assert short(graph, graph.find_by_name("die Göttliche")) == ["m"]
+        assert sorted(short(graph, graph.find_by_name("Kismet"))) == ["k", "k2"]  # no title: by label
+        assert len(graph.find_by_name("Gone")) == 0  # what it names is not in the store
+        assert graph.lookup.titles.find_ids("Earth") == ["http://www.wikidata.org/entity/Q2"]
         kept = list((tmp_path / "kb" / "derived" / "mounts").glob("*.titles"))
         assert len(kept) == (0 if form == "index.db" else 1)
         base.remove_graph("g")
@@ -212,18 +212,18 @@ def test_the_index_of_titles_is_made_once_and_again_when_the_file_changes(place:
     with clew.open(tmp_path / "kb", create=True) as base:
         base.mount_graph("g", place, MountOptions(titles=str(table)))
         graph = base.graph("g")
-        assert short(graph, graph.named("Bill")) == ["d"]
+        assert short(graph, graph.find_by_name("Bill")) == ["d"]
         (first,) = folder.glob("*.titles")
         before = first.stat().st_mtime_ns
     with clew.open(tmp_path / "kb") as base:
         graph = base.graph("g")
-        assert short(graph, graph.named("Bill")) == ["d"]
+        assert short(graph, graph.find_by_name("Bill")) == ["d"]
         assert first.stat().st_mtime_ns == before
     table.write_text(f"Bill\t{EX}m\n")
     os.utime(table, ns=(1, 1))
     with clew.open(tmp_path / "kb") as base:
         graph = base.graph("g")
-        assert short(graph, graph.named("Bill")) == ["m"]
+        assert short(graph, graph.find_by_name("Bill")) == ["m"]
     table.unlink()
     with clew.open(tmp_path / "kb") as base:
         with pytest.raises(UnreadableFile, match="No such file"):
@@ -248,7 +248,7 @@ def test_tables_that_are_none(place: str, tmp_path: Path, name: str, content: by
     (tmp_path / name).write_bytes(content)
     with clew.open(tmp_path / "kb", create=True) as base:
         with pytest.raises(UnreadableFile, match=said):
-            base.mount_graph("g", place, MountOptions(titles=str(tmp_path / name))).named("Bill")
+            base.mount_graph("g", place, MountOptions(titles=str(tmp_path / name))).find_by_name("Bill")
         assert not list(tmp_path.rglob("*.titles*"))
 
 
@@ -295,20 +295,20 @@ def test_several_processes_read_one_store(tmp_path: Path) -> None:
     before = sorted((path.name, path.read_bytes()) for path in folder.iterdir() if path.name != "LOG")
     with clew.open(tmp_path / "kb", create=True) as base:
         graph = base.mount_graph("g", str(folder))
-        assert short(graph, graph.named("Kismet")) == ["k", "k2"]
+        assert short(graph, graph.find_by_name("Kismet")) == ["k", "k2"]
         program = "import clew, sys; print(len(clew.open(sys.argv[1]).graph('g').named('kismet')))"
         command = [sys.executable, "-c", program, str(tmp_path / "kb")]
         asked = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
         assert [one.communicate()[0].strip() for one in asked] == ["2", "2"]
-        assert short(graph, graph.named("William Dieterle")) == ["d"]
+        assert short(graph, graph.find_by_name("William Dieterle")) == ["d"]
     assert before == sorted((path.name, path.read_bytes()) for path in folder.iterdir() if path.name != "LOG")
 
 
 def test_only_the_relations_that_a_node_has_are_asked_for(place: str, tmp_path: Path) -> None:
-    from clew.api import triples_of
+    from clew.api import entity_triples
 
     with clew.open(tmp_path / "kb", create=True) as base:
         graph = base.mount_graph("g", place)
-        assert graph.around(graph.rows([f"g:{EX}k"])) == ["director"]
-        (found,) = triples_of(graph, base.entities("g", "William Dieterle")[0])
+        assert graph.relations_at(graph.rows([f"g:{EX}k"])) == ["director"]
+        (found,) = entity_triples(graph, base.entities("g", "William Dieterle")[0])
         assert found.inverse and {end.name for end in found.ends} == {"Kismet"}

@@ -17,8 +17,8 @@ from clew import catalog
 from clew.cli.app import app
 from clew.errors import NotFound, RemoteError, UsageError
 from clew.kb.graphs.mounting import MountOptions
-from clew.kb.graphs.sparql import Endpoint, is_iri, literal
-from clew.trail import Recorder, explored
+from clew.kb.graphs.sparql import Endpoint, is_iri, format_literal
+from clew.trail import TrailRecorder, explore_retriever
 from clew.types import Question
 from sparql_servers import Served, serving, stored
 
@@ -66,7 +66,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def neighbours(graph, id: str, relation: str, inverse: bool = False) -> list[str]:
-    offsets, rows = graph.adjacent(graph.rows([id]), relation, inverse)
+    offsets, rows = graph.neighbours(graph.rows([id]), relation, inverse)
     assert offsets.tolist() == [0, len(rows)] and np.all(rows[1:] > rows[:-1])
     return sorted(one.partition(":")[2] for one in graph.ids(rows))
 
@@ -90,17 +90,17 @@ def test_a_mounted_graph_answers_as_the_imported_one(place: str, tmp_path: Path)
             there.entities(there.rows([f"there:{id}" for id in ids])),
             strict=True,
         ):
-            assert (one.name, one.type, one.also, one.aliases, one.text, dict(one.properties)) == (
+            assert (one.name, one.type, one.more_types, one.aliases, one.text, dict(one.properties)) == (
                 other.name,
                 other.type,
-                other.also,
+                other.more_types,
                 other.aliases,
                 other.text,
                 dict(other.properties),
             )
         for id in ids:
             (row,), (other_row,) = here.rows([f"here:{id}"]), there.rows([f"there:{id}"])
-            assert there.around(np.array([other_row])) == here.around(np.array([row]))
+            assert there.relations_at(np.array([other_row])) == here.relations_at(np.array([row]))
             for relation in here.relations():
                 for inverse in (False, True):
                     assert neighbours(there, f"there:{id}", relation, inverse) == neighbours(
@@ -114,15 +114,15 @@ def test_a_mounted_graph_answers_as_the_imported_one(place: str, tmp_path: Path)
             "Marlene Dietrich",
             "x",
         ):
-            assert [id.partition(":")[2] for id in there.ids(there.named(name))] == [
-                id.partition(":")[2] for id in here.ids(here.named(name))
+            assert [id.partition(":")[2] for id in there.ids(there.find_by_name(name))] == [
+                id.partition(":")[2] for id in here.ids(here.find_by_name(name))
             ]
         for type in ("film", "Person", "Singer", "none"):
-            assert len(there.of_type(type)) == len(here.of_type(type))
+            assert len(there.rows_of_type(type)) == len(here.rows_of_type(type))
         several = there.rows([f"there:{id}" for id in [*ids, *ids[:2]]])
-        offsets, _ = there.adjacent(several, "star")
+        offsets, _ = there.neighbours(several, "star")
         assert np.diff(offsets).tolist() == [2, 0, 0, 0, 2, 0]
-        assert there.statements(0, "star", 1) == []
+        assert there.edge_properties(0, "star", 1) == []
 
 
 def test_a_wikibase_by_the_properties_that_it_lists(wikibase: str, tmp_path: Path) -> None:
@@ -133,8 +133,8 @@ def test_a_wikibase_by_the_properties_that_it_lists(wikibase: str, tmp_path: Pat
         (film,) = base.entities("wikidata", "kismet")
         assert film.type == "film"
         assert neighbours(graph, film.id, "director") == ["http://www.wikidata.org/entity/Q2"]
-        assert graph.ids(graph.of_type("film")) == [film.id]
-        assert len(graph.of_type("river")) == 0
+        assert graph.ids(graph.rows_of_type("film")) == [film.id]
+        assert len(graph.rows_of_type("river")) == 0
 
 
 def test_what_it_says_of_itself_is_kept_and_goes_with_it(server: str, tmp_path: Path) -> None:
@@ -161,9 +161,9 @@ def test_what_is_not_there(place: str, tmp_path: Path) -> None:
             with pytest.raises(NotFound):
                 graph.rows([id])
         with pytest.raises(UsageError, match="Did you mean 'directed by'"):
-            graph.adjacent(graph.rows([f"g:{FILM}"]), "direct by")
+            graph.neighbours(graph.rows([f"g:{FILM}"]), "direct by")
         with pytest.raises(RemoteError, match="more than 1 nodes"):
-            graph.of_type("Person")
+            graph.rows_of_type("Person")
         with pytest.raises(RemoteError, match="refused the question"):
             graph.endpoint.select("SELECT nonsense")
 
@@ -256,7 +256,7 @@ def test_a_slow_endpoint_is_said_to_be_slow() -> None:
 
 
 def test_nothing_that_is_given_gets_out_of_its_quotes() -> None:
-    assert literal('a"b\\c\n', "en") == '"a\\"b\\\\c\\n"@en'
+    assert format_literal('a"b\\c\n', "en") == '"a\\"b\\\\c\\n"@en'
     assert is_iri(FILM) and not any(map(is_iri, ("a b", "http://a>b", "no scheme", "http://a b", "a:\n")))
 
 
@@ -265,22 +265,22 @@ def test_any_relation_and_the_types_of_rows(tmp_path: Path, place: str) -> None:
         graph = base.mount_graph("m", place)
         graph = base.graph("m")
         k, d, m = graph.rows([f"m:http://example.org/{one}" for one in "kdm"])
-        offsets, others = graph.adjacent(np.array([k, d]), None)
+        offsets, others = graph.neighbours(np.array([k, d]), None)
         assert offsets.tolist() == [0, 2, 2] and others.tolist() == sorted([d, m])
-        offsets, others = graph.adjacent(np.array([m]), None, True)
+        offsets, others = graph.neighbours(np.array([m]), None, True)
         assert set(graph.ids(others)) == {"m:http://example.org/k", "m:http://example.org/n"}
-        assert graph.typed(np.array([k, m]), "Singer").tolist() == [False, True]
-        assert graph.adjacency(None) is None and graph.column("year") is None
+        assert graph.has_type(np.array([k, m]), "Singer").tolist() == [False, True]
+        assert graph.adjacency(None) is None and graph.property_values("year") is None
 
 
 def test_nothing_is_kept_of_a_mounted_graphs_nodes_and_that_is_said(place: str, tmp_path: Path) -> None:
     with clew.open(tmp_path / "kb", create=True) as base:
         base.mount_graph("there", place)
-        record = Recorder()
-        retriever = catalog.retriever("bm25-nodes", base.store)
-        assert explored(retriever, Question("Kismet"), 3, record) == []
+        record = TrailRecorder()
+        retriever = catalog.build_retriever("bm25-nodes", base.store)
+        assert explore_retriever(retriever, Question("Kismet"), 3, record) == []
         assert record.steps[0].detail["passed over"] == "it is mounted"
         graph = base.graph("there")
         assert list(graph.answer_types()) == []
         with pytest.raises(UsageError, match="mounted graph: no texts of its nodes are kept"):
-            graph.words("document")
+            graph.node_postings("document")

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from clew.kb import nearest, vectors
-from clew.kb.nearest import NearestView
-from clew.kb.signs import BLOCK, SignFile, codes
-from clew.kb.vectors import Store, folder_of
-from clew.types import RETRIEVED, Scope
+from clew.kb.nearest import StoredVectors
+from clew.kb.signs import BLOCK, BinaryIndexFile, binary_codes
+from clew.kb.vectors import VectorFiles, vectors_folder
+from clew.types import RETRIEVED_KINDS, Scope
 from kb_documents import HashEncoder, document, location
 
 DIMENSION = 70  # no multiple of 64
@@ -25,23 +25,23 @@ def test_a_code_has_a_bit_for_each_positive_number() -> None:
     given = np.zeros((2, 65), dtype=np.float32)
     given[0, [0, 3, 64]] = 1, 0.5, 2
     given[1, 1] = -1
-    assert codes(given).tolist() == [[0b1001, 1], [0, 0]]
+    assert binary_codes(given).tolist() == [[0b1001, 1], [0, 0]]
 
 
 def test_distances_are_the_numbers_of_different_signs(tmp_path) -> None:
     rng = np.random.default_rng(0)
     every = unit(rng, BLOCK + 300)
-    file = SignFile(tmp_path / "signs", DIMENSION, len(every))
+    file = BinaryIndexFile(tmp_path / "signs", DIMENSION, len(every))
     file.rebuild(every)
     query = unit(rng, 1)
     wanted = ((every > 0) != (query > 0)).sum(axis=1)
-    assert file.read().distances(codes(query)[0]).tolist() == wanted.tolist()
+    assert file.read().hamming_distances(binary_codes(query)[0]).tolist() == wanted.tolist()
 
 
 def test_a_shortlist_takes_all_at_a_distance_or_none(tmp_path) -> None:
     rng = np.random.default_rng(1)
     every = unit(rng, 900)
-    file = SignFile(tmp_path / "signs", DIMENSION, len(every))
+    file = BinaryIndexFile(tmp_path / "signs", DIMENSION, len(every))
     file.rebuild(every)
     among = rng.random(len(every)) < 0.7
     query = unit(rng, 1)[0]
@@ -54,22 +54,22 @@ def test_a_shortlist_takes_all_at_a_distance_or_none(tmp_path) -> None:
 
 def test_codes_written_bit_by_bit_are_those_written_at_once(tmp_path) -> None:
     every = unit(np.random.default_rng(2), BLOCK + 500)
-    whole = SignFile(tmp_path / "whole", DIMENSION, len(every))
+    whole = BinaryIndexFile(tmp_path / "whole", DIMENSION, len(every))
     whole.rebuild(every)
     starts = [0, 7, BLOCK - 1, BLOCK + 3, len(every)]
     for start, end in pairwise(starts):
-        SignFile(tmp_path / "grown", DIMENSION, end).write(start, every[start:end])
+        BinaryIndexFile(tmp_path / "grown", DIMENSION, end).write(start, every[start:end])
     assert (tmp_path / "grown").read_bytes() == (tmp_path / "whole").read_bytes()
-    assert whole.right(every)
+    assert whole.matches(every)
     changed = every.copy()
     changed[BLOCK + 499] *= -1
-    assert not whole.right(changed)
+    assert not whole.matches(changed)
 
 
-def view_of(folder, every: np.ndarray, rows: np.ndarray, live: np.ndarray) -> NearestView:
-    file = SignFile(folder / "signs", DIMENSION, len(every))
+def view_of(folder, every: np.ndarray, rows: np.ndarray, live: np.ndarray) -> StoredVectors:
+    file = BinaryIndexFile(folder / "signs", DIMENSION, len(every))
     file.rebuild(every)
-    return NearestView(every, rows, live, live, file.read())
+    return StoredVectors(every, rows, live, live, file.read())
 
 
 def test_a_search_by_signs_finds_nearly_what_an_exact_one_finds(tmp_path, monkeypatch) -> None:
@@ -80,7 +80,7 @@ def test_a_search_by_signs_finds_nearly_what_an_exact_one_finds(tmp_path, monkey
     view = view_of(tmp_path, every, np.arange(6000), live)
     queries, allowed = unit(rng, 20), rng.random(6000) < 0.5
     found, scores = view.search(queries, 10, allowed)
-    exact = NearestView(every, np.arange(6000), live, live).search(queries, 10, allowed)[0]
+    exact = StoredVectors(every, np.arange(6000), live, live).search(queries, 10, allowed)[0]
     assert live[found].all() and allowed[found].all()
     assert np.mean([np.isin(a, b).mean() for a, b in zip(found, exact, strict=True)]) > 0.95
     products = np.einsum("qkd,qd->qk", every[found].astype(np.float64), queries.astype(np.float64))
@@ -124,18 +124,18 @@ def signed(base, monkeypatch):
     return base
 
 
-def store_of(base) -> Store:
-    return Store(folder_of(base.derived, HashEncoder.name))
+def store_of(base) -> VectorFiles:
+    return VectorFiles(vectors_folder(base.derived, HashEncoder.name))
 
 
 def test_signs_grow_with_the_vectors_and_lose_what_is_removed(signed) -> None:
     store = store_of(signed)
-    assert store.signs().right(store.vectors())
+    assert store.binary_index_file().matches(store.vectors())
     signed.remove(["/docs/0.txt"])
-    assert store.signs().right(store.vectors())
+    assert store.binary_index_file().matches(store.vectors())
     signed.remove([f"/docs/{number}.txt" for number in (1, 2, 3)])
-    signs = store.signs()
-    assert signs.right(store.vectors()) if signs else not (store.folder / "signs.u64").exists()
+    signs = store.binary_index_file()
+    assert signs.matches(store.vectors()) if signs else not (store.folder / "signs.u64").exists()
 
 
 @pytest.mark.parametrize("damage", ["delete", "truncate", "flip"])
@@ -148,7 +148,7 @@ def test_damaged_signs_are_made_again(signed, damage: str) -> None:
         path.write_bytes(whole[:-8] if damage == "truncate" else bytes([whole[0] ^ 1]) + whole[1:])
     if damage != "flip":
         snapshot = signed.snapshot()
-        rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED))
+        rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS))
         assert snapshot.vectors(HashEncoder.name).missing() == 0
         assert (
             snapshot.vectors(HashEncoder.name).search(np.ones((1, 16), np.float32), len(rows))[0] >= 0

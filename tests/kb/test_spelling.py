@@ -10,19 +10,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clew.kb import KnowledgeBase
+from clew.kb import Store
 from clew.kb.graphs import spelling
-from clew.text import folded_name
+from clew.text import fold_name
 from graph_twin import Twin
 
 WORDS = "garrow mill ferry oskell hollow stone river toll gauge quillstone bank harbour lantern north".split()
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
 
 
-def stored(base: KnowledgeBase, twin: Twin):
-    builder = base.graphs.builder("g")
+def stored(base: Store, twin: Twin):
+    builder = base.graphs.create_builder("g")
     twin.give(builder)
-    base.graphs.store(builder, [])
+    base.graphs.store_graph(builder, [])
     return base.snapshot().graph("g")
 
 
@@ -35,12 +35,12 @@ def of_names(names: list[str]) -> Twin:
 
 def brute(twin: Twin, name: str) -> dict[int, float]:
     """Likeness of every row: the most of its names."""
-    wanted = folded_name(name)
+    wanted = fold_name(name)
     found = {}
     for row, id in enumerate(sorted(twin.nodes)):
         said = twin.nodes[id]
-        names = [folded_name(one) for one in (said.get("name") or id, *said.get("aliases", ())) if one]
-        found[row] = float(spelling.likeness(wanted, names).max())
+        names = [fold_name(one) for one in (said.get("name") or id, *said.get("aliases", ())) if one]
+        found[row] = float(spelling.name_similarity(wanted, names).max())
     return found
 
 
@@ -60,13 +60,13 @@ def test_what_brute_force_finds_most_alike_is_found(base) -> None:
     for _ in range(60):
         asked = typo(typo(rng.choice(names), rng), rng)
         expected = brute(twin, asked)
-        rows, likeness = graph.similar(asked, 10)
+        rows, likeness = graph.find_similar_names(asked, 10)
         for row, alike in zip(rows.tolist(), likeness.tolist(), strict=True):
             assert alike == pytest.approx(expected[row])
         # The likeliest of all are the likeliest of those that were proposed.
         best = sorted(expected.values(), reverse=True)[:3]
         assert likeness[:3].tolist() == pytest.approx(best)
-    assert graph.ids(graph.similar(f"alias {WORDS[50 % len(WORDS)]} 50", 1)[0]) == ["g:n0050"]
+    assert graph.ids(graph.find_similar_names(f"alias {WORDS[50 % len(WORDS)]} 50", 1)[0]) == ["g:n0050"]
 
 
 @pytest.mark.slow
@@ -75,11 +75,11 @@ def test_what_brute_force_finds_most_alike_is_found(base) -> None:
 def test_names_of_any_script(tmp_path_factory: pytest.TempPathFactory, names: list[str], data) -> None:
     twin = of_names(names)
     asked = data.draw(st.one_of(st.sampled_from(names), NAMES))
-    with KnowledgeBase.open(tmp_path_factory.mktemp("base"), create=True) as base:
+    with Store.open(tmp_path_factory.mktemp("base"), create=True) as base:
         graph = stored(base, twin)
         expected = brute(twin, asked)
         exact = graph.named(asked).tolist()
-        rows, likeness = graph.similar(asked, len(names))
+        rows, likeness = graph.find_similar_names(asked, len(names))
         assert rows[: len(exact)].tolist() == exact and (likeness[: len(exact)] == 1).all()
         assert (likeness[len(exact) :] < 1).all() and (likeness >= 0).all()
         assert len(set(rows.tolist())) == len(rows) <= len(names)
@@ -87,7 +87,7 @@ def test_names_of_any_script(tmp_path_factory: pytest.TempPathFactory, names: li
         assert keys == sorted(keys)  # best first, ties in the order of ids
         for row, alike in zip(rows.tolist(), likeness.tolist(), strict=True):
             assert alike == pytest.approx(expected[row])
-        assert graph.similar(asked, 1)[0].tolist() == rows[:1].tolist()
+        assert graph.find_similar_names(asked, 1)[0].tolist() == rows[:1].tolist()
 
 
 @pytest.mark.parametrize(
@@ -105,9 +105,9 @@ def test_names_of_any_script(tmp_path_factory: pytest.TempPathFactory, names: li
 )
 def test_a_name_is_found_by_what_is_written_for_it(base, name: str, asked: str) -> None:
     graph = stored(base, of_names([*WORDS, name, "Someone Else", "Берлин", "大阪城"]))
-    rows, likeness = graph.similar(asked, 3)
+    rows, likeness = graph.find_similar_names(asked, 3)
     assert [one.name for one in graph.entities(rows[:1])] == [name]
-    assert (likeness[0] == 1) == (folded_name(name) == folded_name(asked))
+    assert (likeness[0] == 1) == (fold_name(name) == fold_name(asked))
 
 
 def test_chunks_and_common_grams_change_nothing_but_what_is_proposed(base, monkeypatch) -> None:
@@ -115,7 +115,7 @@ def test_chunks_and_common_grams_change_nothing_but_what_is_proposed(base, monke
     whole = stored(base, of_names(names))
     kept = {name: one.copy() for name, one in whole._opened.arrays.items() if name.startswith("grams")}
     asked = "garow 14"
-    before = whole.similar(asked, 5)[0].tolist()
+    before = whole.find_similar_names(asked, 5)[0].tolist()
     base.graphs.remove("g")
     monkeypatch.setattr(spelling, "_CHUNK", 7)
     again = stored(base, of_names(names))
@@ -126,17 +126,17 @@ def test_chunks_and_common_grams_change_nothing_but_what_is_proposed(base, monke
     fewer = stored(base, of_names(names))
     assert np.diff(fewer._opened.arrays["grams.starts"]).max() <= 30
     assert len(fewer._opened.arrays["grams.names"]) < len(kept["grams.names"])
-    assert fewer.similar(asked, 5)[0].tolist()[0] == before[0]
-    assert fewer.similar("garrow 0", 1)[1].tolist() == [1]
+    assert fewer.find_similar_names(asked, 5)[0].tolist()[0] == before[0]
+    assert fewer.find_similar_names("garrow 0", 1)[1].tolist() == [1]
 
 
 def test_long_names_are_told_apart_by_their_hash(base) -> None:
     start = "garrow " * 30
     graph = stored(base, of_names([start + "one", start + "two"]))
-    rows, likeness = graph.similar(start + "two", 2)
+    rows, likeness = graph.find_similar_names(start + "two", 2)
     assert rows.tolist() == [1, 0] and likeness[0] == 1 and likeness[1] < 1
 
 
 def test_a_graph_without_nodes_is_like_nothing(base) -> None:
     graph = stored(base, Twin())
-    assert [len(one) for one in graph.similar("anything", 5)] == [0, 0]
+    assert [len(one) for one in graph.find_similar_names("anything", 5)] == [0, 0]

@@ -17,26 +17,26 @@ import numpy as np
 import pytest
 
 from clew.errors import Damaged, NotFound, StoreError, UsageError
-from clew.kb import KnowledgeBase
-from clew.kb.index import Index
+from clew.kb import Store
+from clew.kb.index import SegmentIndex
 from clew.kb.segments import Segment
 from clew.parse.build import DocumentBuilder
-from clew.types import RETRIEVED, Edge, Scope
+from clew.types import RETRIEVED_KINDS, Edge, Scope
 from kb_documents import HashEncoder, document, location
 
 HERE = Path(__file__).parent.parent
 
 
-def fill(base: KnowledgeBase, count: int = 4) -> None:
+def fill(base: Store, count: int = 4) -> None:
     for number in range(count):
-        base.commit(document(number), location(f"/docs/{number}.txt"))
+        base.put_document(document(number), location(f"/docs/{number}.txt"))
         base.catch_up()
 
 
-def state(base: KnowledgeBase, encoder: HashEncoder | None = None) -> object:
+def state(base: Store, encoder: HashEncoder | None = None) -> object:
     snapshot = base.snapshot()
     terms, frequency = snapshot.postings("text").vocabulary()
-    found = [snapshot.ids(snapshot.postings("text").holders(term)[0]) for term in terms.tolist()]
+    found = [snapshot.ids(snapshot.postings("text").rows_with(term)[0]) for term in terms.tolist()]
     near = None
     if encoder:
         view = snapshot.vectors(encoder.name)
@@ -53,7 +53,7 @@ def test_what_commit_says(base) -> None:
     assert [d.paths for d in base.documents() if d.key == one.key] == [("/a",)]
     assert base.commit(two, location("/a")) == "replaced"
     assert [d.key for d in base.documents()] == [two.key]
-    assert base.locate(location("/c", 7), two.key) == "located"
+    assert base.put_location(location("/c", 7), two.key) == "located"
     assert base.located()["/c"] == (location("/c", 7), two.key)
     assert base.remove(["/a", "/b"]) == []
     assert [d.key for d in base.remove(["/c"])] == [two.key]
@@ -73,23 +73,23 @@ def test_documents_are_found_by_key_path_and_name(base) -> None:
 
 def test_opening_what_is_not_there_or_too_new_or_broken(tmp_path) -> None:
     with pytest.raises(NotFound, match="clew add"):
-        KnowledgeBase.open(tmp_path / "no")
-    KnowledgeBase.open(tmp_path / "new", create=True).close()
+        Store.open(tmp_path / "no")
+    Store.open(tmp_path / "new", create=True).close()
     connection = sqlite3.connect(tmp_path / "new" / "base.sqlite")
     connection.execute("PRAGMA user_version = 99")
     connection.close()
     with pytest.raises(StoreError, match="newer"):
-        KnowledgeBase.open(tmp_path / "new")
+        Store.open(tmp_path / "new")
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "base.sqlite").write_bytes(b"no database at all" * 100)
     with pytest.raises(Damaged):
-        KnowledgeBase.open(tmp_path / "bad")
+        Store.open(tmp_path / "bad")
 
 
 def test_removed_words_are_in_no_file(base, encoder: HashEncoder) -> None:
     builder = DocumentBuilder()
-    builder.heading(1, "Zanzibarquux heading")
-    builder.paragraph("The secretpassphrase is hidden here.")
+    builder.add_heading(1, "Zanzibarquux heading")
+    builder.add_paragraph("The secretpassphrase is hidden here.")
     secret = builder.finish(data=b"s", title="Covertname", media_type="text/plain", parser="t/1")
     base.commit(document(1), location("/docs/1.txt"))
     base.commit(secret, location("/docs/secret.txt"))
@@ -122,10 +122,10 @@ def test_remembered_values_are_made_once_a_generation(base) -> None:
     fill(base, 2)
     made = []
     for _ in range(2):
-        base.snapshot().remember("x", lambda: made.append(1))
+        base.snapshot().memoize("x", lambda: made.append(1))
     assert made == [1]
     base.commit(document(5), location("/docs/5.txt"))
-    base.snapshot().remember("x", lambda: made.append(1))
+    base.snapshot().memoize("x", lambda: made.append(1))
     assert made == [1, 1]
 
 
@@ -133,30 +133,30 @@ def test_what_is_of_documents_alone_outlives_vectors_edges_and_what_is_not_index
     base, encoder: HashEncoder
 ) -> None:
     fill(base, 2)
-    with KnowledgeBase.open(base.path) as reader:
-        reader.catches_up = False
+    with Store.open(base.path) as reader:
+        reader.index_on_snapshot = False
         made: list[str] = []
 
         def remembered() -> list[str]:
             """Return what had to be made."""
             made.clear()
             view = reader.snapshot()
-            view.remember("any", lambda: made.append("any"))
-            view.remember("documents", lambda: made.append("documents"), of_documents=True)
+            view.memoize("any", lambda: made.append("any"))
+            view.memoize("documents", lambda: made.append("documents"), documents_only=True)
             return list(made)
 
         assert remembered() == ["any", "documents"]
         assert remembered() == []
         base.encode(encoder)
         assert remembered() == ["any"]
-        assert reader.snapshot().vectors(encoder.name).missing() == 0
+        assert reader.snapshot().vectors(encoder.name).missing_count() == 0
         base.assert_edges([Edge(f"{document(0).key}:0", "cites", f"{document(1).key}:0", "me")])
         assert remembered() == ["any"] and reader.snapshot().relations() == {"cites": 1}
         base.commit(document(5), location("/docs/5.txt"))
         assert remembered() == ["any"] and reader.snapshot().pending == 1
         base.catch_up()
         assert remembered() == ["any", "documents"] and reader.snapshot().pending == 0
-        base.locate(location("/docs/other-name.txt"), document(5).key)
+        base.put_location(location("/docs/other-name.txt"), document(5).key)
         assert remembered() == ["any", "documents"]
         base.remove(["/docs/0.txt"])
         assert remembered() == ["any", "documents"]
@@ -170,12 +170,12 @@ def test_threads_share_one_view_and_what_it_remembers(base) -> None:
     def slowly() -> str:
         made.append(1)
         time.sleep(0.05)
-        return base.snapshot().remember("inner", lambda: "inner")
+        return base.snapshot().memoize("inner", lambda: "inner")
 
     def look(_: int) -> tuple[object, object]:
         ready.wait()
         view = base.snapshot()
-        return view, view.remember("outer", slowly)
+        return view, view.memoize("outer", slowly)
 
     with ThreadPoolExecutor(8) as pool:
         seen = list(pool.map(look, range(8)))
@@ -185,18 +185,18 @@ def test_threads_share_one_view_and_what_it_remembers(base) -> None:
 
 def test_what_is_indexed_while_a_view_is_made_is_in_the_next(base, monkeypatch) -> None:
     fill(base, 2)
-    with KnowledgeBase.open(base.path) as reader:
-        reader.catches_up = False
+    with Store.open(base.path) as reader:
+        reader.index_on_snapshot = False
         base.commit(document(7), location("/docs/7.txt"))
-        load = Index.load
+        load = SegmentIndex.load
 
-        def load_and_be_overtaken(self: Index) -> list[Segment]:
+        def load_and_be_overtaken(self: SegmentIndex) -> list[Segment]:
             monkeypatch.undo()
             found = load(self)
             base.catch_up()
             return found
 
-        monkeypatch.setattr(Index, "load", load_and_be_overtaken)
+        monkeypatch.setattr(SegmentIndex, "load", load_and_be_overtaken)
         assert reader.snapshot().pending == 1
         assert reader.snapshot().pending == 0
 
@@ -213,13 +213,13 @@ def test_segments_stay_few_and_drop_what_is_gone(base) -> None:
     assert held == 5
 
 
-def derived_files(base: KnowledgeBase) -> list[Path]:
+def derived_files(base: Store) -> list[Path]:
     return sorted(path for path in base.derived.rglob("*") if path.is_file())
 
 
 @pytest.mark.parametrize("damage", ["delete", "truncate", "empty"])
 def test_any_derived_file_that_is_missing_or_short_is_rebuilt(tmp_path, encoder, damage: str) -> None:
-    with KnowledgeBase.open(tmp_path / "base", create=True) as base:
+    with Store.open(tmp_path / "base", create=True) as base:
         fill(base, 3)
         base.encode(encoder)
         wanted = state(base, encoder)
@@ -232,7 +232,7 @@ def test_any_derived_file_that_is_missing_or_short_is_rebuilt(tmp_path, encoder,
             path.unlink()
         else:
             path.write_bytes(path.read_bytes()[: len(path.read_bytes()) // 2 if damage == "truncate" else 0])
-        with KnowledgeBase.open(tmp_path / "base") as base:
+        with Store.open(tmp_path / "base") as base:
             base.encode(encoder)
             assert state(base, encoder) == wanted, file
             assert not [f for f in base.doctor() if not f.repaired]
@@ -254,8 +254,8 @@ def test_doctor_finds_and_repairs_a_flipped_byte(base) -> None:
 def test_equal_texts_keep_their_vectors_when_a_document_changes(base, encoder: HashEncoder) -> None:
     def version(words: str):
         builder = DocumentBuilder()
-        builder.paragraph("A paragraph that stays.")
-        builder.paragraph(words)
+        builder.add_paragraph("A paragraph that stays.")
+        builder.add_paragraph(words)
         return builder.finish(data=words.encode(), title="T", media_type="text/plain", parser="t/1")
 
     base.commit(version("Old words."), location("/a"))
@@ -279,7 +279,7 @@ def test_encoding_resumes_where_it_was_interrupted(base, encoder: HashEncoder, m
     stops = Stops()
     with pytest.raises(KeyboardInterrupt):
         base.encode(stops)
-    total = int(base.snapshot().mask(Scope(), RETRIEVED).sum())
+    total = int(base.snapshot().mask(Scope(), RETRIEVED_KINDS).sum())
     assert base.snapshot().vectors(encoder.name).missing() == total - 8
     base.encode(encoder)
     assert len(encoder.encoded) == len(set(encoder.encoded)) <= total - 8
@@ -313,7 +313,7 @@ def test_killed_at_any_instant_nothing_committed_is_lost(tmp_path) -> None:
         rest = child.stdout.read().split()
         child.stdout.close()
         child.wait()
-        with KnowledgeBase.open(path) as base:
+        with Store.open(path) as base:
             # The last number printed says what was committed; the removals lag behind by three.
             keys = {one.key for one in base.documents()}
             last = int(rest[-1]) if rest else 0
@@ -343,7 +343,7 @@ def test_one_process_adds_while_another_asks(base) -> None:
     seen = []
     while child.poll() is None:
         snapshot = base.snapshot()
-        rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED))
+        rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS))
         assert len(snapshot.nodes(rows)) == len(rows)
         seen.append(len(snapshot.documents()))
     assert child.returncode == 0
@@ -352,7 +352,7 @@ def test_one_process_adds_while_another_asks(base) -> None:
 
 
 def test_listing_and_showing_import_no_numpy(tmp_path) -> None:
-    with KnowledgeBase.open(tmp_path / "base", create=True) as base:
+    with Store.open(tmp_path / "base", create=True) as base:
         fill(base, 2)
     code = (
         "import sys\nfrom clew.kb import KnowledgeBase\n"
@@ -369,7 +369,7 @@ def test_a_text_is_encoded_once_in_a_batch_in_a_run_and_in_the_next(base, encode
     def parsed_of(number, texts):
         builder = DocumentBuilder()
         for text in texts:
-            builder.paragraph(text)
+            builder.add_paragraph(text)
         return builder.finish(data=bytes([number]), title="T", media_type="text/plain", parser="t/1")
 
     for number, texts in enumerate((["a", "b", "a", "c", "b", "d", "a"], ["e", "a", "e"])):
@@ -379,7 +379,7 @@ def test_a_text_is_encoded_once_in_a_batch_in_a_run_and_in_the_next(base, encode
     assert sorted(encoder.encoded) == sorted(set(encoder.encoded)) and len(encoder.encoded) == 5
     snapshot = base.snapshot()
     view = snapshot.vectors(encoder.name)
-    rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED))
+    rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS))
     held = np.array([node.text for node in snapshot.nodes(rows)])
     assert view.missing() == 0 and len(rows) == 10
     alike = view.vectors(rows) @ view.vectors(rows).T > 0.999

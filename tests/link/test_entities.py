@@ -8,12 +8,12 @@ import pytest
 
 import clew
 from clew.errors import UsageError
-from clew.link import Entities
-from clew.link.mentions import mention_of
-from clew.link.nearest import NAMES, NearestNames
-from clew.models import encoder as encoder_of
-from clew.models import language_model
-from clew.prompts import load
+from clew.link import GraphEntityLinker
+from clew.link.mentions import parse_mention
+from clew.link.nearest import NAME_VECTORS, NearestNames
+from clew.models import create_encoder as encoder_of
+from clew.models import create_language_model
+from clew.prompts import load_prompt
 from kb_documents import HashEncoder
 from link_graphs import graph_of
 from retrieve_encoders import WordEncoder
@@ -68,38 +68,38 @@ def ids(found) -> list[str]:
     ],
 )
 def test_a_name_finds_its_node(graph, name: str, id: str, how: str) -> None:
-    (found,) = Entities().link(graph, [name])
+    (found,) = GraphEntityLinker().link(graph, [name])
     assert ids(found)[0] == id, found
-    assert found[0].how.startswith(how)
+    assert found[0].reason.startswith(how)
     scores = [one.score for one in found]
     assert scores == sorted(scores, reverse=True) and all(0 <= one <= 1 for one in scores)
 
 
 def test_a_name_of_several_gives_all_of_them_the_one_with_more_edges_first(graph) -> None:
-    (found,) = Entities().link(graph, ["Kismet"])
+    (found,) = GraphEntityLinker().link(graph, ["Kismet"])
     assert ids(found)[:3] == ["f55", "f44", "song"]
     assert [one.score for one in found[:3]] == [1, 1, 1]
-    assert ids(found)[3] == "town" and found[3].how == "name (Kansas)"
-    assert ids(Entities().link(graph, ["Kismet"], k=1)[0]) == ["f55"]
+    assert ids(found)[3] == "town" and found[3].reason == "name (Kansas)"
+    assert ids(GraphEntityLinker().link(graph, ["Kismet"], k=1)[0]) == ["f55"]
 
 
 def test_what_is_like_no_name_has_no_candidates(graph) -> None:
-    assert Entities().link(graph, ["Xyzzy Qwrtp", "", "Goldfinger"])[:2] == [(), ()]
-    assert Entities().link(graph, []) == []
+    assert GraphEntityLinker().link(graph, ["Xyzzy Qwrtp", "", "Goldfinger"])[:2] == [(), ()]
+    assert GraphEntityLinker().link(graph, []) == []
 
 
 def test_an_encoder_ranks_by_the_question(graph) -> None:
-    linker = Entities(encoder_of("clew:hops"))
+    linker = GraphEntityLinker(encoder_of("clew:hops"))
     (song,) = linker.link(graph, ["Kismet"], "Who sings the song Kismet, about fate?")
-    assert ids(song)[0] == "song" and "context" in song[0].how
+    assert ids(song)[0] == "song" and "context" in song[0].reason
     (film,) = linker.link(graph, ["Kismet"], "Who directed the musical film Kismet?")
     assert ids(film)[0] == "f55"
     (alone,) = linker.link(graph, ["Goldfinger"], "Who directed Goldfinger?")
-    assert alone[0].score == 1 and "context" not in alone[0].how  # nothing to decide, so nothing was encoded
+    assert alone[0].score == 1 and "context" not in alone[0].reason  # nothing to decide, so nothing was encoded
 
 
-def chooser(server: ScriptedServer) -> Entities:
-    return Entities(model=language_model(server.llm), template=load("link-entity"))
+def chooser(server: ScriptedServer) -> GraphEntityLinker:
+    return GraphEntityLinker(model=create_language_model(server.llm), template=load_prompt("link-entity"))
 
 
 def test_a_model_chooses_where_there_is_a_doubt(graph) -> None:
@@ -107,7 +107,7 @@ def test_a_model_chooses_where_there_is_a_doubt(graph) -> None:
         names = ["Kismet", "Goldfinger"]
         found = chooser(server).link(graph, names, "Who sings Kismet?")
         (request,) = server.requests
-    assert ids(found[0])[:3] == ["song", "f55", "f44"] and found[0][0].how == "name, chosen by the model"
+    assert ids(found[0])[:3] == ["song", "f55", "f44"] and found[0][0].reason == "name, chosen by the model"
     assert ids(found[1])[0] == "ring"
     assert "Who sings Kismet?" in request.prompt and "3. Kismet (song): A song about fate." in request.prompt
     assert "directed by: Minnelli" in request.prompt
@@ -127,21 +127,21 @@ def test_a_model_chooses_where_there_is_a_doubt(graph) -> None:
 def test_a_reply_of_no_use_leaves_the_order_and_says_so(graph, reply, said: str) -> None:
     with ScriptedServer([reply]) as server:
         (found,) = chooser(server).link(graph, ["Kismet"], "Who?")
-    assert ids(found)[:3] == ["f55", "f44", "song"] and said in found[0].how
+    assert ids(found)[:3] == ["f55", "f44", "song"] and said in found[0].reason
 
 
 def test_a_model_needs_its_prompt() -> None:
     with pytest.raises(UsageError):
-        Entities(template=load("link-entity"))
+        GraphEntityLinker(template=load_prompt("link-entity"))
 
 
 def test_what_a_mention_is_looked_up_as() -> None:
-    assert [way for way, _ in mention_of("The Kismet (1944 film)").ways] == [
+    assert [way for way, _ in parse_mention("The Kismet (1944 film)").variants] == [
         "The Kismet (1944 film)", "The Kismet", "Kismet (1944 film)", "Kismet",
     ]  # fmt: skip
-    assert mention_of("Ohio’s").ways[1][0] == "Ohio"
-    assert mention_of("  ").ways == ()
-    assert mention_of("(500) Days").qualifier == ""
+    assert parse_mention("Ohio’s").ways[1][0] == "Ohio"
+    assert parse_mention("  ").variants == ()
+    assert parse_mention("(500) Days").qualifier == ""
 
 
 def test_a_name_that_stands_as_it_is_written_outweighs_every_context(tmp_path):
@@ -151,9 +151,9 @@ def test_a_name_that_stands_as_it_is_written_outweighs_every_context(tmp_path):
         base.add_graph(path)
         graph = base.graph("g")
         for name in ("Moulin Rouge!", "Moulin Rouge"):
-            ((first, *_),) = Entities(HashEncoder()).link(graph, [name], "the films of Huston and Baz")
+            ((first, *_),) = GraphEntityLinker(HashEncoder()).link(graph, [name], "the films of Huston and Baz")
             assert first.name == name
-        ((*both,),) = Entities().link(graph, ["moulin rouge"])
+        ((*both,),) = GraphEntityLinker().link(graph, ["moulin rouge"])
         assert {one.name for one in both if one.score == 1} == {"Moulin Rouge!", "Moulin Rouge"}
 
 
@@ -177,35 +177,35 @@ class Hues(WordEncoder):
 
 def test_names_that_mean_nearly_the_same_within_a_type_are_kept_with_scores(base) -> None:
     graph = graph_of(base, [], **COLOURS)
-    by_spelling = Entities().link(graph, ["green"], types=["colour"])[0]
+    by_spelling = GraphEntityLinker().link(graph, ["green"], types=["colour"])[0]
     assert ids(by_spelling)[0] == "g" and "o" not in ids(by_spelling)
     assert {one.id: one.score for one in by_spelling}["g:t"] == pytest.approx(0.9)  # of another type
-    linker = Entities(nearest=NearestNames(Hues("green", "light", "oliv")))
+    linker = GraphEntityLinker(nearest=NearestNames(Hues("green", "light", "oliv")))
     (found,) = linker.link(graph, ["green"], types=["colour"])
     assert ids(found)[0] == "g" and found[0].score == 1
     olive = next(one for one in found if one.id == "g:o")
     # cos(green, olive green) = 1 / sqrt 2, and a candidate by vector keeps nine tenths of it.
-    assert olive.score == pytest.approx(0.9 / math.sqrt(2)) and olive.how == "meaning 0.71"
+    assert olive.score == pytest.approx(0.9 / math.sqrt(2)) and olive.reason == "meaning 0.71"
     assert "r" not in ids(found)
 
 
 def test_meaning_is_asked_where_spelling_fails_and_only_a_few_names_are_embedded(base) -> None:
     graph = graph_of(base, [], **COLOURS)
     encoder = WordEncoder("green", "light", "oliv")
-    linker = Entities(nearest=NearestNames(encoder))
-    names = graph.vectors(encoder, NAMES)
+    linker = GraphEntityLinker(nearest=NearestNames(encoder))
+    names = graph.node_vectors(encoder, NAME_VECTORS)
     assert ids(linker.link(graph, ["green"])[0])[:1] == ["g"]
-    assert len(names.missing()) == 5  # it was spelled right: nothing was embedded
+    assert len(names.rows_without_vectors()) == 5  # it was spelled right: nothing was embedded
     (found,) = linker.link(graph, ["olives olives"])
-    assert ids(found)[0] == "o" and found[0].how.startswith("meaning 1.00") and len(names.missing()) == 0
+    assert ids(found)[0] == "o" and found[0].reason.startswith("meaning 1.00") and len(names.rows_without_vectors()) == 0
     few = WordEncoder("green", "red")
-    Entities(nearest=NearestNames(few, cap=2)).link(graph, ["greene"], types=["colour"])
+    GraphEntityLinker(nearest=NearestNames(few, cap=2)).link(graph, ["greene"], types=["colour"])
     # More names than may be embedded: only those that are spelled most like it were.
-    assert ids(graph.entities(graph.vectors(few, NAMES).missing())) == ["l", "o", "r", "t"]
+    assert ids(graph.entities(graph.node_vectors(few, NAME_VECTORS).rows_without_vectors())) == ["l", "o", "r", "t"]
 
 
 def test_a_mounted_graph_keeps_no_names() -> None:
     class Mounted:
         mounted = True
 
-    assert NearestNames(WordEncoder("a")).alike(Mounted(), ["x", "y"]) == [{}, {}]
+    assert NearestNames(WordEncoder("a")).search(Mounted(), ["x", "y"]) == [{}, {}]

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from clew.errors import UnreadableFile
-from clew.link import Relations, load_aliases
+from clew.link import GraphRelationLinker, load_aliases
 from clew.link.relations import AGAINST, ENCODED
-from clew.link.wording import spelled, stems
-from clew.models import encoder as encoder_of
+from clew.link.wording import verbalise_relation, word_stems
+from clew.models import create_encoder as encoder_of
 from kb_documents import HashEncoder
 from link_graphs import graph_of
 
@@ -24,7 +24,7 @@ FILMS = [
 ]
 
 
-def first(linker: Relations, graph, phrase: str) -> tuple[str, bool]:
+def first(linker: GraphRelationLinker, graph, phrase: str) -> tuple[str, bool]:
     (found,) = linker.link(graph, [phrase])
     return found[0].name, found[0].inverse
 
@@ -43,7 +43,7 @@ def first(linker: Relations, graph, phrase: str) -> tuple[str, bool]:
     ],
 )
 def test_relations_are_spelled_out(name: str, words: str) -> None:
-    assert spelled(name) == words
+    assert verbalise_relation(name) == words
 
 
 def test_words_of_one_family_have_one_stem() -> None:
@@ -52,8 +52,8 @@ def test_words_of_one_family_have_one_stem() -> None:
         ("publisher", "published by"),
         ("founder", "founded"),
     ):
-        assert stems(one) == stems(other)
-    assert stems("director") != stems("producer")
+        assert word_stems(one) == word_stems(other)
+    assert word_stems("director") != word_stems("producer")
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_words_of_one_family_have_one_stem() -> None:
 def test_phrases_find_their_relation_and_its_direction(
     base, phrase: str, relation: str, inverse: bool
 ) -> None:
-    assert first(Relations(), graph_of(base, FILMS), phrase) == (relation, inverse)
+    assert first(GraphRelationLinker(), graph_of(base, FILMS), phrase) == (relation, inverse)
 
 
 @pytest.mark.parametrize(
@@ -90,32 +90,32 @@ def test_phrases_find_their_relation_and_its_direction(
     ],
 )
 def test_a_relation_may_itself_be_said_the_other_way(base, relation: str, phrase: str, inverse: bool) -> None:
-    assert first(Relations(), graph_of(base, [("a", relation, "b")]), phrase) == (relation, inverse)
+    assert first(GraphRelationLinker(), graph_of(base, [("a", relation, "b")]), phrase) == (relation, inverse)
 
 
 def test_the_type_that_is_asked_for_decides_the_direction(base) -> None:
     graph = graph_of(base, [("k", "made", "d")], k={"types": ["film"]}, d={"types": ["person"]})
-    assert first(Relations(), graph, "film made") == ("made", True)
-    assert first(Relations(), graph, "person made") == ("made", False)
+    assert first(GraphRelationLinker(), graph, "film made") == ("made", True)
+    assert first(GraphRelationLinker(), graph, "person made") == ("made", False)
 
 
 def test_both_directions_are_candidates_and_scores_are_from_0_to_1(base) -> None:
     graph = graph_of(base, FILMS)
-    (found,) = Relations().link(graph, ["directed by"], k=100)
+    (found,) = GraphRelationLinker().link(graph, ["directed by"], k=100)
     assert {(one.name, one.inverse) for one in found} == {
         (name, inverse) for name in graph.relations() for inverse in (False, True)
     }
     scores = [one.score for one in found]
     assert scores == sorted(scores, reverse=True) and all(0 <= one <= 1 for one in scores)
-    assert found[0].score == 1 and found[0].how == "name"
+    assert found[0].score == 1 and found[0].reason == "name"
     assert (found[1].name, found[1].inverse, found[1].score) == ("directed_by", True, AGAINST)
-    assert len(Relations().link(graph, ["directed by"], k=3)[0]) == 3
+    assert len(GraphRelationLinker().link(graph, ["directed by"], k=3)[0]) == 3
 
 
 def test_scores_are_cosine_and_words_by_hand(base) -> None:
     graph = graph_of(base, [("a", "river", "b"), ("a", "stone", "b")])
     encoder = HashEncoder()
-    linker = Relations(encoder)
+    linker = GraphRelationLinker(encoder)
     (found,) = linker.link(graph, ["rivers mill"])
     vectors = encoder.encode(["rivers mill", "river", "stone"])
     cosine = max(float(vectors[0] @ vectors[1]), 0.0)
@@ -133,7 +133,7 @@ class Counting(HashEncoder):
 def test_labels_are_encoded_once_and_phrases_in_one_batch(base) -> None:
     graph, other = graph_of(base, FILMS), graph_of(base, [("a", "river", "b")], name="h")
     encoder = Counting()
-    linker = Relations(encoder)
+    linker = GraphRelationLinker(encoder)
     linker.link(graph, ["director", "genre", "director"])
     assert [len(one) for one in encoder.calls] == [5, 2]
     linker.link(graph, ["year"])
@@ -143,7 +143,7 @@ def test_labels_are_encoded_once_and_phrases_in_one_batch(base) -> None:
 
 def test_an_encoder_finds_words_that_share_no_stem(base) -> None:
     graph = graph_of(base, [("a", one, "b") for one in ("spouse", "date of birth", "publisher", "composer")])
-    linker = Relations(encoder_of("clew:hops"))
+    linker = GraphRelationLinker(encoder_of("clew:hops"))
     assert first(linker, graph, "wife or husband") == ("spouse", False)
     assert first(linker, graph, "birthday") == ("date of birth", False)
 
@@ -161,9 +161,9 @@ def test_aliases_name_a_relation_or_its_iri(base, tmp_path) -> None:
         "hasGenre": ("Gattung", "Sparte"),
         "starred actors": ("Besetzung",),
     }
-    linker = Relations(aliases=aliases)
+    linker = GraphRelationLinker(aliases=aliases)
     (found,) = linker.link(graph_of(base, FILMS), ["sparte"])
-    assert (found[0].name, found[0].score, found[0].how) == ("hasGenre", 1, "alias 'sparte'")
+    assert (found[0].name, found[0].score, found[0].reason) == ("hasGenre", 1, "alias 'sparte'")
 
 
 @pytest.mark.parametrize(
@@ -179,5 +179,5 @@ def test_lines_that_are_no_aliases_are_named(tmp_path, line: str) -> None:
 
 
 def test_a_graph_without_relations_has_no_candidates(base) -> None:
-    assert Relations().link(graph_of(base, [], a={"name": "A"}), ["x", "y"]) == [(), ()]
-    assert Relations().link(graph_of(base, FILMS, name="f"), []) == []
+    assert GraphRelationLinker().link(graph_of(base, [], a={"name": "A"}), ["x", "y"]) == [(), ()]
+    assert GraphRelationLinker().link(graph_of(base, FILMS, name="f"), []) == []

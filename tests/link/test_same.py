@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 import clew
 from clew.cli.app import app
 from clew.errors import NotFound
-from clew.link import links, same, same_in
-from clew.link.identifiers import identifiers_of, scheme_of
+from clew.link import align_graphs, align_entity, align_entity_with
+from clew.link.identifiers import entity_identifiers, identifier_scheme
 from clew.types import Entity
 from link_graphs import graph_of
 from sparql_servers import ScriptedEndpoint
@@ -62,7 +62,7 @@ def told(found) -> dict[str, tuple[float, tuple[str, ...]]]:
 
 
 def test_by_identifier_and_sameas_and_title(snapshot) -> None:
-    found = same(snapshot, "atlas:lima")
+    found = align_entity(snapshot, "atlas:lima")
     key = next(one.key for one in snapshot.documents() if one.title == "Lima")
     assert told(found) == {
         "films:Q2868": (1.0, ("identifier wikidata=Q2868",)),
@@ -71,64 +71,64 @@ def test_by_identifier_and_sameas_and_title(snapshot) -> None:
     }
     assert [one.document for one in found] == [False, False, True]
     # A property is compared only where all of the other graph may be read; an id is looked up anyway.
-    assert told(same(snapshot, "films:x1")) == {"atlas:lima": (1.0, ("sameAs",))}
-    assert told(same(snapshot, "films:x1", thorough=False)) == {}
-    assert set(told(same(snapshot, "atlas:lima", thorough=False))) == {"films:Q2868", "films:x1", key}
+    assert told(align_entity(snapshot, "films:x1")) == {"atlas:lima": (1.0, ("sameAs",))}
+    assert told(align_entity(snapshot, "films:x1", thorough=False)) == {}
+    assert set(told(align_entity(snapshot, "atlas:lima", thorough=False))) == {"films:Q2868", "films:x1", key}
 
 
 def test_by_property_whatever_the_name_and_never_against_one(snapshot) -> None:
-    assert told(same(snapshot, "atlas:f1")) == {"films:g1": (1.0, ("identifier imdb=tt0116282",))}
-    assert told(same(snapshot, "atlas:alien")) == {}
-    assert told(same(snapshot, "atlas:f2")) == {}
+    assert told(align_entity(snapshot, "atlas:f1")) == {"films:g1": (1.0, ("identifier imdb=tt0116282",))}
+    assert told(align_entity(snapshot, "atlas:alien")) == {}
+    assert told(align_entity(snapshot, "atlas:f2")) == {}
 
 
 def test_names_count_where_they_tell(snapshot) -> None:
-    assert told(same(snapshot, "atlas:peru")) == {"films:Q419": (0.9, ("name 'Peru'",))}
-    assert told(same(snapshot, "atlas:john")) == {}  # two of that name on the other side
-    assert told(same(snapshot, "films:j1")) == {}
-    assert told(same(snapshot, "atlas:pluto")) == {"films:dog": (0.6, ("name 'Pluto'",))}
-    old = told(same(snapshot, "atlas:old"))
+    assert told(align_entity(snapshot, "atlas:peru")) == {"films:Q419": (0.9, ("name 'Peru'",))}
+    assert told(align_entity(snapshot, "atlas:john")) == {}  # two of that name on the other side
+    assert told(align_entity(snapshot, "films:j1")) == {}
+    assert told(align_entity(snapshot, "atlas:pluto")) == {"films:dog": (0.6, ("name 'Pluto'",))}
+    old = told(align_entity(snapshot, "atlas:old"))
     assert old["films:o"] == (0.8, ("alias 'Old Town'",)) and len(old) == 2  # and the document of that title
 
 
 def test_links_are_each_said_once_and_from_either_side(snapshot) -> None:
-    found = list(links(snapshot))
+    found = list(align_graphs(snapshot))
     pairs = [(one.source, one.target) for one in found]
     assert len(set(pairs)) == len(pairs)
     assert ("atlas:f1", "films:g1") in pairs and ("films:g1", "atlas:f1") not in pairs
     between = {pair for pair in pairs if ":" in pair[1]}
-    turned = {(one.target, one.source) for one in links(snapshot, "films") if not one.document}
+    turned = {(one.target, one.source) for one in align_graphs(snapshot, "films") if not one.document}
     assert between == turned
-    by_node = {(id, one.target) for id in snapshot.graph("atlas").ids(range(8)) for one in same(snapshot, id)}
+    by_node = {(id, one.target) for id in snapshot.graph("atlas").ids(range(8)) for one in align_entity(snapshot, id)}
     assert {pair for pair in pairs if pair[0].startswith("atlas")} <= by_node
 
 
 def test_a_mounted_graph_is_asked_by_ids_and_names_and_never_gone_through(snapshot) -> None:
-    assert told(same(snapshot, "atlas:f1", remote=["films"])) == {}
-    assert set(told(same(snapshot, "atlas:peru", remote=["films"]))) == {"films:Q419"}
-    found = list(links(snapshot, remote=["films"]))
+    assert told(align_entity(snapshot, "atlas:f1", remote=["films"])) == {}
+    assert set(told(align_entity(snapshot, "atlas:peru", remote=["films"]))) == {"films:Q419"}
+    found = list(align_graphs(snapshot, remote=["films"]))
     assert {one.source.partition(":")[0] for one in found} == {"atlas"}
     assert ("atlas:peru", "films:Q419") in {(one.source, one.target) for one in found}
 
 
 def test_of_one_graph_only_that_one_is_asked(snapshot, base) -> None:
     for id in snapshot.graph("atlas").ids(range(8)):
-        every = same(snapshot, id, thorough=False)
-        assert same_in(snapshot, id, "films") == tuple(one for one in every if not one.document)
-    assert same_in(snapshot, "atlas:lima", "atlas") == ()
-    (said,) = [one.said for one in same_in(snapshot, "atlas:peru", "films")]
+        every = align_entity(snapshot, id, thorough=False)
+        assert align_entity_with(snapshot, id, "films") == tuple(one for one in every if not one.document)
+    assert align_entity_with(snapshot, "atlas:lima", "atlas") == ()
+    (said,) = [one.summary for one in align_entity_with(snapshot, "atlas:peru", "films")]
     assert said == "atlas:peru is films:Q419: name 'Peru'"
     with ScriptedEndpoint(lambda query: []) as far:
-        clew.Base(base).mount_graph("far", far.url)
+        clew.KnowledgeBase(base).mount_graph("far", far.url)
         beside, asked = base.snapshot(), len(far.queries)
-        assert told(same_in(beside, "atlas:lima", "films")).keys() == {"films:Q2868", "films:x1"}
+        assert told(align_entity_with(beside, "atlas:lima", "films")).keys() == {"films:Q2868", "films:x1"}
         assert len(far.queries) == asked
-        assert same_in(beside, "atlas:lima", "far") == () and len(far.queries) > asked
+        assert align_entity_with(beside, "atlas:lima", "far") == () and len(far.queries) > asked
 
 
 def test_a_node_that_is_not_there(snapshot) -> None:
     with pytest.raises(NotFound):
-        same(snapshot, "atlas:nowhere")
+        align_entity(snapshot, "atlas:nowhere")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_node_that_is_not_there(snapshot) -> None:
     ],
 )
 def test_which_properties_identify(property: str, scheme: str) -> None:
-    assert scheme_of(property) == scheme
+    assert identifier_scheme(property) == scheme
 
 
 def test_identifiers_are_compared_without_their_spelling() -> None:
@@ -161,7 +161,7 @@ def test_identifiers_are_compared_without_their_spelling() -> None:
             "year": 1944,
         },
     )
-    assert set(identifiers_of(one)) == {
+    assert set(entity_identifiers(one)) == {
         ("wikidata", "Q5"),
         ("wikidata", "Q7"),
         ("doi", "10.1000/abc"),
@@ -198,7 +198,7 @@ def test_the_commands(tmp_path) -> None:
     assert shown["entities"][0]["same_as"][0]["target"] == "b:x"
     with clew.open(tmp_path / "kb") as base:
         assert [one.target for one in base.links("a")] == ["b:x", "b:y"]
-        assert base.same("a:Q1")[0].by == ("name 'Lima'",)
+        assert base.equivalents("a:Q1")[0].by == ("name 'Lima'",)
 
 
 def make(tmp_path, kb: str, rows: str):

@@ -3,7 +3,7 @@ import pytest
 import chain_bases
 import hop_base
 import schema_graphs
-from clew.kb import KnowledgeBase
+from clew.kb import Store
 from small_bases import base
 
 __all__ = ["base"]
@@ -18,14 +18,14 @@ def hops(tmp_path_factory):
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     folder = tmp_path_factory.mktemp("chain")
-    with KnowledgeBase.open(folder / "base", create=True) as made:
+    with Store.open(folder / "base", create=True) as made:
         yield chain_bases.fill(made, folder)
 
 
 @pytest.fixture(scope="session")
 def schemas(tmp_path_factory):
     """A small graph of films and one of very many relations."""
-    with KnowledgeBase.open(tmp_path_factory.mktemp("schemas") / "base", create=True) as made:
+    with Store.open(tmp_path_factory.mktemp("schemas") / "base", create=True) as made:
         schema_graphs.films(made)
         schema_graphs.wide(made)
         yield made

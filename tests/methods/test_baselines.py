@@ -5,13 +5,13 @@ import pytest
 
 from clew import catalog
 from clew.errors import UsageError
-from clew.kb import KnowledgeBase
-from clew.models import language_model
+from clew.kb import Store
+from clew.models import create_language_model
 from clew.models.budgeted import Budget
 from clew.parse.build import DocumentBuilder
-from clew.retrieve.dense import standing
-from clew.trail import Recorder
-from clew.types import RETRIEVED, Location, Question, Scope
+from clew.retrieve.dense import texts_with_headings
+from clew.trail import TrailRecorder
+from clew.types import RETRIEVED_KINDS, Location, Question, Scope
 from kb_documents import HashEncoder
 from scripted import ScriptedServer
 
@@ -27,12 +27,12 @@ QUESTION = Question("Where does the teacher of the arranger of the Simpsons them
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
-    with KnowledgeBase.open(tmp_path_factory.mktemp("baselines") / "base", create=True) as made:
+    with Store.open(tmp_path_factory.mktemp("baselines") / "base", create=True) as made:
         for number, (title, text) in enumerate(TEXTS.items()):
             builder = DocumentBuilder()
-            builder.paragraph(text)
+            builder.add_paragraph(text)
             parsed = builder.finish(data=text.encode(), title=title, media_type="text/plain", parser="t/1")
-            made.commit(parsed, Location(f"/docs/{title}.txt", "/docs", 1, number, number))
+            made.put_document(parsed, Location(f"/docs/{title}.txt", "/docs", 1, number, number))
         made.encode(HashEncoder())
         yield made
 
@@ -55,8 +55,8 @@ def thinking(request):
 
 def test_ircot_retrieves_for_each_of_three_rounds_and_reads_all_of_it(base) -> None:
     with ScriptedServer(thinking) as server:
-        method = catalog.method("ircot(retriever=bm25, each=2)", base, llm=language_model(server.llm))
-        answer = method.answer(QUESTION, Recorder())
+        method = catalog.build_method("ircot(retriever=bm25, each=2)", base, llm=create_language_model(server.llm))
+        answer = method.answer(QUESTION, TrailRecorder())
     assert [step.name for step in answer.trail] == ["retrieve", "reason"] * 3 + ["read"]
     queries = [step.detail["query"] for step in answer.trail if step.name == "retrieve"]
     assert queries == [
@@ -85,41 +85,41 @@ def test_ircot_retrieves_for_each_of_three_rounds_and_reads_all_of_it(base) -> N
 )
 def test_ircot_ends_with_its_budget_or_its_rounds(base, options, rounds) -> None:
     with ScriptedServer(lambda request: f"Thought {len(server.requests)} about the season.") as server:
-        method = catalog.method(f"ircot({options})", base, llm=language_model(server.llm))
-        answer = method.answer(QUESTION, Recorder())
+        method = catalog.build_method(f"ircot({options})", base, llm=create_language_model(server.llm))
+        answer = method.answer(QUESTION, TrailRecorder())
     assert sum(step.name == "reason" for step in answer.trail) <= rounds
     assert len(answer.context) <= 5
 
 
 def test_ircot_that_repeats_itself_or_spends_its_money_reads_what_it_has(base) -> None:
     with ScriptedServer(lambda request: "The same again.") as server:
-        method = catalog.method("ircot(each=1)", base, llm=language_model(server.llm))
-        assert sum(step.name == "reason" for step in method.answer(QUESTION, Recorder()).trail) == 2
-        method = catalog.method("ircot(each=1)", base, llm=language_model(server.llm, budget=Budget(calls=1)))
-        answer = method.answer(QUESTION, Recorder())
+        method = catalog.build_method("ircot(each=1)", base, llm=create_language_model(server.llm))
+        assert sum(step.name == "reason" for step in method.answer(QUESTION, TrailRecorder()).trail) == 2
+        method = catalog.build_method("ircot(each=1)", base, llm=create_language_model(server.llm, budget=Budget(calls=1)))
+        answer = method.answer(QUESTION, TrailRecorder())
     assert [step.name for step in answer.trail][-2:] == ["stopped", "stopped"]
     assert answer.abstained and answer.evidence
 
 
 def test_none_asks_with_the_question_alone(base) -> None:
     with ScriptedServer(lambda request: "Springfield") as server:
-        answer = catalog.method("none", base, llm=language_model(server.llm)).answer(QUESTION, Recorder())
+        answer = catalog.build_method("none", base, llm=create_language_model(server.llm)).answer(QUESTION, TrailRecorder())
     (request,) = server.requests
     assert not any(text in request.prompt for text in TEXTS.values()) and QUESTION.text in request.prompt
     assert (answer.text, answer.context, answer.usage.calls) == ("Springfield", (), 1)
     with pytest.raises(UsageError, match="needs a language model"):
-        catalog.method("none", base)
+        catalog.build_method("none", base)
 
 
 def test_golden_is_for_evaluations(base) -> None:
     with pytest.raises(UsageError, match="gold evidence"):
-        catalog.method("golden", base)
+        catalog.build_method("golden", base)
 
 
 def test_two_hops_are_those_of_brute_force(base) -> None:
     encoder = HashEncoder()
     snapshot = base.snapshot()
-    rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED))
+    rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS))
     nodes = snapshot.nodes(rows)
     vectors = snapshot.vectors(encoder.name).vectors(rows).astype(np.float64)
     asked = encoder.encode([QUESTION.text], query=True)[0]
@@ -127,7 +127,7 @@ def test_two_hops_are_those_of_brute_force(base) -> None:
     pairs = []
     for a in np.argsort(-first)[:3]:
         second = (
-            vectors @ encoder.encode([f"{QUESTION.text} {standing(snapshot, rows[[a]])[0]}"], query=True)[0]
+            vectors @ encoder.encode([f"{QUESTION.text} {texts_with_headings(snapshot, rows[[a]])[0]}"], query=True)[0]
         )
         second[a] = -np.inf
         pairs += [(first[a] * second[b], nodes[a].id, nodes[b].id) for b in np.argsort(-second)[:2]]
@@ -135,7 +135,7 @@ def test_two_hops_are_those_of_brute_force(base) -> None:
     for score, a, b in sorted(pairs, reverse=True):
         expected.setdefault(a, ((a,), score))
         expected.setdefault(b, ((a, b), score))
-    found = catalog.retriever("twohop(first=3, then=2)", base, encoder=encoder).retrieve(QUESTION, 30)
+    found = catalog.build_retriever("twohop(first=3, then=2)", base, encoder=encoder).retrieve(QUESTION, 30)
     assert [hit.path for hit in found] == [path for path, _ in expected.values()]
     assert np.allclose([hit.score for hit in found], [score for _, score in expected.values()], atol=1e-6)
     assert [hit.node.id for hit in found] == list(expected)

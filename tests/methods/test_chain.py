@@ -22,9 +22,9 @@ from chain_bases import (
 from clew import catalog
 from clew.chains import ChainError
 from clew.errors import UsageError
-from clew.models import language_model
+from clew.models import create_language_model
 from clew.models.budgeted import Budget
-from clew.trail import Recorder
+from clew.trail import TrailRecorder
 from clew.types import TRIPLE, Question, Scope
 from scripted import ScriptedServer
 
@@ -82,7 +82,7 @@ def test_one_hop_only_the_graph_knows_and_one_only_the_documents(
 
 @pytest.mark.parametrize("question, chain, expected, filled_by", FORWARD + BACKWARD)
 def test_without_any_model_a_chain_by_hand_is_filled_just_so(world, question, chain, expected, filled_by):
-    answer = catalog.method("chain(k=3)", world).answer(Question(question, chain=chain), Recorder())
+    answer = catalog.build_method("chain(k=3)", world).answer(Question(question, chain=chain), TrailRecorder())
     assert answer.text == expected
     assert [source for _, source in sources(answer)] == filled_by
 
@@ -137,7 +137,7 @@ def test_a_model_may_choose_which_of_several_things_is_meant(world, tmp_path):
         {"id": "s2", "types": ["street"], "name": "Mill Lane"}, {"head": "s2", "relation": "length", "tail": "9 km"},
     ]  # fmt: skip
     path.write_text("\n".join(map(json.dumps, lines)))
-    opened = clew.Base(world)
+    opened = clew.KnowledgeBase(world)
     opened.add_graph(path)
     chain = "Mill Lane >> length >> #1; final answer: #1"
     try:
@@ -157,7 +157,7 @@ def test_a_model_may_choose_which_of_several_things_is_meant(world, tmp_path):
 def test_sources_that_disagree_are_shown_with_the_evidence_of_both(world, tmp_path):
     path = tmp_path / "gossip.tsv"
     path.write_text(f"{DIRECTOR}\tplace of birth\tOskell Bay\n")
-    opened = clew.Base(world)
+    opened = clew.KnowledgeBase(world)
     opened.add_graph(path)
     chain = f"{FILM} >> director >> #1; #1 >> place of birth >> #2; final answer: #2"
     try:
@@ -273,9 +273,9 @@ def test_a_budget_ends_it_with_what_is_filled(world):
 
 
 def test_a_caller_may_stop_it(world):
-    record = Recorder(stop=lambda: True)
+    record = TrailRecorder(is_cancelled=lambda: True)
     with ScriptedServer(Agent(THREE_HOPS)) as server:
-        method = catalog.method("chain(k=3)", world, llm=language_model(server.llm))
+        method = catalog.build_method("chain(k=3)", world, llm=create_language_model(server.llm))
         answer = method.answer(Question(QUESTION), record)
     assert answer.abstained and [step.name for step in answer.trail] == ["chain", "filled"]
 
@@ -290,12 +290,12 @@ def test_a_caller_may_stop_it(world):
 )
 def test_a_chain_by_hand_that_is_none_says_what_is_wrong(world, chain, problem):
     with pytest.raises(ChainError, match=problem):
-        catalog.method("chain", world).answer(Question("?", chain=chain), Recorder())
+        catalog.build_method("chain", world).answer(Question("?", chain=chain), TrailRecorder())
 
 
 def test_without_a_model_somebody_has_to_write_the_chain(world):
     with pytest.raises(UsageError, match="needs a language model to write the question as triples"):
-        catalog.method("chain", world).answer(Question(QUESTION), Recorder())
+        catalog.build_method("chain", world).answer(Question(QUESTION), TrailRecorder())
 
 
 @pytest.mark.parametrize(
@@ -309,7 +309,7 @@ def test_without_a_model_somebody_has_to_write_the_chain(world):
 )
 def test_sources_that_make_no_sense(world, sources, problem):
     with pytest.raises(UsageError, match=problem):
-        catalog.method(f"chain(sources='{sources}')", world)
+        catalog.build_method(f"chain(sources='{sources}')", world)
 
 
 def test_a_claim_is_judged_by_the_model_from_the_filled_chain(world):

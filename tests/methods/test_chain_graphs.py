@@ -5,14 +5,14 @@ import json
 import clew
 from chain_bases import DIRECTOR, FILM, TOWN, Agent, run, steps
 from clew import catalog
-from clew.trail import Recorder
+from clew.trail import TrailRecorder
 from clew.types import Question, Scope
 
 
 def test_all_values_of_a_graph_are_kept_and_counted(world, tmp_path):
     path = tmp_path / "many.tsv"
     path.write_text("".join(f"Film {n:03}\tdirected_by\tBusy Bee\n" for n in range(130)))
-    opened = clew.Base(world)
+    opened = clew.KnowledgeBase(world)
     opened.add_graph(path)
     try:
         chain = "Film 007 >> director >> #1; #2 >> directed by >> #1; final answer: #2"
@@ -37,13 +37,13 @@ def test_what_is_asked_for_by_its_own_name_is_no_other_relation(world, tmp_path)
         '{"id": "c", "name": "Film C", "type": "film"}\n'
         '{"head": "c", "relation": "directed_by", "tail": "Ilse Varn"}\n'
     )
-    opened = clew.Base(world)
+    opened = clew.KnowledgeBase(world)
     opened.add_graph(tmp_path / "crew.jsonl")
     try:
 
         def asked(chain):
             question = Question("Who?", scope=Scope(graphs=frozenset({"crew"})), chain=chain)
-            return catalog.method("chain(sources=kg)", world).answer(question, Recorder())
+            return catalog.build_method("chain(sources=kg)", world).answer(question, TrailRecorder())
 
         assert asked("Film A >> director >> #1; final answer: #1").text == "Ada Pell"
         assert asked("Film B >> director >> #1; final answer: #1").abstained
@@ -59,10 +59,10 @@ def test_what_is_asked_for_by_its_own_name_is_no_other_relation(world, tmp_path)
 def test_a_person_may_say_what_else_a_relation_is_called(world, tmp_path):
     chain = f"{FILM} >> rendered upon celluloid by >> #1; final answer: #1"
     asked = Question("Who?", chain=chain)
-    assert catalog.method("chain(sources=kg)", world).answer(asked, Recorder()).abstained
+    assert catalog.build_method("chain(sources=kg)", world).answer(asked, TrailRecorder()).abstained
     (tmp_path / "aliases.tsv").write_text("directed_by\trendered upon celluloid by\n")
     recipe = f"chain(sources=kg, aliases='{tmp_path / 'aliases.tsv'}')"
-    answer = catalog.method(recipe, world).answer(asked, Recorder())
+    answer = catalog.build_method(recipe, world).answer(asked, TrailRecorder())
     assert answer.text == DIRECTOR and "alias" in steps(answer, "fill")[0].detail["how"]
 
 
@@ -74,7 +74,7 @@ def test_a_hop_goes_on_in_another_graph_where_the_same_thing_has_another_name(wo
         {"id": "p2", "types": ["person"], "name": "Greta Lind"},
     ]
     path.write_text("\n".join(map(json.dumps, people)))
-    opened = clew.Base(world)
+    opened = clew.KnowledgeBase(world)
     opened.add_graph(path)
     chain = f"{FILM} >> director >> #1; #1 >> spouse >> #2; final answer: #2"
     try:
@@ -90,9 +90,9 @@ def test_a_hop_goes_on_in_another_graph_where_the_same_thing_has_another_name(wo
 def test_a_triple_that_was_extracted_comes_with_its_passage(world):
     passage = world.document(next(d.key for d in world.documents() if d.name == f"{DIRECTOR}.txt"))
     node = next(node for node in world.tree(passage.key) if node.kind == "passage")
-    builder = world.graphs.builder("extracted")
-    builder.edge(DIRECTOR, "birthplace", TOWN, {"passage": node.id, "document": node.document_name})
-    builder.edge(DIRECTOR, "friend", "Nobody", {"passage": "gone:1"})
+    builder = world.graphs.create_builder("extracted")
+    builder.add_edge(DIRECTOR, "birthplace", TOWN, {"passage": node.id, "document": node.document_name})
+    builder.add_edge(DIRECTOR, "friend", "Nobody", {"passage": "gone:1"})
     world.graphs.store(builder, [])
     try:
         chain = f"{DIRECTOR} >> birthplace >> #1; final answer: #1"

@@ -4,16 +4,16 @@ import doctest
 
 import pytest
 
-from clew.chains import Chain, Term, Triple, parse
+from clew.chains import Chain, Term, Triple, parse_chain
 from clew.methods.chain import endings, fits, likeness, text
-from clew.methods.chain.endings import settled, strands
-from clew.methods.chain.filling import agree, conflicts
-from clew.methods.chain.fits import misfit, strays
-from clew.methods.chain.likeness import Date, alike, date_of, number_of
-from clew.methods.chain.values import Candidate, Filled, Found, reachable
-from clew.methods.chain.writing import ANY
+from clew.methods.chain.endings import derive_answer, find_strands
+from clew.methods.chain.filling import values_agree, find_conflicts
+from clew.methods.chain.fits import answer_type_mismatch, contradicts_relation
+from clew.methods.chain.likeness import Date, same_value, parse_date, parse_number
+from clew.methods.chain.values import Candidate, FilledChain, Filling, is_solvable
+from clew.methods.chain.writing import UNLIMITED
 from clew.read import short
-from clew.read.short import shortest
+from clew.read.short import extract_short_answer
 
 
 @pytest.mark.parametrize("module", [endings, fits, likeness, text, short])
@@ -41,7 +41,7 @@ def test_examples_in_docstrings(module):
     ],
 )
 def test_dates_as_people_write_them(text, date):
-    assert date_of(text) == date
+    assert parse_date(text) == date
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_dates_compare_as_far_as_both_are_known(one, other, order):
 
 def test_numbers_as_people_write_them():
     texts = ["1,250", "$3.5 million", "-4", "two", "12%", "7 km", "no 7", "", "x"]
-    assert [number_of(text) for text in texts] == [1250, 3.5e6, -4, 2, 12, 7, 7, None, None]
+    assert [parse_number(text) for text in texts] == [1250, 3.5e6, -4, 2, 12, 7, 7, None, None]
 
 
 @pytest.mark.parametrize(
@@ -80,14 +80,14 @@ def test_numbers_as_people_write_them():
     ],
 )
 def test_values_that_say_the_same(one, other, same):
-    assert alike(one, other) is same and alike(other, one) is same
+    assert same_value(one, other) is same and same_value(other, one) is same
 
 
 def filled(chain, *values, source="kg"):
-    made = Filled(parse(chain, ANY))
+    made = FilledChain(parse_chain(chain, UNLIMITED))
     for number, value in enumerate(values, 1):
         some = value if isinstance(value, tuple) else (value,)
-        made.add(number, Found(source, tuple(map(Candidate, some))))
+        made.add(number, Filling(source, tuple(map(Candidate, some))))
     return made
 
 
@@ -133,24 +133,24 @@ FOUR = "{0} >> director >> #1; {1} >> director >> #2; #1 >> {2} >> #3; #2 >> {2}
     ],
 )  # fmt: skip
 def test_endings(question, chain, values, answer):
-    ending = settled(question, filled(chain, *values))
+    ending = derive_answer(question, filled(chain, *values))
     assert (ending.text if ending else None) == answer
     if ending:
-        assert ending.rests_on
+        assert ending.based_on
 
 
 def test_nothing_is_settled_while_something_is_missing_or_where_only_the_text_was_counted():
     chain = two("born")
-    assert settled("Who was born first, Ada or Bo?", filled(chain, "1901")) is None
+    assert derive_answer("Who was born first, Ada or Bo?", filled(chain, "1901")) is None
     made = filled("#1 >> director >> Ada; final answer: #1", ("X", "Y"), source="text")
-    assert settled("How many films did Ada make?", made) is None
+    assert derive_answer("How many films did Ada make?", made) is None
 
 
 def test_strands_lead_from_constants_to_the_last_unknowns():
-    chain = parse(FOUR.format("Low", "Tin", "died"))
-    assert [(one.constant, one.last) for one in strands(chain)] == [("Low", 3), ("Tin", 4)]
-    one = parse("A >> father >> #1; flag of the #1 >> colour >> #2; final answer: #2")
-    assert [(strand.constant, strand.last) for strand in strands(one)] == [("A", 2)]
+    chain = parse_chain(FOUR.format("Low", "Tin", "died"))
+    assert [(one.constant, one.last_unknown) for one in find_strands(chain)] == [("Low", 3), ("Tin", 4)]
+    one = parse_chain("A >> father >> #1; flag of the #1 >> colour >> #2; final answer: #2")
+    assert [(strand.constant, strand.last_unknown) for strand in find_strands(one)] == [("A", 2)]
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_strands_lead_from_constants_to_the_last_unknowns():
     ],
 )
 def test_answers_that_cannot_be(question, answer, problem):
-    assert misfit(question, answer) == problem
+    assert answer_type_mismatch(question, answer) == problem
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_answers_that_cannot_be(question, answer, problem):
     ],
 )
 def test_values_that_stray_from_where_a_relation_leads(relation, value, wrong):
-    assert strays(relation, value) is wrong
+    assert contradicts_relation(relation, value) is wrong
 
 
 def test_hops_are_open_when_what_they_ask_with_is_known():
@@ -196,38 +196,38 @@ def test_hops_are_open_when_what_they_ask_with_is_known():
         (1, "A >> r >> #1"),
         (2, "B >> s >> #2"),
     ]
-    made.add(1, Found("kg", (Candidate("x"), Candidate("y"))))
+    made.add(1, Filling("kg", (Candidate("x"), Candidate("y"))))
     assert [ask.unknown for ask in made.open()] == [2]
-    made.add(2, Found("kg", (Candidate("z"),)))
+    made.add(2, Filling("kg", (Candidate("z"),)))
     (ask,) = made.open()
     assert [one.value for one in ask.known] == ["x and z", "y and z"] and not ask.inverse
-    made.add(3, Found("text", (Candidate("w"),)))
+    made.add(3, Filling("text", (Candidate("w"),)))
     (ask,) = made.open()
-    assert ask.inverse and ask.unknown == 4 and str(ask.term) == "w"
-    made.add(4, Found("text", (Candidate("v"),)))
+    assert ask.inverse and ask.unknown == 4 and str(ask.known_term) == "w"
+    made.add(4, Filling("text", (Candidate("v"),)))
     assert made.open() == [] and made.missing == ()
     assert str(made) == "A >> r >> x; B >> s >> z; x and z >> t >> w; v >> u >> w; final answer: #4"
 
 
 def test_a_chain_whose_unknowns_wait_for_each_other_leads_nowhere():
-    assert reachable(parse("A >> r >> #1; #1 >> s >> #2; final answer: #2"))
-    assert reachable(parse("#1 >> r >> B; #1 >> s >> #2; final answer: #2"))
-    assert not reachable(parse("#1 >> r >> #2; #2 >> s >> #1; final answer: #2"))
+    assert is_solvable(parse_chain("A >> r >> #1; #1 >> s >> #2; final answer: #2"))
+    assert is_solvable(parse_chain("#1 >> r >> B; #1 >> s >> #2; final answer: #2"))
+    assert not is_solvable(parse_chain("#1 >> r >> #2; #2 >> s >> #1; final answer: #2"))
 
 
 def test_sources_agree_where_any_of_their_values_do():
-    one, other = Found("kg", (Candidate("Iran"), Candidate("Peru"))), Found("text", (Candidate("the Peru"),))
-    assert agree(one, other)
+    one, other = Filling("kg", (Candidate("Iran"), Candidate("Peru"))), Filling("text", (Candidate("the Peru"),))
+    assert values_agree(one, other)
     made = filled("A >> country >> #1; final answer: #1", ("Iran", "Chile"))
     made.add(1, other)
-    (conflict,) = conflicts(made)
-    assert (conflict.unknown, conflict.one.source, conflict.other.source) == (1, "kg", "text")
+    (conflict,) = find_conflicts(made)
+    assert (conflict.unknown, conflict.used.source, conflict.other.source) == (1, "kg", "text")
 
 
 def test_names_with_what_divides_a_chain_are_written_so_that_they_parse_back():
     name = 'Awesome; I "Shot" >> That'
     chain = Chain((Triple(Term(name), "director", Term("#1")),), 1)
-    again = parse(str(chain), ANY)
+    again = parse_chain(str(chain), UNLIMITED)
     assert again.triples[0].head.text == name.replace('"', "'") and again.answer == 1
 
 
@@ -243,4 +243,4 @@ def test_names_with_what_divides_a_chain_are_written_so_that_they_parse_back():
     ],
 )  # fmt: skip
 def test_short_answers(kind, sentence, question, answer):
-    assert shortest(kind, sentence, question) == answer
+    assert extract_short_answer(kind, sentence, question) == answer

@@ -4,9 +4,9 @@ import pytest
 
 from clew import catalog
 from clew.errors import UsageError
-from clew.models import language_model
+from clew.models import create_language_model
 from clew.models.budgeted import Budget
-from clew.trail import Recorder
+from clew.trail import TrailRecorder
 from clew.types import Question
 from hop_base import QUESTION, TEXTS, adds_up, ask, names, titles
 from scripted import ScriptedServer
@@ -49,8 +49,8 @@ def test_samples_are_remembered_one_by_one(hops, tmp_path, monkeypatch):
     monkeypatch.setenv("CLEW_CACHE", str(tmp_path))
     with ScriptedServer(lambda request: f"So the answer is: {len(server.requests)}.") as server:
         for recipe in ("cot(samples=3)", "cot(samples=3)", "cot(samples=4)"):
-            method = catalog.method(recipe, hops, llm=language_model(server.llm, cache=True))
-            answer = method.answer(Question(QUESTION), Recorder())
+            method = catalog.build_method(recipe, hops, llm=create_language_model(server.llm, cache=True))
+            answer = method.answer(Question(QUESTION), TrailRecorder())
         assert len(server.requests) == 4
     assert sorted(answer.trail[0].detail["votes"]) == ["1", "2", "3", "4"]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from clew.methods.dsp import understood
+from clew.methods.dsp import parse_reply
 from clew.models.budgeted import Budget
 from hop_base import BORN, QUESTION, TEXTS, adds_up, ask, names, reading, titles
 
@@ -87,4 +87,4 @@ def test_it_ends_with_its_hops_a_repetition_no_query_or_the_money(hops):
     ],
 )
 def test_replies_in_every_form(reply, said):
-    assert understood(reply) == said
+    assert parse_reply(reply) == said

@@ -54,7 +54,7 @@ def test_options_that_make_no_sense(hops, recipe, problem):
     with pytest.raises(UsageError, match=problem):
         ask(hops, [], recipe)
     with pytest.raises(UsageError, match="needs a language model"):
-        catalog.method("fewshot", hops)
+        catalog.build_method("fewshot", hops)
 
 
 def test_a_claim_gets_a_label(hops):

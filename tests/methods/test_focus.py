@@ -12,7 +12,7 @@ import pytest
 import clew
 from clew import catalog
 from clew.errors import NotFound, UsageError
-from clew.trail import Recorder
+from clew.trail import TrailRecorder
 from clew.triples import Options
 from clew.types import Question, Scope
 from film_world import BORN, GLASS, LOW, NINE, SALT, TIN, films, nodes, triples
@@ -26,8 +26,8 @@ ALL = Scope()
 
 
 def ask(store, text, question="", recipe="focus", scope=ALL, encoder=None):
-    method = catalog.method(recipe, store, encoder=encoder)
-    return method.answer(Question(question or text, scope, text), Recorder())
+    method = catalog.build_method(recipe, store, encoder=encoder)
+    return method.answer(Question(question or text, scope, text), TrailRecorder())
 
 
 def details(answer, name):
@@ -65,8 +65,8 @@ def test_answers_are_those_that_meet_all_constraints(base, text, expected):
     answer = ask(base, FILM + text + END)
     assert set(answer.values) == expected
     assert [one.firm for one in answer.ranked] == [True] * len(expected) + [False] * (5 - len(expected))
-    assert not any(one.missed for one in answer.ranked if one.firm)
-    assert all(one.missed for one in answer.ranked if not one.firm)
+    assert not any(one.missed_constraints for one in answer.ranked if one.firm)
+    assert all(one.missed_constraints for one in answer.ranked if not one.firm)
     assert not details(answer, "substitute")[0].get("given up")
 
 
@@ -89,7 +89,7 @@ def test_an_answer_has_the_triples_that_it_meets(base):
     }
     assert all(answer.evidence[0].node.text == quote.text for quote in answer.quotes[:1])
     (filled, *_) = [one for one in answer.ranked if not one.firm]
-    assert filled.missed
+    assert filled.missed_constraints
 
 
 def test_contradictory_constraints_are_given_up_one_at_a_time_and_said(base):
@@ -100,7 +100,7 @@ def test_contradictory_constraints_are_given_up_one_at_a_time_and_said(base):
     (step,) = details(answer, "substitute")
     assert step["given up"] == ["#1.release_year < 1933"]
     assert step["contradict"] == [["#1 >> directed_by >> Marit Solheim", "#1.release_year < 1933"]]
-    assert {one.missed for one in answer.ranked if one.firm} == {("#1.release_year < 1933",)}
+    assert {one.missed_constraints for one in answer.ranked if one.firm} == {("#1.release_year < 1933",)}
 
 
 def test_a_type_that_contradicts_is_given_up_before_a_triple(base):
@@ -108,7 +108,7 @@ def test_a_type_that_contradicts_is_given_up_before_a_triple(base):
     answer = ask(base, f"#1 : town; #1 >> directed_by >> Marit Solheim{END}")
     assert set(answer.values) == {TIN, NINE}
     assert details(answer, "substitute")[0]["given up"] == ["#1 : town"]
-    assert {one.missed for one in answer.ranked if one.firm} == {("#1 : town",)}
+    assert {one.missed_constraints for one in answer.ranked if one.firm} == {("#1 : town",)}
 
 
 def test_what_a_graph_does_not_have_ranks_and_is_said(base):
@@ -182,15 +182,15 @@ def test_only_the_target_is_restricted_to_declared_answers(tmp_path):
         asked = base.ask("", recipe="focus", chain="#1 >> by >> Ilse; #1 >> with >> #2; final answer: #1")
         assert asked.values == ("Low Water",)
         asked = base.ask("", recipe="focus", chain="Low Water >> with >> #1; final answer: #1")
-        assert asked.abstained or not any(one.firm for one in asked.ranked)
+        assert asked.abstained or not any(one.meets_all for one in asked.ranking)
         why = base.why_not("Emil", "Low Water >> with >> #1; final answer: #1")
-        assert why[0].restricted.startswith("it is not of the types that may answer")
+        assert why[0].restriction.startswith("it is not of the types that may answer")
 
 
 def test_candidates_are_sorted_by_vector_and_filled_up(base, tmp_path):
     films(base)
     tiny = make_encoder(tmp_path / "tiny").path
-    encoder = catalog.encoder(f"onnx:{tiny}")
+    encoder = catalog.load_encoder(f"onnx:{tiny}")
     answer = ask(
         base, f"{FILM}#1 >> directed_by >> Marit Solheim{END}", "nine lanterns night", encoder=encoder
     )
@@ -332,9 +332,9 @@ def test_without_a_model_a_question_needs_triples_of_its_own(base):
 def test_why_not(base, name, expected, alone):
     films(base)
     text = f"{FILM}#1 >> directed_by >> Marit Solheim; #1.release_year > 1933{END}"
-    (found,) = clew.Base(base).why_not(name, text)
-    assert (found.name, set(found.constraints), found.alone) == (name, set(expected), alone)
-    assert found.answers == (not expected)
+    (found,) = clew.KnowledgeBase(base).why_not(name, text)
+    assert (found.name, set(found.constraints), found.each_alone) == (name, set(expected), alone)
+    assert found.is_answer == (not expected)
 
 
 def test_why_not_asks_no_model_whatever_reads_for_the_answer(base):
@@ -344,13 +344,13 @@ def test_why_not_asks_no_model_whatever_reads_for_the_answer(base):
     # The triple that no graph holds is read from the document, by a reader that needs no model.
     text = f"{FILM}#1 >> directed_by >> Marit Solheim; Marit Solheim >> shot in >> #2{END}"
     recipe = "focus(reader=cited, form=pointwise, entities=model)"
-    (found,) = clew.Base(base).why_not(SALT, text, recipe=recipe)
+    (found,) = clew.KnowledgeBase(base).why_not(SALT, text, recipe=recipe)
     assert found.constraints == ("#1 >> directed_by >> Marit Solheim",)
 
 
 def test_why_not_of_what_is_not_there(base):
     films(base)
     with pytest.raises(NotFound, match="nothing called 'Zanzibar Nights'"):
-        clew.Base(base).why_not("Zanzibar Nights", f"{FILM}#1.release_year > 1933{END}")
-    (named,) = clew.Base(base).why_not(LOW, f"Low Water >> directed_by >> #2; #1 >> directed_by >> #2{END}")
-    assert named.restricted == "it is what the question itself names"
+        clew.KnowledgeBase(base).why_not("Zanzibar Nights", f"{FILM}#1.release_year > 1933{END}")
+    (named,) = clew.KnowledgeBase(base).why_not(LOW, f"Low Water >> directed_by >> #2; #1 >> directed_by >> #2{END}")
+    assert named.restriction == "it is what the question itself names"

@@ -4,8 +4,8 @@ import pytest
 
 from chain_bases import STUDIO, TOWN, WORLD, steps
 from clew import catalog
-from clew.models import language_model
-from clew.trail import Recorder
+from clew.models import create_language_model
+from clew.trail import TrailRecorder
 from clew.types import Question
 from film_world import films
 from malformed import MALFORMED
@@ -39,8 +39,8 @@ class Agent:
 
 def ask(store, agent, recipe="focus", question=QUESTION, chain="", **more):
     with ScriptedServer(agent) as server:
-        method = catalog.method(recipe, store, llm=language_model(server.llm, **more))
-        return method.answer(Question(question, chain=chain), Recorder()), server.requests
+        method = catalog.build_method(recipe, store, llm=create_language_model(server.llm, **more))
+        return method.answer(Question(question, chain=chain), TrailRecorder()), server.requests
 
 
 def test_the_model_writes_triples_and_reranks_what_meets_them(base):
@@ -183,7 +183,7 @@ SHOWN_SIDE_BY_SIDE = [
 def test_ten_questions_over_graph_and_documents_by_focus_and_by_chain(world, written, expected):
     found = {}
     for recipe in ("focus", "chain(sources='kg,text')"):
-        found[recipe] = catalog.method(recipe, world).answer(Question(written, chain=written), Recorder())
+        found[recipe] = catalog.build_method(recipe, world).answer(Question(written, chain=written), TrailRecorder())
     focus, chain = found.values()
     assert focus.text == chain.text == expected
     # Both rest on an edge of the graph and on a sentence of a document, and both trails show them.
@@ -194,7 +194,7 @@ def test_ten_questions_over_graph_and_documents_by_focus_and_by_chain(world, wri
         assert any(hit.node.text in shown for hit in answer.evidence if hit.node.kind == "passage")
     assert [step.name for step in focus.trail][:2] == ["triples", "prepare"]
     assert {step.name for step in chain.trail} >= {"chain", "fill", "filled"}
-    assert all(check.met for check in focus.ranked[0].checks)
+    assert all(check.satisfaction for check in focus.ranking[0].checks)
 
 
 def test_the_world_has_ten_questions():

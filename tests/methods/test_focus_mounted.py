@@ -4,7 +4,7 @@ import pytest
 
 import clew
 from clew import catalog
-from clew.trail import Recorder
+from clew.trail import TrailRecorder
 from clew.types import Question
 from film_world import BORN, FILMS, PEOPLE, TOWNS, films
 from sparql_servers import stored
@@ -27,7 +27,7 @@ def turtle(*relations):
 
 
 def ask(store, text):
-    return catalog.method("focus", store).answer(Question(text, chain=text), Recorder())
+    return catalog.build_method("focus", store).answer(Question(text, chain=text), TrailRecorder())
 
 
 @pytest.mark.parametrize(
@@ -46,16 +46,16 @@ def ask(store, text):
 )
 def test_a_mounted_graph_is_asked(base, tmp_path, text, expected):
     place = stored(tmp_path / "store", turtle("directed_by", "starred_actors", "born_in"))
-    clew.Base(base).mount_graph("films", str(place))
+    clew.KnowledgeBase(base).mount_graph("films", str(place))
     answer = ask(base, f"{text}; final answer: #1")
     assert set(answer.values) == expected
-    assert all(one.firm and not one.missed for one in answer.ranked)
+    assert all(one.firm and not one.missed_constraints for one in answer.ranked)
     assert all(hit.node.kind == "triple" for check in answer.ranked[0].checks for hit in check.hits)
 
 
 def test_a_contradiction_is_found_in_a_mounted_graph(base, tmp_path):
     place = stored(tmp_path / "store", turtle("directed_by", "born_in"))
-    clew.Base(base).mount_graph("films", str(place))
+    clew.KnowledgeBase(base).mount_graph("films", str(place))
     answer = ask(
         base, "#1 >> directed_by >> Ilse Varnholt; #1 >> directed_by >> Marit Solheim; final answer: #1"
     )
@@ -67,7 +67,7 @@ def test_a_contradiction_is_found_in_a_mounted_graph(base, tmp_path):
 def test_a_mounted_graph_without_the_answer_stands_beside_one_that_has_it(base, tmp_path):
     films(base)
     place = stored(tmp_path / "store", turtle("born_in"))
-    clew.Base(base).mount_graph("places", str(place))
+    clew.KnowledgeBase(base).mount_graph("places", str(place))
     answer = ask(base, "#1 : film; #1 >> directed_by >> Marit Solheim; final answer: #1")
     assert set(answer.values) == {"The Tin Parade", "Nine Lanterns"}
     assert {one.hit.node.document_name for one in answer.ranked if one.firm} == {"films"}

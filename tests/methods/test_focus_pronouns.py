@@ -2,10 +2,10 @@
 
 import pytest
 
-from clew.methods.focus.pronouns import Pronouns, fault, has_pronouns
-from clew.models import language_model
-from clew.prompts import load
-from clew.trail import Recorder
+from clew.methods.focus.pronouns import PronounResolver, rewrite_problem, has_pronouns
+from clew.models import create_language_model
+from clew.prompts import load_prompt
+from clew.trail import TrailRecorder
 from malformed import MALFORMED
 from scripted import ScriptedServer
 
@@ -52,9 +52,9 @@ def test_pronouns_are_noticed(question):
 def test_what_is_no_pronoun_costs_no_call(question):
     assert not has_pronouns(question)
     with ScriptedServer([]) as server:
-        record = Recorder()
-        resolver = Pronouns(language_model(server.llm), load("focus-pronouns"))
-        assert resolver.resolved(question, record) == question
+        record = TrailRecorder()
+        resolver = PronounResolver(create_language_model(server.llm), load_prompt("focus-pronouns"))
+        assert resolver.resolve(question, record) == question
         assert not server.requests and not record.steps
 
 
@@ -64,8 +64,8 @@ GOOD = "David Lynch made a film in 1986. Who starred in the film that David Lync
 
 def resolved(reply, question=ASKED):
     with ScriptedServer([reply]) as server:
-        record = Recorder()
-        text = Pronouns(language_model(server.llm), load("focus-pronouns")).resolved(question, record)
+        record = TrailRecorder()
+        text = PronounResolver(create_language_model(server.llm), load_prompt("focus-pronouns")).resolve(question, record)
     (step,) = record.steps
     assert step.name == "pronouns" and step.usage.calls == 1
     return text, step.detail
@@ -101,8 +101,8 @@ def test_a_rewrite_that_changes_the_question_is_not_taken(reply, why):
 
 
 def test_a_possessive_is_the_name():
-    assert fault("Who shot Lynch's film? Was he paid?", "Who shot the film by Lynch? Was Lynch paid?") == ""
-    assert fault("Did Lynch shoot it?", "Did Lynch's crew shoot the film?") == ""
+    assert rewrite_problem("Who shot Lynch's film? Was he paid?", "Who shot the film by Lynch? Was Lynch paid?") == ""
+    assert rewrite_problem("Did Lynch shoot it?", "Did Lynch's crew shoot the film?") == ""
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_possessive_is_the_name():
     ],
 )
 def test_a_rewrite_denies_and_counts_what_the_question_does(question, rewrite, why):
-    assert fault(question, rewrite) == (f"the rewrite differs in {why}" if why else "")
+    assert rewrite_problem(question, rewrite) == (f"the rewrite differs in {why}" if why else "")
 
 
 @pytest.mark.parametrize("reply", MALFORMED.values(), ids=MALFORMED)

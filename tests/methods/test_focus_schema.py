@@ -7,9 +7,9 @@ from typer.testing import CliRunner
 
 import clew
 from clew.cli.app import app
-from clew.kb import KnowledgeBase
-from clew.link import Relations
-from clew.methods.focus.schema import Room, phrases, schema_of
+from clew.kb import Store
+from clew.link import GraphRelationLinker
+from clew.methods.focus.schema import SchemaLimits, question_phrases, describe_schema
 from clew.types import Property
 from retrieve_encoders import WordEncoder
 
@@ -33,7 +33,7 @@ def test_properties_with_their_counts_and_types(graph):
 
 
 def test_a_small_graph_is_shown_whole(graph):
-    shown = schema_of([graph], "Which film did David Lynch direct?")
+    shown = describe_schema([graph], "Which film did David Lynch direct?")
     assert shown.text == (
         "Graph films, 6 nodes\n\n"
         "Node types (2):\n"
@@ -47,7 +47,7 @@ def test_a_small_graph_is_shown_whole(graph):
         "- colour of film: text, 2 values, such as blue\n"
         "- born of person: day, 1 value, such as 1946-01-20"
     )
-    assert shown.shown == "films: 2 types, 2 relations, 3 properties" and str(shown) == shown.text
+    assert shown.summary == "films: 2 types, 2 relations, 3 properties" and str(shown) == shown.text
 
 
 QUESTION = "Which horse won the race that is over two miles in length?"
@@ -56,11 +56,11 @@ QUESTION = "Which horse won the race that is over two miles in length?"
 @pytest.mark.parametrize("encoder", [None, WordEncoder("won", "race", "ridden")])
 def test_a_large_graph_is_cut_to_the_question_and_says_so(base, encoder):
     graph = base.snapshot().graph("wide")
-    shown = schema_of([graph], QUESTION, Relations(encoder), Room(types=6, relations=9, properties=4))
+    shown = describe_schema([graph], QUESTION, GraphRelationLinker(encoder), SchemaLimits(types=6, relations=9, properties=4))
     lines = shown.text.splitlines()
     assert "Node types (6 of 402):" in lines and "Properties of nodes (4 of 201):" in lines
     assert "Relations (9 of 203), as head type >> relation >> tail type:" in lines
-    assert shown.shown == "wide: 6 of 402 types, 9 of 203 relations, 4 of 201 properties"
+    assert shown.summary == "wide: 6 of 402 types, 9 of 203 relations, 4 of 201 properties"
     assert "- race >> won_by >> horse: 1 edge, such as Derby >> won_by >> Bittern" in lines
     # Those that join the same types come with it, though the question does not say them.
     assert any("horse >> runs_in >> race" in line for line in lines)
@@ -70,29 +70,29 @@ def test_a_large_graph_is_cut_to_the_question_and_says_so(base, encoder):
 
 
 def test_several_graphs_are_parts_of_their_own(base, graph):
-    shown = schema_of([graph, base.snapshot().graph("wide")], QUESTION)
+    shown = describe_schema([graph, base.snapshot().graph("wide")], QUESTION)
     assert shown.text.startswith("Graph films, 6 nodes\n") and "\n\nGraph wide, 402 nodes\n" in shown.text
     assert (
-        shown.shown.startswith("films: 2 types")
-        and "; wide: 30 of 402 types, 40 of 203 relations" in shown.shown
+        shown.summary.startswith("films: 2 types")
+        and "; wide: 30 of 402 types, 40 of 203 relations" in shown.summary
     )
 
 
 def test_a_graph_without_types_or_nodes_that_are_described(tmp_path):
     from link_graphs import graph_of
 
-    with KnowledgeBase.open(tmp_path / "base", create=True) as base:
+    with Store.open(tmp_path / "base", create=True) as base:
         graph = graph_of(base, [("a", "b", "c" * 100)])
-        shown = schema_of([graph], "b?")
+        shown = describe_schema([graph], "b?")
         assert graph.properties() == {} and "Its nodes have no types." in shown.text
         assert f"- b: 1 edge, such as a >> b >> {'c' * 59}…" in shown.text
-        assert schema_of([], "b?").text == ""
+        assert describe_schema([], "b?").text == ""
 
 
 def test_parts_of_a_question():
-    assert phrases("Who was born in the town?") == ["born in", "born", "town"]
-    assert phrases("") == [""]
-    many = phrases(" ".join(f"word{n}" for n in range(100)))
+    assert question_phrases("Who was born in the town?") == ["born in", "born", "town"]
+    assert question_phrases("") == [""]
+    many = question_phrases(" ".join(f"word{n}" for n in range(100)))
     assert len(many) == 24 and len(set(many)) == 24
 
 

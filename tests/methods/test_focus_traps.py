@@ -4,7 +4,7 @@ import pytest
 
 import clew
 from clew import catalog
-from clew.trail import Recorder
+from clew.trail import TrailRecorder
 from clew.types import Question, Scope
 from film_world import films, nodes, triples
 from link_graphs import graph_of
@@ -15,7 +15,7 @@ FILM = "#1 : film; "
 
 
 def ask(store, text, recipe="focus", scope=None):
-    return catalog.method(recipe, store).answer(Question(text, scope or Scope(), text), Recorder())
+    return catalog.build_method(recipe, store).answer(Question(text, scope or Scope(), text), TrailRecorder())
 
 
 def firm(answer):
@@ -213,20 +213,20 @@ def apart(store):
 def test_why_not_goes_by_what_answered(base):
     apart(base)
     joined = f"{FILM}#1 >> directed_by >> #2; #2 >> born_in >> Dunmere{END}"
-    (tin,) = clew.Base(base).why_not("The Tin Parade", joined)
-    assert not tin.answers and tin.constraints
-    (salt,) = clew.Base(base).why_not("The Salt Orchard", joined)
-    assert salt.answers
-    (any_,) = clew.Base(base).why_not(
+    (tin,) = clew.KnowledgeBase(base).why_not("The Tin Parade", joined)
+    assert not tin.is_answer and tin.constraints
+    (salt,) = clew.KnowledgeBase(base).why_not("The Salt Orchard", joined)
+    assert salt.is_answer
+    (any_,) = clew.KnowledgeBase(base).why_not(
         "Low Water", f"{FILM}#1 >> praised by >> Otto Bexley{END}", graphs=["films"]
     )
-    assert not any_.answers and "nothing of the question restricts" in any_.restricted
+    assert not any_.is_answer and "nothing of the question restricts" in any_.restriction
 
 
 def test_why_not_of_what_answers_although_it_is_named(base):
     graph_of(base, [("n", "likes", "n")], n={"name": "Narcissus"})
-    (found,) = clew.Base(base).why_not("Narcissus", f"Narcissus >> likes >> #1{END}")
-    assert found.answers
+    (found,) = clew.KnowledgeBase(base).why_not("Narcissus", f"Narcissus >> likes >> #1{END}")
+    assert found.is_answer
 
 
 def test_many_answers_are_counted_and_the_first_listed(base):

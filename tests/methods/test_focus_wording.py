@@ -4,11 +4,11 @@ import pytest
 
 from clew import catalog
 from clew.chains import NOT, IncorrectTripleFormatError, parse_typed
-from clew.kb import KnowledgeBase
-from clew.methods.focus.fitting import fitted
-from clew.methods.focus.writing import as_text
-from clew.models import language_model
-from clew.trail import Recorder
+from clew.kb import Store
+from clew.methods.focus.fitting import align_to_schema
+from clew.methods.focus.writing import reply_to_text
+from clew.models import create_language_model
+from clew.trail import TrailRecorder
 from clew.types import Question
 from film_world import GLASS, LOW, NINE, SALT, TIN, films
 from link_graphs import graph_of
@@ -20,7 +20,7 @@ OTHERS = {TIN, NINE}
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
-    with KnowledgeBase.open(tmp_path_factory.mktemp("wording") / "base", create=True) as made:
+    with Store.open(tmp_path_factory.mktemp("wording") / "base", create=True) as made:
         films(made)
         yield made
 
@@ -64,7 +64,7 @@ def graph(base):
 )
 def test_what_a_person_writes(base, text, expected):
     said = f"#1 : film; {text}; final answer: #1"
-    answer = catalog.method("focus", base).answer(Question(said, chain=said), Recorder())
+    answer = catalog.build_method("focus", base).answer(Question(said, chain=said), TrailRecorder())
     assert set(answer.values) == expected
 
 
@@ -96,8 +96,8 @@ def of(property, test, value, high=None):
 )
 def test_what_a_model_writes(base, said, expected):
     with ScriptedServer([said]) as server:
-        method = catalog.method("focus(form=none)", base, llm=language_model(server.llm))
-        answer = method.answer(Question("Which films?"), Recorder())
+        method = catalog.build_method("focus(form=none)", base, llm=create_language_model(server.llm))
+        answer = method.answer(Question("Which films?"), TrailRecorder())
     assert set(answer.values) == expected
 
 
@@ -113,8 +113,8 @@ def test_what_a_model_writes(base, said, expected):
 )
 def test_what_a_model_is_told_and_asked_again(base, said):
     with ScriptedServer([said, reply("not")]) as server:
-        method = catalog.method("focus(form=none)", base, llm=language_model(server.llm))
-        answer = method.answer(Question("Which films?"), Recorder())
+        method = catalog.build_method("focus(form=none)", base, llm=create_language_model(server.llm))
+        answer = method.answer(Question("Which films?"), TrailRecorder())
     if said["triples"] and said["triples"][0]["head"] == "two #1":  # a name, of which there is none
         assert len(server.requests) == 1 and not answer.values
     else:
@@ -140,13 +140,13 @@ def test_what_a_model_means_by_a_number(said, types, tail):
     more = {"quantifier": "", "head": "#1", "relation": "of", "tail": "#2"}
     made = reply(tail=said)
     made["triples"].append(more)
-    read = parse_typed(as_text(made, types))
+    read = parse_typed(reply_to_text(made, types))
     assert read.statement(0).endswith(f" >> directed_by >> {tail}")
     assert ("song" in str(read.types).casefold()) == ("song" in said.casefold() and tail[0] == "#")
 
 
 def test_denials_that_a_graph_has_are_its_own(tmp_path, graph):
-    with KnowledgeBase.open(tmp_path / "base", create=True) as base:
+    with Store.open(tmp_path / "base", create=True) as base:
         own = graph_of(
             base,
             [
@@ -158,7 +158,7 @@ def test_denials_that_a_graph_has_are_its_own(tmp_path, graph):
         )
 
         def fit(text):
-            return str(fitted(parse_typed(f"{text}; final answer: #1"), [own]).chain).partition("; final")[0]
+            return str(align_to_schema(parse_typed(f"{text}; final answer: #1"), [own]).chain).partition("; final")[0]
 
         assert fit('#1 >> "not_compatible_with" >> zinc') == '#1 >> "not_compatible_with" >> zinc'
         assert fit("#1 >> not compatible with >> zinc") == "not #1 >> compatible with >> zinc"
@@ -171,12 +171,12 @@ def test_denials_that_a_graph_has_are_its_own(tmp_path, graph):
         assert fit("#1 >> by >> Not Zinc") == "not #1 >> by >> Zinc"
         assert fit("#1 >> in >> Not Another Movie") == '#1 >> in >> "Not Another Movie"'
         assert fit('#1 : "not metal"') == '#1 : "not metal"'
-    fit = fitted(parse_typed('#1 : "not film"; #1.release_year > 1; final answer: #1'), [graph])
+    fit = align_to_schema(parse_typed('#1 : "not film"; #1.release_year > 1; final answer: #1'), [graph])
     assert not fit.chain.types and fit.notes == ("type 'not film' left out: it denies",)
-    fit = fitted(parse_typed('"not Ilse Varnholt" : person; #1 >> by >> "not Ilse Varnholt"'), [graph])
+    fit = align_to_schema(parse_typed('"not Ilse Varnholt" : person; #1 >> by >> "not Ilse Varnholt"'), [graph])
     assert fit.chain.counts == {0: NOT} and fit.chain.kinds == {"Ilse Varnholt": ("person",)}
 
 
 def test_a_type_that_denies_is_no_type():
     with pytest.raises(IncorrectTripleFormatError, match="denies"):
-        as_text(reply(types=[{"of": "#2", "type": "film or not a town"}]), ["town"])
+        reply_to_text(reply(types=[{"of": "#2", "type": "film or not a town"}]), ["town"])

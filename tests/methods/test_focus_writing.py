@@ -16,13 +16,13 @@ from clew.chains import (
     parse_typed,
 )
 from clew.errors import UsageError
-from clew.kb import KnowledgeBase
-from clew.methods.focus.fitting import fitted
-from clew.methods.focus.schema import Room
-from clew.methods.focus.writing import TriplesWriter, by_hand
-from clew.models import language_model
-from clew.prompts import load
-from clew.trail import Recorder
+from clew.kb import Store
+from clew.methods.focus.fitting import align_to_schema
+from clew.methods.focus.schema import SchemaLimits
+from clew.methods.focus.writing import TriplesWriter, parse_given_triples
+from clew.models import create_language_model
+from clew.prompts import load_prompt
+from clew.trail import TrailRecorder
 from clew.types import Question
 from malformed import MALFORMED
 from scripted import ScriptedServer
@@ -74,9 +74,9 @@ WANTED = TypedChain(
 def written(replies, graphs, question=QUESTION, **more):
     """Return the questions, the steps of the trail and the requests."""
     with ScriptedServer(replies) as server:
-        record = Recorder()
+        record = TrailRecorder()
         writer = TriplesWriter(
-            language_model(server.llm), load("focus-triples"), load("focus-pronouns"), **more
+            create_language_model(server.llm), load_prompt("focus-triples"), load_prompt("focus-pronouns"), **more
         )
         return writer.write(Question(question), graphs, record), record.steps, server.requests
 
@@ -183,7 +183,7 @@ def test_pronouns_are_resolved_first(graph):
 
 def test_the_prompt_carries_a_cut_schema_and_says_so(base):
     graphs = [base.snapshot().graph(name) for name in ("films", "wide")]
-    room = Room(types=5, relations=6, properties=4)
+    room = SchemaLimits(types=5, relations=6, properties=4)
     _, (step,), (request,) = written([TEXT], graphs, "Which horse won the race?", room=room)
     assert "Relations (6 of 203)" in request.user and "race >> won_by >> horse" in request.user
     assert "relation150" not in request.user
@@ -195,7 +195,7 @@ def test_types_and_properties_are_called_as_the_graph_calls_them(graph):
         "?f : Films or spaceship; ?a : persno; ?f >> directed by >> David Lynch (person); ?f >> release year >> 1986;"
         " at least 2 ?f >> stars >> ?a; not ?f >> colour >> blue; ?f.Release-Year < 1990; ?f.length > 90; answer: ?f"
     )
-    fit = fitted(chain, [graph])
+    fit = align_to_schema(chain, [graph])
     assert fit.chain == TypedChain(
         Chain(
             (
@@ -235,17 +235,17 @@ def test_what_the_trail_says_of_what_was_left_out_and_fitted(graph):
 def test_a_name_that_the_graph_has_keeps_its_brackets(tmp_path):
     from link_graphs import graph_of
 
-    with KnowledgeBase.open(tmp_path / "base", create=True) as base:
+    with Store.open(tmp_path / "base", create=True) as base:
         graph = graph_of(base, [("Crash (film)", "by", "x")], **{"Crash (film)": {"types": ["film"]}})
         chain = parse_typed("Crash (film) >> by >> #1; Ali (film) >> by >> #1; answer: #1")
-        heads = [one.head.text for one in fitted(chain, [graph]).chain.chain.triples]
+        heads = [one.head.text for one in align_to_schema(chain, [graph]).chain.chain.triples]
         assert heads == ["Crash (film)", "Ali"]
 
 
 def test_triples_by_hand_need_no_model(graph):
-    record = Recorder()
+    record = TrailRecorder()
     with ScriptedServer([]) as server:
-        writer = TriplesWriter(language_model(server.llm), load("focus-triples"), load("focus-pronouns"))
+        writer = TriplesWriter(create_language_model(server.llm), load_prompt("focus-triples"), load_prompt("focus-pronouns"))
         assert writer.write(Question("Who is it?", chain=TEXT), [graph], record) == [WANTED]
         assert not server.requests
     assert record.steps[0].detail == {"triples": str(WANTED), "written by": "hand"}
@@ -266,16 +266,16 @@ def test_triples_by_hand_need_no_model(graph):
 )
 def test_what_a_person_wrote_wrong_is_said(text, error, said):
     with pytest.raises(error, match=said) as raised:
-        by_hand(Question("Which?", chain=text), Recorder())
+        parse_given_triples(Question("Which?", chain=text), TrailRecorder())
     assert (type(raised.value) is error and ">>" in raised.value.hint) or "constant" in raised.value.hint
 
 
 def test_the_example_of_the_prompt_can_be_read():
-    template = load("focus-triples")
+    template = load_prompt("focus-triples")
     example = template.system.rpartition('never carried coal?": ')[2]
-    from clew.methods.focus.writing import as_text
+    from clew.methods.focus.writing import reply_to_text
 
-    assert str(parse_typed(as_text(template.parse(example)))) == (
+    assert str(parse_typed(reply_to_text(template.parse(example)))) == (
         "Corran : river; coal : cargo; #1 : ship; #2 : shipyard; #1 >> built_at >> #2; #2 >> lies_on >> Corran; "
         "not #1 >> carried >> coal; #1.launched between 1870 and 1879; #1 ~ elegant; final answer: #1"
     )

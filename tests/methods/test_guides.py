@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from clew.kb import KnowledgeBase
-from clew.methods.guides import Beyond, Residual
-from clew.retrieve.dense import standing
-from clew.retrieve.evidence import Evidence
-from clew.types import RETRIEVED, Question, Scope
+from clew.kb import Store
+from clew.methods.guides import OpenCandidates, ResidualGuide
+from clew.retrieve.dense import texts_with_headings
+from clew.retrieve.evidence import ContextualSearch
+from clew.types import RETRIEVED_KINDS, Question, Scope
 from retrieve_documents import add
 from retrieve_encoders import WordEncoder
 
@@ -33,19 +33,19 @@ QUESTION = Question("where is the lock")
 
 def judged(base, encoder, most=3):
     snapshot = base.snapshot()
-    rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED))
-    guide = Residual(Evidence(snapshot, encoder), encoded=most)
+    rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS))
+    guide = ResidualGuide(ContextualSearch(snapshot, encoder), encoded_paths=most)
     nothing = np.zeros(0, np.int64)
-    allowed = snapshot.mask(Scope(), RETRIEVED)
-    found = guide.judge(
-        QUESTION, [(row,) for row in rows.tolist()], [nothing] * len(rows), Beyond(9, allowed)
+    allowed = snapshot.mask(Scope(), RETRIEVED_KINDS)
+    found = guide.score_neighbours(
+        QUESTION, [(row,) for row in rows.tolist()], [nothing] * len(rows), OpenCandidates(9, allowed)
     )
-    return snapshot, rows, found.scored
+    return snapshot, rows, found.scores
 
 
 @pytest.fixture
 def base(tmp_path):
-    with KnowledgeBase.open(tmp_path / "base", create=True) as made:
+    with Store.open(tmp_path / "base", create=True) as made:
         for name, title, text in (
             ("lock.txt", "Lock", "its water"), ("ann.txt", "Ann", "the keeper"), ("mill.txt", "Mill", "a mill")
         ):  # fmt: skip
@@ -58,7 +58,7 @@ def test_it_asks_with_title_and_text_of_the_path_for_the_first_paths(base) -> No
     encoder = Hops()
     base.encode(encoder)
     snapshot, rows, scored = judged(base, encoder, most=2)
-    texts = standing(snapshot, rows)
+    texts = texts_with_headings(snapshot, rows)
     assert sorted(texts) == ["Ann: the keeper", "Lock: its water", "Mill: a mill"]
     assert encoder.asked == [QUESTION.text, *(f"{QUESTION.text} {text}" for text in texts[:2])]
     assert len(scored) == 3

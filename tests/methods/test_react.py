@@ -2,7 +2,7 @@
 
 import pytest
 
-from clew.methods.react import Said, understood
+from clew.methods.react import Reply, parse_reply
 from clew.models.budgeted import Budget
 from hop_base import BORN, QUESTION, TEXTS, adds_up, ask, names, reading, titles
 
@@ -100,23 +100,23 @@ def test_a_look_up_goes_on_to_the_next_sentence_and_says_when_there_is_none(hops
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        ("I look.\nAction 1: Search[Ada Strake]", Said("I look.", "search", "Ada Strake")),
-        ("Thought 2: I look.\nAction: search[Ada [engineer]]", Said("I look.", "search", "Ada [engineer]")),
-        ("**Action:** Look up[born]\nObservation: born", Said("", "lookup", "born")),
-        ('Action 1: search("Ada Strake")', Said("", "search", "Ada Strake")),
-        ("Action: Search\nAction Input: Ada Strake", Said("", "search", "Ada Strake")),
-        ('{"action": "Search", "action_input": "Ada Strake"}', Said("", "search", "Ada Strake")),
-        ("Search: Ada Strake", Said("", "search", "Ada Strake")),
-        ("Finish[Saltreach].", Said("", "finish", "Saltreach")),
-        ("Finish[the year 1929", Said("", "finish", "the year 1929")),
-        ("Search[a]\nObservation 1: none\nSearch[b]", Said("", "search", "a")),
-        ("So the answer is: Saltreach.", Said("So the answer is: Saltreach.", "finish", "Saltreach")),
-        ("<think>Search[no]</think>Search[yes]", Said("", "search", "yes")),
-        ("I need to search for Ada.", Said("I need to search for Ada.")),
-        ("I search (the base).\nAction: Search[Ada]", Said("I search (the base).", "search", "Ada")),
-        ("I look.\nSearch[]", Said("I look.")),
-        ("", Said()),
+        ("I look.\nAction 1: Search[Ada Strake]", Reply("I look.", "search", "Ada Strake")),
+        ("Thought 2: I look.\nAction: search[Ada [engineer]]", Reply("I look.", "search", "Ada [engineer]")),
+        ("**Action:** Look up[born]\nObservation: born", Reply("", "lookup", "born")),
+        ('Action 1: search("Ada Strake")', Reply("", "search", "Ada Strake")),
+        ("Action: Search\nAction Input: Ada Strake", Reply("", "search", "Ada Strake")),
+        ('{"action": "Search", "action_input": "Ada Strake"}', Reply("", "search", "Ada Strake")),
+        ("Search: Ada Strake", Reply("", "search", "Ada Strake")),
+        ("Finish[Saltreach].", Reply("", "finish", "Saltreach")),
+        ("Finish[the year 1929", Reply("", "finish", "the year 1929")),
+        ("Search[a]\nObservation 1: none\nSearch[b]", Reply("", "search", "a")),
+        ("So the answer is: Saltreach.", Reply("So the answer is: Saltreach.", "finish", "Saltreach")),
+        ("<think>Search[no]</think>Search[yes]", Reply("", "search", "yes")),
+        ("I need to search for Ada.", Reply("I need to search for Ada.")),
+        ("I search (the base).\nAction: Search[Ada]", Reply("I search (the base).", "search", "Ada")),
+        ("I look.\nSearch[]", Reply("I look.")),
+        ("", Reply()),
     ],
 )
 def test_replies_in_every_form(reply, said):
-    assert understood(reply) == said
+    assert parse_reply(reply) == said

@@ -2,7 +2,7 @@
 
 import pytest
 
-from clew.methods.replies import final_answer, majority, short_answer
+from clew.methods.replies import parse_final_answer, majority_vote, parse_short_answer
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from clew.methods.replies import final_answer, majority, short_answer
     ],
 )
 def test_the_answer_that_a_reasoning_ends_with(reply, said):
-    assert final_answer(reply) == said
+    assert parse_final_answer(reply) == said
 
 
 @pytest.mark.parametrize(
@@ -47,14 +47,14 @@ def test_the_answer_that_a_reasoning_ends_with(reply, said):
     ],
 )
 def test_the_answer_where_nothing_else_was_asked_for(reply, said):
-    assert short_answer(reply) == said
+    assert parse_short_answer(reply) == said
 
 
 def test_the_majority_does_not_see_case_articles_and_punctuation():
-    assert majority(["Boston", "the Dunmere", "dunmere.", ""]) == (
+    assert majority_vote(["Boston", "the Dunmere", "dunmere.", ""]) == (
         "the Dunmere",
         {"the Dunmere": 2, "Boston": 1},
     )
-    assert majority(["b", "a", "a", "b"]) == ("b", {"b": 2, "a": 2})
-    assert majority(["$", "€", "€"]) == ("€", {"€": 2, "$": 1})
-    assert majority(["", ""]) == ("", {}) == majority([])
+    assert majority_vote(["b", "a", "a", "b"]) == ("b", {"b": 2, "a": 2})
+    assert majority_vote(["$", "€", "€"]) == ("€", {"€": 2, "$": 1})
+    assert majority_vote(["", ""]) == ("", {}) == majority_vote([])

@@ -9,12 +9,12 @@ import clew
 from clew import catalog
 from clew.cli.app import app
 from clew.errors import UsageError
-from clew.kb import KnowledgeBase
-from clew.methods.selfask import Said, understood
-from clew.models import language_model
+from clew.kb import Store
+from clew.methods.selfask import Reply, parse_reply
+from clew.models import create_language_model
 from clew.models.budgeted import Budget
 from clew.parse.build import DocumentBuilder
-from clew.trail import Recorder
+from clew.trail import TrailRecorder
 from clew.types import Location, Question
 from scripted import ScriptedServer
 
@@ -34,12 +34,12 @@ ROUNDS = [
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
-    with KnowledgeBase.open(tmp_path_factory.mktemp("selfask") / "base", create=True) as made:
+    with Store.open(tmp_path_factory.mktemp("selfask") / "base", create=True) as made:
         for number, (title, text) in enumerate(TEXTS.items()):
             builder = DocumentBuilder()
-            builder.paragraph(text)
+            builder.add_paragraph(text)
             parsed = builder.finish(data=text.encode(), title=title, media_type="text/plain", parser="t/1")
-            made.commit(parsed, Location(f"/docs/{title}.txt", "/docs", 1, number, number))
+            made.put_document(parsed, Location(f"/docs/{title}.txt", "/docs", 1, number, number))
         made.catch_up()
         yield made
 
@@ -63,8 +63,8 @@ def agent(request):
 
 def run(base, script, recipe="selfask(retriever=bm25, k=2)", **more):
     with ScriptedServer(script) as server:
-        method = catalog.method(recipe, base, llm=language_model(server.llm, **more))
-        return method.answer(Question(QUESTION), Recorder()), server.requests
+        method = catalog.build_method(recipe, base, llm=create_language_model(server.llm, **more))
+        return method.answer(Question(QUESTION), TrailRecorder()), server.requests
 
 
 def test_three_follow_up_questions_each_answered_from_the_documents(base):
@@ -140,33 +140,33 @@ def test_what_makes_no_sense_is_shown_and_the_question_itself_is_searched(base):
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        (" Yes.\nFollow up: Who is it?", Said("Who is it?")),
-        ("Follow-up: Who is it?\nIntermediate answer: Ada.\nSo the final answer is: Ada", Said("Who is it?")),
-        ("**Follow up question 1:** Who is it?", Said("Who is it?")),
-        ('follow up: "Who is it?"', Said("Who is it?")),
-        ("Yes. 1. Follow Up:  Who is it?", Said("Who is it?")),
-        ("So the final answer is: Ada", Said(final="Ada")),
-        ("**So the final answer is:** Ada", Said(final="Ada")),
-        ("Final answer: Ada", Said(final="Ada")),
-        ("The answer is: Ada", Said(final="Ada")),
-        ("- Who is it?", Said("Who is it?")),
-        ("<think>Follow up: No!</think>Follow up: Who is it?", Said("Who is it?")),
-        ("Intermediate answer: Ada", Said()),
-        ("No.", Said()),
-        ("", Said()),
+        (" Yes.\nFollow up: Who is it?", Reply("Who is it?")),
+        ("Follow-up: Who is it?\nIntermediate answer: Ada.\nSo the final answer is: Ada", Reply("Who is it?")),
+        ("**Follow up question 1:** Who is it?", Reply("Who is it?")),
+        ('follow up: "Who is it?"', Reply("Who is it?")),
+        ("Yes. 1. Follow Up:  Who is it?", Reply("Who is it?")),
+        ("So the final answer is: Ada", Reply(final="Ada")),
+        ("**So the final answer is:** Ada", Reply(final="Ada")),
+        ("Final answer: Ada", Reply(final="Ada")),
+        ("The answer is: Ada", Reply(final="Ada")),
+        ("- Who is it?", Reply("Who is it?")),
+        ("<think>Follow up: No!</think>Follow up: Who is it?", Reply("Who is it?")),
+        ("Intermediate answer: Ada", Reply()),
+        ("No.", Reply()),
+        ("", Reply()),
     ],
 )
 def test_replies_in_every_form(reply, said):
-    assert understood(reply) == said
+    assert parse_reply(reply) == said
 
 
 def test_a_retriever_is_put_into_any_recipe_that_has_one():
-    assert catalog.with_retriever("selfask", "bm25(k1=2)") == "selfask(retriever=bm25(k1=2))"
-    assert catalog.with_retriever("default", "bm25") == "read(retriever=bm25)"
+    assert catalog.replace_retriever("selfask", "bm25(k1=2)") == "selfask(retriever=bm25(k1=2))"
+    assert catalog.replace_retriever("default", "bm25") == "read(retriever=bm25)"
     with pytest.raises(UsageError, match="no retriever to replace"):
-        catalog.with_retriever("kgp-paper", "bm25")
+        catalog.replace_retriever("kgp-paper", "bm25")
     with pytest.raises(UsageError, match="no recipe"):
-        catalog.with_retriever("selfhelp", "bm25")
+        catalog.replace_retriever("selfhelp", "bm25")
 
 
 @pytest.mark.parametrize("retriever", ["chunk", "drill"])

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from clew.errors import UsageError
-from clew.models import encoder
-from clew.models.embedded import folder
+from clew.models import create_encoder
+from clew.models.embedded import encoder_folder
 
 
 @pytest.fixture(scope="module")
 def hops():
-    return encoder("clew:hops")
+    return create_encoder("clew:hops")
 
 
 def test_it_is_small_documented_and_says_what_it_is_for(hops):
-    files = {path.name: path for path in folder("hops").iterdir()}
+    files = {path.name: path for path in encoder_folder("hops").iterdir()}
     assert files.keys() == {
         "model.onnx", "tokenizer.json", "clew-encoder.json", "clew-training.json", "MODEL_CARD.md"
     }  # fmt: skip
@@ -46,4 +46,4 @@ def test_a_question_with_a_passage_leads_on_from_it(hops):
 
 def test_a_name_that_does_not_come_with_clew_is_refused():
     with pytest.raises(UsageError, match="Did you mean 'hops'"):
-        encoder("clew:hop")
+        create_encoder("clew:hop")

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 from clew.errors import BadCompletion, MissingExtra, ModelError, NotFound
-from clew.models import encoder
+from clew.models import create_encoder
 from clew.models.encoders import OpenAIEncoder
 from clew.models.endpoint import Endpoint
 from clew.models.onnx import OnnxEncoder
-from clew.models.remembering import Remembering
-from clew.models.retrying import Patience
+from clew.models.remembering import RememberingEncoder
+from clew.models.retrying import RetryPolicy
 from scripted import Reply, ScriptedServer, refusal, scripted_vector
 from tiny_encoder import make_encoder
 
@@ -72,7 +72,7 @@ def test_nothing_is_loaded_before_it_is_used(folder, tmp_path):
     broken = tmp_path / "broken"
     shutil.copytree(folder.path, broken)
     (broken / "model.onnx").write_bytes(b"nonsense")
-    made = encoder(f"onnx:{broken}")
+    made = create_encoder(f"onnx:{broken}")
     assert made.dimension == folder.dimension
     assert made.name.startswith("onnx:tiny@")
 
@@ -110,7 +110,7 @@ def test_a_missing_file_is_named(folder, tmp_path):
     shutil.copytree(folder.path, incomplete)
     (incomplete / "tokenizer.json").unlink()
     with pytest.raises(NotFound, match=r"tokenizer\.json missing"):
-        encoder(f"onnx:{incomplete}")
+        create_encoder(f"onnx:{incomplete}")
 
 
 def test_an_endpoint_encodes_in_batches_and_by_index():
@@ -128,9 +128,9 @@ def test_an_endpoint_encodes_in_batches_and_by_index():
 def test_an_empty_batch_is_no_request_and_an_empty_text_is_no_empty_input():
     with ScriptedServer() as server:
         one = at(server)
-        assert one.encode([""]).shape == (1, 8)
+        assert one.encode([""]).to_dict == (1, 8)
         assert server.requests[0].body["input"] == [" "]
-        assert one.encode([]).shape == (0, 8)
+        assert one.encode([]).to_dict == (0, 8)
 
 
 def test_a_busy_endpoint_is_waited_for():
@@ -141,7 +141,7 @@ def test_a_busy_endpoint_is_waited_for():
             return super()._embeddings(request) if waits else refusal(429, headers={"Retry-After": "2"})
 
     with Busy() as server:
-        assert at(server, patience=Patience(sleep=waits.append)).encode(["a"]).shape == (1, 8)
+        assert at(server, patience=RetryPolicy(sleep=waits.append)).encode(["a"]).to_dict == (1, 8)
     assert waits == [2.0]
 
 
@@ -168,7 +168,7 @@ def test_a_sentence_transformer_needs_its_extra():
         import sentence_transformers  # noqa: F401
     except ImportError:
         with pytest.raises(MissingExtra, match=r"pip install 'clew\[local\]'"):
-            encoder("st:all-MiniLM-L6-v2").encode(["a"])
+            create_encoder("st:all-MiniLM-L6-v2").encode(["a"])
     else:
         pytest.skip("sentence-transformers is installed here")
 
@@ -185,7 +185,7 @@ def test_a_passage_is_read_once_and_a_question_every_time(folder):
             return super().encode(texts, query)
 
     read = []
-    remembering = Remembering(Counting(folder.path))
+    remembering = RememberingEncoder(Counting(folder.path))
     plain = OnnxEncoder(folder.path)
     assert (remembering.name, remembering.dimension) == (plain.name, plain.dimension)
     for texts in (["a", "one", "a"], ["one", "two"], ["a"], []):

@@ -5,11 +5,11 @@ import re
 
 import pytest
 
-from clew.chains import Limits, parse
+from clew.chains import Limits, parse_chain
 from clew.errors import UsageError
-from clew.prompts import load
+from clew.prompts import load_prompt
 from clew.prompts.exemplars import load_exemplars
-from clew.read.labels import LABELS, label_in
+from clew.read.labels import LABELS, parse_label
 
 
 def own(folder, *shots, name="triplets"):
@@ -21,7 +21,7 @@ def own(folder, *shots, name="triplets"):
 
 def test_exemplars_stand_before_what_is_asked_as_the_prompt_writes_them():
     shots = load_exemplars("triplets").shots
-    user = load("chain-question").render(triplet="(?, x, y)").user
+    user = load_prompt("chain-question").render(triplet="(?, x, y)").user
     blocks = user.split("\n\n")
     assert blocks[0] == f"Triplet: {shots[0]['triplet']}\nQuestion: {shots[0]['question']}"
     assert len(blocks) == min(15, len(shots)) + 1
@@ -30,21 +30,21 @@ def test_exemplars_stand_before_what_is_asked_as_the_prompt_writes_them():
 
 def test_the_number_of_shots_is_asked_for(tmp_path):
     own(tmp_path, *({"triplet": f"t{n}", "question": f"q{n}"} for n in range(3)))
-    two = load("chain-question", folder=tmp_path, shots=2)
+    two = load_prompt("chain-question", folder=tmp_path, shots=2)
     assert two.user.count("Triplet:") == 3
-    assert load("chain-question", shots=0).user == "Triplet: {{triplet}}\nQuestion:"
+    assert load_prompt("chain-question", shots=0).user == "Triplet: {{triplet}}\nQuestion:"
     with pytest.raises(UsageError, match=r"4 exemplars are asked for and .* has 3"):
-        load("chain-question", folder=tmp_path, shots=4)
+        load_prompt("chain-question", folder=tmp_path, shots=4)
 
 
 def test_exemplars_of_the_user_replace_ours_and_show_in_the_name(tmp_path, monkeypatch):
     own(tmp_path, {"triplet": "(mine, own, ?)", "question": "Whose?", "note": "kept for myself"})
     monkeypatch.setenv("CLEW_PROMPTS", str(tmp_path))
-    template = load("chain-question")
+    template = load_prompt("chain-question")
     assert template.user.startswith("Triplet: (mine, own, ?)\nQuestion: Whose?\n\n")
     name, _, digest = template.name.partition("+")
     assert name == "chain-question.v1" and len(digest) == 8
-    assert load("chain-parse").name == "chain-parse.v1"
+    assert load_prompt("chain-parse").name == "chain-parse.v1"
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_exemplars_of_the_user_replace_ours_and_show_in_the_name(tmp_path, monke
 )
 def test_a_bad_file_is_named_with_its_line(tmp_path, line, problem):
     with pytest.raises(UsageError, match=problem):
-        load("chain-question", folder=own(tmp_path, line))
+        load_prompt("chain-question", folder=own(tmp_path, line))
 
 
 def test_a_prompt_that_does_not_say_how_exemplars_are_shown_is_refused(tmp_path):
@@ -67,26 +67,26 @@ def test_a_prompt_that_does_not_say_how_exemplars_are_shown_is_refused(tmp_path)
         "---\nrole: structure\nvariables: triplet\nexemplars: triplets 3\n---\n# user\n{{triplet}}\n"
     )
     with pytest.raises(UsageError, match="does not say how its exemplars are shown"):
-        load("chain-question", folder=tmp_path)
+        load_prompt("chain-question", folder=tmp_path)
 
 
 def test_another_file_of_exemplars_may_be_shown_and_shows_in_the_name(tmp_path):
-    four = load("chain-parse", exemplars="compositional")
+    four = load_prompt("chain-parse", exemplars="compositional")
     assert four.user.count("Reasoning Chain:") == 5 and four.name == "chain-parse.v1+compositional"
-    assert load("chain-parse", exemplars="compositional", shots=2).user.count("Reasoning Chain:") == 3
-    assert load("chain-parse").user.count("Reasoning Chain:") == 26
+    assert load_prompt("chain-parse", exemplars="compositional", shots=2).user.count("Reasoning Chain:") == 3
+    assert load_prompt("chain-parse").user.count("Reasoning Chain:") == 26
     own(tmp_path, {"question": "q", "chain": "c"}, name="compositional")
-    mine = load("chain-parse", exemplars="compositional", folder=tmp_path)
+    mine = load_prompt("chain-parse", exemplars="compositional", folder=tmp_path)
     assert mine.name.startswith("chain-parse.v1+compositional+") and "Question: q" in mine.user
     with pytest.raises(UsageError, match="exemplar 1 has no 'chain'"):
-        load("chain-parse", exemplars="hops")
+        load_prompt("chain-parse", exemplars="hops")
     with pytest.raises(UsageError, match="compositional"):
-        load("chain-parse", exemplars="compositonal")
+        load_prompt("chain-parse", exemplars="compositonal")
 
 
 @pytest.mark.parametrize("name", ["chain-parse", "chain-memory", "fewshot", "cot"])
 def test_prompts_for_claims_take_what_those_for_questions_take(name):
-    asked, claimed = load(name), load(f"{name}-claim")
+    asked, claimed = load_prompt(name), load_prompt(f"{name}-claim")
     assert asked.variables == claimed.variables and asked.role == claimed.role
     shown = claimed.render(**{one: f"<{one}>" for one in claimed.variables}).user
     assert shown.count("Claim: ") == (4 if name == "cot" else 10) and "Claim: <question>" in shown
@@ -129,7 +129,7 @@ def pieces(chain):
 def test_every_chain_parses_and_its_filled_form_is_the_same_chain_with_values(name):
     limits = Limits(1, 3) if name == "claims" else Limits()
     for one in load_exemplars(name).shots:
-        chain = parse(one["chain"], limits)
+        chain = parse_chain(one["chain"], limits)
         assert str(chain) == one["chain"]
         filled, final = pieces(one["filled"])
         values = {}
@@ -145,7 +145,7 @@ def test_every_chain_parses_and_its_filled_form_is_the_same_chain_with_values(na
                     assert value == term.text
             assert given[1] == asked.relation
         assert set(values) == set(chain.unknowns) and all(values.values())
-        assert "; ".join(map(str, chain.filled(values).triples)) == one["filled"].rpartition("; final")[0]
+        assert "; ".join(map(str, chain.fill(values).triples)) == one["filled"].rpartition("; final")[0]
         assert final == one.get("answer", one.get("label"))
         if chain.answer is not None:
             assert values[chain.answer] == final
@@ -153,7 +153,7 @@ def test_every_chain_parses_and_its_filled_form_is_the_same_chain_with_values(na
 
 
 def test_our_chains_vary_in_shape():
-    chains = [parse(one["chain"]) for one in load_exemplars("chains").shots]
+    chains = [parse_chain(one["chain"]) for one in load_exemplars("chains").shots]
     assert {len(chain.unknowns) for chain in chains} == {2, 3, 4}
     assert 5 <= sum(chain.answer is None for chain in chains) <= 15
     assert any(
@@ -168,7 +168,7 @@ def test_claims_are_of_every_kind_and_the_first_three_show_each():
     assert set(labels[:3]) == {"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"}
     assert all(labels.count(label) == 3 for label in set(labels))
     for one in load_exemplars("claims").shots:
-        assert label_in(one["filled"]) == label_in(one["thought"]) == one["label"]
+        assert parse_label(one["filled"]) == parse_label(one["thought"]) == one["label"]
 
 
 def test_a_third_of_the_contexts_do_not_say():

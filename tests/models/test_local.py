@@ -2,7 +2,7 @@ import pytest
 
 import tiny_models
 from clew.errors import MissingExtra, ModelError
-from clew.models import language_model
+from clew.models import create_language_model
 from clew.models.local import LocalModel
 from clew.protocols import Prompt
 from tiny_models import TEMPLATE, saved, tokenizer
@@ -68,7 +68,7 @@ def greedy(folder, text, limit):
                 break
     return (
         words.decode(made, skip_special_tokens=True).strip(),
-        given.shape[1],
+        given.to_dict[1],
         len([m for m in made if m > 1]),
     )
 
@@ -89,8 +89,8 @@ def test_a_batch_is_what_greedy_decoding_gives_one_by_one(kind, request):
 
 @needs_torch
 def test_batches_of_any_size_give_the_same(llama):
-    one_by_one = [one.text for one in LocalModel(str(llama), batch=1).complete(PROMPTS)]
-    assert [one.text for one in LocalModel(str(llama), batch=2).complete(PROMPTS)] == one_by_one
+    one_by_one = [one.text for one in LocalModel(str(llama), batch_size=1).complete(PROMPTS)]
+    assert [one.text for one in LocalModel(str(llama), batch_size=2).complete(PROMPTS)] == one_by_one
 
 
 @needs_torch
@@ -123,7 +123,7 @@ def test_a_prompt_beyond_the_window_is_refused_not_cut(llama):
 
 @needs_torch
 def test_a_name_leads_to_it_and_a_wrong_one_is_an_error(llama, tmp_path):
-    assert language_model(f"local:{llama}").complete(PROMPTS)[0].model == f"local:{llama}"
+    assert create_language_model(f"local:{llama}").complete(PROMPTS)[0].model == f"local:{llama}"
     with pytest.raises(ModelError, match="cannot load"):
         LocalModel(str(tmp_path)).complete(PROMPTS)
 

@@ -4,8 +4,8 @@ import sys
 import pytest
 
 from clew.errors import NotFound, UsageError
-from clew.models import anchored, destination, encoder, language_model, leaves_machine
-from clew.models.names import LANGUAGE_MODELS, endpoint, parse_name, parse_roles
+from clew.models import absolute_name, describe_destination, create_encoder, create_language_model, leaves_machine
+from clew.models.names import LANGUAGE_MODELS, resolve_endpoint, parse_name, parse_roles
 from clew.protocols import Prompt
 from scripted import ScriptedServer
 
@@ -27,9 +27,9 @@ def clean_environment(monkeypatch):
 )
 def test_a_name_says_where_its_model_is(monkeypatch, name, url, model):
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    place = endpoint(parse_name(name, LANGUAGE_MODELS))
+    place = resolve_endpoint(parse_name(name, LANGUAGE_MODELS))
     assert (place.url, place.model) == (url, model)
-    assert endpoint(parse_name(place.name, LANGUAGE_MODELS)) == place
+    assert resolve_endpoint(parse_name(place.name, LANGUAGE_MODELS)) == place
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_name_says_where_its_model_is(monkeypatch, name, url, model):
 )
 def test_a_name_that_makes_no_sense_is_refused_with_a_hint(name, words):
     with pytest.raises(UsageError) as caught:
-        language_model(name)
+        create_language_model(name)
     assert words in str(caught.value)
 
 
@@ -75,20 +75,20 @@ def test_a_name_that_makes_no_sense_is_refused_with_a_hint(name, words):
     ],
 )
 def test_where_texts_go_is_said_in_words(name, words, leaves):
-    assert destination(name) == words
+    assert describe_destination(name) == words
     assert leaves_machine(name) is leaves
 
 
 def test_another_base_of_openai_is_named_by_its_address(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     monkeypatch.setenv("OPENAI_BASE_URL", "https://proxy.example.org/v1/")
-    assert destination("openai:gpt-4o") == "sent to https://proxy.example.org"
-    assert language_model("openai:gpt-4o").name == "https://proxy.example.org/v1#gpt-4o"
+    assert describe_destination("openai:gpt-4o") == "sent to https://proxy.example.org"
+    assert create_language_model("openai:gpt-4o").name == "https://proxy.example.org/v1#gpt-4o"
 
 
 def test_each_role_is_served_by_its_model():
     with ScriptedServer(lambda r: "one " + r.user) as one, ScriptedServer(lambda r: "two " + r.user) as two:
-        model = language_model(f"guide={one.llm},{two.llm}")
+        model = create_language_model(f"guide={one.llm},{two.llm}")
         prompts = [Prompt("a", role="read"), Prompt("b", role="guide"), Prompt("c", role="grade")]
         assert [made.text for made in model.complete(prompts)] == ["two a", "one b", "two c"]
         assert model.name == f"guide={one.llm},{two.llm}"
@@ -97,12 +97,12 @@ def test_each_role_is_served_by_its_model():
 
 def test_roles_that_are_not_named_are_served_by_the_reader():
     with ScriptedServer(lambda r: "one") as one, ScriptedServer(lambda r: "two") as two:
-        model = language_model(f"guide={one.llm},read={two.llm}")
+        model = create_language_model(f"guide={one.llm},read={two.llm}")
         assert model.complete([Prompt("q", role="structure")])[0].text == "two"
 
 
 def test_a_role_without_any_model_is_an_error_that_says_how_to_name_one():
-    model = language_model("guide=ollama:llama3.1")
+    model = create_language_model("guide=ollama:llama3.1")
     with pytest.raises(UsageError, match=r"for the role 'read'\. Name one: read=MODEL"):
         model.complete([Prompt("q", role="read")])
 
@@ -111,9 +111,9 @@ def test_keys_go_where_they_belong(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "for-openai")
     monkeypatch.setenv("CLEW_API_KEY", "for-others")
     with ScriptedServer(["x", "x"]) as server:
-        language_model(server.llm).complete([Prompt("q")])
+        create_language_model(server.llm).complete([Prompt("q")])
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        language_model("openai:scripted").complete([Prompt("q")])
+        create_language_model("openai:scripted").complete([Prompt("q")])
     sent = [request.headers["authorization"] for request in server.requests]
     assert sent == ["Bearer for-others", "Bearer for-openai"]
 
@@ -121,14 +121,14 @@ def test_keys_go_where_they_belong(monkeypatch):
 def test_encoders_have_names_too(monkeypatch, tmp_path):
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     monkeypatch.chdir(tmp_path)
-    assert encoder("openai:text-embedding-3-small").name == "openai:text-embedding-3-small"
-    assert encoder("st:all-MiniLM-L6-v2").name == "st:all-MiniLM-L6-v2"
+    assert create_encoder("openai:text-embedding-3-small").name == "openai:text-embedding-3-small"
+    assert create_encoder("st:all-MiniLM-L6-v2").name == "st:all-MiniLM-L6-v2"
     with pytest.raises(NotFound, match=r"model\.onnx, tokenizer\.json, clew-encoder\.json missing"):
-        encoder("onnx:nowhere")
+        create_encoder("onnx:nowhere")
     with pytest.raises(UsageError, match="Did you mean 'onnx'"):
-        encoder("onxx:folder")
-    assert anchored("onnx:folder") == f"onnx:{tmp_path}/folder"
-    assert anchored("st:all-MiniLM-L6-v2") == "st:all-MiniLM-L6-v2"
+        create_encoder("onxx:folder")
+    assert absolute_name("onnx:folder") == f"onnx:{tmp_path}/folder"
+    assert absolute_name("st:all-MiniLM-L6-v2") == "st:all-MiniLM-L6-v2"
 
 
 def test_naming_models_imports_nothing_heavy():
@@ -143,17 +143,17 @@ def test_naming_models_imports_nothing_heavy():
 
 def test_a_password_in_an_address_is_refused_and_not_repeated(monkeypatch):
     with pytest.raises(UsageError, match="the address of a model has a password in it") as refused:
-        language_model("https://me:secret@example.org/v1#m")
+        create_language_model("https://me:secret@example.org/v1#m")
     assert "secret" not in str(refused.value)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://me:secret@127.0.0.1:9/v1")
     with pytest.raises(UsageError, match="OPENAI_BASE_URL has a password in it") as refused:
-        language_model("openai:gpt-4o")
+        create_language_model("openai:gpt-4o")
     assert "secret" not in str(refused.value)
 
 
 def test_whoever_names_a_model_while_it_is_in_use_gets_the_same(monkeypatch):
     def bare(name):
-        return language_model(name).model  # below what retries
+        return create_language_model(name).model  # below what retries
 
     one = bare("http://127.0.0.1:9/v1#m")
     assert bare("http://127.0.0.1:9/v1#m") is one and bare("http://127.0.0.1:9/v1#n") is not one

@@ -3,8 +3,8 @@
 import pytest
 
 from clew.errors import UsageError
-from clew.models.prices import money, price
-from clew.models.tokens import count, estimate
+from clew.models.prices import cost_in_dollars, price
+from clew.models.tokens import count_tokens, estimate_usage
 from clew.protocols import Prompt
 from clew.types import Usage
 
@@ -13,7 +13,7 @@ def test_prices_are_known_by_name_snapshot_and_place(monkeypatch, tmp_path):
     monkeypatch.delenv("CLEW_PRICES", raising=False)
     assert price("openai:gpt-4o-mini") == (0.15, 0.6)
     assert price("openai:gpt-4o-mini-2024-07-18") == (0.15, 0.6)
-    assert money("openai:gpt-4o", 1_000_000, 100_000) == 2.5 + 1.0
+    assert cost_in_dollars("openai:gpt-4o", 1_000_000, 100_000) == 2.5 + 1.0
     assert price("ollama:llama3.1") == price("local:x") == (0.0, 0.0)
     assert price("ollama:gpt-oss:120b-cloud") is None
     assert price("http://localhost:8000/v1#m") is None
@@ -32,11 +32,11 @@ def test_prices_are_known_by_name_snapshot_and_place(monkeypatch, tmp_path):
 
 def test_an_estimate_is_the_most_that_prompts_can_cost():
     prompts = [Prompt("x" * 400, "y" * 10, max_tokens=50), Prompt("東京の橋", max_tokens=5)]
-    assert estimate(prompts, "openai:gpt-4o") == Usage(
+    assert estimate_usage(prompts, "openai:gpt-4o") == Usage(
         2, 100 + 4 + 3 + 4 + 4 + 4, 55, money=pytest.approx((119 * 2.5 + 55 * 10) / 1e6), estimated=True
     )
-    assert estimate(prompts, "http://x/v1#m").money is None
-    assert count("") == 0
+    assert estimate_usage(prompts, "http://x/v1#m").money is None
+    assert count_tokens("") == 0
 
 
 def test_money_and_estimates_stay_unknown_when_added():

@@ -4,7 +4,7 @@ import pytest
 
 from clew import prompts
 from clew.errors import UsageError
-from clew.prompts import load
+from clew.prompts import load_prompt
 
 OURS = sorted(path.name.removesuffix(".v1.md") for path in Path(prompts.__file__).parent.glob("*.v1.md"))
 
@@ -15,7 +15,7 @@ def test_the_prompts_that_the_methods_need_are_there():
 
 @pytest.mark.parametrize("name", OURS)
 def test_every_prompt_is_filled_in_completely(name):
-    template = load(name)
+    template = load_prompt(name)
     values = {variable: f"<<{variable}>>" for variable in template.variables}
     prompt = template.render(**values)
     assert all(value in prompt.system + prompt.user for value in values.values())
@@ -25,7 +25,7 @@ def test_every_prompt_is_filled_in_completely(name):
 
 
 def test_the_paper_prompt_has_the_form_of_listing_3():
-    prompt = load("kgp-read").render(question="Who?", contexts="1: one\n2: two")
+    prompt = load_prompt("kgp-read").render(question="Who?", contexts="1: one\n2: two")
     assert prompt.system == ""
     assert prompt.user.split("\n\n") == [
         "Given the following question and contexts, create a final answer to the question.",
@@ -35,19 +35,19 @@ def test_the_paper_prompt_has_the_form_of_listing_3():
 
 
 def test_braces_in_a_value_mean_nothing():
-    prompt = load("kgp-read").render(question="what is {{contexts}}?", contexts="{x} {{question}}")
+    prompt = load_prompt("kgp-read").render(question="what is {{contexts}}?", contexts="{x} {{question}}")
     assert "QUESTION: what is {{contexts}}?" in prompt.user
     assert "{x} {{question}}" in prompt.user
 
 
 def test_missing_and_extra_variables_are_named():
     with pytest.raises(UsageError, match="without 'contexts' and with 'passages'"):
-        load("kgp-read").render(question="x", passages="y")
+        load_prompt("kgp-read").render(question="x", passages="y")
 
 
 def test_an_unknown_prompt_suggests_the_nearest():
     with pytest.raises(UsageError, match=r"Did you mean 'kgp-read\.v1'"):
-        load("kgp-raed")
+        load_prompt("kgp-raed")
 
 
 def write(folder, name, text):
@@ -57,15 +57,15 @@ def write(folder, name, text):
 def test_a_file_of_the_user_replaces_ours_and_shows_in_the_name(tmp_path, monkeypatch):
     write(tmp_path, "read-cited.v1.md", "---\nrole: read\nvariables: question contexts\nmax_tokens: 9\n---\n"
           "# user\n{{contexts}} -> {{ question }}\n")  # fmt: skip
-    ours = load("read-cited")
-    theirs = load("read-cited", folder=tmp_path)
+    ours = load_prompt("read-cited")
+    theirs = load_prompt("read-cited", folder=tmp_path)
     assert theirs.render(question="q", contexts="c").user == "c -> q"
     assert theirs.max_tokens == 9
     assert theirs.schema == ours.schema
     assert theirs.name.startswith("read-cited.v1@")
     monkeypatch.setenv("CLEW_PROMPTS", str(tmp_path))
-    assert load("read-cited") == theirs
-    assert load("kgp-read").name == "kgp-read.v1"
+    assert load_prompt("read-cited") == theirs
+    assert load_prompt("kgp-read").name == "kgp-read.v1"
 
 
 @pytest.mark.parametrize(
@@ -94,10 +94,10 @@ def test_a_file_of_the_user_replaces_ours_and_shows_in_the_name(tmp_path, monkey
 def test_a_damaged_file_is_refused_before_it_is_used(tmp_path, text, problem):
     write(tmp_path, "kgp-read.v1.md", text)
     with pytest.raises(UsageError) as caught:
-        load("kgp-read", folder=tmp_path)
+        load_prompt("kgp-read", folder=tmp_path)
     assert problem in caught.value.problem
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path):
     with pytest.raises(UsageError, match="no folder of prompts"):
-        load("kgp-read", folder=tmp_path / "nowhere")
+        load_prompt("kgp-read", folder=tmp_path / "nowhere")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from clew.errors import MissingExtra, ModelError, UsageError
-from clew.models.rerankers import CrossEncoder, MonoT5, reranker
+from clew.models.rerankers import CrossEncoder, MonoT5, create_reranker
 
 # Third-party warnings of the loading code are not what is tested here.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -56,7 +56,7 @@ def by_hand(folder, text, window=512):
 
 @pytest.mark.parametrize("batch", [1, 3, 16])
 def test_monot5_says_how_surely_it_says_true(folder, batch):
-    found = MonoT5(str(folder), batch=batch).score(QUESTION, TEXTS)
+    found = MonoT5(str(folder), batch_size=batch).score(QUESTION, TEXTS)
     assert found.dtype == np.float64 and found.shape == (4,)
     assert np.allclose(found, [by_hand(folder, text) for text in TEXTS], atol=1e-5)
     assert len(set(found.round(6))) == 4
@@ -103,7 +103,7 @@ def test_a_cross_encoder_reads_both_together(tmp_path):
     model = transformers.BertForSequenceClassification(config).eval()
     model.save_pretrained(tmp_path)
     tokens.save_pretrained(tmp_path)
-    found = CrossEncoder(str(tmp_path), batch=3).score(QUESTION, TEXTS)
+    found = CrossEncoder(str(tmp_path), batch_size=3).score(QUESTION, TEXTS)
     for text, score in zip(TEXTS, found, strict=True):
         with torch().inference_mode():
             logit = model(**tokens(QUESTION, text, return_tensors="pt")).logits[0, 0].double()
@@ -112,10 +112,10 @@ def test_a_cross_encoder_reads_both_together(tmp_path):
 
 
 def test_names():
-    assert reranker("monot5:some/model").name == "monot5:some/model"
-    assert reranker("cross-encoder:./folder").name == "cross-encoder:./folder"
+    assert create_reranker("monot5:some/model").name == "monot5:some/model"
+    assert create_reranker("cross-encoder:./folder").name == "cross-encoder:./folder"
     with pytest.raises(UsageError, match="monot5"):
-        reranker("mono:some/model")
+        create_reranker("mono:some/model")
 
 
 def test_what_is_missing_is_said_where_torch_is_missing():
@@ -124,6 +124,6 @@ def test_what_is_missing_is_said_where_torch_is_missing():
     except ImportError:
         for name in ("monot5:x/y", "cross-encoder:x/y"):
             with pytest.raises(MissingExtra, match="local"):
-                reranker(name).score(QUESTION, TEXTS)
+                create_reranker(name).score(QUESTION, TEXTS)
     else:
         pytest.skip("torch is there")

@@ -6,15 +6,15 @@ from dataclasses import replace
 import pytest
 
 from clew.errors import BudgetExceeded, Damaged, ModelError, NotFound, StoreError, Unavailable, UsageError
-from clew.models import language_model
-from clew.models.budgeted import Budget, Budgeted
-from clew.models.cached import Cached, Completions
-from clew.models.cassette import Recording, Replaying
+from clew.models import create_language_model
+from clew.models.budgeted import Budget, BudgetedModel
+from clew.models.cached import CachedModel, CompletionCache
+from clew.models.cassette import RecordingModel, ReplayModel
 from clew.models.endpoint import Endpoint
 from clew.models.metered import Metered, step
 from clew.models.openai import OpenAIModel
-from clew.models.retrying import Patience, Retrying
-from clew.models.wire import prompt_shape
+from clew.models.retrying import RetryPolicy, RetryingModel
+from clew.models.wire import prompt_to_dict
 from clew.protocols import Prompt
 from clew.types import Usage
 from scripted import Reply, ScriptedServer, refusal
@@ -32,7 +32,7 @@ def echo(request):
 
 
 def patient(waits, **options):
-    return Patience(sleep=waits.append, **options)
+    return RetryPolicy(sleep=waits.append, **options)
 
 
 def test_a_busy_endpoint_is_asked_again_after_as_long_as_it_says():
@@ -43,7 +43,7 @@ def test_a_busy_endpoint_is_asked_again_after_as_long_as_it_says():
         "fine",
     ]
     with ScriptedServer(script) as server:
-        made = Retrying(at(server), patient(waits)).complete([Prompt("q")])
+        made = RetryingModel(at(server), patient(waits)).complete([Prompt("q")])
     assert made[0].text == "fine"
     assert waits == [7.0, 0.5]
     assert made[0].usage.calls == 1
@@ -54,7 +54,7 @@ def test_without_a_word_from_the_endpoint_the_wait_doubles_within_bounds():
     with ScriptedServer(
         [refusal(500), Reply("x" * 99, cut=True), refusal(503), refusal(502), "ok"]
     ) as server:
-        Retrying(at(server), patient(waits, longest=3.0)).complete([Prompt("q")])
+        RetryingModel(at(server), patient(waits, longest=3.0)).complete([Prompt("q")])
     assert all(
         low <= wait <= high
         for wait, (low, high) in zip(waits, [(1, 1.5), (2, 3), (3, 3), (3, 3)], strict=True)
@@ -65,7 +65,7 @@ def test_it_gives_up_in_the_end_with_the_last_reason():
     waits = []
     with ScriptedServer(lambda _: refusal(503, "overloaded")) as server:
         with pytest.raises(Unavailable, match="overloaded"):
-            Retrying(at(server), patient(waits, tries=3)).complete([Prompt("q")])
+            RetryingModel(at(server), patient(waits, tries=3)).complete([Prompt("q")])
         assert len(server.requests) == 3
     assert len(waits) == 2
 
@@ -76,14 +76,14 @@ def test_an_endpoint_that_asks_for_too_long_a_wait_is_not_waited_for():
         ScriptedServer([refusal(429, headers={"Retry-After": "3600"})]) as server,
         pytest.raises(Unavailable, match="It asks to wait 3600 seconds"),
     ):
-        Retrying(at(server), patient(waits)).complete([Prompt("q")])
+        RetryingModel(at(server), patient(waits)).complete([Prompt("q")])
     assert waits == []
 
 
 def test_what_cannot_get_better_is_not_retried():
     waits = []
     with ScriptedServer([refusal(401)]) as server, pytest.raises(ModelError):
-        Retrying(at(server), patient(waits)).complete([Prompt("q")])
+        RetryingModel(at(server), patient(waits)).complete([Prompt("q")])
     assert waits == []
 
 
@@ -97,7 +97,7 @@ def test_only_the_prompt_that_was_refused_is_asked_again():
         return echo(request)
 
     with ScriptedServer(reply) as server:
-        made = Retrying(at(server), patient([])).complete([Prompt(text) for text in "abc"])
+        made = RetryingModel(at(server), patient([])).complete([Prompt(text) for text in "abc"])
     assert [one.text for one in made] == list("ABC")
     assert sorted(request.user for request in server.requests) == ["a", "b", "b", "c"]
 
@@ -106,10 +106,10 @@ def test_only_the_prompt_that_was_refused_is_asked_again():
 
 
 def test_the_same_prompt_is_asked_once(tmp_path):
-    kept = Completions(tmp_path / "c.sqlite")
+    kept = CompletionCache(tmp_path / "c.sqlite")
     with ScriptedServer(echo) as server:
-        first = Cached(at(server), kept).complete([Prompt("a"), Prompt("b"), Prompt("a")])
-        again = Cached(at(server), kept).complete([Prompt("b"), Prompt("c")])
+        first = CachedModel(at(server), kept).complete([Prompt("a"), Prompt("b"), Prompt("a")])
+        again = CachedModel(at(server), kept).complete([Prompt("b"), Prompt("c")])
     assert sorted(request.user for request in server.requests) == ["a", "b", "c"]
     assert [(one.text, one.cached, one.usage.calls) for one in first] == [
         ("A", False, 1),
@@ -122,7 +122,7 @@ def test_the_same_prompt_is_asked_once(tmp_path):
 
 
 def test_everything_a_reply_depends_on_is_in_the_key(tmp_path):
-    kept = Completions(tmp_path / "c.sqlite")
+    kept = CompletionCache(tmp_path / "c.sqlite")
     prompt = Prompt("a")
     different = [
         prompt,
@@ -133,53 +133,53 @@ def test_everything_a_reply_depends_on_is_in_the_key(tmp_path):
         replace(prompt, schema={"type": "object"}),
     ]
     with ScriptedServer(echo) as server:
-        Cached(at(server), kept).complete(different)
+        CachedModel(at(server), kept).complete(different)
         assert len(server.requests) == len(different)
-        Cached(at(server, "http://other/v1#m"), kept).complete([prompt])
+        CachedModel(at(server, "http://other/v1#m"), kept).complete([prompt])
         assert len(server.requests) == len(different) + 1
-        assert Cached(at(server), kept).complete([replace(prompt, role="guide")])[0].cached
+        assert CachedModel(at(server), kept).complete([replace(prompt, role="guide")])[0].cached
 
 
 def test_what_was_answered_before_a_failure_is_kept(tmp_path):
-    kept = Completions(tmp_path / "c.sqlite")
+    kept = CompletionCache(tmp_path / "c.sqlite")
     prompts = [Prompt(f"q{n}") for n in range(40)]
     with ScriptedServer(lambda r: refusal(401) if r.user == "q39" else echo(r)) as server:
         with pytest.raises(ModelError):
-            Cached(at(server), kept).complete(prompts)
+            CachedModel(at(server), kept).complete(prompts)
         assert kept.count() == 32
 
 
 def test_clearing_forgets_everything_and_leaves_no_text_behind(tmp_path):
-    kept = Completions(tmp_path / "deep" / "c.sqlite")
-    assert kept.bytes == kept.clear() == 0
+    kept = CompletionCache(tmp_path / "deep" / "c.sqlite")
+    assert kept.size == kept.clear() == 0
     assert not kept.path.exists()
     with ScriptedServer(lambda _: "unmistakable words of a reply") as server:
-        Cached(at(server), kept).complete([Prompt("secret question")])
+        CachedModel(at(server), kept).complete([Prompt("secret question")])
     content = kept.path.read_bytes()
     assert b"unmistakable" in content
     assert b"secret question" not in content
     assert stat.S_IMODE(kept.path.stat().st_mode) == 0o600
-    assert kept.bytes > 0
+    assert kept.size > 0
     assert kept.clear() == 1
     assert b"unmistakable" not in kept.path.read_bytes()
-    assert kept.bytes == 0
+    assert kept.size == 0
 
 
 def test_samples_of_one_prompt_are_drawn_remembered_and_replayed_apart(tmp_path):
-    kept = Completions(tmp_path / "c.sqlite")
+    kept = CompletionCache(tmp_path / "c.sqlite")
     drawn = [Prompt("q", temperature=0.7, sample=n) for n in range(3)]
-    assert "sample" not in prompt_shape(drawn[0]) and prompt_shape(drawn[2])["sample"] == 2
+    assert "sample" not in prompt_to_dict(drawn[0]) and prompt_to_dict(drawn[2])["sample"] == 2
     with ScriptedServer(lambda request: f"reply {len(server.requests)}") as server:
-        tape = Recording(Cached(at(server), kept), tmp_path / "tape.jsonl")
+        tape = RecordingModel(CachedModel(at(server), kept), tmp_path / "tape.jsonl")
         first = [one.text for one in tape.complete(drawn)]
         assert sorted(first) == ["reply 1", "reply 2", "reply 3"]
-        again = Cached(at(server), kept).complete(drawn[::-1])
+        again = CachedModel(at(server), kept).complete(drawn[::-1])
         assert [one.text for one in again] == first[::-1] and all(one.cached for one in again)
         assert len(server.requests) == 3
         # Asked once without a number, it is the first sample; and the number is not sent.
-        assert Cached(at(server), kept).complete([replace(drawn[0], sample=0)])[0].text == first[0]
+        assert CachedModel(at(server), kept).complete([replace(drawn[0], sample=0)])[0].text == first[0]
         assert all("sample" not in request.body for request in server.requests)
-    replayed = Replaying(tmp_path / "tape.jsonl").complete(drawn[::-1])
+    replayed = ReplayModel(tmp_path / "tape.jsonl").complete(drawn[::-1])
     assert [one.text for one in replayed] == first[::-1]
 
 
@@ -187,17 +187,17 @@ def test_a_damaged_cache_is_an_error_that_says_what_to_do(tmp_path):
     path = tmp_path / "c.sqlite"
     path.write_bytes(b"not a database, but long enough to look at" * 100)
     with pytest.raises(Damaged, match="Delete it"):
-        Completions(path).count()
+        CompletionCache(path).count()
     with pytest.raises(StoreError, match="CLEW_CACHE"):
-        Completions(path / "below").count()
+        CompletionCache(path / "below").count()
 
 
 def fill(path, mark):
     from clew.protocols import Completion
 
-    kept = Completions(path)
+    kept = CompletionCache(path)
     for n in range(50):
-        kept.keep({f"{mark}{n}": Completion(f"{mark}{n}")})
+        kept.put({f"{mark}{n}": Completion(f"{mark}{n}")})
         kept.find([f"{mark}{n}", "other"])
 
 
@@ -211,7 +211,7 @@ def test_several_processes_share_a_cache(tmp_path):
     for worker in workers:
         worker.join()
     assert [worker.exitcode for worker in workers] == [0, 0]
-    assert Completions(path).count() == 150
+    assert CompletionCache(path).count() == 150
 
 
 # Metered
@@ -234,7 +234,7 @@ def test_the_ledger_adds_up_by_role_and_step():
 
 def test_a_batch_that_would_exceed_the_calls_is_not_begun():
     with ScriptedServer(echo) as server:
-        model = Budgeted(at(server), Budget(calls=3))
+        model = BudgetedModel(at(server), Budget(calls=3))
         model.complete([Prompt("a"), Prompt("b")])
         with pytest.raises(BudgetExceeded, match=r"over the budget of 3\. Calls so far: 2"):
             model.complete([Prompt("c"), Prompt("d")])
@@ -247,7 +247,7 @@ def test_tokens_are_set_aside_at_their_most_and_settled_by_what_was_used():
     prompt = Prompt("x" * 40, max_tokens=100)
     most = 10 + 4 + 100
     with ScriptedServer(echo) as server:
-        model = Budgeted(at(server), Budget(tokens=most + 18))
+        model = BudgetedModel(at(server), Budget(tokens=most + 18))
         model.complete([prompt])  # uses 11 + 7
         model.complete([prompt])
         with pytest.raises(BudgetExceeded, match="tokens"):
@@ -258,11 +258,11 @@ def test_tokens_are_set_aside_at_their_most_and_settled_by_what_was_used():
 def test_money_is_bounded_where_a_price_is_known(tmp_path, monkeypatch):
     with ScriptedServer(echo) as server:
         with pytest.raises(UsageError, match="no price is known"):
-            Budgeted(at(server), Budget(money=1.0))
+            BudgetedModel(at(server), Budget(money=1.0))
         prices = tmp_path / "prices.json"
         prices.write_text(json.dumps({"models": {server.llm: [1_000_000, 2_000_000]}}))
         monkeypatch.setenv("CLEW_PRICES", str(prices))
-        model = Budgeted(at(server), Budget(money=30.0))
+        model = BudgetedModel(at(server), Budget(money=30.0))
         (made,) = model.complete([Prompt("x" * 4, max_tokens=10)])  # at most 5 + 20 dollars
         assert made.usage.money == 11 + 14
         with pytest.raises(BudgetExceeded, match="dollars"):
@@ -271,7 +271,7 @@ def test_money_is_bounded_where_a_price_is_known(tmp_path, monkeypatch):
 
 def test_one_budget_is_shared_by_all_roles():
     with ScriptedServer(echo) as one, ScriptedServer(echo) as two:
-        model = language_model(f"guide={one.llm},read={two.llm}", budget=Budget(calls=2))
+        model = create_language_model(f"guide={one.llm},read={two.llm}", budget=Budget(calls=2))
         model.complete([Prompt("a", role="guide"), Prompt("b", role="read")])
         with pytest.raises(BudgetExceeded):
             model.complete([Prompt("c", role="guide")])
@@ -279,7 +279,7 @@ def test_one_budget_is_shared_by_all_roles():
 
 def test_a_failed_call_counts_as_a_call():
     with ScriptedServer([refusal(401), "x"]) as server:
-        model = Budgeted(at(server), Budget(calls=1))
+        model = BudgetedModel(at(server), Budget(calls=1))
         with pytest.raises(ModelError):
             model.complete([Prompt("a")])
         with pytest.raises(BudgetExceeded):
@@ -295,35 +295,35 @@ def test_a_recording_replays_without_the_model(tmp_path):
     script = iter(["one", "two", "three"])
     with ScriptedServer(lambda _: next(script)) as server:
         model = OpenAIModel(Endpoint(server.llm, server.url, "m"), workers=1)
-        recorded = Recording(model, tape).complete(prompts)
-    replayed = language_model(f"replay:{tape}").complete(prompts)
+        recorded = RecordingModel(model, tape).complete(prompts)
+    replayed = create_language_model(f"replay:{tape}").complete(prompts)
     assert [one.text for one in replayed] == ["one", "two", "three"]
     assert replayed == recorded
-    assert Replaying(tape).complete([prompts[2], prompts[1], prompts[0]])[2].text == "three"
+    assert ReplayModel(tape).complete([prompts[2], prompts[1], prompts[0]])[2].text == "three"
 
 
 def test_a_miss_names_the_role_and_what_differs_from_the_nearest(tmp_path):
     tape = tmp_path / "tape.jsonl"
     with ScriptedServer(echo) as server:
-        Recording(at(server), tape).complete(
+        RecordingModel(at(server), tape).complete(
             [Prompt("Who built the boat Bittern?"), Prompt("Something else")]
         )
     with pytest.raises(ModelError) as caught:
-        Replaying(tape).complete([Prompt("Who built the boat Heron?")])
+        ReplayModel(tape).complete([Prompt("Who built the boat Heron?")])
     assert caught.value.problem == f"{tape} has no reply to this 'read' prompt"
     assert (
         "it has 'Who built the boat Bittern?', this one 'Who built the boat Heron?'"
         in caught.value.hint.replace("\\n", "")
     )
     with pytest.raises(ModelError, match="none with that role"):
-        Replaying(tape).complete([Prompt("q", role="grade")])
+        ReplayModel(tape).complete([Prompt("q", role="grade")])
 
 
 def test_more_asked_than_was_recorded_is_another_run(tmp_path):
     tape = tmp_path / "tape.jsonl"
     with ScriptedServer(echo) as server:
-        Recording(at(server), tape).complete([Prompt("a")])
-    model = Replaying(tape)
+        RecordingModel(at(server), tape).complete([Prompt("a")])
+    model = ReplayModel(tape)
     model.complete([Prompt("a")])
     with pytest.raises(ModelError, match="has 1 replies to this 'read' prompt, and one more was needed"):
         model.complete([Prompt("a")])
@@ -332,10 +332,10 @@ def test_more_asked_than_was_recorded_is_another_run(tmp_path):
 def test_a_missing_or_damaged_tape_is_named_with_its_line(tmp_path):
     tape = tmp_path / "tape.jsonl"
     with pytest.raises(NotFound, match="Make one with --record"):
-        Replaying(tape).complete([Prompt("a")])
+        ReplayModel(tape).complete([Prompt("a")])
     tape.write_text('{"prompt": {"user": "a", "system": "", "role": "read"}, "completion": {"text": "x"}}\n')
     with pytest.raises(ModelError, match="line 1 is no recorded completion"):
-        Replaying(tape).complete([Prompt("a")])
+        ReplayModel(tape).complete([Prompt("a")])
 
 
 def test_what_the_cache_answers_is_on_the_tape_too(tmp_path, monkeypatch):
@@ -343,17 +343,17 @@ def test_what_the_cache_answers_is_on_the_tape_too(tmp_path, monkeypatch):
     tape = tmp_path / "tape.jsonl"
     with ScriptedServer(echo) as server:
         for _ in range(2):
-            language_model(server.llm, cache=True, record=tape).complete([Prompt("a")])
+            create_language_model(server.llm, cache=True, record=tape).complete([Prompt("a")])
         assert len(server.requests) == 1
-    model = Replaying(tape)
+    model = ReplayModel(tape)
     assert [model.complete([Prompt("a")])[0].usage.calls for _ in range(2)] == [1, 0]
 
 
 def test_what_is_cached_is_charged_where_methods_are_compared(tmp_path, monkeypatch):
     monkeypatch.setenv("CLEW_CACHE", str(tmp_path))
     with ScriptedServer(["one"]) as server:
-        first = language_model(server.llm, cache=True, charged=True).complete([Prompt("a")])[0]
-        again = language_model(server.llm, cache=True, charged=True).complete([Prompt("a")])[0]
-        free = language_model(server.llm, cache=True).complete([Prompt("a")])[0]
+        first = create_language_model(server.llm, cache=True, charge_cached=True).complete([Prompt("a")])[0]
+        again = create_language_model(server.llm, cache=True, charge_cached=True).complete([Prompt("a")])[0]
+        free = create_language_model(server.llm, cache=True).complete([Prompt("a")])[0]
     assert again.cached and again.usage.tokens_in == first.usage.tokens_in == 11 and again.usage.calls == 1
     assert free.usage.calls == 0 and len(server.requests) == 1

@@ -21,7 +21,7 @@ from bad_files import (
 )
 from clew.errors import UnreadableFile
 from clew.parse.limits import Limits
-from clew.parse.read import parse, read_bytes, read_file, supported
+from clew.parse.read import parse, read_bytes, read_file, is_supported
 
 EVERY = (*BAD_FILES, *SPECIAL_FILES, *UNSUPPORTED_FILES)
 
@@ -38,8 +38,8 @@ def test_a_bad_file_is_refused_with_its_reason_in_one_line(bad: BadFile, tmp_pat
 def test_there_are_at_least_thirty_kinds_and_a_folder_finds_them_all() -> None:
     names = [bad.name for bad in BAD_FILES]
     assert len(set(names)) == len(names) >= 30
-    assert all(supported(Path(name)) for name in names)
-    assert not any(supported(Path(bad.name)) for bad in UNSUPPORTED_FILES)
+    assert all(is_supported(Path(name)) for name in names)
+    assert not any(is_supported(Path(bad.name)) for bad in UNSUPPORTED_FILES)
 
 
 def test_what_bad_files_are_made_from_is_good() -> None:

@@ -18,9 +18,9 @@ from clew.parse.blocks import (
     ListBlock,
     Note,
     Paragraph,
-    Source,
+    SourceFile,
     Title,
-    assemble,
+    build_document,
 )
 from clew.parse.limits import Limits
 from clew.parse.tables import Table
@@ -28,10 +28,10 @@ from parse_trees import check, outline
 
 
 def made(*blocks: Block, **limits: int) -> list[str]:
-    source = Source(
+    source = SourceFile(
         b"bytes", "folder.name/some file.tar.txt", "text/plain", "test/1", limits=Limits(**limits)
     )
-    document = assemble(blocks, source)
+    document = build_document(blocks, source)
     check(document)
     return outline(document)
 
@@ -46,7 +46,7 @@ def test_a_long_list_of_short_items_is_several_passages_with_the_lead_in_at_the_
     assert all(len(text) <= LIST_LENGTH for text in found)
     assert min(map(len, found[:-1])) > LIST_LENGTH - 60
     lines = "\n".join(found).split("\n")
-    assert lines[1:] == [item.line() for item in items]
+    assert lines[1:] == [item.to_line() for item in items]
 
 
 def test_a_lead_in_stays_with_a_long_first_item() -> None:
@@ -86,7 +86,7 @@ def test_a_long_paragraph_is_divided_after_sentences_lines_or_words() -> None:
 
 def test_titles_in_order_of_trust() -> None:
     def title(*blocks: Block) -> str:
-        return assemble(blocks, Source(b"", "dir/name.v2.txt", "text/plain", "test/1")).title
+        return build_document(blocks, SourceFile(b"", "dir/name.v2.txt", "text/plain", "test/1")).title
 
     text = Paragraph("x")
     assert title(Title(" Own "), Title("Later"), Heading(1, "H"), text) == "Own"

@@ -15,7 +15,7 @@ from bad_files import changed_zip, good_docx
 from clew.errors import UnreadableFile
 from clew.parse.docx import parse
 from clew.parse.limits import Limits
-from clew.parse.numbering import formatted
+from clew.parse.numbering import format_list_number
 from parse_trees import outline, read, shown, tables
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -172,10 +172,10 @@ def test_numbers_that_word_prints_are_computed() -> None:
 
 def test_list_numbers() -> None:
     roman = {1: "i", 4: "iv", 9: "ix", 14: "xiv", 40: "xl", 90: "xc", 400: "cd", 1994: "mcmxciv"}
-    assert {number: formatted(number, "lowerRoman") for number in roman} == roman
-    assert [formatted(n, "lowerLetter") for n in (1, 26, 27, 53)] == ["a", "z", "aa", "aaa"]
-    assert [formatted(n, "upperRoman") for n in (0, 5_000)] == ["0", "5000"]
-    assert formatted(3, "ideographDigital") == "3"
+    assert {number: format_list_number(number, "lowerRoman") for number in roman} == roman
+    assert [format_list_number(n, "lowerLetter") for n in (1, 26, 27, 53)] == ["a", "z", "aa", "aaa"]
+    assert [format_list_number(n, "upperRoman") for n in (0, 5_000)] == ["0", "5000"]
+    assert format_list_number(3, "ideographDigital") == "3"
 
 
 def test_tables_with_merged_cells_and_a_caption() -> None:

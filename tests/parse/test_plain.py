@@ -7,7 +7,7 @@ import codecs
 import pytest
 
 from clew.errors import UnreadableFile
-from clew.parse.encoding import decode, is_binary
+from clew.parse.encoding import decode_text, is_binary
 from parse_trees import read, shown
 
 WRAPPED = (
@@ -139,7 +139,7 @@ WORDS = "Größe, café, naïve: “fünf” Häuser – für die Mühle am Flu�
 )
 def test_encodings(data: bytes, expected: str) -> None:
     assert not is_binary(data)
-    assert decode(data) == (expected, ())
+    assert decode_text(data) == (expected, ())
 
 
 def test_damaged_utf8_is_read_around_the_damage_and_said() -> None:
@@ -147,7 +147,7 @@ def test_damaged_utf8_is_read_around_the_damage_and_said() -> None:
     assert document.text.replace("\ufffd", "") in {WORDS, WORDS[:2] + WORDS[3:]}
     assert document.notes[0].endswith("are not UTF-8 and were replaced")
     # A replacement character that was there before is no damage.
-    assert decode("a \ufffd b".encode()) == ("a \ufffd b", ())
+    assert decode_text("a \ufffd b".encode()) == ("a \ufffd b", ())
 
 
 def test_a_few_control_characters_are_left_out_and_said() -> None:
@@ -159,7 +159,7 @@ def test_a_few_control_characters_are_left_out_and_said() -> None:
 
 
 def test_words_in_utf16_that_end_in_half_a_character_are_read() -> None:
-    assert decode("Words of two bytes".encode("utf-16-le")[:-1])[0].startswith("Words of two byte")
+    assert decode_text("Words of two bytes".encode("utf-16-le")[:-1])[0].startswith("Words of two byte")
 
 
 def test_nothing_but_a_mark_is_white_space() -> None:

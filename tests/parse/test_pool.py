@@ -29,8 +29,8 @@ def files(folder: Path, words: list[str]) -> list[Path]:
 def outcomes(folder: Path, words: list[str], **options: float) -> list[str]:
     """Return for each file its text's first word, or why there is none."""
     paths = files(folder, words)
-    with ParsePool(2, reader=obey, memory=MEMORY, **options) as pool:
-        found = dict(pool.read(paths))
+    with ParsePool(2, reader=obey, memory_limit=MEMORY, **options) as pool:
+        found = dict(pool.read_files(paths))
     assert set(found) == set(paths)
     return [
         outcome.text.split()[0] if isinstance(outcome, ParsedDocument) else str(outcome)
@@ -62,8 +62,8 @@ def test_a_file_that_takes_too_long_is_given_up_while_others_are_read(tmp_path: 
 
 def test_results_come_as_they_are_done_and_the_unit_is_passed_on(tmp_path: Path) -> None:
     paths = files(tmp_path, ["hang", "good", "good"])
-    with ParsePool(2, reader=obey, seconds=60) as pool:
-        results = pool.read(paths, "sentence")
+    with ParsePool(2, reader=obey, time_limit=60) as pool:
+        results = pool.read_files(paths, "sentence")
         for _ in range(2):  # while the first still hangs
             path, outcome = next(results)
             assert path != paths[0]
@@ -74,9 +74,9 @@ def test_results_come_as_they_are_done_and_the_unit_is_passed_on(tmp_path: Path)
 def test_a_worker_that_died_idle_is_replaced_without_loss(tmp_path: Path) -> None:
     paths = files(tmp_path, ["die-later", "good"])
     with ParsePool(1, reader=obey) as pool:
-        assert isinstance(dict(pool.read(paths[:1]))[paths[0]], ParsedDocument)
+        assert isinstance(dict(pool.read_files(paths[:1]))[paths[0]], ParsedDocument)
         time.sleep(1)
-        assert isinstance(dict(pool.read(paths[1:]))[paths[1]], ParsedDocument)
+        assert isinstance(dict(pool.read_files(paths[1:]))[paths[1]], ParsedDocument)
 
 
 def test_the_real_reader_is_the_default(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_the_real_reader_is_the_default(tmp_path: Path) -> None:
     good.write_text("# Title\n\nWords.")
     bad.write_bytes(b"")
     with ParsePool() as pool:
-        found = dict(pool.read([good, bad]))
+        found = dict(pool.read_files([good, bad]))
     assert isinstance(found[good], ParsedDocument)
     assert found[good].title == "Title"
     assert isinstance(found[bad], UnreadableFile)
@@ -93,7 +93,7 @@ def test_the_real_reader_is_the_default(tmp_path: Path) -> None:
 
 def test_no_files_need_no_worker() -> None:
     with ParsePool() as pool:
-        assert list(pool.read([])) == []
+        assert list(pool.read_files([])) == []
 
 
 @pytest.mark.slow
@@ -103,7 +103,7 @@ def test_a_result_of_many_megabytes_arrives_whole(tmp_path: Path) -> None:
     for path in paths:
         path.write_text(text)
     with ParsePool(2, reader=obey) as pool:
-        for _, outcome in pool.read(paths):
+        for _, outcome in pool.read_files(paths):
             assert isinstance(outcome, ParsedDocument)
             assert len(outcome.nodes) == 30_001
 
@@ -155,7 +155,7 @@ def test_workers_end_with_a_killed_parent_even_in_the_middle_of_a_file(tmp_path:
 def test_closing_early_leaves_no_worker(tmp_path: Path) -> None:
     paths = files(tmp_path, ["good", "hang", "hang"])
     with ParsePool(2, reader=announce) as pool:
-        next(pool.read(paths))
+        next(pool.read_files(paths))
         workers = [int(wait_for(path.with_suffix(".pid"))) for path in paths]
     assert not any(map(alive, workers))
 

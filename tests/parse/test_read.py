@@ -10,7 +10,7 @@ import pytest
 
 import clew.parse
 from bad_files import good_docx, good_pdf, good_xlsx
-from clew.parse import parse, read_file, supported
+from clew.parse import parse, read_file, is_supported
 
 GOOD = (
     (good_pdf(), "a.pdf"),
@@ -34,7 +34,7 @@ def test_a_document_is_a_function_of_bytes_parser_and_unit(data: bytes, name: st
     by_sentence = read_file(path, unit="sentence")
     assert by_sentence.parser.endswith("/1(passages=sentence)")
     assert by_sentence.key != document.key
-    assert supported(path)
+    assert is_supported(path)
 
 
 def test_a_key_depends_on_what_the_bytes_are_read_as() -> None:

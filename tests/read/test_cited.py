@@ -1,10 +1,10 @@
 import pytest
 
-from clew.models import language_model
-from clew.prompts import load
+from clew.models import create_language_model
+from clew.prompts import load_prompt
 from clew.read import NOT_FOUND
 from clew.read.cited import CitedReader
-from clew.trail import Recorder
+from clew.trail import TrailRecorder
 from clew.types import PASSAGE, Hit, Node, Question
 from scripted import ScriptedServer
 
@@ -33,9 +33,9 @@ def reply(answer="The Heron Queen", *quotes, abstain=False):
 
 
 def read(*replies, hits=HITS, refuses=(), **options):
-    trail = Recorder()
+    trail = TrailRecorder()
     with ScriptedServer(list(replies), refuses=refuses) as server:
-        reader = CitedReader(language_model(server.llm), load("read-cited"), **options)
+        reader = CitedReader(create_language_model(server.llm), load_prompt("read-cited"), **options)
         answer = reader.read(Question("Which was the longer?"), hits, trail)
         assert server.answered == len(replies)
     (step,) = trail.steps
@@ -54,7 +54,7 @@ def test_quotes_are_looked_up_and_lead_to_the_evidence():
         ("k1:7", "a steamer of 118 feet", (19, 40)),
         ("k2:7", "The Heron Queen, of 148 feet,", (0, 29)),
     ]
-    assert answer.rejected == ()
+    assert answer.rejected_quotes == ()
     assert "[1] file1.pdf, page 3, Results\nThe Heron Maid was" in request.user
     assert "[2] file2.pdf\nThe Heron Queen" in request.user
     assert "Which was the longer?" in request.user
@@ -70,7 +70,7 @@ def test_a_fabricated_quote_supports_nothing_and_is_shown_as_rejected():
     answer, step, _ = read(
         reply("The Heron Queen", (2, "The Heron Queen, of 148 feet"), (1, "The Heron Maid was of 90 feet"))
     )
-    assert answer.rejected == ("The Heron Maid was of 90 feet",)
+    assert answer.rejected_quotes == ("The Heron Maid was of 90 feet",)
     assert [q.node for q in answer.quotes] == ["k2:7"]
     assert [one.node.id for one in answer.evidence] == ["k2:7"]
     assert step.detail["rejected"] == 1
@@ -81,7 +81,7 @@ def test_an_answer_whose_every_quote_is_fabricated_is_withheld():
     assert answer.abstained
     assert answer.text == NOT_FOUND
     assert answer.evidence == ()
-    assert answer.rejected == ("She was lost in 1931",)
+    assert answer.rejected_quotes == ("She was lost in 1931",)
     assert step.detail["withheld"] == "In 1931"
     assert step.detail["outcome"].startswith("unsupported")
 
@@ -103,7 +103,7 @@ def test_a_long_quote_with_the_wrong_number_is_found_in_its_true_source_a_short_
     )
     assert [q.node for q in answer.quotes] == ["k3:7"]
     assert step.detail["found_elsewhere"] == 1
-    assert answer.rejected == ("2 pence", "of 118 feet")
+    assert answer.rejected_quotes == ("2 pence", "of 118 feet")
 
 
 def test_the_model_may_abstain():

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from clew.read import NOT_FOUND
-from clew.read.expected import expected, holds
+from clew.read.expected import expected_kind, contains_answer
 from clew.read.extractive import ExtractiveReader
-from clew.text import query_terms, sentences, term_counts, term_hash
-from clew.trail import Recorder
+from clew.text import query_terms, sentence_spans, count_terms, hash_term
+from clew.trail import TrailRecorder
 from clew.types import PASSAGE, ROW, Hit, Node, Question
 
 
@@ -17,7 +17,7 @@ class Counts:
 
     def __init__(self, texts):
         self.count = len(texts)
-        self.holding = Counter(term for text in texts for term in term_counts(text))
+        self.holding = Counter(term for text in texts for term in count_terms(text))
 
     def frequency(self, terms):
         return np.array([self.holding[int(term)] for term in terms])
@@ -42,7 +42,7 @@ def reader_of(hits, **options):
 
 
 def read(question, hits, **options):
-    trail = Recorder()
+    trail = TrailRecorder()
     answer = reader_of(hits, **options).read(Question(question), hits, trail)
     (step,) = trail.steps
     assert step.name == "read"
@@ -127,7 +127,7 @@ def test_covered_is_the_share_of_the_questions_idf():
     question = "What toll do dragons and geese pay?"
 
     def idf(term):
-        holding = sum(term_hash(term) in term_counts(text) for text in texts)
+        holding = sum(hash_term(term) in count_terms(text) for text in texts)
         return math.log(1 + (len(texts) - holding + 0.5) / (holding + 0.5))
 
     asked = set(query_terms(question))
@@ -167,7 +167,7 @@ def test_the_order_of_hits_does_not_matter_beyond_their_scores():
     ],
 )
 def test_the_kind_of_answer_is_read_from_the_question(question, kind):
-    assert expected(question) == kind
+    assert expected_kind(question) == kind
 
 
 @pytest.mark.parametrize(
@@ -189,9 +189,9 @@ def test_the_kind_of_answer_is_read_from_the_question(question, kind):
     ],
 )
 def test_an_answer_of_a_kind_is_told_from_what_the_question_says_itself(kind, text, question, answer):
-    assert holds(kind, text, question) is answer
+    assert contains_answer(kind, text, question) is answer
 
 
 def test_sentences_and_quotes_agree():
     answer, _ = read("Who commanded the Lady Annis?", [hit(1, BRANDT, 1.0)])
-    assert answer.quotes[0].span in sentences(BRANDT)
+    assert answer.quotes[0].span in sentence_spans(BRANDT)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from clew.read.labels import LABELS, label_in
+from clew.read.labels import LABELS, parse_label
 
 S, R, N = LABELS
 
@@ -54,4 +54,4 @@ S, R, N = LABELS
     ],
 )
 def test_labels_in_the_usual_words(reply, label):
-    assert label_in(reply) == label
+    assert parse_label(reply) == label

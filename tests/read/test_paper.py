@@ -1,8 +1,8 @@
-from clew.models import language_model
-from clew.prompts import load
+from clew.models import create_language_model
+from clew.prompts import load_prompt
 from clew.read import NOT_FOUND
 from clew.read.paper import PaperReader
-from clew.trail import Recorder
+from clew.trail import TrailRecorder
 from clew.types import PASSAGE, Hit, Node, Question
 from scripted import ScriptedServer
 
@@ -19,10 +19,10 @@ def texts(ids):
 
 
 def test_paths_are_contexts_of_joined_passages_as_in_listing_4():
-    trail = Recorder()
+    trail = TrailRecorder()
     hits = [hit("a:1", "b:2"), hit("c:3"), hit("b:2", "a:1")]
     with ScriptedServer([" lower Manhattan\n"]) as server:
-        reader = PaperReader(language_model(server.llm), load("kgp-read"), texts)
+        reader = PaperReader(create_language_model(server.llm), load_prompt("kgp-read"), texts)
         answer = reader.read(Question("8 mi west of where?"), hits, trail)
     assert server.requests[0].body["messages"] == [
         {
@@ -44,9 +44,9 @@ def test_paths_are_contexts_of_joined_passages_as_in_listing_4():
 
 
 def test_nothing_to_read_or_an_empty_reply_is_no_answer():
-    trail = Recorder()
+    trail = TrailRecorder()
     with ScriptedServer([" "]) as server:
-        reader = PaperReader(language_model(server.llm), load("kgp-read"), texts)
+        reader = PaperReader(create_language_model(server.llm), load_prompt("kgp-read"), texts)
         empty = reader.read(Question("q"), [hit("a:1")], trail)
         nothing = reader.read(Question("q"), [], trail)
     assert [one.text for one in (empty, nothing)] == [NOT_FOUND] * 2

@@ -1,6 +1,6 @@
 import pytest
 
-from clew.read.quotes import Source
+from clew.read.quotes import SourceText
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from clew.read.quotes import Source
     ],
 )  # fmt: skip
 def test_a_quote_is_found_and_shown_as_its_source_has_it(text, quote, found):
-    span = Source.of(text).find(quote)
+    span = SourceText.from_text(text).find(quote)
     assert span is not None
     assert text[slice(*span)] == found
 
@@ -51,7 +51,7 @@ def test_a_quote_is_found_and_shown_as_its_source_has_it(text, quote, found):
     ],
 )
 def test_altered_words_are_not_found(text, quote):
-    assert Source.of(text).find(quote) is None
+    assert SourceText.from_text(text).find(quote) is None
 
 
 def test_every_word_span_of_a_text_is_found_where_it_stands():
@@ -59,7 +59,7 @@ def test_every_word_span_of_a_text_is_found_where_it_stands():
     words = text.split(" ")
     ends = [len(" ".join(words[: n + 1])) for n in range(len(words))]
     starts = [0, *(end + 1 for end in ends[:-1])]
-    source = Source.of(text)
+    source = SourceText.from_text(text)
     for start in starts:
         for end in ends:
             quote = text[start:end]

@@ -3,11 +3,11 @@ import math
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from clew.retrieve.dense import Dense
-from clew.retrieve.hybrid import Fusion
-from clew.retrieve.knn import KNN, alternate
+from clew.retrieve.dense import DenseSearch
+from clew.retrieve.hybrid import HybridSearch
+from clew.retrieve.knn import KnnSearch, interleave
 from clew.retrieve.lexical import BM25
-from clew.types import RETRIEVED, Hit, Question, Scope
+from clew.types import RETRIEVED_KINDS, Hit, Question, Scope
 from retrieve_encoders import WordEncoder
 
 ENCODER = WordEncoder("river", "bridge", "mill")
@@ -22,7 +22,7 @@ def encoded(base, snapshot_of, *documents):
 
 def test_dense_orders_by_cosine(base, snapshot_of):
     snapshot = encoded(base, snapshot_of, ("a.txt", "", *TEXTS))
-    hits = Dense(snapshot, ENCODER).retrieve(Question("river"), 3)
+    hits = DenseSearch(snapshot, ENCODER).retrieve(Question("river"), 3)
     assert [(hit.node.text, round(hit.score, 6)) for hit in hits[:2]] == [
         ("river river", 1.0),
         ("river bridge", round(math.sqrt(0.5), 6)),
@@ -33,20 +33,20 @@ def test_dense_stays_within_its_scope(base, snapshot_of):
     snapshot = encoded(base, snapshot_of, ("a.txt", "", *TEXTS), ("b.txt", "t", "river", "mill"))
     for document in snapshot.documents():
         scope = Scope(documents=frozenset([document.key]))
-        hits = Dense(snapshot, ENCODER).retrieve(Question("river", scope), 9)
+        hits = DenseSearch(snapshot, ENCODER).retrieve(Question("river", scope), 9)
         assert {hit.node.document for hit in hits} == {document.key}
 
 
 def test_dense_breaks_ties_by_node_id(base, snapshot_of):
     snapshot = encoded(base, snapshot_of, *((f"{n}.txt", "t", "river") for n in range(12)))
-    ids = [hit.node.id for hit in Dense(snapshot, ENCODER).retrieve(Question("river"), 12)]
+    ids = [hit.node.id for hit in DenseSearch(snapshot, ENCODER).retrieve(Question("river"), 12)]
     assert ids == sorted(ids) and len(ids) == 12
 
 
 def test_knn_takes_half_by_embedding_and_half_by_levenshtein(base, snapshot_of):
     snapshot = encoded(base, snapshot_of, ("a.txt", "", *TEXTS, "rivet", "driver", "arrivers"))
-    hits = KNN(snapshot, ENCODER).retrieve(Question("river"), 4)
-    near = [hit.node.text for hit in Dense(snapshot, ENCODER).retrieve(Question("river"), 2)]
+    hits = KnnSearch(snapshot, ENCODER).retrieve(Question("river"), 4)
+    near = [hit.node.text for hit in DenseSearch(snapshot, ENCODER).retrieve(Question("river"), 2)]
     assert [hits[0].node.text, hits[2].node.text] == near == ["river river", "river bridge"]
     rest = {
         text: Levenshtein.normalized_similarity("river", text) for text in ("rivet", "driver", "arrivers")
@@ -57,23 +57,23 @@ def test_knn_takes_half_by_embedding_and_half_by_levenshtein(base, snapshot_of):
 
 def test_knn_gives_as_many_as_there_are_and_none_twice(base, snapshot_of):
     snapshot = encoded(base, snapshot_of, ("a.txt", "", *TEXTS))
-    hits = KNN(snapshot, ENCODER).retrieve(Question("river bridge"), 30)
+    hits = KnnSearch(snapshot, ENCODER).retrieve(Question("river bridge"), 30)
     assert sorted(hit.node.text for hit in hits) == sorted(TEXTS)
 
 
 def test_fuzzy_matching_respects_what_is_allowed(base, snapshot_of):
     snapshot = encoded(base, snapshot_of, ("a.txt", "", *TEXTS))
-    allowed = snapshot.mask(Scope(), RETRIEVED)
+    allowed = snapshot.mask(Scope(), RETRIEVED_KINDS)
     first = np.flatnonzero(allowed)[0]
     allowed[first] = False
-    rows, scores = KNN(snapshot, ENCODER).fuzzy("river river", 9, allowed)
+    rows, scores = KnnSearch(snapshot, ENCODER).fuzzy_matches("river river", 9, allowed)
     assert first not in rows and len(rows) == len(TEXTS) - 1
     assert scores.tolist() == sorted(scores.tolist(), reverse=True)
 
 
 def test_two_arrays_alternate():
-    assert alternate(np.array([1, 3]), np.array([2, 4, 5])).tolist() == [1, 2, 3, 4, 5]
-    assert alternate(np.array([1, 3, 5]), np.array([2])).tolist() == [1, 2, 3, 5]
+    assert interleave(np.array([1, 3]), np.array([2, 4, 5])).tolist() == [1, 2, 3, 4, 5]
+    assert interleave(np.array([1, 3, 5]), np.array([2])).tolist() == [1, 2, 3, 5]
 
 
 class Fixed:
@@ -88,9 +88,9 @@ class Fixed:
 
 def test_rank_fusion_by_hand(snapshot_of):
     snapshot = snapshot_of(("a.txt", "t", "one", "two", "three"))
-    nodes = snapshot.nodes(np.flatnonzero(snapshot.mask(Scope(), RETRIEVED)))
+    nodes = snapshot.nodes(np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS)))
     one, two, three = (Hit(node, 1.0, (node.id,)) for node in nodes)
-    hits = Fusion((Fixed([one, two]), Fixed([two, three]))).retrieve(Question("x"), 9)
+    hits = HybridSearch((Fixed([one, two]), Fixed([two, three]))).retrieve(Question("x"), 9)
     assert [(hit.node.text, hit.score) for hit in hits] == [
         ("two", round(1 / 62 + 1 / 61, 9)),
         ("one", round(1 / 61, 9)),
@@ -100,11 +100,11 @@ def test_rank_fusion_by_hand(snapshot_of):
 
 def test_rank_fusion_breaks_ties_by_node_id_and_reaches_deeper_than_k(snapshot_of):
     snapshot = snapshot_of(("a.txt", "t", "one", "two", "three"))
-    nodes = snapshot.nodes(np.flatnonzero(snapshot.mask(Scope(), RETRIEVED)))
+    nodes = snapshot.nodes(np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS)))
     one, two, three = (Hit(node, 1.0, (node.id,)) for node in nodes)
-    hits = Fusion((Fixed([two, one]), Fixed([three, one]))).retrieve(Question("x"), 1)
+    hits = HybridSearch((Fixed([two, one]), Fixed([three, one]))).retrieve(Question("x"), 1)
     assert [hit.node.text for hit in hits] == ["one"]
-    hits = Fusion((Fixed([two]), Fixed([one]))).retrieve(Question("x"), 2)
+    hits = HybridSearch((Fixed([two]), Fixed([one]))).retrieve(Question("x"), 2)
     assert [hit.node.id for hit in hits] == sorted([one.node.id, two.node.id])
 
 
@@ -112,4 +112,4 @@ def test_fusion_of_retrievers_that_agree_is_their_order(snapshot_of):
     snapshot = snapshot_of(("a.txt", "t", "river river", "river mill mill", "bridge"))
     bm25 = BM25(snapshot)
     alone = [hit.node.id for hit in bm25.retrieve(Question("river"), 9)]
-    assert [hit.node.id for hit in Fusion((bm25, bm25)).retrieve(Question("river"), 9)] == alone
+    assert [hit.node.id for hit in HybridSearch((bm25, bm25)).retrieve(Question("river"), 9)] == alone

@@ -8,23 +8,23 @@ import math
 import numpy as np
 import pytest
 
-from clew.catalog.fourstep_bases import embedded
-from clew.cli.remote import with_nodes
+from clew.catalog.fourstep_bases import describe_vectors
+from clew.cli.remote import describe_encoder_input
 from clew.errors import UsageError
-from clew.read.contexts import numbered, place, title_of
+from clew.read.contexts import numbered_contexts, describe_place, hit_title
 from clew.retrieve.entities import (
-    EntityRetriever,
-    NodeChunks,
-    NodeSearch,
-    NodeWords,
-    aggregated,
+    NodeRetriever,
+    NodeChunkSearch,
+    NodeVectorSearch,
+    NodeBM25,
+    mean_of_top,
     answer_rows,
-    best,
-    sorted_and_filled,
+    top_rows,
+    rank_and_pad,
 )
-from clew.retrieve.nodetexts import NodeTexts, joined, pieces
-from clew.text import terms
-from clew.trail import Recorder
+from clew.retrieve.nodetexts import NodeTexts, join_document, split_text
+from clew.text import index_terms
+from clew.trail import TrailRecorder
 from clew.types import ENTITY, Question, Scope
 from link_graphs import graph_of
 from node_graphs import EDGES, FILMS, Counted, kept
@@ -50,9 +50,9 @@ def test_the_document_of_a_node_names_it_and_what_it_is_joined_to(films) -> None
         "relations:\ndirector: William Dieterle\nnear: Juarez"
     )
     assert documents[2].endswith("A soldier writes letters.\nrelations:\ndirector: William Dieterle")
-    few = NodeTexts(films, each=2).documents(np.array([person]))
+    few = NodeTexts(films, ends_per_relation=2).documents(np.array([person]))
     assert few[0].endswith("director of: Kismet, Love Letters and 1 more")
-    assert few[0] != documents[0] and NodeTexts(films, each=2).document_name != texts.document_name
+    assert few[0] != documents[0] and NodeTexts(films, ends_per_relation=2).document_name != texts.document_name
 
 
 def test_a_graph_of_many_relations_is_asked_for_those_that_are_there(base) -> None:
@@ -63,14 +63,14 @@ def test_a_graph_of_many_relations_is_asked_for_those_that_are_there(base) -> No
 
 
 def test_a_long_text_is_cut_and_its_relations_stay() -> None:
-    assert joined("x" * 50, "relations:\na: b", 40) == "x" * 26 + "\nrelations:\na:"
-    assert joined("x" * 10, "", 5) == "xxxxx"
-    assert pieces("one two\nthree\nfour five six", 14) == ["one two\nthree", "four five six"]
-    assert pieces("a" * 7, 3) == ["aaa", "aaa", "a"] and pieces("", 3) == []
+    assert join_document("x" * 50, "relations:\na: b", 40) == "x" * 26 + "\nrelations:\na:"
+    assert join_document("x" * 10, "", 5) == "xxxxx"
+    assert split_text("one two\nthree\nfour five six", 14) == ["one two\nthree", "four five six"]
+    assert split_text("a" * 7, 3) == ["aaa", "aaa", "a"] and split_text("", 3) == []
 
 
 def test_chunks_never_mix_text_and_relations(films) -> None:
-    (chunks,) = NodeTexts(films, size=70).chunks(films.rows(["films:k1"]))
+    (chunks,) = NodeTexts(films, chunk_size=70).chunks(films.rows(["films:k1"]))
     assert chunks == [
         "Kismet: name: Kismet\ntype: film\nyear: 1944\nA beggar of Baghdad.",
         "Kismet: relations:\ndirector: William Dieterle\nnear: Juarez",
@@ -81,67 +81,67 @@ def test_bm25_over_nodes_is_the_formula(films) -> None:
     texts = NodeTexts(films)
     documents = texts.documents(np.arange(4))
     counts = [
-        [terms(one).count("letter") for one in documents],
-        [terms(one).count("soldier") for one in documents],
+        [index_terms(one).count("letter") for one in documents],
+        [index_terms(one).count("soldier") for one in documents],
     ]
-    lengths = np.array([len(terms(one)) for one in documents])
+    lengths = np.array([len(index_terms(one)) for one in documents])
     wanted = np.zeros(4)
     for tf in map(np.array, counts):
         holders = int((tf > 0).sum())
         idf = math.log(1 + (4 - holders + 0.5) / (holders + 0.5))
         wanted += idf * tf * 2.2 / (tf + 1.2 * (0.25 + 0.75 * lengths / lengths.mean()))
-    found = NodeWords(texts).nearest("soldier's letters".replace("'s", ""), 4)
+    found = NodeBM25(texts).rank("soldier's letters".replace("'s", ""), 4)
     assert (
         found.rows.tolist() == np.flatnonzero(wanted)[np.argsort(-wanted[wanted > 0], kind="stable")].tolist()
     )
     assert found.scores.tolist() == pytest.approx(sorted(wanted[wanted > 0], reverse=True), abs=1e-8)
-    assert NodeWords(texts).nearest("letters", 4, films.rows(["films:k1"])).rows.tolist() == []
+    assert NodeBM25(texts).rank("letters", 4, films.rows(["films:k1"])).rows.tolist() == []
 
 
 def test_vector_search_ranks_by_cosine_and_embeds_what_it_needs(films) -> None:
     encoder = Counted("letter", "mexico", "baghdad")
-    search = NodeSearch(encoder, NodeTexts(films))
+    search = NodeVectorSearch(encoder, NodeTexts(films))
     rows = films.rows(["films:k2", "films:k3"])
-    found = search.nearest("letters mexico", 5, rows)
+    found = search.rank("letters mexico", 5, rows)
     vectors = encoder.encode(NodeTexts(films).documents(rows)).astype(np.float64)
     cosines = vectors @ encoder.encode(["letters mexico"], query=True)[0].astype(np.float64)
     assert found.rows.tolist() == rows[np.argsort(-cosines)].tolist()
     assert found.scores.tolist() == pytest.approx(sorted(cosines, reverse=True))
     assert found.detail["nodes"] == 2 and found.detail["embedded"] == 2
     seen = len(encoder.seen)
-    assert "embedded" not in search.nearest("mexico", 5, rows).detail and len(encoder.seen) == seen
+    assert "embedded" not in search.rank("mexico", 5, rows).detail and len(encoder.seen) == seen
     # All nodes: the other two are embedded now.
-    assert search.nearest("baghdad", 1).rows.tolist() == films.rows(["films:k1"]).tolist()
+    assert search.rank("baghdad", 1).rows.tolist() == films.rows(["films:k1"]).tolist()
     assert len(encoder.seen) == seen + 2
 
 
 def test_what_is_found_does_not_depend_on_what_was_embedded_before(base, films) -> None:
     encoder = WordEncoder("letter", "mexico", "baghdad")
-    capped = NodeSearch(encoder, NodeTexts(films), cap=1)
-    first = capped.nearest("letters", 3)
+    capped = NodeVectorSearch(encoder, NodeTexts(films), cap=1)
+    first = capped.rank("letters", 3)
     assert first.rows.tolist() == films.rows(["films:k2"]).tolist()
     assert first.detail["without a vector"] == 4 and first.detail["looked at"] == "the best 1 by words"
-    NodeSearch(encoder, NodeTexts(films)).nearest("mexico", 3, films.rows(["films:k3"]))
-    again = capped.nearest("letters", 3)
+    NodeVectorSearch(encoder, NodeTexts(films)).rank("mexico", 3, films.rows(["films:k3"]))
+    again = capped.rank("letters", 3)
     assert (again.rows.tolist(), again.scores.tolist()) == (first.rows.tolist(), first.scores.tolist())
     # Nor where all but a few have a vector; only where all that may answer have one, all are ranked.
-    NodeSearch(encoder, NodeTexts(films)).nearest("mexico", 3, films.rows(["films:k1"]))
-    assert capped.nearest("letters", 4).rows.tolist() == first.rows.tolist()
-    NodeSearch(encoder, NodeTexts(films)).nearest("mexico", 4)
-    whole = capped.nearest("letters", 4)
+    NodeVectorSearch(encoder, NodeTexts(films)).rank("mexico", 3, films.rows(["films:k1"]))
+    assert capped.rank("letters", 4).rows.tolist() == first.rows.tolist()
+    NodeVectorSearch(encoder, NodeTexts(films)).rank("mexico", 4)
+    whole = capped.rank("letters", 4)
     assert len(whole.rows) == 4 and "looked at" not in whole.detail
 
 
 def test_all_that_may_answer_are_ranked_once_they_have_a_vector_though_others_have_none(base) -> None:
-    builder = base.graphs.builder("films")
+    builder = base.graphs.create_builder("films")
     for id, said in FILMS.items():
         builder.node(id, **said)
     for edge in EDGES:
-        builder.edge(*edge)
+        builder.add_edge(*edge)
     base.graphs.store(builder, [], json.dumps({"answers": ["film"]}))
     encoder = WordEncoder("letter", "mexico", "baghdad")
-    some = embedded(base.path, encoder, False, lambda done, total: None)
-    every = embedded(base.path, encoder, True, lambda done, total: None)
+    some = describe_vectors(base.path, encoder, False, lambda done, total: None)
+    every = describe_vectors(base.path, encoder, True, lambda done, total: None)
     assert (some, every) == ("0 of the 3 nodes that may answer", "3 of the 3 nodes that may answer")
     graph = base.snapshot().graph("films")
     texts = NodeTexts(graph)
@@ -149,7 +149,7 @@ def test_all_that_may_answer_are_ranked_once_they_have_a_vector_though_others_ha
         graph.vectors(encoder, texts.document_name).missing(None).tolist() == graph.rows(["films:d"]).tolist()
     )
     rows = answer_rows(graph)
-    found = NodeSearch(encoder, texts, cap=1).nearest("letters mexico baghdad baghdad", 4, rows)
+    found = NodeVectorSearch(encoder, texts, cap=1).rank("letters mexico baghdad baghdad", 4, rows)
     assert "looked at" not in found.detail and "embedded" not in found.detail
     cosines = encoder.encode(texts.documents(rows)) @ encoder.encode(["letters mexico baghdad baghdad"])[0]
     assert found.rows.tolist() == rows[np.argsort(-cosines, kind="stable")].tolist()
@@ -157,7 +157,7 @@ def test_all_that_may_answer_are_ranked_once_they_have_a_vector_though_others_ha
 
 
 def test_no_word_in_common_means_the_first_by_id_and_that_is_said(films) -> None:
-    found = NodeSearch(WordEncoder("zebra"), NodeTexts(films), cap=1).nearest("zebra", 3)
+    found = NodeVectorSearch(WordEncoder("zebra"), NodeTexts(films), cap=1).rank("zebra", 3)
     assert len(found.rows) == 1 and found.detail["looked at"] == "the first 1 by id"
 
 
@@ -165,29 +165,29 @@ def test_of_a_large_graph_some_candidates_are_read(films, base, monkeypatch: pyt
     from clew.retrieve import entities
 
     texts = NodeTexts(films)
-    large = NodeSearch(WordEncoder("letter"), texts, cap=1, counted=3)
-    found = large.nearest("letters", 3, films.of_type("film"))
+    large = NodeVectorSearch(WordEncoder("letter"), texts, cap=1, count_limit=3)
+    found = large.rank("letters", 3, films.rows_of_type("film"))
     assert found.rows.tolist() == films.rows(["films:k2"]).tolist()
     assert found.detail["looked at"] == "the best 1 by words"
     assert not [path for path in kept(base) if path.name.startswith("words")]  # nothing was counted for it
     # The same as from counted words, where the candidates are all nodes.
     every = np.arange(4)
     read, counted = (
-        NodeWords(texts).read("letters dieterle", 4, every),
-        NodeWords(texts).nearest("letters dieterle", 4),
+        NodeBM25(texts).rank_by_reading("letters dieterle", 4, every),
+        NodeBM25(texts).rank("letters dieterle", 4),
     )
     assert read.rows.tolist() == counted.rows.tolist() and len(read.rows) == 4
     assert read.scores.tolist() == pytest.approx(counted.scores.tolist(), abs=1e-8)
     monkeypatch.setattr(entities, "READ", 2)
-    few = NodeSearch(WordEncoder("letter", "x"), NodeTexts(films, each=11), cap=1, counted=3)
-    assert few.nearest("baghdad", 3).detail["looked at"] == "the best 1 by words of the first 2 by id"
+    few = NodeVectorSearch(WordEncoder("letter", "x"), NodeTexts(films, ends_per_relation=11), cap=1, count_limit=3)
+    assert few.rank("baghdad", 3).detail["looked at"] == "the best 1 by words of the first 2 by id"
 
 
 def test_chunks_are_made_of_what_the_plain_search_finds_alone(films) -> None:
     encoder = Counted("letter", "mexico", "baghdad")
-    texts = NodeTexts(films, size=70)
-    found = NodeChunks(NodeSearch(encoder, texts), first=2, top=1).nearest(
-        "letters", 1, films.of_type("film")
+    texts = NodeTexts(films, chunk_size=70)
+    found = NodeChunkSearch(NodeVectorSearch(encoder, texts), first=2, top=1).rank(
+        "letters", 1, films.rows_of_type("film")
     )
     assert found.rows.tolist() == films.rows(["films:k2"]).tolist()
     chunked = [text for text in encoder.seen if not text.startswith("name:")]
@@ -207,42 +207,42 @@ def test_the_mean_of_the_best_chunks() -> None:
     vectors = np.array([[0.2], [0.9], [0.4], [0.5], [0.1]], dtype=np.float32)
     query = np.ones(1, dtype=np.float32)
     offsets = np.array([0, 3, 3, 5])
-    assert aggregated(offsets, vectors, query, 2).tolist() == pytest.approx([0.65, 0, 0.3])
-    assert aggregated(offsets, vectors, query, 1).tolist() == pytest.approx([0.9, 0, 0.5])
+    assert mean_of_top(offsets, vectors, query, 2).tolist() == pytest.approx([0.65, 0, 0.3])
+    assert mean_of_top(offsets, vectors, query, 1).tolist() == pytest.approx([0.9, 0, 0.5])
 
 
 def test_what_fills_up_is_the_next_best_and_never_a_filtered_one(films) -> None:
-    search = NodeSearch(WordEncoder("letter", "mexico", "baghdad"), NodeTexts(films))
+    search = NodeVectorSearch(WordEncoder("letter", "mexico", "baghdad"), NodeTexts(films))
     first, second, third = films.rows(["films:k1", "films:k2", "films:k3"]).tolist()
     (person,) = films.rows(["films:d"]).tolist()
-    firm, more = sorted_and_filled(search, "letters mexico", np.array([first, third]), 3)
+    firm, more = rank_and_pad(search, "letters mexico", np.array([first, third]), 3)
     assert firm.rows.tolist() == [third, first]
     assert more.rows.tolist() == [second] and len(more.scores) == 1
-    firm, more = sorted_and_filled(search, "letters", np.array([first]), 20, films.of_type("film"))
+    firm, more = rank_and_pad(search, "letters", np.array([first]), 20, films.rows_of_type("film"))
     assert (firm.rows.tolist(), more.rows.tolist()) == ([first], [second, third])
-    firm, more = sorted_and_filled(search, "letters", np.array([first, second]), 2)
+    firm, more = rank_and_pad(search, "letters", np.array([first, second]), 2)
     assert firm.rows.tolist() == [second, first] and not len(more.rows)
-    firm, more = sorted_and_filled(search, "letters", np.array([], dtype=np.int64), 4)
+    firm, more = rank_and_pad(search, "letters", np.array([], dtype=np.int64), 4)
     assert not len(firm.rows) and more.rows.tolist()[:2] == [second, person]
 
 
 def test_ties_go_by_row_and_so_by_id() -> None:
-    found = best(np.array([1, 4, 7, 9]), np.array([0.5, 0.7, 0.5, 0.5]), 3)
+    found = top_rows(np.array([1, 4, 7, 9]), np.array([0.5, 0.7, 0.5, 0.5]), 3)
     assert found.rows.tolist() == [4, 1, 7]
-    assert best(np.array([1]), np.array([0.5]), 0).rows.tolist() == []
+    assert top_rows(np.array([1]), np.array([0.5]), 0).rows.tolist() == []
 
 
 def test_hits_are_entities_of_the_types_that_may_answer(base, films) -> None:
     snapshot = base.snapshot()
     encoder = WordEncoder("dieterl", "letter")
-    retriever = EntityRetriever(snapshot, "vss", lambda texts: NodeSearch(encoder, texts), ("film",))
-    record = Recorder()
+    retriever = NodeRetriever(snapshot, "vss", lambda texts: NodeVectorSearch(encoder, texts), ("film",))
+    record = TrailRecorder()
     hits = retriever.explore(Question("letters"), 2, record)
     assert [hit.node.id for hit in hits] == ["films:k2", "films:k1"]  # the others have none: by id
     assert hits[0].node.kind == ENTITY and hits[0].node.name == "Love Letters"
     assert hits[0].node.text.startswith("name: Love Letters")
     assert record.steps[0].detail["graph"] == "films" and record.steps[0].detail["nodes"] == 3
-    everything = EntityRetriever(snapshot, "vss", lambda texts: NodeSearch(encoder, texts))
+    everything = NodeRetriever(snapshot, "vss", lambda texts: NodeVectorSearch(encoder, texts))
     assert everything.retrieve(Question("dieterle"), 1)[0].node.id == "films:d"
     persons = everything.retrieve(Question("letters", Scope(kinds=frozenset({"person"}))), 3)
     assert [hit.node.id for hit in persons] == ["films:d"]
@@ -255,13 +255,13 @@ def test_hits_are_entities_of_the_types_that_may_answer(base, films) -> None:
 
 
 def test_an_entity_is_shown_with_its_graph_and_called_by_its_name(base, films) -> None:
-    hit = EntityRetriever(base.snapshot(), "bm25", NodeWords).retrieve(Question("beggar"), 1)[0]
-    assert place(hit.node) == "graph films" and title_of(hit) == "Kismet"
-    assert numbered([hit]).startswith("[1] graph films\nname: Kismet")
+    hit = NodeRetriever(base.snapshot(), "bm25", NodeBM25).retrieve(Question("beggar"), 1)[0]
+    assert describe_place(hit.node) == "graph films" and hit_title(hit) == "Kismet"
+    assert numbered_contexts([hit]).startswith("[1] graph films\nname: Kismet")
 
 
 def test_what_leaves_the_machine_is_named() -> None:
     for recipe in ("vss", "read(retriever=multi-vss)", "reranked", "read(retriever=reranked(retriever=vss))"):
-        assert with_nodes("the question", [recipe]) == "the question and texts of nodes"
+        assert describe_encoder_input("the question", [recipe]) == "the question and texts of nodes"
     for recipe in ("default", "bm25-nodes", "reranked(retriever=bm25-nodes)", "chain"):
-        assert with_nodes("the question", [recipe]) == "the question"
+        assert describe_encoder_input("the question", [recipe]) == "the question"

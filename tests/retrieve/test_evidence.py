@@ -3,12 +3,12 @@ import math
 import numpy as np
 import pytest
 
-from clew.kb import KnowledgeBase
+from clew.kb import Store
 from clew.parse.tables import Table
-from clew.retrieve.covering import Ahead, Candidates, Meaning
-from clew.retrieve.evidence import Evidence, repeats
-from clew.retrieve.units import below, subtree_ends, units
-from clew.types import RETRIEVED, Question, Scope
+from clew.retrieve.covering import Lookahead, CoverageSelector, SemanticGain
+from clew.retrieve.evidence import ContextualSearch, split_repeats
+from clew.retrieve.units import mark_rows_below, subtree_ends, context_units
+from clew.types import RETRIEVED_KINDS, Question, Scope
 from retrieve_documents import add
 from retrieve_encoders import WordEncoder
 
@@ -18,7 +18,7 @@ def texts(hits):
 
 
 def find(snapshot, question, k=5, **options):
-    return Evidence(snapshot, **options).retrieve(Question(question), k)
+    return ContextualSearch(snapshot, **options).retrieve(Question(question), k)
 
 
 def test_one_passage_by_hand(snapshot_of):
@@ -93,7 +93,7 @@ def test_within_one_document_the_order_is_that_of_the_folder(snapshot_of):
     )
     acorn = next(d.key for d in snapshot.documents() if d.name.startswith("ACORN"))
     question = "What were Acorn's sales of seed?"
-    within = Evidence(snapshot).retrieve(Question(question, Scope(documents=frozenset([acorn]))), 9)
+    within = ContextualSearch(snapshot).retrieve(Question(question, Scope(documents=frozenset([acorn]))), 9)
     pooled = [hit for hit in find(snapshot, question, 9) if hit.node.document == acorn]
     assert texts(within) == texts(pooled)
 
@@ -101,9 +101,9 @@ def test_within_one_document_the_order_is_that_of_the_folder(snapshot_of):
 def test_a_text_that_repeats_comes_after_everything_else(snapshot_of):
     snapshot = snapshot_of(("a.txt", "t", "the bridge", "the bridge", "a long old bridge of stone and wood"))
     assert texts(find(snapshot, "bridge", 2)) == ["the bridge", "a long old bridge of stone and wood"]
-    rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED))
-    assert [found.tolist() for found in repeats(snapshot, rows)] == [[0, 2], [1]]
-    assert [found.tolist() for found in repeats(snapshot, rows[:0])] == [[], []]
+    rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS))
+    assert [found.tolist() for found in split_repeats(snapshot, rows)] == [[0, 2], [1]]
+    assert [found.tolist() for found in split_repeats(snapshot, rows[:0])] == [[], []]
 
 
 def test_hits_are_chosen_to_cover_the_question_together(snapshot_of):
@@ -130,43 +130,43 @@ def test_scores_never_rise_and_more_hits_do_not_change_the_first(snapshot_of):
 
 
 def test_covering_by_hand():
-    candidates = Candidates(
+    candidates = CoverageSelector(
         matched=np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 0.5]]),
         weights=np.array([2.0, 1.0]),
         prior=np.array([0.4, 0.4, 0.0]),
-        document=np.array([0, 0, 1]),
-        meaning=Meaning(np.array([[0.0], [0.0], [0.5]], np.float32), np.ones(1, np.float32), weight=0.2),
+        documents=np.array([0, 0, 1]),
+        meaning=SemanticGain(np.array([[0.0], [0.0], [0.5]], np.float32), np.ones(1, np.float32), weight=0.2),
     )
-    order, gains = candidates.choose(3, variety=1.0, fading=0.5)
+    order, gains = candidates.select(3, variety=1.0, fading=0.5)
     # First 2 + 0.4; then the word is covered: 0.5 + 0.1 against 0.4 / 2.
     assert (order.tolist(), gains.tolist()) == ([0, 2, 1], [2.4, 0.6, 0.2])
-    order, gains = candidates.choose(2, variety=0.0, fading=0.0)
+    order, gains = candidates.select(2, variety=0.0, fading=0.0)
     assert (order.tolist(), gains.tolist()) == ([0, 1], [2.4, 2.4])
 
 
 def test_what_is_missing_after_a_path_by_hand():
-    candidates = Candidates(
+    candidates = CoverageSelector(
         matched=np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]),
         weights=np.array([2.0, 1.0]),
         prior=np.array([0.4, 0.4, 0.2]),
-        document=np.array([0, 0, 1]),
-        meaning=Meaning(
+        documents=np.array([0, 0, 1]),
+        meaning=SemanticGain(
             np.array([[1, 0], [0, 1], [0.6, 0.8]], np.float32), np.array([0.6, 0.8], np.float32), weight=0.5
         ),
     )
     # Words: 2 * (1 - 0.5 * 1) = 1 and 1; the first document's worth 0.4 * 0.3; of the vector (0, 1) is left.
     expected = [1 + 0.12, 0.5 + 0.5 + 0.12 + 0.5, 1 + 0.2 + 0.5 * 0.8]
-    assert np.allclose(candidates.after([0], variety=0.5, fading=0.7), expected)
+    assert np.allclose(candidates.gains_after([0], variety=0.5, fading=0.7), expected)
     # After both axes nothing of the vector is left.
     words = np.array([2 * 0.5 * 0.75, 1 * 0.75])
     prior = np.array([0.4 * 0.3**2] * 2 + [0.2])
-    assert np.allclose(candidates.after([0, 1], 0.5, 0.7), candidates.matched @ words + prior)
+    assert np.allclose(candidates.gains_after([0, 1], 0.5, 0.7), candidates.matched @ words + prior)
     # What is ahead of the path takes the place of what is left of the question.
-    ahead = Ahead(np.array([0.0, 1.0], np.float32), 3.0)
+    ahead = Lookahead(np.array([0.0, 1.0], np.float32), 3.0)
     expected = [1 + 0.12, 0.5 + 0.5 + 0.12 + 3, 1 + 0.2 + 3 * 0.8]
-    assert np.allclose(candidates.after([0], 0.5, 0.7, ahead), expected)
+    assert np.allclose(candidates.gains_after([0], 0.5, 0.7, ahead), expected)
     # An empty path leaves the whole question.
-    assert np.allclose(candidates.after([], 0.5, 0.7)[2], 1 + 0.2 + 0.5)
+    assert np.allclose(candidates.gains_after([], 0.5, 0.7)[2], 1 + 0.2 + 0.5)
 
 
 def test_meaning_finds_what_shares_no_word(base, snapshot_of):
@@ -192,7 +192,7 @@ def test_nothing_is_found_for_unknown_words_or_in_an_empty_base(base, snapshot_o
 def test_a_search_stays_within_its_scope(snapshot_of):
     snapshot = snapshot_of(("ACORN.txt", "t", "bridge"), ("b.txt", "t", "bridge river"))
     for document in snapshot.documents():
-        hits = Evidence(snapshot).retrieve(Question("Acorn bridge", Scope(frozenset([document.key]))), 9)
+        hits = ContextualSearch(snapshot).retrieve(Question("Acorn bridge", Scope(frozenset([document.key]))), 9)
         assert {hit.node.document for hit in hits} == {document.key}
 
 
@@ -205,7 +205,7 @@ def test_results_after_a_removal_are_those_of_a_base_that_never_held_the_documen
     ]
     found = []
     for name, order, removed in (("one", gone[:3] + kept[::-1] + gone[3:], gone), ("two", kept, [])):
-        with KnowledgeBase.open(tmp_path / name, create=True) as base:
+        with Store.open(tmp_path / name, create=True) as base:
             for document in order:
                 add(base, *document)
             base.catch_up()
@@ -222,12 +222,12 @@ def test_units_are_pages_or_sections(snapshot_of):
         ("a.pdf", "t", ("page", 1), "one", ("heading", 1, "H"), "two", ("page", 2), "three"),
         ("b.md", "t", "four", ("heading", 1, "H"), "five", table, ("heading", 1, "I"), "six"),
     )
-    rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED))
-    unit = dict(zip(texts_of(snapshot, rows), units(snapshot).of[rows].tolist(), strict=True))
+    rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS))
+    unit = dict(zip(texts_of(snapshot, rows), context_units(snapshot).unit_of_row[rows].tolist(), strict=True))
     assert unit["one"] == unit["two"] != unit["three"]
     assert unit["five"] == unit["Tolls: 2021: 5"]
     assert len({unit[text] for text in ("one", "three", "four", "five", "six")}) == 5
-    assert units(snapshot).length.sum() == snapshot.postings("text").lengths(rows).sum()
+    assert context_units(snapshot).lengths.sum() == snapshot.postings("text").lengths(rows).sum()
 
 
 def test_what_stands_below_a_node_is_its_subtree(snapshot_of):
@@ -242,7 +242,7 @@ def test_what_stands_below_a_node_is_its_subtree(snapshot_of):
         ("B", {"two"}),
         ("C", {"three"}),
     ):
-        found = np.flatnonzero(below(snapshot, np.array([names[name]])))
+        found = np.flatnonzero(mark_rows_below(snapshot, np.array([names[name]])))
         assert set(texts_of(snapshot, found)) == expected
     assert subtree_ends(snapshot)[start] == end
 

@@ -5,10 +5,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from clew.kb import KnowledgeBase
-from clew.retrieve.lexical import BM25, TfIdf, shared
-from clew.text import query_terms, terms
-from clew.types import RETRIEVED, Question, Scope
+from clew.kb import Store
+from clew.retrieve.lexical import BM25, TfIdf, intersect
+from clew.text import query_terms, index_terms
+from clew.types import RETRIEVED_KINDS, Question, Scope
 from retrieve_documents import add
 
 WORDS = [f"word{n}" for n in range(60)]
@@ -27,8 +27,8 @@ def random_corpus(seed, documents=12):
 
 
 def texts_of(snapshot):
-    rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED))
-    return rows, [terms(node.text) for node in snapshot.nodes(rows)]
+    rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS))
+    return rows, [index_terms(node.text) for node in snapshot.nodes(rows)]
 
 
 def plain_bm25(query, texts, k1, b):
@@ -115,8 +115,8 @@ def test_both_directions_of_a_sum_agree_with_the_whole(snapshot_of, length):
     rows, _ = texts_of(snapshot)
     wanted = TfIdf(snapshot)._sum(" ".join(random.Random(length).choices(WORDS, k=length)))
     for chosen in (rows, rows[::5], rows[:1]):
-        np.testing.assert_allclose(wanted._by_rows(chosen), wanted.everywhere()[chosen])
-        np.testing.assert_allclose(wanted._by_holders(chosen), wanted.everywhere()[chosen])
+        np.testing.assert_allclose(wanted._by_rows(chosen), wanted.for_all_rows()[chosen])
+        np.testing.assert_allclose(wanted._by_holders(chosen), wanted.for_all_rows()[chosen])
 
 
 def test_scores_of_one_text_do_not_leak_into_those_of_the_next(snapshot_of):
@@ -148,8 +148,8 @@ def test_equal_scores_come_in_the_order_of_node_ids(snapshot_of):
 def test_results_after_a_removal_are_those_of_a_base_that_never_held_the_document(tmp_path):
     kept, removed = random_corpus(1), [("x" + name, *rest) for name, *rest in random_corpus(2)]
     with (
-        KnowledgeBase.open(tmp_path / "one", create=True) as one,
-        KnowledgeBase.open(tmp_path / "two", create=True) as two,
+        Store.open(tmp_path / "one", create=True) as one,
+        Store.open(tmp_path / "two", create=True) as two,
     ):
         for document in [*removed[:6], *kept[::-1], *removed[6:]]:
             add(one, *document)
@@ -186,5 +186,5 @@ def test_an_empty_base_finds_nothing(snapshot_of):
 def test_where_two_ascending_arrays_agree():
     left, right = np.array([1, 4, 6, 9]), np.array([0, 4, 9, 12, 15])
     for one, other in ((left, right), (right, left)):
-        here, there = shared(one, other)
+        here, there = intersect(one, other)
         assert one[here].tolist() == other[there].tolist() == [4, 9]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from clew.errors import ModelError, NotFound
-from clew.kb import KnowledgeBase
-from clew.retrieve.entities import NodeSearch, NodeWords
+from clew.kb import Store
+from clew.retrieve.entities import NodeVectorSearch, NodeBM25
 from clew.retrieve.nodetexts import NodeTexts
 from link_graphs import graph_of
 from node_graphs import EDGES, FILMS, Counted, kept
@@ -15,26 +15,26 @@ from retrieve_encoders import WordEncoder
 def test_vectors_and_words_go_with_their_graph(base) -> None:
     before = (list(base.dump()), base.digest())
     graph = graph_of(base, EDGES, "films", **FILMS)
-    NodeSearch(WordEncoder("letter"), NodeTexts(graph), cap=1).nearest("letters", 1)
+    NodeVectorSearch(WordEncoder("letter"), NodeTexts(graph), cap=1).rank("letters", 1)
     assert [path.name.split("-")[0] for path in kept(base)] == ["vectors", "words"]
     assert base.doctor() == []
     base.graphs.remove("films")
     assert kept(base) == [] and (list(base.dump()), base.digest()) == before
     # Whoever still holds the graph cannot bring anything of it back.
     with pytest.raises(NotFound):
-        NodeSearch(WordEncoder("mexico"), NodeTexts(graph)).nearest("mexico", 1)
+        NodeVectorSearch(WordEncoder("mexico"), NodeTexts(graph)).rank("mexico", 1)
     assert kept(base) == []
 
 
 def test_vectors_outlive_the_base_and_a_repair_of_the_arrays(base) -> None:
     graph = graph_of(base, EDGES, "films", **FILMS)
     encoder = Counted("letter")
-    first = NodeSearch(encoder, NodeTexts(graph)).nearest("letters", 4)
+    first = NodeVectorSearch(encoder, NodeTexts(graph)).rank("letters", 4)
     made = len(encoder.seen)
     (base.path / "derived" / "graphs").rename(base.path / "gone")
-    with KnowledgeBase.open(base.path) as other:
+    with Store.open(base.path) as other:
         assert [one.problem for one in other.doctor()] == ["its arrays are missing or damaged"]
-        again = NodeSearch(encoder, NodeTexts(other.snapshot().graph("films"))).nearest("letters", 4)
+        again = NodeVectorSearch(encoder, NodeTexts(other.snapshot().graph("films"))).rank("letters", 4)
     assert again.rows.tolist() == first.rows.tolist() and len(encoder.seen) == made
 
 
@@ -42,26 +42,26 @@ def test_two_processes_make_each_vector_once(base) -> None:
     graph = graph_of(base, EDGES, "films", **FILMS)
     encoder = Counted("letter")
     texts = NodeTexts(graph)
-    mine = graph.vectors(encoder, texts.document_name)
-    with KnowledgeBase.open(base.path) as other:
-        theirs = other.snapshot().graph("films").vectors(encoder, texts.document_name)
+    mine = graph.node_vectors(encoder, texts.document_name)
+    with Store.open(base.path) as other:
+        theirs = other.snapshot().graph("films").node_vectors(encoder, texts.document_name)
 
         def slow(rows):
-            theirs.make(np.arange(2), texts.whole)  # the other one is quicker
-            return texts.whole(rows)
+            theirs.encode_missing(np.arange(2), texts.single_texts)  # the other one is quicker
+            return texts.single_texts(rows)
 
-        assert mine.make(np.arange(4), slow) == 4
+        assert mine.encode_missing(np.arange(4), slow) == 4
         for one in (mine, theirs):
             offsets, vectors = one.vectors(np.arange(4))
-            assert offsets.tolist() == [0, 1, 2, 3, 4] and len(one.missing()) == 0
+            assert offsets.tolist() == [0, 1, 2, 3, 4] and len(one.rows_without_vectors()) == 0
             assert np.array_equal(vectors, encoder.encode(texts.documents(np.arange(4))))
 
 
 def test_damaged_vectors_and_words_are_found_and_made_again(base) -> None:
     graph = graph_of(base, EDGES, "films", **FILMS)
     encoder = WordEncoder("letter")
-    search = NodeSearch(encoder, NodeTexts(graph), cap=1)
-    wanted = search.nearest("letters", 1)
+    search = NodeVectorSearch(encoder, NodeTexts(graph), cap=1)
+    wanted = search.rank("letters", 1)
     vectors, words = kept(base)
     (vectors / "vectors.f32").write_bytes(b"")
     [block] = words.iterdir()
@@ -70,7 +70,7 @@ def test_damaged_vectors_and_words_are_found_and_made_again(base) -> None:
     assert problems == ["vectors of its nodes are damaged; encode again", "words of its nodes are damaged"]
     assert base.doctor() == []
     assert not [path for folder in kept(base) for path in folder.rglob("*") if path.is_file()]
-    again = NodeSearch(encoder, NodeTexts(base.snapshot().graph("films")), cap=1).nearest("letters", 1)
+    again = NodeVectorSearch(encoder, NodeTexts(base.snapshot().graph("films")), cap=1).rank("letters", 1)
     assert again.rows.tolist() == wanted.rows.tolist()
 
 
@@ -78,10 +78,10 @@ def test_words_of_more_nodes_than_a_block(base, monkeypatch: pytest.MonkeyPatch)
     from clew.kb.graphs import nodewords
 
     graph = graph_of(base, [(f"n{n}", "next", f"n{n + 1}") for n in range(50)], "long")
-    whole = NodeWords(NodeTexts(graph)).nearest("n7 n20", 9)
+    whole = NodeBM25(NodeTexts(graph)).rank("n7 n20", 9)
     monkeypatch.setattr(nodewords, "BLOCK", 8)
     monkeypatch.setattr(nodewords, "BATCH", 3)
-    parted = NodeWords(NodeTexts(graph, each=11)).nearest("n7 n20", 9)
+    parted = NodeBM25(NodeTexts(graph, ends_per_relation=11)).rank("n7 n20", 9)
     assert (parted.rows.tolist(), parted.scores.tolist()) == (whole.rows.tolist(), whole.scores.tolist())
 
 
@@ -96,13 +96,13 @@ def test_counting_words_continues_where_it_was_stopped(base, monkeypatch: pytest
     def broken(rows):
         if rows[0] >= 12:
             raise KeyboardInterrupt
-        return texts.whole(rows)
+        return texts.single_texts(rows)
 
     with pytest.raises(KeyboardInterrupt):
-        graph.words(texts.document_name, broken)
-    assert graph.words(texts.document_name) is None
-    found = graph.words(texts.document_name, texts.whole, lambda done, total: told.append((done, total)))
-    assert told == [(12, 21), (16, 21), (20, 21), (21, 21)] and found.count == 21
+        graph.node_postings(texts.document_name, broken)
+    assert graph.node_postings(texts.document_name) is None
+    found = graph.node_postings(texts.document_name, texts.single_texts, lambda done, total: told.append((done, total)))
+    assert told == [(12, 21), (16, 21), (20, 21), (21, 21)] and found.node_count == 21
 
 
 class Failing(WordEncoder):
@@ -126,11 +126,11 @@ def test_embedding_all_continues_where_it_was_stopped(base, monkeypatch: pytest.
     graph = graph_of(base, [(f"n{n}", "next", f"n{n + 1}") for n in range(20)], "long")
     texts, told = NodeTexts(graph), []
     with pytest.raises(ModelError):
-        graph.vectors(Failing(10), texts.document_name).make(np.arange(21), texts.whole)
-    kept = graph.vectors(Failing(13), texts.document_name)
-    assert len(kept.missing()) == 13
-    assert kept.make(np.arange(21), texts.whole, lambda done, total: told.append((done, total))) == 13
-    assert told == [(4, 13), (8, 13), (12, 13), (13, 13)] and len(kept.missing()) == 0
+        graph.node_vectors(Failing(10), texts.document_name).encode_missing(np.arange(21), texts.single_texts)
+    kept = graph.node_vectors(Failing(13), texts.document_name)
+    assert len(kept.rows_without_vectors()) == 13
+    assert kept.encode_missing(np.arange(21), texts.single_texts, lambda done, total: told.append((done, total))) == 13
+    assert told == [(4, 13), (8, 13), (12, 13), (13, 13)] and len(kept.rows_without_vectors()) == 0
 
 
 @pytest.mark.parametrize("signed", [False, True])
@@ -146,11 +146,11 @@ def test_search_equals_brute_force(base, monkeypatch: pytest.MonkeyPatch, signed
     nodes = {f"n{n:03}": {"name": " ".join(rng.choice(words, 4))} for n in range(300)}
     graph = graph_of(base, [], "words", **nodes)
     encoder, texts = WordEncoder(*words), NodeTexts(graph)
-    search = NodeSearch(encoder, texts)
+    search = NodeVectorSearch(encoder, texts)
     rows = np.sort(rng.choice(300, 120, replace=False))
     for among in (None, rows, rows[:20]):
         chosen = np.arange(300) if among is None else among
-        found = search.nearest("w3 w7 w7", 15, among)
+        found = search.rank("w3 w7 w7", 15, among)
         matrix = encoder.encode(texts.documents(chosen)).astype(np.float64)
         scores = (matrix @ encoder.encode(["w3 w7 w7"], query=True)[0].astype(np.float64)).round(9)
         order = np.lexsort((chosen, -scores))[:15]

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from clew.models import language_model
+from clew.models import create_language_model
 from clew.models.budgeted import Budget
-from clew.prompts import load
-from clew.retrieve.entities import as_entity_hit
-from clew.retrieve.reranking import Listwise, Pointwise, RerankedSearch, score_in
-from clew.trail import Recorder
+from clew.prompts import load_prompt
+from clew.retrieve.entities import node_hit
+from clew.retrieve.reranking import ListwiseReranker, PointwiseReranker, RerankedSearch, parse_score
+from clew.trail import TrailRecorder
 from clew.types import Entity, Question
 from scripted import ScriptedServer
 
 
 def hits(count: int):
     return [
-        as_entity_hit(
+        node_hit(
             "g",
             Entity(f"g:n{n}", "drug", f"drug {n}"),
             f"name: drug {n}\ntype: drug\nwhat it is: {n}",
@@ -51,7 +51,7 @@ def hits(count: int):
     ],
 )
 def test_a_score_is_read_however_it_is_written(reply: str, score: float | None) -> None:
-    assert score_in(reply) == score
+    assert parse_score(reply) == score
 
 
 def test_each_candidate_is_scored_alone_and_equals_keep_the_order_of_vectors() -> None:
@@ -60,8 +60,8 @@ def test_each_candidate_is_scored_alone_and_equals_keep_the_order_of_vectors() -
             request.user.split("what it is: ")[1][0]
         ]
     ) as server:
-        record = Recorder()
-        reranker = Pointwise(language_model(server.llm), load("focus-rerank"))
+        record = TrailRecorder()
+        reranker = PointwiseReranker(create_language_model(server.llm), load_prompt("focus-rerank"))
         ranked = reranker.rerank("Which drug?", hits(4), record)
         assert [hit.node.id for hit in ranked] == ["g:n1", "g:n3", "g:n0", "g:n2"]
         assert [hit.score for hit in ranked] == [0.9, 0.9, 0.2, 0.2]
@@ -74,8 +74,8 @@ def test_each_candidate_is_scored_alone_and_equals_keep_the_order_of_vectors() -
 def test_an_unreadable_reply_keeps_its_place_and_is_said() -> None:
     replies = {"0": "0.1", "1": "it depends", "2": "0.8", "3": "0.5"}
     with ScriptedServer(lambda request: replies[request.user.split("what it is: ")[1][0]]) as server:
-        record = Recorder()
-        ranked = Pointwise(language_model(server.llm), load("focus-rerank")).rerank("q", hits(4), record)
+        record = TrailRecorder()
+        ranked = PointwiseReranker(create_language_model(server.llm), load_prompt("focus-rerank")).rerank("q", hits(4), record)
         assert [hit.node.id for hit in ranked] == ["g:n2", "g:n1", "g:n3", "g:n0"]
         assert [hit.score for hit in ranked] == [0.8, 0.8, 0.5, 0.1]  # never rising
         assert record.steps[0].detail["unreadable"] == {"g:n1": "it depends"}
@@ -84,8 +84,8 @@ def test_an_unreadable_reply_keeps_its_place_and_is_said() -> None:
 def test_filtered_candidates_stay_above_what_fills_up() -> None:
     replies = {"0": "0.1", "1": "0.3", "2": "1.0", "3": "0.9"}
     with ScriptedServer(lambda request: replies[request.user.split("what it is: ")[1][0]]) as server:
-        reranker = Pointwise(language_model(server.llm), load("focus-rerank"), k_max=4)
-        ranked = reranker.rerank("q", hits(6), Recorder(), firm=2)
+        reranker = PointwiseReranker(create_language_model(server.llm), load_prompt("focus-rerank"), k=4)
+        ranked = reranker.rerank("q", hits(6), TrailRecorder(), firm=2)
         assert [hit.node.id for hit in ranked] == ["g:n1", "g:n0", "g:n2", "g:n3", "g:n4", "g:n5"]
         assert [hit.score for hit in ranked[:4]] == [1.3, 1.1, 1.0, 0.9]
         assert [hit.score for hit in ranked] == sorted((hit.score for hit in ranked), reverse=True)
@@ -94,8 +94,8 @@ def test_filtered_candidates_stay_above_what_fills_up() -> None:
 
 def test_the_order_that_a_model_names_at_once() -> None:
     with ScriptedServer([{"ranking": [3, 9, 1, 3]}, "no order at all", "Here: [2, 1]"]) as server:
-        record = Recorder()
-        reranker = Listwise(language_model(server.llm), load("focus-rerank-list"))
+        record = TrailRecorder()
+        reranker = ListwiseReranker(create_language_model(server.llm), load_prompt("focus-rerank-list"))
         ranked = reranker.rerank("q", hits(4), record)
         assert [hit.node.id for hit in ranked] == ["g:n2", "g:n0", "g:n1", "g:n3"]
         assert "[4]\nname: drug 3" in server.requests[0].user
@@ -108,16 +108,16 @@ def test_the_order_that_a_model_names_at_once() -> None:
 
 def test_firm_candidates_stay_above_in_a_named_order() -> None:
     with ScriptedServer([{"ranking": [4, 3, 2, 1]}]) as server:
-        reranker = Listwise(language_model(server.llm), load("focus-rerank-list"))
-        ranked = reranker.rerank("q", hits(4), Recorder(), firm=2)
+        reranker = ListwiseReranker(create_language_model(server.llm), load_prompt("focus-rerank-list"))
+        ranked = reranker.rerank("q", hits(4), TrailRecorder(), firm=2)
         assert [hit.node.id for hit in ranked] == ["g:n1", "g:n0", "g:n3", "g:n2"]
 
 
 def test_a_spent_budget_leaves_the_order_and_says_so() -> None:
     with ScriptedServer(["0.1"] * 9) as server:
-        model = language_model(server.llm, budget=Budget(calls=1))
-        record = Recorder()
-        ranked = Pointwise(model, load("focus-rerank")).rerank("q", hits(3), record)
+        model = create_language_model(server.llm, budget=Budget(calls=1))
+        record = TrailRecorder()
+        ranked = PointwiseReranker(model, load_prompt("focus-rerank")).rerank("q", hits(3), record)
         assert [hit.node.id for hit in ranked] == ["g:n0", "g:n1", "g:n2"]
         assert record.steps[0].name == "stopped"
 
@@ -128,5 +128,5 @@ def test_a_search_is_reranked_whole_before_it_is_cut() -> None:
             return hits(k)
 
     with ScriptedServer(lambda request: f"0.{request.user.split('what it is: ')[1][0]}") as server:
-        search = RerankedSearch(Found(), Pointwise(language_model(server.llm), load("focus-rerank"), 5), 5)
+        search = RerankedSearch(Found(), PointwiseReranker(create_language_model(server.llm), load_prompt("focus-rerank"), 5), 5)
         assert [hit.node.id for hit in search.retrieve(Question("q"), 2)] == ["g:n4", "g:n3"]

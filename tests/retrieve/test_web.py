@@ -9,9 +9,9 @@ import hop_base
 from clew import catalog
 from clew.cli.app import app
 from clew.errors import RemoteError, UsageError
-from clew.models import language_model
+from clew.models import create_language_model
 from clew.retrieve.web import SerpApi
-from clew.trail import Recorder
+from clew.trail import TrailRecorder
 from clew.types import PASSAGE, ROW, Question, Scope
 from hop_base import BORN, QUESTION, reading
 from scripted import ScriptedServer
@@ -162,10 +162,10 @@ def test_the_catalogue_needs_a_key_for_the_service_itself(base, monkeypatch):
     monkeypatch.delenv("CLEW_SERPAPI_URL", raising=False)
     monkeypatch.delenv("CLEW_SERPAPI_KEY", raising=False)
     with pytest.raises(UsageError, match="'serpapi' needs a key") as raised:
-        catalog.retriever("serpapi", base)
+        catalog.build_retriever("serpapi", base)
     assert "CLEW_SERPAPI_KEY" in raised.value.hint
     monkeypatch.setenv("CLEW_SERPAPI_KEY", "k")
-    assert isinstance(catalog.retriever("serpapi", base), SerpApi)
+    assert isinstance(catalog.build_retriever("serpapi", base), SerpApi)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_the_catalogue_needs_a_key_for_the_service_itself(base, monkeypatch):
 )
 def test_what_starts_from_the_base_cannot_start_from_the_web(base, web, recipe):
     with pytest.raises(UsageError, match="starts from passages of the base"):
-        catalog.method(recipe, base)
+        catalog.build_method(recipe, base)
 
 
 def script(request):
@@ -218,8 +218,8 @@ def script(request):
 )
 def test_methods_answer_over_the_web(base, web, recipe):
     with ScriptedServer(script) as server:
-        method = catalog.method(recipe, base, llm=language_model(server.llm))
-        answer = method.answer(Question(QUESTION), Recorder())
+        method = catalog.build_method(recipe, base, llm=create_language_model(server.llm))
+        answer = method.answer(Question(QUESTION), TrailRecorder())
     assert answer.text == "Dunmere" and web.asked
     assert any(hit.node.document == "https://example.org/harker" for hit in answer.evidence)
     if not recipe.startswith("cot"):
@@ -227,7 +227,7 @@ def test_methods_answer_over_the_web(base, web, recipe):
 
 
 def test_without_a_model_the_web_is_read_extractively(base, web):
-    answer = catalog.method("read(retriever=serpapi)", base).answer(HARKER, Recorder())
+    answer = catalog.build_method("read(retriever=serpapi)", base).answer(HARKER, TrailRecorder())
     assert "Dunmere" in answer.text and answer.evidence[0].node.id.startswith("web:")
 
 

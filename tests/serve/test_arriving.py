@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from clew.serve.problems import Busy
+from clew.serve.problems import ServerBusy
 from clew.serve.settings import Limits, Settings
 from clew.serve.spool import FAILED, new_upload
-from clew.serve.uploading import _LISTED, Uploads
+from clew.serve.uploading import _LISTED, UploadManager
 from serve_app import BOUNDARY, FILMS, ServedApp, multipart
 
 HEADERS = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}
@@ -58,7 +58,7 @@ def test_an_upload_of_which_nothing_more_comes_is_given_up(tmp_path):
 def uploads(tmp_path):
     (tmp_path / "kb").mkdir()
     settings = Settings({"kb": tmp_path / "kb"}, limits=Limits(arriving=2, spool_bytes=1_000))
-    made = Uploads(settings, lambda base: None)
+    made = UploadManager(settings, lambda base: None)
     yield made
     made.close()
 
@@ -73,9 +73,9 @@ def arrived(uploads, name, data=b"text"):
 def test_only_so_many_uploads_arrive_at_once(uploads):
     with uploads.arriving("kb", 0) as take, uploads.arriving("kb", 0):
         take(900)
-        with pytest.raises(Busy, match="2 uploads are arriving already"), uploads.arriving("kb", 0):
+        with pytest.raises(ServerBusy, match="2 uploads are arriving already"), uploads.arriving("kb", 0):
             pass
-    with pytest.raises(Busy, match="more are not taken on"), uploads.arriving("kb", 1_001):
+    with pytest.raises(ServerBusy, match="more are not taken on"), uploads.arriving("kb", 1_001):
         pass
     # What was refused holds no place.
     with uploads.arriving("kb", 1_000), uploads.arriving("kb", 1_000):
@@ -96,11 +96,11 @@ def test_of_many_files_that_could_not_be_read_the_oldest_are_forgotten(tmp_path,
     folder.mkdir()
     for number in range(_LISTED + 1):
         failed = replace(new_upload(f"{number:024x}", "document", "x", 1), state=FAILED, uploaded=number)
-        (folder / f"{failed.id}.json").write_text(json.dumps(failed.shape()), encoding="utf-8")
-    again = Uploads(Settings({"kb": tmp_path / "kb"}), lambda base: None)
+        (folder / f"{failed.id}.json").write_text(json.dumps(failed.to_dict()), encoding="utf-8")
+    again = UploadManager(Settings({"kb": tmp_path / "kb"}), lambda base: None)
     new = arrived(again, "new.md")
     assert again.accept("kb", [new]) == []
-    kept = again.every("kb")
+    kept = again.all_uploads("kb")
     assert len(kept) == _LISTED + 1 and kept[0]["uploaded"] == 1 and kept[-1]["id"] == new.id
     assert not (folder / f"{0:024x}.json").exists()
     again.close()

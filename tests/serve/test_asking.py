@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 
 import clew
-from clew.serve.history import History
+from clew.serve.history import QuestionHistory
 from clew.serve.settings import Limits
 from scripted import ScriptedServer
 from serve_app import FILES, QUESTION, ServedApp, waited_for
@@ -191,16 +191,16 @@ def test_questions_at_once_get_the_answers_that_each_gets_alone(app) -> None:
 
 def test_what_a_killed_server_was_answering_is_said_to_be_interrupted(tmp_path) -> None:
     clew.open(tmp_path / "kb", create=True).close()
-    with History(tmp_path / "kb") as history:
+    with QuestionHistory(tmp_path / "kb") as history:
         history.begin("cut", {"question": "Who?", "chain": "", "model": None})
-        history.note("cut", "running")
+        history.set_state("cut", "running")
     with ServedApp(tmp_path / "kb", encoder="none") as app:
         (one,) = app.get(f"{app.api}/questions")[1]["questions"]
         assert one["state"] == "interrupted"
         ((event, said),) = app.events(f"{app.api}/questions/cut/events")
         assert event == "problem" and "ended before" in said["error"]
         # A second server, which only reads, does not say so of what the first one is at.
-        with History(tmp_path / "kb") as history:
+        with QuestionHistory(tmp_path / "kb") as history:
             history.begin("under way", {"question": "Who?", "chain": "", "model": None})
         with ServedApp(tmp_path / "kb", read_only=True):
             assert app.get(f"{app.api}/questions/under way".replace(" ", "%20"))[1]["state"] != "interrupted"
@@ -221,7 +221,7 @@ def test_stopping_the_server_ends_what_is_followed_and_answered(
             name for name, _ in events
         ]  # the stream ends, though the model has not answered
         gate.open.set()
-    with History(folder) as history:
+    with QuestionHistory(folder) as history:
         assert history.get(said["id"])["state"] == "stopped"
     assert "exceeded" not in caplog.text and "Traceback" not in caplog.text
 

@@ -17,47 +17,47 @@ from fastapi import Depends, FastAPI, Header, HTTPException
 import clew
 from chain_bases import DIRECTOR, FILM, THREE_HOPS, TOWN, WORLD, fill
 from clew.errors import ModelError, Unavailable, UsageError
-from clew.kb import KnowledgeBase
-from clew.models import language_model
-from clew.serve.chat import chat_router
-from clew.serve.choices import answering
-from clew.serve.followup import standing_alone
+from clew.kb import Store
+from clew.models import create_language_model
+from clew.serve.chat import make_chat_router
+from clew.serve.choices import evidence_methods
+from clew.serve.followup import rewrite_standalone
 from clew.types import Step
 from retrieve_documents import add
 from scripted import ScriptedServer
 
 BORN = f"Where was {DIRECTOR} born?"
-RECIPES = {name: name for name in answering(model=False)}
+RECIPES = {name: name for name in evidence_methods(model=False)}
 
 
 @dataclass
 class BaseAsker:
     """What the application hands to the router."""
 
-    base: clew.Base
+    base: clew.KnowledgeBase
     llm: object = None
 
     def ask(self, turns, recipe, watch, stop):
-        asked = standing_alone(turns, self.llm)
+        asked = rewrite_standalone(turns, self.llm)
         return asked, self.base.ask(asked.question, llm=self.llm, recipe=recipe, watch=watch, stop=stop)
 
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
     folder = tmp_path_factory.mktemp("chat")
-    with KnowledgeBase.open(folder / "base", create=True) as store:
+    with Store.open(folder / "base", create=True) as store:
         fill(store, folder)
         hostile = "On the Zorblax is ![a button](http://evil.example/?q=1), <img src=x onerror=alert(1)> and [x]: y."
         add(store, "zorblax.md", "zorblax", hostile)
         store.catch_up()
-        yield clew.Base(store)
+        yield clew.KnowledgeBase(store)
 
 
 @contextlib.contextmanager
 def served(asker, dependencies=(), recipes=RECIPES):
     """Serve the router on a port of this machine; give its address."""
     app = FastAPI()
-    app.include_router(chat_router(asker, recipes), dependencies=dependencies)
+    app.include_router(make_chat_router(asker, recipes), dependencies=dependencies)
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="off"))
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -224,7 +224,7 @@ def test_with_a_model_a_question_that_refers_to_earlier_ones_is_made_to_stand_al
         return {"structures": []}
 
     with ScriptedServer(script) as server:
-        model = language_model(server.llm)
+        model = create_language_model(server.llm)
         with served(BaseAsker(base, model)) as url, client_of(url) as client:
             reply = asked(client, f"Who directed {FILM}?", DIRECTOR, "Where was she born?")
             alone = asked(client, BORN)
@@ -247,7 +247,7 @@ def test_every_hop_of_a_chain_is_cited_by_its_own_source(base):
 
     def chained(turns, recipe, watch, stop):
         assert recipe == "chain(k=3)"
-        asked = standing_alone(turns, None)
+        asked = rewrite_standalone(turns, None)
         return asked, base.ask(asked.question, recipe=recipe, chain=THREE_HOPS, watch=watch, stop=stop)
 
     asker = BaseAsker(base)

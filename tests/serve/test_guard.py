@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 import clew.serve
 from clew.cli.app import app as commands
 from clew.errors import UsageError
-from clew.serve.guard import cookie_of, host_of, known_hosts, session
-from clew.serve.settings import Settings, named_bases, named_models, new_token
+from clew.serve.guard import cookie_name, parse_host, allowed_hosts, session_value
+from clew.serve.settings import Settings, name_bases, name_models, new_token
 from serve_app import ServedApp
 
 TOKEN = "a-token-of-the-tests-0123456789"
@@ -41,15 +41,15 @@ def locked(folder):
     ],
 )
 def test_a_host_header_is_taken_apart(given, host) -> None:
-    assert host_of(given) == host
+    assert parse_host(given) == host
 
 
 def test_who_is_known_by_which_name(tmp_path) -> None:
     bases, token = {"kb": tmp_path}, new_token()
-    assert "localhost" in known_hosts(Settings(bases)) and "*" not in known_hosts(Settings(bases))
-    everywhere = known_hosts(Settings(bases, host="0.0.0.0", token=token, hosts=("Clew.Example.org",)))
+    assert "localhost" in allowed_hosts(Settings(bases)) and "*" not in allowed_hosts(Settings(bases))
+    everywhere = allowed_hosts(Settings(bases, host="0.0.0.0", token=token, hosts=("Clew.Example.org",)))
     assert {"*", "clew.example.org"} <= everywhere
-    assert "10.1.2.3" in known_hosts(Settings(bases, host="10.1.2.3", token=token))
+    assert "10.1.2.3" in allowed_hosts(Settings(bases, host="10.1.2.3", token=token))
 
 
 def test_a_server_for_others_needs_a_token_that_nobody_guesses(tmp_path) -> None:
@@ -63,14 +63,14 @@ def test_a_server_for_others_needs_a_token_that_nobody_guesses(tmp_path) -> None
 
 
 def test_bases_and_models_have_names_for_addresses(tmp_path) -> None:
-    found = named_bases(
+    found = name_bases(
         [tmp_path / "a.clew", tmp_path / "b" / ".clew", tmp_path / "c" / "b", tmp_path / "a.clew"]
     )
     assert list(found) == ["a", "b", "b-2"]
-    one, two = named_models(["http://127.0.0.1:9/v1#small", "guide=ollama:x,read=ollama:small"])
+    one, two = name_models(["http://127.0.0.1:9/v1#small", "guide=ollama:x,read=ollama:small"])
     assert one.id == "small" and "127.0.0.1:9/v1" not in one.id + one.goes + repr(one) and not one.leaves
     assert two.id == "x+small"
-    far = named_models(["https://example.org/v1#big"])[0]
+    far = name_models(["https://example.org/v1#big"])[0]
     assert far.leaves and far.goes == "sent to https://example.org"
 
 
@@ -83,8 +83,8 @@ def test_without_the_token_nothing_is_told(locked, path) -> None:
         {"Authorization": TOKEN},
         {"Authorization": "Bearer"},
         {"Authorization": "Bearer \xff\xfe"},
-        {"Cookie": f"{cookie_of(TOKEN)}={TOKEN}"},
-        {"Cookie": f"{cookie_of(TOKEN)}={session('another')}"},
+        {"Cookie": f"{cookie_name(TOKEN)}={TOKEN}"},
+        {"Cookie": f"{cookie_name(TOKEN)}={session_value('another')}"},
         {"Cookie": "=;;;\x7f"},
     ):
         status, got, body = locked.request("GET", path, headers=headers)
@@ -118,7 +118,7 @@ def test_logging_in_sets_a_cookie_that_is_not_the_token(locked) -> None:
     assert locked.request("POST", "/logout", headers=cross)[0] == 403
     status, headers, _ = locked.request("POST", "/logout", headers=given)
     assert status == 303 and headers["location"] == "/login"
-    assert headers["set-cookie"].startswith(f'{cookie_of(TOKEN)}=""') and "Max-Age=0" in headers["set-cookie"]
+    assert headers["set-cookie"].startswith(f'{cookie_name(TOKEN)}=""') and "Max-Age=0" in headers["set-cookie"]
     # What the login page looks like is no secret.
     assert locked.request("GET", "/static/clew.css")[0] == 200
 

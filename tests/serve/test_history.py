@@ -5,18 +5,18 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from clew.errors import Damaged, NotFound
-from clew.serve.history import FILE, History
+from clew.serve.history import FILE, QuestionHistory
 
 ASKING = {"question": "Who keeps the zanzibarquux?", "chain": "", "model": None}
 
 
 def test_threads_note_questions_at_once(tmp_path) -> None:
-    with History(tmp_path) as history:
+    with QuestionHistory(tmp_path) as history:
 
         def whole(number: int) -> None:
             history.begin(f"q{number}", ASKING)
-            history.note(f"q{number}", "running")
-            history.end(f"q{number}", "done", {"answer": f"keeper {number}", "abstained": False, "usage": {}})
+            history.set_state(f"q{number}", "running")
+            history.finish(f"q{number}", "done", {"answer": f"keeper {number}", "abstained": False, "usage": {}})
 
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(whole, range(100)))
@@ -26,9 +26,9 @@ def test_threads_note_questions_at_once(tmp_path) -> None:
 
 @pytest.mark.parametrize("all_of_them", [False, True])
 def test_what_is_forgotten_is_in_no_file_while_the_history_is_open(tmp_path, all_of_them) -> None:
-    with History(tmp_path) as history:
+    with QuestionHistory(tmp_path) as history:
         history.begin("a", ASKING)
-        history.end("a", "done", {"answer": "the zanzibarquux"})
+        history.finish("a", "done", {"answer": "the zanzibarquux"})
         assert any(b"zanzibarquux" in path.read_bytes() for path in tmp_path.iterdir())
         if all_of_them:
             assert history.clear() == 1
@@ -40,13 +40,13 @@ def test_what_is_forgotten_is_in_no_file_while_the_history_is_open(tmp_path, all
             history.forget("a")
         history.begin("b", ASKING)
     assert [path.name for path in tmp_path.iterdir()] == [FILE]  # nothing is left in a log
-    with History(tmp_path) as again:
+    with QuestionHistory(tmp_path) as again:
         assert [one["id"] for one in again.latest()] == ["b"]
 
 
 def test_a_damaged_file_is_said_and_one_that_was_deleted_begins_anew(tmp_path) -> None:
     (tmp_path / FILE).write_bytes(b"no database at all" * 100)
-    with History(tmp_path) as history:
+    with QuestionHistory(tmp_path) as history:
         with pytest.raises(Damaged, match="is damaged"):
             history.begin("a", ASKING)
         (tmp_path / FILE).unlink()

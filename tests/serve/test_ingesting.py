@@ -9,7 +9,7 @@ import pytest
 
 import clew
 from clew.errors import StoreError
-from clew.serve.ingesting import Told, Work
+from clew.serve.ingesting import ServerCommands, UploadWorker
 from clew.serve.spool import INDEXING, Spool, new_upload
 from serve_app import FILMS, ServedApp, waited_for
 
@@ -18,11 +18,11 @@ SECONDS, MEMORY = 60.0, 1 << 30
 
 @pytest.fixture
 def work(tmp_path, without_encoder):
-    told = Told()
-    told.free.set()
+    told = ServerCommands()
+    told.may_write.set()
     with clew.open(tmp_path / "kb", create=True) as base:
-        made = Work("kb", base, Spool(tmp_path / "kb"), io.StringIO(), told)
-        with closing(made.open):
+        made = UploadWorker("kb", base, Spool(tmp_path / "kb"), io.StringIO(), told)
+        with closing(made.resources):
             yield made
 
 
@@ -86,7 +86,7 @@ def test_a_graph_waits_as_long_as_the_base_cannot_be_written_to(work, tmp_path):
 
 def next_server(work):
     """The work of a process that starts over the same base, where the one of ``work`` was killed."""
-    return Work("kb", work.base, work.spool, io.StringIO(), work.told)
+    return UploadWorker("kb", work.base, work.spool, io.StringIO(), work.told)
 
 
 def test_a_document_that_is_in_the_base_is_not_read_again_however_often_the_server_is_killed(work):
@@ -116,7 +116,7 @@ def test_a_document_that_is_removed_before_it_is_searchable_does_not_come_back(t
     clew.open(tmp_path / "kb", create=True).close()
     with ServedApp(tmp_path / "kb", encoder="none") as app:
         key = app.upload("mill.md", b"# Mill\n\nThe mill grinds barley.\n")["key"]
-        with app.serving.app.state.server.uploads.paused():
+        with app.serving.app.state.server.uploads.pause_worker():
             # As the process that reads leaves it where more files wait: committed, and in the spool still.
             spool = Spool(tmp_path / "kb")
             id, file = spool.begin()
@@ -146,5 +146,5 @@ def test_a_file_during_which_the_server_ends_again_and_again_is_not_given_up(tmp
                 return upload["state"] == "reading"
 
             waited_for(reading)
-        (kept,) = Spool(tmp_path / "kb").every()
-        assert kept.tries == 0 and Spool(tmp_path / "kb").data(kept.id).stat().st_size == len(slow)
+        (kept,) = Spool(tmp_path / "kb").all_uploads()
+        assert kept.tries == 0 and Spool(tmp_path / "kb").data_path(kept.id).stat().st_size == len(slow)

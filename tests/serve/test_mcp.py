@@ -19,7 +19,7 @@ import clew
 from chain_bases import DIRECTOR, FILM, TOWN, fill
 from clew.cli.app import app
 from clew.errors import MissingExtra
-from clew.kb import KnowledgeBase
+from clew.kb import Store
 from scripted import ScriptedServer
 
 BORN = f"Where was {DIRECTOR} born?"
@@ -29,7 +29,7 @@ BORN = f"Where was {DIRECTOR} born?"
 def kb(tmp_path_factory):
     """A base of fifteen documents and the graph ``films``."""
     folder = tmp_path_factory.mktemp("mcp") / "films.clew"
-    with KnowledgeBase.open(folder, create=True) as store:
+    with Store.open(folder, create=True) as store:
         fill(store, folder.parent)
     return folder
 

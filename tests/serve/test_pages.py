@@ -10,8 +10,8 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from clew.serve.history import History
-from clew.serve.views import ASKED
+from clew.serve.history import QuestionHistory
+from clew.serve.views import QUESTIONS_PER_PAGE
 from serve_app import FILMS, QUESTION, ServedApp, waited_for
 
 CONTRACT, READINGS = "lighter-hire-contract.pdf", "gauge-readings-march-1929.csv"
@@ -283,7 +283,7 @@ def test_ranked_answers_are_a_table_of_what_each_meets(tmp_path) -> None:
     with ServedApp(folder, encoder="none") as app:
         place, _ = asked(app, question="Which film is it?")
         id = place.rpartition("/")[2]
-        with History(folder) as history:
+        with QuestionHistory(folder) as history:
             answer = history.get(id)["answer"]
         check = {
             "constraint": "#1 >> by >> Lynch",
@@ -307,8 +307,8 @@ def test_ranked_answers_are_a_table_of_what_each_meets(tmp_path) -> None:
             "checks": [check | {"met": 0.0, "evidence": []}],
         }
         ranked = [row | {"checks": [check]}, loose]
-        with History(folder) as history:
-            history.end(id, "done", json.loads(json.dumps(answer | {"ranked": ranked})))
+        with QuestionHistory(folder) as history:
+            history.finish(id, "done", json.loads(json.dumps(answer | {"ranked": ranked})))
         page = fetched(app, place)
         assert "#1 >> by >> Lynch" in page.text and "vector 0.71" in page.text
         states = [one["class"] for one in page.all("td") if (one.get("class") or "").startswith("check")]
@@ -319,7 +319,7 @@ def test_ranked_answers_are_a_table_of_what_each_meets(tmp_path) -> None:
 def test_every_question_of_a_long_history_is_on_some_page(tmp_path) -> None:
     with ServedApp(tmp_path / "kb", encoder="none") as app:
         history = app.serving.app.state.shelf[app.base].history
-        for number in range(2 * ASKED + 5):
+        for number in range(2 * QUESTIONS_PER_PAGE + 5):
             asking = {"question": f"Number {number}?", "chain": "", "recipe": "read", "beside": None}
             history.begin(f"q{number}", asking)
             history.end(f"q{number}", "done", {"answer": "Nothing.", "abstained": True})
@@ -332,5 +332,5 @@ def test_every_question_of_a_long_history_is_on_some_page(tmp_path) -> None:
             older = [one["href"] for one in page.all("a") if "before=" in (one["href"] or "")]
             address = f"/b/{app.base}/{older[0].partition('#')[0]}" if older else ""
         # Nothing is in the base any more, and what was asked of it is there still.
-        assert listed == [f"q{number}" for number in reversed(range(2 * ASKED + 5))]
+        assert listed == [f"q{number}" for number in reversed(range(2 * QUESTIONS_PER_PAGE + 5))]
         assert fetched(app, f"/b/{app.base}/?before=nonsense", 422)

@@ -7,7 +7,7 @@ import openai
 import pytest
 
 import clew
-from clew.serve.choices import for_triples
+from clew.serve.choices import method_for_triples
 from scripted import ScriptedServer
 from serve_app import FILES, QUESTION, SAMPLES, ServedApp
 
@@ -70,7 +70,7 @@ def test_the_servers_own_model_is_asked(tmp_path):
     ],
 )
 def test_triples_go_to_the_method_that_understands_them(written, method):
-    assert for_triples(written) == method
+    assert method_for_triples(written) == method
 
 
 def test_a_base_may_have_a_name_of_other_letters(tmp_path, made_base):

@@ -7,11 +7,11 @@ from starlette.datastructures import Headers
 
 from clew.errors import BudgetExceeded, UnreadableFile
 from clew.protocols import Completion, Prompt
-from clew.serve.events import seen
-from clew.serve.guard import allowed, cookie_of, session
-from clew.serve.lent import Lent
-from clew.serve.pictures import AT_ONCE, Pictures
-from clew.serve.problems import Busy
+from clew.serve.events import parse_last_event_id
+from clew.serve.guard import has_token, cookie_name, session_value
+from clew.serve.lent import LentModel
+from clew.serve.pictures import MAX_CONCURRENT, PageImageCache
+from clew.serve.problems import ServerBusy
 from serve_app import ServedApp
 
 TOKEN = "a-token-of-enough-characters"
@@ -19,18 +19,18 @@ TOKEN = "a-token-of-enough-characters"
 
 @pytest.mark.parametrize("other", ["a[]=1", 'x={"a":1}', "foo", "e=x y", "", "=", ";;"])
 def test_cookies_of_other_applications_lock_nobody_out(other):
-    mine = f"{cookie_of(TOKEN)}={session(TOKEN)}"
+    mine = f"{cookie_name(TOKEN)}={session_value(TOKEN)}"
     for cookies in (f"{other}; {mine}", f"{mine}; {other}"):
-        assert allowed(TOKEN, Headers({"cookie": cookies}))
-    wrong = f"{cookie_of(TOKEN)}={session('another-token-altogether')}"
-    assert not allowed(TOKEN, Headers({"cookie": f"{other}; {wrong}"}))
+        assert has_token(TOKEN, Headers({"cookie": cookies}))
+    wrong = f"{cookie_name(TOKEN)}={session_value('another-token-altogether')}"
+    assert not has_token(TOKEN, Headers({"cookie": f"{other}; {wrong}"}))
 
 
 @pytest.mark.parametrize(
     ("said", "number"), [(None, 0), ("7", 7), ("x", 0), ("-1", 0), ("9" * 5_000, 0), ("٣", 0)]
 )
 def test_the_number_of_an_event_is_read_or_is_none(said, number):
-    assert seen(said) == number
+    assert parse_last_event_id(said) == number
 
 
 class Drawing:
@@ -49,7 +49,7 @@ class Drawing:
 
 
 def test_pages_that_draw_slowly_take_only_so_many_threads_and_are_tried_once():
-    drawing, pictures = Drawing(), Pictures(1 << 20)
+    drawing, pictures = Drawing(), PageImageCache(1 << 20)
     outcomes = []
 
     def look(page):
@@ -58,20 +58,20 @@ def test_pages_that_draw_slowly_take_only_so_many_threads_and_are_tried_once():
         except UnreadableFile as error:
             outcomes.append(error)
 
-    threads = [threading.Thread(target=look, args=(page,)) for page in range(AT_ONCE)]
+    threads = [threading.Thread(target=look, args=(page,)) for page in range(MAX_CONCURRENT)]
     for one in threads:
         one.start()
     for _ in threads:
         assert drawing.begun.acquire(timeout=30)
-    with pytest.raises(Busy):
+    with pytest.raises(ServerBusy):
         pictures.get(drawing, "key", 99, 1.0)
     drawing.go.set()
     for one in threads:
         one.join()
-    assert len(outcomes) == drawing.drawn == AT_ONCE
+    assert len(outcomes) == drawing.drawn == MAX_CONCURRENT
     with pytest.raises(UnreadableFile):
         pictures.get(drawing, "key", 0, 2.0)
-    assert drawing.drawn == AT_ONCE
+    assert drawing.drawn == MAX_CONCURRENT
 
 
 class Model:
@@ -87,7 +87,7 @@ class Model:
 
 def test_a_stopped_question_asks_the_model_no_more():
     model, stopped = Model(), threading.Event()
-    lent = Lent(model, stopped.is_set)
+    lent = LentModel(model, stopped.is_set)
     assert lent.name == "read=counted,guide=openai:other"
     assert [one.model for one in lent.complete([Prompt("", "x")])] == ["counted"]
     stopped.set()

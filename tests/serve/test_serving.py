@@ -10,9 +10,9 @@ import pytest
 import clew
 from bad_files import good_pdf
 from clew.errors import NotFound, UsageError
-from clew.serve.export import as_markdown
-from clew.shapes import answer_shape
-from clew.types import Answer, Checked, Hit, Node, RankedAnswer
+from clew.serve.export import render_markdown
+from clew.shapes import answer_to_dict
+from clew.types import Answer, ConstraintCheck, Hit, Node, RankedAnswer
 from serve_app import FILMS, QUESTION
 
 CONTRACT = "lighter-hire-contract.pdf"
@@ -97,10 +97,10 @@ def test_what_lies_at_a_documents_path_now_is_not_taken_for_it(tmp_path) -> None
     with clew.open(tmp_path / "kb", create=True) as base:
         base.add([path])
         (document,) = base.documents()
-        assert base.original(document.key) == path
+        assert base.original_file(document.key) == path
         path.unlink()
         path.symlink_to(other)
-        for look in (base.original, lambda key: base.page_image(key, 1)):
+        for look in (base.original_file, lambda key: base.page_image(key, 1)):
             with pytest.raises(NotFound, match="was changed"):
                 look(document.key)
         with pytest.raises(NotFound, match="has no page 2"):
@@ -194,11 +194,11 @@ def test_ranked_answers_are_told_and_exported() -> None:
         "films:1", "entity", "Kismet, a film", "films", "films", 0, None, "Kismet", 0, None, (), (0, 0)
     )
     ranked = RankedAnswer(
-        "Kismet", Hit(node, 0.7), True, (Checked("#1 >> director >> Berger", 1.0),), "vector 0.71"
+        "Kismet", Hit(node, 0.7), True, (ConstraintCheck("#1 >> director >> Berger", 1.0),), "vector 0.71"
     )
-    shape = answer_shape(Answer("Kismet", (Hit(node, 0.7),), ranked=(ranked,)))
+    shape = answer_to_dict(Answer("Kismet", (Hit(node, 0.7),), ranking=(ranked,)))
     checks = [{"constraint": "#1 >> director >> Berger", "met": 1.0, "evidence": []}]
     assert shape["ranked"][0]["checks"] == checks
     entry = {"question": "Which *film*?", "chain": "", "asked": 0.0, "model": None, "answer": shape}
-    said = as_markdown(entry)
+    said = render_markdown(entry)
     assert "# Which \\*film\\*?" in said and "1. **Kismet** (vector 0.71)" in said and "met 1" in said

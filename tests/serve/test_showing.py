@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from clew.serve.showing import Met, TableRow, excerpt, filling, ranked_rows, shown, table_cells
-from clew.serve.walking import COLUMN, HEIGHT, MOST, walk_of
+from clew.serve.showing import ConstraintCheck, TableRow, excerpt, view_chain, ranked_rows, view_answer, table_cells
+from clew.serve.walking import COLUMN, HEIGHT, MAX_NODES, draw_walk
 
 TABLE = "Fleet\n\n| boat | year |\n| --- | --- |\n| Lady \\| Annis | 1926 |"
 
@@ -63,7 +63,7 @@ def test_a_long_passage_is_cut_around_its_quotes_and_never_loses_one() -> None:
 
 
 def test_each_sentence_of_an_extract_has_the_number_of_its_source() -> None:
-    made = shown(
+    made = view_answer(
         answer(
             "She built  it.\nIt was 1901.",
             [hit("a:1", "She built\nit. So."), hit("a:2", "It was 1901."), hit("a:3", "Else.")],
@@ -81,20 +81,20 @@ def test_each_sentence_of_an_extract_has_the_number_of_its_source() -> None:
 def test_what_a_model_wrote_rests_on_all_that_is_quoted() -> None:
     evidence = [hit("a:1", "x"), hit("a:2", "y"), hit("a:3", "z")]
     quotes = [("a:1", "x", (0, 1)), ("a:3", "z", (0, 1))]
-    made = shown(answer("In 1901.\nBy Ada.", evidence, quotes, reader="http://localhost:1/v1#m"))
+    made = view_answer(answer("In 1901.\nBy Ada.", evidence, quotes, reader="http://localhost:1/v1#m"))
     assert [one.cites for one in made.blocks] == [(), (1, 3)]
     assert made.how == "written by m, from the evidence"
 
 
 def test_an_answer_that_abstains_cites_nothing() -> None:
-    made = shown(answer("Not found.", [hit("a:1", "x")], abstained=True))
+    made = view_answer(answer("Not found.", [hit("a:1", "x")], abstained=True))
     assert made.heading == "Not answered" and made.blocks[0].cites == ()
 
 
 def test_tables_in_answers_and_rows_in_evidence_are_tables() -> None:
     assert table_cells(TABLE) == (("boat", "year"), ("Lady | Annis", "1926"))
     row = TableRow("Fleet", (("boat", "year"), ("Lady | Annis", "1926")))
-    made = shown(answer(TABLE, [hit("a:1", TABLE, "table"), hit("a:2", "Fleet. ...", "row")]), {"a:2": row})
+    made = view_answer(answer(TABLE, [hit("a:1", TABLE, "table"), hit("a:2", "Fleet. ...", "row")]), {"a:2": row})
     assert [bool(one.cells) for one in made.blocks] == [False, True, False]
     assert made.blocks[-1].cites == (1, 2)
     assert made.citations[0].cells == made.blocks[1].cells
@@ -118,7 +118,7 @@ def test_a_chain_shows_each_unknown_with_its_source() -> None:
         step("conflict", unknown="#1", **sides),
         step("filled", filling={"chain": CHAIN, "values": values, "worth": WHOLE}),
     ]
-    made = filling(trail)
+    made = view_chain(trail)
     first = made.hops[0]
     assert (first.head, first.relation, first.tail) == ("Kismet", "director", "#1")
     sources = {name: one.source for name, one in made.unknowns.items()}
@@ -135,15 +135,15 @@ def test_of_several_chains_the_one_is_shown_that_was_answered_from() -> None:
         "worth": [False, False, True, 2],
     }
     for told in ([short, long], [long, short]):
-        made = filling([step("filled", filling=one) for one in told])
+        made = view_chain([step("filled", filling=one) for one in told])
         assert [one.relation for one in made.hops] == ["year"]
 
 
 def test_an_unknown_that_was_not_found_stays_open() -> None:
     part = {"chain": CHAIN, "values": {"#1": ["Dieterle"]}, "worth": [False, False, True, 1]}
-    made = filling([step("filled", filling=part)])
+    made = view_chain([step("filled", filling=part)])
     assert made.unknowns["#1"].values and not made.unknowns["#2"].values
-    assert filling([step("read")]) is None
+    assert view_chain([step("read")]) is None
 
 
 def test_ranked_answers_are_a_table_over_all_constraints() -> None:
@@ -159,7 +159,7 @@ def test_ranked_answers_are_a_table_over_all_constraints() -> None:
     names, rows = ranked_rows(ranked)
     assert names == ("#1 >> by >> Lynch", "#1.year < 1985")
     assert [[one.state for one in row.checks] for row in rows] == [["met", "unknown"], ["missed", "partly"]]
-    assert rows[0].checks == (Met(1.0, ("Dune >> by >> Lynch",)), Met(None))
+    assert rows[0].checks == (ConstraintCheck(1.0, ("Dune >> by >> Lynch",)), ConstraintCheck(None))
     assert (rows[0].graph, rows[0].inside) == ("films", "9")
     # What was read in a document has no node in a graph to look up.
     assert rows[1].graph == ""
@@ -181,7 +181,7 @@ def walked():
 
 
 def test_a_walk_has_the_seeds_what_was_considered_and_the_chosen_path() -> None:
-    walk = walk_of(walked())
+    walk = draw_walk(walked())
     places = {one.id: one for one in walk.places}
     assert [places[id].column for id in ("a:1", "a:2", "a:3", "a:4")] == [0, 0, 1, 1]
     assert {id for id, one in places.items() if one.seed} == {"a:1", "a:2"}
@@ -198,7 +198,7 @@ def test_a_walk_has_the_seeds_what_was_considered_and_the_chosen_path() -> None:
 
 
 def test_no_two_nodes_of_a_walk_lie_over_each_other() -> None:
-    walk = walk_of(walked())
+    walk = draw_walk(walked())
     for column in {one.column for one in walk.places}:
         tops = sorted(one.y for one in walk.places if one.column == column)
         assert all(b - a > HEIGHT for a, b in pairwise(tops))
@@ -207,13 +207,13 @@ def test_no_two_nodes_of_a_walk_lie_over_each_other() -> None:
 
 
 def test_a_search_has_no_walk() -> None:
-    assert walk_of(answer("x", [hit("a:1")], trail=[step("retrieve", [hit("a:1")])])) is None
+    assert draw_walk(answer("x", [hit("a:1")], trail=[step("retrieve", [hit("a:1")])])) is None
 
 
 def test_a_long_walk_keeps_the_paths_to_the_evidence() -> None:
-    many = [hit(f"a:{n}", path=("a:0", f"a:{n}"), via=["x"]) for n in range(1, 3 * MOST)]
+    many = [hit(f"a:{n}", path=("a:0", f"a:{n}"), via=["x"]) for n in range(1, 3 * MAX_NODES)]
     last = many[-1]
-    walk = walk_of(answer("x", [last], trail=[step("seed", [hit("a:0")]), step("expand", many, paths=[])]))
-    assert len(walk.places) == MOST and walk.left_out == 3 * MOST - MOST
+    walk = draw_walk(answer("x", [last], trail=[step("seed", [hit("a:0")]), step("expand", many, paths=[])]))
+    assert len(walk.places) == MAX_NODES and walk.left_out == 3 * MAX_NODES - MAX_NODES
     assert {"a:0", last["id"]} <= {one.id for one in walk.places}
     assert all(way.source in {one.id for one in walk.places} for way in walk.ways)

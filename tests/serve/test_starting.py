@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from clew.cli.app import app as command
 from clew.errors import Locked
-from clew.serve.running import Serving
+from clew.serve.running import RunningServer
 from clew.serve.settings import Settings
 from scripted import ScriptedServer
 from serve_app import PATIENCE, QUESTION, ServedApp
@@ -63,9 +63,9 @@ def test_of_two_servers_over_one_base_the_second_only_reads(tmp_path):
 
 def test_a_server_that_was_made_and_never_ran_lets_go_of_its_base(tmp_path):
     settings = Settings({"kb": tmp_path / "kb"}, encoder="none", port=0)
-    with Serving(settings), pytest.raises(Locked):
-        Serving(settings)
-    with Serving(settings):
+    with RunningServer(settings), pytest.raises(Locked):
+        RunningServer(settings)
+    with RunningServer(settings):
         pass
 
 

@@ -13,7 +13,7 @@ import clew
 from bad_files import BAD_FILES, good_docx, good_pdf
 from clew.errors import UsageError
 from clew.serve.settings import Limits
-from clew.serve.spool import Spool, new_upload, shown_name
+from clew.serve.spool import Spool, new_upload, display_name
 from serve_app import BOUNDARY, QUESTION, ServedApp, multipart, waited_for
 
 
@@ -148,7 +148,7 @@ def test_names_are_shown_and_never_used_as_paths(own, tmp_path_factory) -> None:
     ],
 )
 def test_a_name_is_made_harmless(given, shown) -> None:
-    assert shown_name(given) == shown
+    assert display_name(given) == shown
 
 
 def test_the_same_file_twice_is_one_document_and_removal_leaves_nothing(own) -> None:

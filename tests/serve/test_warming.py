@@ -5,8 +5,8 @@ import shutil
 import pytest
 
 from clew.serve.settings import Settings
-from clew.serve.shelf import Shelf
-from clew.serve.warming import Warming
+from clew.serve.shelf import ServedBases
+from clew.serve.warming import BaseWarmer
 from serve_app import ServedApp, waited_for
 
 PROFILE = "names/profile"
@@ -19,32 +19,32 @@ def made(base):
 
 @pytest.fixture
 def shelf(made_base, tmp_path):
-    found = Shelf(Settings(bases={"harbour": shutil.copytree(made_base, tmp_path / "harbour")}))
+    found = ServedBases(Settings(bases={"harbour": shutil.copytree(made_base, tmp_path / "harbour")}))
     yield found
     found.close()
 
 
 def test_it_makes_what_any_question_needs(shelf) -> None:
     base = shelf["harbour"].base
-    warming = Warming(shelf, lambda: False)
+    warming = BaseWarmer(shelf, lambda: False)
     for _ in range(3):
-        warming.soon("harbour")
+        warming.schedule("harbour")
     warming.close()
     known = base.store.snapshot()._document_views._made
     assert made(base) and "graph/mentions/3" in known and "postings/text" in known
-    warming.soon("harbour")  # nothing, after the end
+    warming.schedule("harbour")  # nothing, after the end
 
 
 def test_not_while_questions_are_answered(shelf) -> None:
-    warming = Warming(shelf, lambda: True)
-    warming.soon("harbour")
+    warming = BaseWarmer(shelf, lambda: True)
+    warming.schedule("harbour")
     warming.close()
     assert not made(shelf["harbour"].base)
 
 
 def test_a_server_is_warm_at_the_start_and_after_each_upload(folder) -> None:
     with ServedApp(folder) as app:
-        base = app.serving.app.state.server.shelf[app.base].base
+        base = app.serving.app.state.server.bases[app.base].base
         waited_for(lambda: made(base))
         app.upload("heron.md", b"# Heron\n\nThe heron stands at Dunmere Landing.\n")
         assert "heron.md" in {one.name for one in base.store.snapshot().documents()}

@@ -13,11 +13,11 @@ import tiny_models
 from clew import catalog
 from clew.cli.app import app
 from clew.errors import UsageError
-from clew.kb import KnowledgeBase
+from clew.kb import Store
 from clew.models.onnx import OnnxEncoder
 from clew.parse.build import DocumentBuilder
-from clew.train.encoder import MODEL, RECORD, Settings, train_encoder
-from clew.train.heldout import HeldOut
+from clew.train.encoder import MODEL_FOLDER, RECORD, EncoderSettings, train_encoder
+from clew.train.heldout import HeldOutQuestions
 from clew.train.loss import ranking_loss
 from clew.types import Location, Question
 
@@ -76,9 +76,9 @@ def data(tmp_path_factory):
 
 
 def training(source, data, **changes):
-    from clew.catalog.training import from_data
+    from clew.catalog.training import training_from_data
 
-    return from_data([data], str(source), Settings(**(FAST | changes)), 0.2)
+    return training_from_data([data], str(source), EncoderSettings(**(FAST | changes)), 0.2)
 
 
 def trained(work, out, progress=lambda done, total: None):
@@ -128,7 +128,7 @@ def test_it_learns_what_follows_and_can_be_killed(source, data, tmp_path):
     again = train_encoder(work, tmp_path / "killed", plans.append, lambda done, total: None)
     assert [plan.done for plan in plans] == [0, 10, 20] and plans[0].steps == 48
     assert again == whole
-    one, other = (weights(tmp_path / name / MODEL) for name in ("whole", "killed"))
+    one, other = (weights(tmp_path / name / MODEL_FOLDER) for name in ("whole", "killed"))
     assert all(torch.equal(one[name], other[name]) for name in one)
     assert trained(work, tmp_path / "whole", until(0)) == whole  # finished: nothing is trained
     with pytest.raises(UsageError, match="begun with another epochs"):
@@ -140,7 +140,7 @@ def test_a_blend_lies_between_what_was_and_what_was_learnt(source, data, tmp_pat
     trained(work, tmp_path / "all")
     trained(replace(work, settings=replace(work.settings, blend=0.25)), tmp_path / "quarter")
     before, after, mixed = (
-        weights(f) for f in (source, tmp_path / "all" / MODEL, tmp_path / "quarter" / MODEL)
+        weights(f) for f in (source, tmp_path / "all" / MODEL_FOLDER, tmp_path / "quarter" / MODEL_FOLDER)
     )
     moved = 0
     for name, weight in after.items():
@@ -175,7 +175,7 @@ def test_what_is_held_out_is_measured_by_both_hops(source, data):
             into.append(len(titles & gold) / 2)
     assert found["recall@5, one hop"] == pytest.approx(np.mean(one_hop), abs=0.13)
     assert found["recall@5"] == pytest.approx(np.mean(two_hops), abs=0.13)
-    assert HeldOut(work.held_out.questions, hops=1).measure(model).keys() == {"recall@5, one hop"}
+    assert HeldOutQuestions(work.held_out.questions, hops=1).measure(model).keys() == {"recall@5, one hop"}
 
 
 def test_the_command_trains_exports_and_the_walk_asks_at_every_hop(source, data, tmp_path, monkeypatch):
@@ -200,15 +200,15 @@ def test_the_command_trains_exports_and_the_walk_asks_at_every_hop(source, data,
     encoder = OnnxEncoder(out / "onnx")
     assert encoder.objective == "mdr" and (out / "onnx" / RECORD).is_file()
 
-    with KnowledgeBase.open(tmp_path / "base", create=True) as base:
+    with Store.open(tmp_path / "base", create=True) as base:
         for record in RECORDS:
             for title, text in record["context"]:
                 builder = DocumentBuilder()
-                builder.paragraph(" ".join(text))
+                builder.add_paragraph(" ".join(text))
                 document = builder.finish(
                     data=title.encode(), title=title, media_type="text/plain", parser="test/1"
                 )
-                base.commit(document, Location(f"/test/{title}.txt", "/test", 1, 1, 1))
+                base.put_document(document, Location(f"/test/{title}.txt", "/test", 1, 1, 1))
         base.catch_up()
         base.encode(encoder)
         asked = []
@@ -218,7 +218,7 @@ def test_the_command_trains_exports_and_the_walk_asks_at_every_hop(source, data,
             "encode",
             lambda self, texts, query=False: asked.extend(texts) or encode(self, texts, query),
         )
-        hits = catalog.retriever("kgp", base, encoder=encoder).retrieve(Question(RECORDS[3]["question"]), 5)
+        hits = catalog.build_retriever("kgp", base, encoder=encoder).retrieve(Question(RECORDS[3]["question"]), 5)
     hops = [text for text in asked if text.startswith(RECORDS[3]["question"] + " ")]
     assert len(hops) == 3 and all(": " in text for text in hops)
     names = [hit.node.document_name for hit in hits]

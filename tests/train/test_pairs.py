@@ -5,8 +5,8 @@ import pytest
 
 from clew.errors import UsageError
 from clew.evaluate.examples import Example, Paragraph, Support
-from clew.train.encoder import PAPER, settings_of
-from clew.train.pairs import Pair, Passage, from_base, of_examples, with_mined
+from clew.train.encoder import PAPER_SETTINGS, build_settings
+from clew.train.pairs import Pair, Passage, pairs_from_passages, pairs_from_examples, add_mined_negatives
 
 LOCK = Paragraph("Elm lock", ("Its keeper is Ann.",))
 ANN = Paragraph("Ann", ("Ann was born in Elmton.",))
@@ -18,7 +18,7 @@ BRIDGE = Example(
 
 
 def test_every_hop_asks_with_what_came_before() -> None:
-    first, second = of_examples([BRIDGE], "mdr", 2, 0)
+    first, second = pairs_from_examples([BRIDGE], "mdr", 2, 0)
     assert (first.query, first.positive) == (BRIDGE.question, "Elm lock: Its keeper is Ann.")
     assert second.query == f"{BRIDGE.question} Elm lock: Its keeper is Ann."
     assert second.positive == "Ann: Ann was born in Elmton."
@@ -37,7 +37,7 @@ def test_dpr_asks_with_the_question_alone_and_needs_no_order() -> None:
         corpus=BRIDGE.corpus,
         question_type="bridge",
     )
-    found = of_examples([unordered], "dpr", 1, 0)
+    found = pairs_from_examples([unordered], "dpr", 1, 0)
     assert [(one.query, one.positive) for one in found] == [
         (BRIDGE.question, "Elm lock: Its keeper is Ann."),
         (BRIDGE.question, "Ann: Ann was born in Elmton."),
@@ -53,7 +53,7 @@ def test_a_comparison_starts_at_either_passage() -> None:
         support=BRIDGE.support,
         corpus=BRIDGE.corpus,
     )
-    pairs = of_examples([both, both], "mdr", 0, 0)
+    pairs = pairs_from_examples([both, both], "mdr", 0, 0)
     assert {(one.query.count(":"), one.positive[:3]) for one in pairs} == {
         (0, "Elm"), (0, "Ann"), (1, "Ann"), (1, "Elm")
     }  # fmt: skip
@@ -70,7 +70,7 @@ def test_hard_negatives_are_the_nearest_that_are_wrong() -> None:
         counts = np.array([[text.count(word) for word in words] for text in texts], float) + 1e-9
         return counts / np.linalg.norm(counts, axis=1, keepdims=True)
 
-    first, second, third = with_mined(pairs, encode, 1)
+    first, second, third = add_mined_negatives(pairs, encode, 1)
     # "abc" is nearest to "ab" of what is not right for q; "a" and "b" are right for it, "far" is known.
     assert (first.negatives, second.negatives) == (("far", "abc"), ("abc",))
     # "b" is in the query; of the others "a" and "far" have nothing of it, "bb" is right.
@@ -92,7 +92,7 @@ def test_a_base_makes_pairs_of_links_neighbours_and_headings() -> None:
     ]
     # x is the name of two documents: it leads to neither; b's own name leads nowhere.
     titles = {"a": frozenset("a"), "b": frozenset("b"), "c": frozenset({"c", "x"}), "d": frozenset("x")}
-    found = {(one.query, one.positive) for one in from_base(passages, titles, 100, 0)}
+    found = {(one.query, one.positive) for one in pairs_from_passages(passages, titles, 100, 0)}
     assert found == {
         ("A names b and c.", "B: B begins."),
         ("A names b and c.", "C: C begins."),
@@ -102,15 +102,15 @@ def test_a_base_makes_pairs_of_links_neighbours_and_headings() -> None:
         ("A. Top", "A goes on."),
         ("B. End", "B ends."),
     }
-    few = from_base(passages, titles, 3, 0)
-    assert len(few) == 3 and few == from_base(passages, titles, 3, 0)
-    assert isinstance(few[0], Pair) and from_base([], {}, 3, 0) == []
+    few = pairs_from_passages(passages, titles, 3, 0)
+    assert len(few) == 3 and few == pairs_from_passages(passages, titles, 3, 0)
+    assert isinstance(few[0], Pair) and pairs_from_passages([], {}, 3, 0) == []
 
 
 def test_the_paper_s_configuration_is_its_table_5() -> None:
-    assert (PAPER.epochs, PAPER.warmup, PAPER.learning_rate, PAPER.clip) == (50, 300, 2e-5, 2)
-    assert 128 <= PAPER.batch <= 512 and 128 <= PAPER.max_tokens <= 350 and PAPER.blend == 1
-    assert settings_of("paper", {"epochs": 1}).epochs == 1
+    assert (PAPER_SETTINGS.epochs, PAPER_SETTINGS.warmup, PAPER_SETTINGS.learning_rate, PAPER_SETTINGS.clip) == (50, 300, 2e-5, 2)
+    assert 128 <= PAPER_SETTINGS.batch <= 512 and 128 <= PAPER_SETTINGS.max_tokens <= 350 and PAPER_SETTINGS.blend == 1
+    assert build_settings("paper", {"epochs": 1}).epochs == 1
     for words in (("papre", {}), ("clew", {"objective": "mrd"})):
         with pytest.raises(UsageError, match="Did you mean"):
-            settings_of(*words)
+            build_settings(*words)

@@ -11,16 +11,16 @@ import tiny_models
 from clew import catalog
 from clew.cli.app import app
 from clew.errors import MissingExtra, ModelError, UsageError
-from clew.evaluate.datasets import load as dataset
-from clew.evaluate.instructions import Step, instruction_records
-from clew.kb import KnowledgeBase
-from clew.methods.guides import PROMPTS
-from clew.models.local import LocalModel, load_tokenizer, tokenized
+from clew.evaluate.datasets import load_dataset as dataset
+from clew.evaluate.instructions import GuideStep, instruction_records
+from clew.kb import Store
+from clew.methods.guides import GENERATION_PROMPTS
+from clew.models.local import LocalModel, load_tokenizer, tokenize_prompts
 from clew.parse.build import DocumentBuilder
-from clew.prompts import load
-from clew.trail import Recorder
+from clew.prompts import load_prompt
+from clew.trail import TrailRecorder
 from clew.train.traverser import LLAMA, T5, train_traverser
-from clew.train.traverser_data import IGNORED, Tokens, divided
+from clew.train.traverser_data import IGNORED, RowBuilder, divide_questions
 from clew.types import Location, Question
 
 MISSING = [name for name in ("torch", "transformers", "accelerate", "peft") if find_spec(name) is None]
@@ -48,7 +48,7 @@ RECORDS = [
         zip(QUESTIONS, PLACES, KEEPERS, FACTS, strict=True)
     )
 ]  # fmt: skip
-STEP = Step(QUESTIONS[0], *FACTS[0])
+STEP = GuideStep(QUESTIONS[0], *FACTS[0])
 #: Small enough for two seconds, with a dropout, so that a continued run has to restore it.
 SHORT = {"batch": 4, "at_once": 2, "learning_rate": 5e-3, "warmup": 0, "epochs": 2, "max_input": 64,
          "max_output": 16, "held_out": 0.2, "save_every": 2}  # fmt: skip
@@ -65,7 +65,7 @@ def data(tmp_path_factory):
 def folders(tmp_path_factory):
     """Model folders by name: a T5, a decoder, a decoder with a chat template."""
     texts = [*QUESTIONS, *(fact for pair in FACTS for fact in pair)]
-    texts += [load(name).render(question="", evidence="").user for name in PROMPTS.values()]
+    texts += [load_prompt(name).render(question="", evidence="").user for name in GENERATION_PROMPTS.values()]
     words = " ".join(texts).split()
     made = {}
     for name, template in (("t5", None), ("llama", None), ("chat", tiny_models.TEMPLATE)):
@@ -106,40 +106,40 @@ def test_the_settings_are_those_that_the_paper_points_to():
         8,
         100,
     )
-    assert {load(name).max_tokens for name in PROMPTS.values()} == {T5.max_output} == {LLAMA.max_output}
+    assert {load_prompt(name).max_tokens for name in GENERATION_PROMPTS.values()} == {T5.max_output} == {LLAMA.max_output}
 
 
 def test_no_question_is_on_both_sides(data):
     examples = list(data.examples())
-    questions = divided([*examples, *examples], 0.3, None, seed=1)
+    questions = divide_questions([*examples, *examples], 0.3, None, seed=1)
     sides = [
         {step.question for steps in side for step in steps}
         for side in (questions.trained, questions.held_out)
     ]
     assert [len(side) for side in sides] == [7, 3] and not sides[0] & sides[1]
-    assert divided(examples[::-1], 0.3, None, seed=1) == questions
-    assert divided(examples, 0.3, None, seed=2) != questions
-    drawn = divided(examples, 0.01, 4, seed=1)
+    assert divide_questions(examples[::-1], 0.3, None, seed=1) == questions
+    assert divide_questions(examples, 0.3, None, seed=2) != questions
+    drawn = divide_questions(examples, 0.01, 4, seed=1)
     assert (len(drawn.trained), len(drawn.held_out)) == (3, 1)
 
 
 def test_data_without_ordered_evidence_is_refused(data):
     example = next(data.examples())
     with pytest.raises(UsageError, match="has 1 question with ordered evidence"):
-        divided([example], 0.5, None, 0)
+        divide_questions([example], 0.5, None, 0)
     with pytest.raises(UsageError, match="has no questions with ordered evidence"):
-        divided([], 0.5, None, 0)
+        divide_questions([], 0.5, None, 0)
 
 
 @needs_torch
 @pytest.mark.parametrize("kind", ["llama", "chat"])
 def test_a_decoder_has_a_loss_on_the_output_and_its_end_alone(folders, kind):
     tokenizer = load_tokenizer(str(folders[kind]), "right")
-    template = load("kgp-listing1")
-    (row,) = Tokens(tokenizer, template, True, (64, 16)).rows([STEP]).rows
+    template = load_prompt("kgp-listing1")
+    (row,) = RowBuilder(tokenizer, template, True, (64, 16)).build_rows([STEP]).rows
     prompt = template.render(question=STEP.question, evidence=STEP.evidence)
-    given = tokenized(LocalModel(str(folders[kind]))._tokenizer, [prompt])["input_ids"][0]
-    output = [*tokenizer(STEP.following)["input_ids"], tokenizer.eos_token_id]
+    given = tokenize_prompts(LocalModel(str(folders[kind]))._tokenizer, [prompt])["input_ids"][0]
+    output = [*tokenizer(STEP.next_evidence)["input_ids"], tokenizer.eos_token_id]
     assert row["input_ids"] == given + output
     assert row["labels"] == [IGNORED] * len(given) + output
     assert row["attention_mask"] == [1] * len(row["input_ids"])
@@ -163,7 +163,7 @@ def test_an_output_goes_on_where_the_prompt_ends(kind, template):
     made.pre_tokenizer = split
     made.decoder = decoders.ByteLevel() if kind == "byte-level" else decoders.Metaspace()
     texts = [
-        f"Instruction Input Output: {load('kgp-listing1').user}",
+        f"Instruction Input Output: {load_prompt('kgp-listing1').user}",
         *(fact for pair in FACTS for fact in pair),
     ]
     alphabet = sorted({*pre_tokenizers.ByteLevel.alphabet(), "\n", "▁"})
@@ -176,20 +176,20 @@ def test_an_output_goes_on_where_the_prompt_ends(kind, template):
         tokenizer_object=made, bos_token="<s>", eos_token="</s>", pad_token="</s>"
     )
     tokenizer.chat_template = template
-    prompt = load("kgp-listing1").render(question=STEP.question, evidence=STEP.evidence)
-    (row,) = Tokens(tokenizer, load("kgp-listing1"), True, (512, 96)).rows([STEP]).rows
-    (given,) = tokenized(tokenizer, [prompt])["input_ids"]
+    prompt = load_prompt("kgp-listing1").render(question=STEP.question, evidence=STEP.evidence)
+    (row,) = RowBuilder(tokenizer, load_prompt("kgp-listing1"), True, (512, 96)).build_rows([STEP]).rows
+    (given,) = tokenize_prompts(tokenizer, [prompt])["input_ids"]
     output = [label for label in row["labels"] if label != IGNORED]
     assert row["input_ids"] == given + output and output[-1] == tokenizer.eos_token_id
     assert (given[0] == tokenizer.bos_token_id) == (template is None)
-    assert tokenizer.decode(output[:-1]).strip() == STEP.following
+    assert tokenizer.decode(output[:-1]).strip() == STEP.next_evidence
 
 
 @needs_torch
 def test_a_t5_reads_the_instruction_as_a_prefix_and_writes_the_output(folders, data):
     tokenizer = load_tokenizer(str(folders["t5"]), "right")
-    tokens = Tokens(tokenizer, load("kgp-prefix"), False, (64, 16))
-    (row,) = tokens.rows([STEP]).rows
+    tokens = RowBuilder(tokenizer, load_prompt("kgp-prefix"), False, (64, 16))
+    (row,) = tokens.build_rows([STEP]).rows
     (record,) = instruction_records(next(data.examples()), "prefix")
     assert tokenizer.decode(row["input_ids"]) == record["input"]
     assert tokenizer.decode(row["labels"]) == f"{record['output']} </s>"
@@ -198,10 +198,10 @@ def test_a_t5_reads_the_instruction_as_a_prefix_and_writes_the_output(folders, d
 @needs_torch
 def test_a_long_prompt_is_left_out_and_a_long_output_is_cut(folders):
     tokenizer = load_tokenizer(str(folders["t5"]), "right")
-    long = Step(STEP.question, STEP.evidence * 9, STEP.following)
-    made = Tokens(tokenizer, load("kgp-prefix"), False, (40, 3)).rows([long, STEP])
+    long = GuideStep(STEP.question, STEP.evidence * 9, STEP.next_evidence)
+    made = RowBuilder(tokenizer, load_prompt("kgp-prefix"), False, (40, 3)).build_rows([long, STEP])
     assert (len(made.rows), made.too_long) == (1, 1)
-    assert tokenizer.decode(made.rows[0]["labels"]) == " ".join(STEP.following.split()[:3])
+    assert tokenizer.decode(made.rows[0]["labels"]) == " ".join(STEP.next_evidence.split()[:3])
 
 
 @needs_torch
@@ -213,7 +213,7 @@ def test_a_tokenizer_that_cannot_continue_a_prompt_is_refused(folders):
         single="$A </s>", special_tokens=[("</s>", 1)]
     )
     with pytest.raises(ModelError, match="splits the end of a prompt"):
-        Tokens(tokenizer, load("kgp-listing1"), True, (64, 16)).rows([STEP])
+        RowBuilder(tokenizer, load_prompt("kgp-listing1"), True, (64, 16)).build_rows([STEP])
 
 
 @needs_torch
@@ -230,7 +230,7 @@ def test_the_held_out_loss_falls_and_the_folder_is_a_model(kind, prompt, folders
     assert (record["before"], record["after"]) == (made.before, made.after)
     assert record["data"] == [{"form": "hotpotqa", "digest": data.digest()}]
     assert record["settings"]["seed"] == 0 and record["versions"]["torch"] == torch.__version__
-    assert record["model"] == str(folders[kind]) and record["prompt"] == f"{PROMPTS[prompt]}.v1"
+    assert record["model"] == str(folders[kind]) and record["prompt"] == f"{GENERATION_PROMPTS[prompt]}.v1"
     assert not (tmp_path / "out" / "checkpoints").exists()
     before, after = weights(folders[kind]), weights(tmp_path / "out")
     changed = {name for name in before if not torch.equal(before[name], after[name])}
@@ -339,16 +339,16 @@ def test_a_trained_guide_leads_a_walk_to_the_evidence_in_batches(folders, data, 
     assert "8 questions with 8 examples; held out: 2 questions with 2 examples" in result.stderr
     assert "weights are trained, in 60 steps of 8 examples (60 epochs, learning rate 0.01)" in result.stderr
     assert "guide=generated(prompt=listing1)" in result.stdout and f"guide=local:{out}" in result.stdout
-    with KnowledgeBase.open(tmp_path / "base", create=True, passages="sentence") as base:
+    with Store.open(tmp_path / "base", create=True, passages="sentence") as base:
         for number, text in enumerate(text for pair in FACTS for text in pair):
             builder = DocumentBuilder(unit="sentence")
-            builder.paragraph(text)
+            builder.add_paragraph(text)
             parsed = builder.finish(data=text.encode(), title=text, media_type="text/plain", parser="t/1")
-            base.commit(parsed, Location(f"/docs/{number}.txt", "/docs", 1, number, number))
+            base.put_document(parsed, Location(f"/docs/{number}.txt", "/docs", 1, number, number))
         model = Batches(out)
         guide = "guide=generated(prompt=listing1), structures=no, reader=extractive"
-        method = catalog.method(f"kgp-paper({guide}, seeds=3, branch=1)", base, llm=model)
-        answer = method.answer(Question(QUESTIONS[0]), Recorder())
+        method = catalog.build_method(f"kgp-paper({guide}, seeds=3, branch=1)", base, llm=model)
+        answer = method.answer(Question(QUESTIONS[0]), TrailRecorder())
         snapshot = base.snapshot()
         paths = [[node.text for node in snapshot.nodes(snapshot.rows(hit.path))] for hit in answer.evidence]
     (expand,) = [step for step in answer.trail if step.name == "expand"]

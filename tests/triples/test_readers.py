@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from clew.errors import UnreadableFile, UsageError
-from clew.triples import Faults, Options, read
+from clew.triples import RowErrors, Options, read_graph
 from graph_twin import Twin
 
 KISMET = ("Kismet", "directed by", "William Dieterle")
@@ -39,9 +39,9 @@ TORN = """["a","b","c"]
 def taken(path: Path, content: str | bytes, **options) -> Twin:
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     twin = Twin()
-    faults = Faults()
-    read(path, twin, Options(**options), faults)
-    faults.check()
+    faults = RowErrors()
+    read_graph(path, twin, Options(**options), faults)
+    faults.raise_errors()
     return twin
 
 
@@ -249,7 +249,7 @@ def test_rdf_as_a_graph_of_a_base(tmp_path: Path, languages, name: str, alias: s
         graph = base.graph("g")
         relation = graph.relations()["directed by"]
         assert relation.id == "http://example.org/directedBy"
-        ends = graph.entities(graph.adjacent(graph.rows([film.id]), "directed by")[1])
+        ends = graph.entities(graph.neighbours(graph.rows([film.id]), "directed by")[1])
         assert sorted(one.name for one in ends) == ["William Dieterle", "someone"]
         (other,) = base.entities("g", "カサブランカ")  # no label in a language that was asked for
         assert other.aliases == ()
@@ -356,6 +356,6 @@ def test_files_that_cannot_be_read(tmp_path: Path, name: str, content: str, opti
 
 def test_a_missing_file_and_an_unknown_form(tmp_path: Path) -> None:
     with pytest.raises(UnreadableFile, match="No such file"):
-        read(tmp_path / "none.tsv", Twin(), Options(), Faults())
+        read_graph(tmp_path / "none.tsv", Twin(), Options(), RowErrors())
     with pytest.raises(UsageError, match="Did you mean 'turtle'"):
-        read(tmp_path / "none.ttl", Twin(), Options(format="turtel"), Faults())
+        read_graph(tmp_path / "none.ttl", Twin(), Options(format="turtel"), RowErrors())

@@ -13,8 +13,8 @@ import pytest
 
 import clew
 from clew.errors import UnreadableFile
-from clew.triples import answers_in, format_of
-from clew.triples.pickles import plain_list, tensor, unpickled
+from clew.triples import declared_answer_types, detect_format
+from clew.triples.pickles import to_list, load_tensor, load_plain
 from stark_base import EDGES, NODES, write_stark, write_tensor
 
 
@@ -52,7 +52,7 @@ def test_the_nodes_and_edges_of_a_base_in_the_official_layout(
             (int(head), relation, int(tail))
             for relation in graph.relations()
             for head in range(6)
-            for tail in graph.adjacent(np.array([head]), relation)[1]
+            for tail in graph.neighbours(np.array([head]), relation)[1]
         }
         names = {0: "ppi", 1: "indication", 2: "associated with", 3: "target"}
         assert found == {(head, names[kind], tail) for head, tail, kind in EDGES}
@@ -80,7 +80,7 @@ def test_mag_leaves_the_names_of_types_to_the_code_and_papers_answer(tmp_path: P
         node_type_dict=None,
         edge_type_dict=None,
     )
-    assert format_of(place) == "stark" and answers_in(place) == ("paper",)
+    assert detect_format(place) == "stark" and declared_answer_types(place) == ("paper",)
     with clew.open(tmp_path / "kb", create=True) as base:
         base.add_graph(tmp_path / "mag", name="mag")
         graph = base.graph("mag")
@@ -177,9 +177,9 @@ def test_a_pickle_cannot_change_what_reads_it() -> None:
     # BUILD with a pair as state sets attributes of whatever lies below it: here of the function for scalars.
     content = b"\x80\x02cnumpy.core.multiarray\nscalar\nN}X\x05\x00\x00\x00_madecnumpy\ndtype\ns\x86b."
     with pytest.raises(UnreadableFile):
-        unpickled(io.BytesIO(content), "x.pkl")
+        load_plain(io.BytesIO(content), "x.pkl")
     value = np.float64(0.5)
-    assert unpickled(io.BytesIO(pickle.dumps([value])), "x.pkl") == [0.5]
+    assert load_plain(io.BytesIO(pickle.dumps([value])), "x.pkl") == [0.5]
 
 
 @pytest.mark.parametrize("protocol", [2, 3, 4, 5])
@@ -191,8 +191,8 @@ def test_numbers_and_texts_of_numpy_become_pythons_own(protocol: int) -> None:
         "d": np.bool_(True),
         "e": {1},
     }
-    found = unpickled(io.BytesIO(pickle.dumps(given, protocol=protocol)), "x.pkl")
-    found["c"] = plain_list(found["c"])
+    found = load_plain(io.BytesIO(pickle.dumps(given, protocol=protocol)), "x.pkl")
+    found["c"] = to_list(found["c"])
     assert found == {"a": 1.5, "b": "xé", "c": [[1, 2], [3, 4]], "d": True, "e": {1}}
     assert [type(one) for one in found.values()] == [float, str, list, bool, set]
 
@@ -200,17 +200,17 @@ def test_numbers_and_texts_of_numpy_become_pythons_own(protocol: int) -> None:
 def test_an_array_of_objects_and_a_damaged_pickle_are_refused() -> None:
     for content in (pickle.dumps(np.datetime64("2001-01-01")), b"\x80\x04]", b"", b"not a pickle"):
         with pytest.raises(UnreadableFile):
-            unpickled(io.BytesIO(content), "x.pkl")
+            load_plain(io.BytesIO(content), "x.pkl")
 
 
 def test_tensors_as_torch_writes_them(tmp_path: Path) -> None:
     write_tensor(tmp_path / "e.pt", [[0, 1, 2], [2, 0, 1]])
     with (tmp_path / "e.pt").open("rb") as stream:
-        found = tensor(stream, "e.pt")
+        found = load_tensor(stream, "e.pt")
     assert found.dtype == np.int64 and found.tolist() == [[0, 1, 2], [2, 0, 1]]
     write_tensor(tmp_path / "f.pt", [0.5, 1.5], "f4")
     with (tmp_path / "f.pt").open("rb") as stream:
-        assert tensor(stream, "f.pt").tolist() == [0.5, 1.5]
+        assert load_tensor(stream, "f.pt").tolist() == [0.5, 1.5]
 
 
 def test_a_tensor_that_reaches_beyond_its_storage_is_refused(tmp_path: Path) -> None:
@@ -225,9 +225,9 @@ def test_a_tensor_that_reaches_beyond_its_storage_is_refused(tmp_path: Path) -> 
             for name, content in (members | change).items():
                 archive.writestr(name, content)
         with (tmp_path / "bad.pt").open("rb") as stream, pytest.raises(UnreadableFile):
-            tensor(stream, "bad.pt")
+            load_tensor(stream, "bad.pt")
     with pytest.raises(UnreadableFile, match="torch"):
-        tensor(io.BytesIO(b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."), "old.pt")
+        load_tensor(io.BytesIO(b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."), "old.pt")
 
 
 def test_tensors_equal_those_of_torch(tmp_path: Path) -> None:
@@ -236,4 +236,4 @@ def test_tensors_equal_those_of_torch(tmp_path: Path) -> None:
     for name, one in (("a", given), ("b", torch.zeros(0, dtype=torch.long)), ("c", torch.arange(9)[3:5])):
         torch.save(one, tmp_path / f"{name}.pt")
         with (tmp_path / f"{name}.pt").open("rb") as stream:
-            assert tensor(stream, name).tolist() == one.tolist()
+            assert load_tensor(stream, name).tolist() == one.tolist()

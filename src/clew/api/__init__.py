@@ -12,35 +12,35 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from clew.api.base import ALL_GRAPHS, Base, open, open_or_empty
-from clew.api.encoders import ENCODER
-from clew.api.graphs import triples_of
-from clew.api.models import clear_model_cache, encoder_kinds, estimate_question, model_cache
-from clew.api.shapes import Cache, Cost, GraphSize, Held, Matches, Triples
+from clew.api.base import LOCAL_GRAPHS, KnowledgeBase, open, open_or_empty
+from clew.api.encoders import ENCODER_SETTING
+from clew.api.graphs import entity_triples
+from clew.api.models import clear_reply_cache, encoder_kinds, estimate_question, reply_cache
+from clew.api.shapes import ReplyCache, RoleCost, GraphSize, VectorCounts, DocumentMatches, EntityTriples
 
 if TYPE_CHECKING:
     from clew.kb.graphs.mounting import MountOptions
     from clew.triples import Options
 
 __all__ = [
-    "ALL_GRAPHS",
-    "ENCODER",
-    "Base",
-    "Cache",
-    "Cost",
+    "LOCAL_GRAPHS",
+    "ENCODER_SETTING",
+    "KnowledgeBase",
+    "ReplyCache",
+    "RoleCost",
     "GraphSize",
-    "Held",
-    "Matches",
+    "VectorCounts",
+    "DocumentMatches",
     "MountOptions",
     "Options",
-    "Triples",
-    "clear_model_cache",
+    "EntityTriples",
+    "clear_reply_cache",
     "encoder_kinds",
     "estimate_question",
-    "model_cache",
+    "reply_cache",
     "open",
     "open_or_empty",
-    "triples_of",
+    "entity_triples",
 ]
 
 _HOMES = {"MountOptions": "clew.kb.graphs.mounting", "Options": "clew.triples"}

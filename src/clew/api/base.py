@@ -10,53 +10,53 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import TYPE_CHECKING, Self
 
-from clew.api.encoders import ENCODER
+from clew.api.encoders import ENCODER_SETTING
 from clew.api.graphs import WithGraphs
 from clew.api.originals import WithOriginals
-from clew.api.shapes import GraphSize, Matches
-from clew.config import base_path, default_encoder, named_path
+from clew.api.shapes import GraphSize, DocumentMatches
+from clew.config import knowledge_base_path, default_encoder, expand_path
 from clew.errors import ClewError, NotFound, UsageError
 from clew.types import Answer, Document, Exclusion, Hit, Node, Question, Scope, Step
 
 if TYPE_CHECKING:
     from clew.ingest.estimate import Estimate
     from clew.ingest.report import Progress, Report
-    from clew.kb import Finding, Info, KnowledgeBase
+    from clew.kb import Finding, StoreInfo, Store
     from clew.protocols import Encoder, LanguageModel
 
 #: The graphs that need neither a model nor a service.
-ALL_GRAPHS = ("keywords", "mentions", "structure")
+LOCAL_GRAPHS = ("keywords", "mentions", "structure")
 
 
 def open(  # "clew.open" is what people look for
     path: str | Path | None = None, *, create: bool = False, passages: str | None = None
-) -> Base:
+) -> KnowledgeBase:
     """Open the knowledge base in the folder ``path`` (default: ``CLEW_HOME``, else ``./.clew``).
 
     ``create`` makes one where there is none, with ``passages`` (``paragraph`` or ``sentence``) as its unit and the
     encoder of ``CLEW_ENCODER``, else the one that comes with clew. Raises NotFound where there is none, UsageError
     where the base has another unit.
     """
-    from clew.kb import KnowledgeBase
+    from clew.kb import Store
 
-    fresh = not KnowledgeBase.exists(base_path(path))
-    store = KnowledgeBase.open(base_path(path), create=create, passages=passages or "paragraph")
+    fresh = not Store.exists(knowledge_base_path(path))
+    store = Store.open(knowledge_base_path(path), create=create, passages=passages or "paragraph")
     if fresh:
-        store.set_setting(ENCODER, default_encoder())
-    unit = store.passages
+        store.set_setting(ENCODER_SETTING, default_encoder())
+    unit = store.passage_unit
     if passages not in {None, unit}:
         store.close()
         raise UsageError(
             f"the knowledge base at {store.path} has {unit}s as passages, not {passages}s",
             "Make another: --kb OTHER",
         )
-    return Base(store)
+    return KnowledgeBase(store)
 
 
-class Base(WithGraphs, WithOriginals):
+class KnowledgeBase(WithGraphs, WithOriginals):
     """An open knowledge base. A context manager; several processes may have the same one open."""
 
-    def __init__(self, store: KnowledgeBase) -> None:
+    def __init__(self, store: Store) -> None:
         self.store = store
         self._encoder: Encoder | None = None
 
@@ -95,7 +95,7 @@ class Base(WithGraphs, WithOriginals):
             sync=sync,
             checksum=checksum,
             workers=workers,
-            progress=progress or ingest.silent,
+            progress=progress or ingest.ignore_event,
             encoder=self.encoder,
         )
         self._leave_out_what_is_gone()
@@ -107,33 +107,33 @@ class Base(WithGraphs, WithOriginals):
 
     def tree(self, document: str) -> list[Node]:
         """Return a document's nodes in reading order, itself first. Raises NotFound, UsageError."""
-        return self.store.tree(self.store.document(document).key)
+        return self.store.document_nodes(self.store.document(document).key)
 
     def node(self, id: str) -> Node:
         """Return a node. Raises NotFound."""
         return self.store.node(id)
 
-    def matching(self, what: str) -> Matches:
+    def match_documents(self, text: str) -> DocumentMatches:
         """Return the documents that ``what`` names: a path, a folder, a key, or a file name."""
         documents = self.documents()
-        path = named_path(what)
+        path = expand_path(text)
         below = [
             (
                 document,
                 # An uploaded file's path is no path on disk, and written as it is.
-                tuple(p for p in document.paths if p == what or Path(p) == path or path in Path(p).parents),
+                tuple(p for p in document.paths if p == text or Path(p) == path or path in Path(p).parents),
             )
             for document in documents
         ]
         placed = tuple((document, paths) for document, paths in below if paths)
         if placed:
-            return Matches(what, placed)
+            return DocumentMatches(text, placed)
         named = tuple(
             (document, document.paths)
             for document in documents
-            if what == document.key or what in {Path(p).name for p in document.paths}
+            if text == document.key or text in {Path(p).name for p in document.paths}
         )
-        return Matches(what, named, ambiguous=len(named) > 1)
+        return DocumentMatches(text, named, ambiguous=len(named) > 1)
 
     def remove(self, *what: str) -> list[Document]:
         """Forget paths, folders, file names or keys; return the documents that have no path left.
@@ -142,12 +142,12 @@ class Base(WithGraphs, WithOriginals):
         """
         paths: set[str] = set()
         for one in what:
-            matches = self.matching(one)
-            if not matches.found:
+            matches = self.match_documents(one)
+            if not matches.documents:
                 raise NotFound(f"nothing in this knowledge base is '{one}'", "See: clew list")
             if matches.ambiguous:
                 raise UsageError(
-                    f"{len(matches.found)} documents are named '{one}'",
+                    f"{len(matches.documents)} documents are named '{one}'",
                     "Give a path or a key; see: clew list",
                 )
             paths.update(matches.paths)
@@ -158,9 +158,9 @@ class Base(WithGraphs, WithOriginals):
 
     def _leave_out_what_is_gone(self) -> None:
         """Make the graphs that were extracted from documents without those that are gone."""
-        from clew.api.extracts import without_gone
+        from clew.api.extracts import drop_removed_documents
 
-        without_gone(self)
+        drop_removed_documents(self)
 
     def search(
         self,
@@ -173,7 +173,7 @@ class Base(WithGraphs, WithOriginals):
         """Return at most ``k`` hits, best first. ``documents`` (names, paths, folders, keys) restricts."""
         from clew import catalog
 
-        found = catalog.retriever(retriever, self.store, encoder=self.encoder())
+        found = catalog.build_retriever(retriever, self.store, encoder=self.encoder())
         return list(found.retrieve(self._question(question, documents), k))
 
     def ask(  # noqa: PLR0913 (a keyword for each thing that a person may say of a question)
@@ -196,12 +196,12 @@ class Base(WithGraphs, WithOriginals):
         receives each step as it happens; ``stop`` is asked between steps.
         """
         from clew import catalog
-        from clew.trail import Recorder
+        from clew.trail import TrailRecorder
 
-        model = catalog.language_model(llm) if isinstance(llm, str) else llm
-        method = catalog.method(recipe, self.store, llm=model, encoder=self.encoder())
+        model = catalog.load_language_model(llm) if isinstance(llm, str) else llm
+        method = catalog.build_method(recipe, self.store, llm=model, encoder=self.encoder())
         asked = self._question(question or chain, documents, graphs)
-        return method.answer(replace(asked, chain=chain), Recorder(watch, stop))
+        return method.answer(replace(asked, chain=chain), TrailRecorder(watch, stop))
 
     def why_not(
         self,
@@ -220,35 +220,35 @@ class Base(WithGraphs, WithOriginals):
         from clew import catalog
 
         asked = replace(self._question(question or triples, None, graphs), chain=triples)
-        return catalog.why_not(self.store, asked, name, recipe=recipe, encoder=self.encoder())
+        return catalog.explain_exclusions(self.store, asked, name, recipe=recipe, encoder=self.encoder())
 
-    def refusal(self, recipe: str, llm: str | LanguageModel | None = None) -> ClewError | None:
+    def recipe_error(self, recipe: str, llm: str | LanguageModel | None = None) -> ClewError | None:
         """Return why this base cannot be asked by a recipe with this model, or none (a model that is not set,
         passages of another unit); None where nothing speaks against it."""
         from clew import catalog
 
-        model = catalog.language_model(llm) if isinstance(llm, str) else llm
+        model = catalog.load_language_model(llm) if isinstance(llm, str) else llm
         try:
-            catalog.method(recipe, self.store, llm=model, encoder=self.encoder())
+            catalog.build_method(recipe, self.store, llm=model, encoder=self.encoder())
         except ClewError as error:
             return error
         return None
 
-    def info(self, *, digest: bool = True) -> Info:
+    def info(self, *, digest: bool = True) -> StoreInfo:
         """Return the sizes of the base, its generation and, unless that is not wanted, its digest."""
         return self.store.info(digest=digest)
 
     def doctor(self, *, repair: bool = True, checksums: bool = True) -> list[Finding]:
         """Check the base; rebuild derived data that is missing or damaged, and the extracted graphs that hold triples
         of documents that are gone (a removal that was killed half-way)."""
-        from clew.api.extracts import behind, without_gone
+        from clew.api.extracts import measure_staleness, drop_removed_documents
         from clew.kb import Finding
 
         found = self.store.doctor(repair=repair, checksums=checksums)
         if left := self._left_uploads(repair):
             found.append(Finding("uploads", f"{left} kept files belong to no document", repair))
-        late = {graph.name: behind(self, graph).gone for graph in self.graphs()}
-        done = without_gone(self) if repair and any(late.values()) else []
+        late = {graph.name: measure_staleness(self, graph).gone for graph in self.graphs()}
+        done = drop_removed_documents(self) if repair and any(late.values()) else []
         return found + [
             Finding(f"graph {name}", f"holds triples of {gone} documents that are gone", name in done)
             for name, gone in late.items()
@@ -266,14 +266,14 @@ class Base(WithGraphs, WithOriginals):
     def graph_sizes(self, names: Sequence[str]) -> list[GraphSize]:
         """Build graphs over the passages and return their sizes; ``all``: those that need no model or service."""
         from clew import catalog
-        from clew.graph.statistics import statistics
+        from clew.graph.statistics import compute_statistics
 
-        wanted = [one for name in names for one in (ALL_GRAPHS if name == "all" else (name,))]
+        wanted = [one for name in names for one in (LOCAL_GRAPHS if name == "all" else (name,))]
         sizes = []
         for name in wanted:
             started = perf_counter()
-            graph = catalog.graph(name, self.store, encoder=self.encoder())
-            found = statistics(self.store.snapshot(), graph)
+            graph = catalog.build_graph(name, self.store, encoder=self.encoder())
+            found = compute_statistics(self.store.snapshot(), graph)
             sizes.append(
                 GraphSize(
                     found.graph,
@@ -287,12 +287,12 @@ class Base(WithGraphs, WithOriginals):
             )
         return sizes
 
-    def not_annotated(self, service: str = "wat", language: str = "en", url: str = "") -> tuple[int, str]:
+    def count_unannotated(self, service: str = "wat", language: str = "en", url: str = "") -> tuple[int, str]:
         """Return how many passages :meth:`annotate` would send, and where to."""
-        from clew.graph.annotation import Annotations, Service, waiting
+        from clew.graph.annotation import AnnotationCache, AnnotationService, count_unannotated
 
-        asked = Service(None, service, language, url)
-        return waiting(self.store.snapshot(), asked.maker, Annotations.usual()), asked.url
+        asked = AnnotationService(None, service, language, url)
+        return count_unannotated(self.store.snapshot(), asked.maker, AnnotationCache.default()), asked.url
 
     def annotate(
         self,
@@ -306,29 +306,29 @@ class Base(WithGraphs, WithOriginals):
         Each answer is kept at once: stopped, it continues next time. Raises UsageError, ModelError.
         """
         from clew.config import annotation_token
-        from clew.graph.annotation import Annotations, Service, annotate
+        from clew.graph.annotation import AnnotationCache, AnnotationService, annotate_passages
 
-        asked = Service(annotation_token(), service, language, url)
-        return annotate(self.store.snapshot(), asked, Annotations.usual(), progress)
+        asked = AnnotationService(annotation_token(), service, language, url)
+        return annotate_passages(self.store.snapshot(), asked, AnnotationCache.default(), progress)
 
     def _question(
         self, text: str, documents: Iterable[str] | None, graphs: Iterable[str] | None = None
     ) -> Question:
         if not text.strip():
             raise UsageError("the question is empty", 'For example: clew ask "What was revenue in 2023?"')
-        keys = None if documents is None else frozenset(key for one in documents for key in self.keys(one))
+        keys = None if documents is None else frozenset(key for one in documents for key in self.document_keys(one))
         names = None if graphs is None else frozenset(self.graph(one).name for one in graphs)
         return Question(text, Scope(documents=keys, graphs=names))
 
-    def keys(self, one: str) -> list[str]:
+    def document_keys(self, text: str) -> list[str]:
         """Return the keys of the documents that ``one`` names: a path, folder, key or file name. Raises NotFound."""
-        found = self.matching(one).found
+        found = self.match_documents(text).documents
         # document() knows what else may name a document, and what to say about a name that is not there.
-        return [document.key for document, _ in found] or [self.store.document(one).key]
+        return [document.key for document, _ in found] or [self.store.document(text).key]
 
 
 @contextmanager
-def open_or_empty(path: str | Path | None = None) -> Iterator[Base]:
+def open_or_empty(path: str | Path | None = None) -> Iterator[KnowledgeBase]:
     """Open the knowledge base at ``path``; where there is none, an empty one that is gone afterwards.
 
     For what only looks: nothing is made in the place of a base that does not exist.

@@ -7,35 +7,35 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from clew.api.shapes import Held
+from clew.api.shapes import VectorCounts
 from clew.errors import UsageError
-from clew.types import RETRIEVED, Scope
+from clew.types import RETRIEVED_KINDS, Scope
 
 if TYPE_CHECKING:
-    from clew.kb import KnowledgeBase
+    from clew.kb import Store
     from clew.protocols import Encoder, Rows
 
 #: The setting of a base that names its encoder.
-ENCODER = "encoder"
+ENCODER_SETTING = "encoder"
 #: What it says in a base that has none.
-NONE = "none"
+NO_ENCODER = "none"
 #: Texts that are encoded to foresee how long all will take.
-SAMPLED = 24
+SAMPLE_SIZE = 24
 
 
 class WithEncoder:
     """The part of :class:`clew.Base` that is about its encoder."""
 
-    store: KnowledgeBase
+    store: Store
     _encoder: Encoder | None = None
     #: Several threads of a server may ask first; one loads.
     _loading = threading.Lock()
 
-    def vectors(self) -> list[Held]:
+    def vector_counts(self) -> list[VectorCounts]:
         """Return the encoders that this base has vectors of."""
         snapshot = self.store.snapshot()
         return [
-            Held(name, count, snapshot.vectors(name).missing())
+            VectorCounts(name, count, snapshot.vectors(name).missing_count())
             for name, count in self.store.info().encoders.items()
         ]
 
@@ -45,16 +45,16 @@ class WithEncoder:
         Raises UsageError or MissingExtra where there is no such encoder; encodes nothing yet.
         """
         from clew import catalog
-        from clew.models import anchored
+        from clew.models import absolute_name
 
-        self._encoder = catalog.encoder(name) if name else None
+        self._encoder = catalog.load_encoder(name) if name else None
         # A folder's path is kept absolute: the base may be opened from anywhere.
-        self.store.set_setting(ENCODER, anchored(name) if name else NONE)
+        self.store.set_setting(ENCODER_SETTING, absolute_name(name) if name else NO_ENCODER)
 
     def encoder_name(self) -> str | None:
         """Return the name of the base's encoder as it was set, or None."""
-        name = self.store.setting(ENCODER)
-        return None if name in {None, NONE} else name
+        name = self.store.get_setting(ENCODER_SETTING)
+        return None if name in {None, NO_ENCODER} else name
 
     def encoder(self) -> Encoder | None:
         """Return the base's encoder, loaded, or None."""
@@ -63,7 +63,7 @@ class WithEncoder:
             from clew import catalog
 
             with self._loading:
-                self._encoder = self._encoder or catalog.encoder(name)
+                self._encoder = self._encoder or catalog.load_encoder(name)
         return self._encoder
 
     def encode(self, progress: Callable[[int, int], None] | None = None) -> int:
@@ -71,16 +71,16 @@ class WithEncoder:
 
         Raises UsageError where the base has no encoder.
         """
-        return self.store.encode(self.need_encoder(), progress)
+        return self.store.encode(self.require_encoder(), progress)
 
     def missing_vectors(self) -> int:
         """Return how many searchable passages have no vector of the base's encoder: they are found by words alone."""
         encoder = self.encoder()
         if encoder is None:
             return 0
-        return self.store.snapshot().vectors(encoder.name, encoder.dimension).missing()
+        return self.store.snapshot().vectors(encoder.name, encoder.dimension).missing_count()
 
-    def encoding_ahead(self) -> tuple[int, float | None]:
+    def estimate_encoding(self) -> tuple[int, float | None]:
         """Return how many vectors of the base's encoder are missing, and about how many seconds they take.
 
         The time is that of some passages, encoded now; None for an encoder that sends texts elsewhere.
@@ -93,14 +93,14 @@ class WithEncoder:
         if encoder is None or name is None:
             return 0, 0.0
         snapshot = self.store.snapshot()
-        missing = snapshot.vectors(encoder.name, encoder.dimension).missing()
+        missing = snapshot.vectors(encoder.name, encoder.dimension).missing_count()
         if not missing or leaves_machine(name):
             return missing, None if missing else 0.0
-        rows = sampled(np.flatnonzero(snapshot.mask(Scope(), RETRIEVED)))
-        taken = seconds_for(encoder, [node.text for node in snapshot.nodes(rows)])
+        rows = sample_rows(np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS)))
+        taken = time_encoding(encoder, [node.text for node in snapshot.nodes(rows)])
         return missing, missing * taken / max(len(rows), 1)
 
-    def need_encoder(self) -> Encoder:
+    def require_encoder(self) -> Encoder:
         """Return the base's encoder. Raises UsageError where it has none."""
         encoder = self.encoder()
         if encoder is None:
@@ -108,14 +108,14 @@ class WithEncoder:
         return encoder
 
 
-def sampled(rows: Rows) -> Rows:
+def sample_rows(rows: Rows) -> Rows:
     """Return a few rows from all over, to foresee by them how long all will take."""
     import numpy as np
 
-    return rows[np.linspace(0, len(rows) - 1, min(len(rows), SAMPLED)).astype(np.int64)]
+    return rows[np.linspace(0, len(rows) - 1, min(len(rows), SAMPLE_SIZE)).astype(np.int64)]
 
 
-def seconds_for(encoder: Encoder, texts: Sequence[str]) -> float:
+def time_encoding(encoder: Encoder, texts: Sequence[str]) -> float:
     """Return how long an encoder that is loaded takes for texts."""
     encoder.encode(["the first text also loads the model"])
     started = perf_counter()

@@ -6,21 +6,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from clew.api.encoders import WithEncoder, sampled, seconds_for
-from clew.api.shapes import Described, Triples
+from clew.api.encoders import WithEncoder, sample_rows, time_encoding
+from clew.api.shapes import EntityDescription, EntityTriples
 from clew.errors import NotFound
 from clew.types import Entity, GraphInfo
 
 if TYPE_CHECKING:
-    from clew.api.base import Base
-    from clew.api.extracts import ExtractReport
+    from clew.api.base import KnowledgeBase
+    from clew.api.extracts import ExtractionReport
     from clew.ingest import GraphReport, Progress
     from clew.kb.graphs.mounted import MountedGraph
     from clew.kb.graphs.mounting import MountOptions
-    from clew.link import SameLink
+    from clew.link import EntityAlignment
     from clew.methods.focus.schema import Schema
     from clew.protocols import LanguageModel, NodeVectors, PropertyGraph, Rows
-    from clew.protocols.nodes import Texts
+    from clew.protocols.nodes import NodeTexts
     from clew.triples import Options
 
 
@@ -52,11 +52,11 @@ class WithGraphs(WithEncoder):
         )
         return ingest.add_graph(
             self.store.graphs,
-            name or ingest.graph_name(chosen.every[0] if chosen.every else Path()),
+            name or ingest.default_graph_name(chosen.all_files[0] if chosen.all_files else Path()),
             chosen,
             options,
             skip_bad=skip_bad,
-            progress=progress or ingest.silent,
+            progress=progress or ingest.ignore_event,
         )
 
     def mount_graph(self, name: str, url: str, options: MountOptions | None = None) -> MountedGraph:
@@ -75,11 +75,11 @@ class WithGraphs(WithEncoder):
 
         Raises NotFound for a graph that is not there.
         """
-        from clew.link import Relations
-        from clew.methods.focus.schema import schema_of
+        from clew.link import GraphRelationLinker
+        from clew.methods.focus.schema import describe_schema
 
         names = graphs or [one.name for one in self.graphs()]
-        return schema_of([self.graph(name) for name in names], question, Relations(self.encoder()))
+        return describe_schema([self.graph(name) for name in names], question, GraphRelationLinker(self.encoder()))
 
     def extract_graph(
         self,
@@ -88,56 +88,56 @@ class WithGraphs(WithEncoder):
         llm: str | LanguageModel | None = None,
         documents: Iterable[str] | None = None,
         progress: Progress | None = None,
-    ) -> ExtractReport:
+    ) -> ExtractionReport:
         """Extract the triples of every passage by a language model, as the graph ``name``; see
-        :class:`clew.api.extracts.Extracting`.
+        :class:`clew.api.extracts.GraphExtraction`.
 
         Only passages that it has not read yet are asked about; without ``llm`` the graph is made again of what is
         known. Raises UsageError, ModelError, StoreError.
         """
         from clew import catalog, ingest
-        from clew.api.extracts import Extracting
+        from clew.api.extracts import GraphExtraction
 
-        model = catalog.language_model(llm, cache=False) if isinstance(llm, str) else llm
-        told = progress or ingest.silent
+        model = catalog.load_language_model(llm, cache=False) if isinstance(llm, str) else llm
+        told = progress or ingest.ignore_event
         chosen = None if documents is None else tuple(documents)
-        work = Extracting(cast("Base", self), name, model, chosen)
-        return work.make(lambda done, total: told(ingest.Event("extract", done, total)))
+        work = GraphExtraction(cast("KnowledgeBase", self), name, model, chosen)
+        return work.run(lambda done, total: told(ingest.Event("extract", done, total)))
 
     def graphs(self) -> list[GraphInfo]:
         """Return the imported and mounted graphs, sorted by name."""
-        return self.store.graphs.infos()
+        return self.store.graphs.graph_infos()
 
     def graph(self, name: str) -> PropertyGraph:
         """Return a graph by its name. Raises UsageError where there is none."""
         return self.store.snapshot().graph(name)
 
-    def entities(self, graph: str, what: str) -> list[Entity]:
+    def entities(self, graph: str, text: str) -> list[Entity]:
         """Return the entities of a graph with this id, name or alias, sorted by id. Raises NotFound, UsageError."""
         opened = self.graph(graph)
-        for id in (what, f"{graph}:{what}"):
+        for id in (text, f"{graph}:{text}"):
             try:
                 return opened.entities(opened.rows([id]))
             except NotFound:
                 continue
-        rows = opened.named(what)
+        rows = opened.find_by_name(text)
         if not len(rows):
             raise NotFound(
-                f"nothing in the graph '{graph}' is called '{what}'",
+                f"nothing in the graph '{graph}' is called '{text}'",
                 f"What it holds: clew graph schema {graph}",
             )
         return opened.entities(rows)
 
-    def described(self, graph: str, entities: Sequence[Entity], limit: int = 10) -> list[Described]:
+    def describe_entities(self, graph: str, entities: Sequence[Entity], limit: int = 10) -> list[EntityDescription]:
         """Return entities of a graph with their triples, at most ``limit`` of each relation, and what ids and names
         say to be the same. Raises UsageError where there is no such graph."""
         opened = self.graph(graph)
         return [
-            Described(one, tuple(triples_of(opened, one, limit)), self.same(one.id, thorough=False))
+            EntityDescription(one, tuple(entity_triples(opened, one, limit)), self.equivalents(one.id, thorough=False))
             for one in entities
         ]
 
-    def same(self, id: str, *, thorough: bool = True) -> tuple[SameLink, ...]:
+    def equivalents(self, id: str, *, thorough: bool = True) -> tuple[EntityAlignment, ...]:
         """Return what is the same as a node (``films:Q42``) in the other graphs and among the documents, each with
         its evidence, the surest first.
 
@@ -146,9 +146,9 @@ class WithGraphs(WithEncoder):
         """
         from clew import link
 
-        return link.same(self.store.snapshot(), id, remote=self._mounts(), thorough=thorough)
+        return link.align_entity(self.store.snapshot(), id, remote=self._mounts(), thorough=thorough)
 
-    def links(self, graph: str | None = None) -> Iterator[SameLink]:
+    def links(self, graph: str | None = None) -> Iterator[EntityAlignment]:
         """Yield what is the same in different graphs, and the documents about a node, with the evidence; those of one
         graph where it is named. Mounted graphs are looked into, not gone through. Raises UsageError."""
         from clew import link
@@ -156,7 +156,7 @@ class WithGraphs(WithEncoder):
         snapshot = self.store.snapshot()
         if graph is not None:
             snapshot.graph(graph)
-        return link.links(snapshot, graph, remote=self._mounts())
+        return link.align_graphs(snapshot, graph, remote=self._mounts())
 
     def _mounts(self) -> list[str]:
         return [one.name for one in self.graphs() if one.url]
@@ -174,18 +174,18 @@ class WithGraphs(WithEncoder):
         from clew import ingest
         from clew.retrieve.nodetexts import NodeTexts
 
-        told = progress or ingest.silent
+        told = progress or ingest.ignore_event
         graph, kept, rows, texts = self._node_vectors(name, names, every)
         if not names:
             node_texts = NodeTexts(graph)
-            graph.words(
+            graph.node_postings(
                 node_texts.document_name,
-                node_texts.whole,
+                node_texts.single_texts,
                 lambda done, total: told(ingest.Event("words", done, total)),
             )
-        return kept.make(rows, texts, lambda done, total: told(ingest.Event("encode", done, total)))
+        return kept.encode_missing(rows, texts, lambda done, total: told(ingest.Event("encode", done, total)))
 
-    def graph_encoding_ahead(
+    def estimate_graph_encoding(
         self, name: str, *, names: bool = False, every: bool = False
     ) -> tuple[int, float | None]:
         """Return how many vectors :meth:`encode_graph` has to make, and about how many seconds they take: by some
@@ -193,54 +193,54 @@ class WithGraphs(WithEncoder):
         from clew.models import leaves_machine
 
         _, kept, rows, texts = self._node_vectors(name, names, every)
-        missing = kept.missing(rows)
+        missing = kept.rows_without_vectors(rows)
         if not len(missing) or leaves_machine(self.encoder_name() or ""):
             return len(missing), None if len(missing) else 0.0
-        some = sampled(missing)
-        taken = seconds_for(self.need_encoder(), [part for one in texts(some) for part in one])
+        some = sample_rows(missing)
+        taken = time_encoding(self.require_encoder(), [part for one in texts(some) for part in one])
         return len(missing), len(missing) * taken / len(some)
 
     def _node_vectors(
         self, name: str, names: bool, every: bool
-    ) -> tuple[PropertyGraph, NodeVectors, Rows, Texts]:
+    ) -> tuple[PropertyGraph, NodeVectors, Rows, NodeTexts]:
         """Return a graph, the vectors of its nodes, the rows that should have one, and what writes their texts."""
         import numpy as np
 
-        from clew.link.nearest import NAMES, named
-        from clew.retrieve.entities import answering
+        from clew.link.nearest import NAME_VECTORS, node_names
+        from clew.retrieve.entities import answer_rows_or_all
         from clew.retrieve.nodetexts import NodeTexts
 
-        graph, encoder = self.graph(name), self.need_encoder()
+        graph, encoder = self.graph(name), self.require_encoder()
         if names:
             return (
                 graph,
-                graph.vectors(encoder, NAMES),
+                graph.node_vectors(encoder, NAME_VECTORS),
                 np.arange(graph.size),
-                lambda rows: named(graph, rows),
+                lambda rows: node_names(graph, rows),
             )
         texts = NodeTexts(graph)
-        chosen = np.arange(graph.size) if every else answering(graph)
-        return graph, graph.vectors(encoder, texts.document_name), chosen, texts.whole
+        chosen = np.arange(graph.size) if every else answer_rows_or_all(graph)
+        return graph, graph.node_vectors(encoder, texts.document_name), chosen, texts.single_texts
 
     def remove_graph(self, name: str) -> GraphInfo:
         """Forget a graph: the base is as if it had never been added. Raises UsageError where there is none."""
         return self.store.graphs.remove(name)
 
 
-def triples_of(graph: PropertyGraph, entity: Entity, limit: int = 10) -> list[Triples]:
+def entity_triples(graph: PropertyGraph, entity: Entity, limit: int = 10) -> list[EntityTriples]:
     """Return the triples of an entity, relation by relation, those that it is the head of first; at most ``limit``
     of each."""
     row = graph.rows([entity.id])
     found = []
     # Wikidata has ten thousand relations, and each would be a question over the network.
-    relations = graph.around(row)
+    relations = graph.relations_at(row)
     for inverse in (False, True):
         for relation in relations:
-            _, others = graph.adjacent(row, relation, inverse)
+            _, others = graph.neighbours(row, relation, inverse)
             if not len(others):
                 continue
             some = others[:limit]
             pairs = [(int(other), int(row[0])) if inverse else (int(row[0]), int(other)) for other in some]
-            said = tuple(graph.statements(head, relation, tail) for head, tail in pairs)
-            found.append(Triples(relation, inverse, tuple(graph.entities(some)), said, len(others)))
+            said = tuple(graph.edge_properties(head, relation, tail) for head, tail in pairs)
+            found.append(EntityTriples(relation, inverse, tuple(graph.entities(some)), said, len(others)))
     return found

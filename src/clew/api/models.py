@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from clew.api.shapes import Cache, Cost
+from clew.api.shapes import ReplyCache, RoleCost
 from clew.config import cache_path
 
 if TYPE_CHECKING:
-    from clew.api.base import Base
+    from clew.api.base import KnowledgeBase
 
 
 def encoder_kinds() -> dict[str, str]:
@@ -27,29 +27,29 @@ def encoder_kinds() -> dict[str, str]:
     return {ENCODERS[kind]: summary for kind, summary in said.items()}
 
 
-def model_cache() -> Cache:
+def reply_cache() -> ReplyCache:
     """Return where the replies of language models are kept, and how many bytes that is."""
-    from clew.models.cached import FILE
+    from clew.models.cached import CACHE_FILE
 
-    path = cache_path() / FILE
+    path = cache_path() / CACHE_FILE
     files = [one for one in path.parent.glob(f"{path.name}*") if one.is_file()]
-    return Cache(path, sum(one.stat().st_size for one in files))
+    return ReplyCache(path, sum(one.stat().st_size for one in files))
 
 
-def clear_model_cache() -> None:
+def clear_reply_cache() -> None:
     """Delete the cache of model replies."""
-    path = model_cache().path
+    path = reply_cache().path
     for one in path.parent.glob(f"{path.name}*"):
         one.unlink(missing_ok=True)
 
 
 def estimate_question(
-    base: Base,
+    base: KnowledgeBase,
     question: str,
     llm: str | None,
     recipe: str = "default",
     documents: Iterable[str] | None = None,
-) -> list[Cost]:
+) -> list[RoleCost]:
     """Return what asking ``question`` costs for each role that the model of ``llm`` plays; nothing without one.
 
     The recipe is run over the base with a model that only counts (:mod:`clew.models.rehearsal`): prompts are
@@ -62,4 +62,4 @@ def estimate_question(
 
     rehearsal = Rehearsal(llm)
     base.ask(question, llm=rehearsal, recipe=recipe, documents=documents)
-    return [Cost(role, usage) for role, usage in rehearsal.asked.items()]
+    return [RoleCost(role, usage) for role, usage in rehearsal.usage_by_role.items()]

@@ -20,22 +20,22 @@ from clew.errors import NotFound, UnreadableFile, UsageError
 from clew.types import Location, ParsedDocument
 
 if TYPE_CHECKING:
-    from clew.kb import KnowledgeBase
-    from clew.parse.pdf.picture import Picture
+    from clew.kb import Store
+    from clew.parse.pdf.picture import PageImage
     from clew.parse.pool import ParsePool
 
-UPLOAD = "upload:"
-FOLDER = "uploads"
+UPLOAD_PREFIX = "upload:"
+UPLOADS_FOLDER = "uploads"
 #: Limits on drawing one page: a hostile one costs this and no more.
 _DRAW_SECONDS, _DRAW_MEMORY = 30.0, 1 << 30
 #: Seconds for which a kept file of no document is left alone: its document may be about to be committed.
 _MAY_BECOME = 3_600.0
 #: A page is drawn with at most so many pixels.
-MOST_PIXELS = 8_000_000
+MAX_PIXELS = 8_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Uploaded:
+class UploadResult:
     """What became of an uploaded file: the document's key, the passages and rows that are new, and remarks of the
     parser."""
 
@@ -47,25 +47,25 @@ class Uploaded:
 class Uploads:
     """Takes uploaded files into a base, each read by a process with limits on time and memory."""
 
-    def __init__(self, store: KnowledgeBase, pool: ParsePool) -> None:
+    def __init__(self, store: Store, pool: ParsePool) -> None:
         self._store = store
         self._pool = pool
 
-    def add(self, path: Path, name: str) -> Uploaded:
+    def add(self, path: Path, name: str) -> UploadResult:
         """Add the file ``path`` under ``name``; the base keeps the bytes, and ``path`` is the caller's to delete.
 
         It is searchable when the base has caught up. Raises UnreadableFile.
         """
-        from clew.types import RETRIEVED
+        from clew.types import RETRIEVED_KINDS
 
         if "/" in name or "\\" in name or not name.strip(". "):
             raise UsageError(f"'{name}' is no name for a file")
-        ((_, outcome),) = self._pool.read([path], self._store.passages, {path: {"name": name}})
+        ((_, outcome),) = self._pool.read_files([path], self._store.passage_unit, {path: {"name": name}})
         if isinstance(outcome, UnreadableFile):
             raise outcome
         done = self._keep(path, name, outcome)
-        new = sum(node.kind in RETRIEVED for node in outcome.nodes) if done == "added" else 0
-        return Uploaded(outcome.key, new, outcome.notes)
+        new = sum(node.kind in RETRIEVED_KINDS for node in outcome.nodes) if done == "added" else 0
+        return UploadResult(outcome.key, new, outcome.notes)
 
     def _keep(self, path: Path, name: str, parsed: ParsedDocument) -> str:
         """Commit a document. Its bytes are kept first: killed in between, the next try finds them."""
@@ -78,8 +78,8 @@ class Uploads:
                 os.fsync(file.fileno())
             part.replace(kept)
         status = kept.stat()
-        place = f"{UPLOAD}{parsed.key}/{name}"
-        return self._store.commit(
+        place = f"{UPLOAD_PREFIX}{parsed.key}/{name}"
+        return self._store.put_document(
             parsed, Location(place, place, status.st_size, status.st_mtime_ns, status.st_ino)
         )
 
@@ -87,7 +87,7 @@ class Uploads:
 class WithOriginals:
     """The part of :class:`clew.Base` that is about the files that documents were read from."""
 
-    store: KnowledgeBase
+    store: Store
     _drawing: ParsePool | None = None
     #: One for all bases: drawing takes a processor to itself.
     _draw_lock = threading.Lock()
@@ -98,10 +98,10 @@ class WithOriginals:
         """Give what takes uploaded files; ``seconds`` and bytes of ``memory`` are what reading one may take."""
         from clew.parse.pool import MEMORY_LIMIT, TIME_LIMIT, ParsePool
 
-        with ParsePool(1, seconds=seconds or TIME_LIMIT, memory=memory or MEMORY_LIMIT) as pool:
+        with ParsePool(1, time_limit=seconds or TIME_LIMIT, memory_limit=memory or MEMORY_LIMIT) as pool:
             yield Uploads(self.store, pool)
 
-    def original(self, document: str) -> Path:
+    def original_file(self, document: str) -> Path:
         """Return a file that has exactly the bytes that the document (a key) was read from.
 
         The bytes are compared, so that no file is ever taken for a document that it is not. Raises NotFound where
@@ -112,7 +112,7 @@ class WithOriginals:
 
         known = self.store.document(document)
         uploaded = [_kept(self.store.path, known.key)]
-        elsewhere = [Path(path) for path in known.paths if not path.startswith(UPLOAD)]
+        elsewhere = [Path(path) for path in known.paths if not path.startswith(UPLOAD_PREFIX)]
         self._verified = {} if self._verified is None else self._verified
         for path in uploaded + elsewhere:
             try:
@@ -130,9 +130,9 @@ class WithOriginals:
             f"the file of '{known.name}' is no longer where it was, or was changed", "Add it again: clew add"
         )
 
-    def page_image(self, document: str, page: int, scale: float = 1.5) -> Picture:
+    def page_image(self, document: str, page: int, scale: float = 1.5) -> PageImage:
         """Return page ``page`` (from 1) of a PDF as a picture, ``scale`` pixels to the point (72 to the inch),
-        smaller where it would have more than :data:`MOST_PIXELS`.
+        smaller where it would have more than :data:`MAX_PIXELS`.
 
         It is drawn by a process with limits on time and memory, one page at a time. Raises NotFound for a page that
         is not there, UsageError where the document has none, UnreadableFile where it cannot be drawn.
@@ -144,33 +144,33 @@ class WithOriginals:
             raise NotFound(f"'{known.name}' has no page {page}", f"It has {known.pages}")
         if not 0.1 <= scale <= 8:
             raise UsageError(f"the scale {scale:g} is not between 0.1 and 8")
-        from clew.parse.pdf.picture import Picture, draw
+        from clew.parse.pdf.picture import PageImage, render_page
         from clew.parse.pool import ParsePool
 
-        path = self.original(known.key)
+        path = self.original_file(known.key)
         with self._draw_lock:
             if self._drawing is None:
-                self._drawing = ParsePool(1, reader=draw, seconds=_DRAW_SECONDS, memory=_DRAW_MEMORY)
-            more = {path: {"page": page, "scale": scale, "most": MOST_PIXELS}}
-            ((_, outcome),) = self._drawing.read([path], more=more)
+                self._drawing = ParsePool(1, reader=render_page, time_limit=_DRAW_SECONDS, memory_limit=_DRAW_MEMORY)
+            more = {path: {"page": page, "scale": scale, "most": MAX_PIXELS}}
+            ((_, outcome),) = self._drawing.read_files([path], options=more)
         if isinstance(outcome, UnreadableFile):
             raise outcome
-        return cast(Picture, outcome)
+        return cast(PageImage, outcome)
 
     def _forget_uploads(self, paths: Iterable[str]) -> None:
         """Delete the kept bytes of uploads that were removed."""
         keys = _keys(paths)
         if not keys:
             return
-        for key in keys - _keys(self.store.located()):
+        for key in keys - _keys(self.store.locations()):
             with suppress(FileNotFoundError):
                 _kept(self.store.path, key).unlink()
 
     def _left_uploads(self, repair: bool) -> int:
         """Return how many kept files belong to no document (a server was killed while it took one in); ``repair``
         deletes them. Those of the last hour may yet become one."""
-        folder = self.store.path / FOLDER
-        known = _keys(self.store.located())
+        folder = self.store.path / UPLOADS_FOLDER
+        known = _keys(self.store.locations())
         before = time.time() - _MAY_BECOME
         left = [
             path
@@ -189,9 +189,9 @@ class WithOriginals:
 
 
 def _kept(folder: Path, key: str) -> Path:
-    return folder / FOLDER / key
+    return folder / UPLOADS_FOLDER / key
 
 
 def _keys(paths: Iterable[str]) -> set[str]:
     """Return the keys of the uploads among the paths of documents."""
-    return {path[len(UPLOAD) :].partition("/")[0] for path in paths if path.startswith(UPLOAD)}
+    return {path[len(UPLOAD_PREFIX) :].partition("/")[0] for path in paths if path.startswith(UPLOAD_PREFIX)}

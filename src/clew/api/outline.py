@@ -8,7 +8,7 @@ from clew.errors import NotFound, UsageError
 from clew.types import DOCUMENT, PAGE, PASSAGE, ROW, SECTION, TABLE, Node
 
 
-def on_page(nodes: Sequence[Node], number: int) -> list[Node]:
+def nodes_on_page(nodes: Sequence[Node], number: int) -> list[Node]:
     """Return what starts on a page and is not part of something else that does: no rows of its tables.
 
     ``nodes`` are a document's, itself first. Raises UsageError where it has no pages, NotFound where not this one.
@@ -27,7 +27,7 @@ def on_page(nodes: Sequence[Node], number: int) -> list[Node]:
     return sorted(shown + rows, key=lambda node: node.position)
 
 
-def nth_table(nodes: Sequence[Node], number: int) -> Node:
+def find_table(nodes: Sequence[Node], number: int) -> Node:
     """Return a document's table by its number, from 1. Raises NotFound."""
     tables = [node for node in nodes if node.kind == TABLE]
     if number > len(tables):
@@ -35,14 +35,14 @@ def nth_table(nodes: Sequence[Node], number: int) -> Node:
     return tables[number - 1]
 
 
-def within(nodes: Sequence[Node], id: str) -> list[Node]:
+def nodes_within(nodes: Sequence[Node], id: str) -> list[Node]:
     """Return a node and what it holds, in reading order: a section with its passages, tables and sections.
 
     A table holds its rows in its own text; a page, what stands on it.
     """
     top = next(node for node in nodes if node.id == id)
     if top.kind == PAGE and top.page is not None:
-        return on_page(nodes, top.page)
+        return nodes_on_page(nodes, top.page)
     if top.kind not in {DOCUMENT, SECTION}:
         return [top]
     inside = {id}

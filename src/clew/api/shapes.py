@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.shapes import entity_shape, link_shape
+from clew.shapes import entity_to_dict, link_to_dict
 from clew.types import Document, Entity, Usage
 
 if TYPE_CHECKING:
-    from clew.link import SameLink
+    from clew.link import EntityAlignment
 
 
 @dataclass(frozen=True, slots=True)
 class GraphSize:
-    """How large a graph over the passages is (:class:`clew.graph.statistics.Statistics`), and how long that took."""
+    """How large a graph over the passages is (:class:`clew.graph.statistics.GraphStatistics`), and how long that took."""
 
     name: str
     nodes: int
@@ -28,7 +28,7 @@ class GraphSize:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class VectorCounts:
     """The vectors of one encoder in a base."""
 
     name: str
@@ -37,7 +37,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Cache:
+class ReplyCache:
     """The cache of model replies: where it is, and how large."""
 
     path: Path
@@ -45,7 +45,7 @@ class Cache:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class RoleCost:
     """What a language model is asked in one role costs, its replies as long as they may get."""
 
     role: str
@@ -53,22 +53,22 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Matches:
+class DocumentMatches:
     """Documents that a word of a person names, each with the paths meant: all of a document's for a key or
     a file name, those there for a path or folder. ``ambiguous``: several documents have that file name."""
 
-    what: str
-    found: tuple[tuple[Document, tuple[str, ...]], ...]
+    text: str
+    documents: tuple[tuple[Document, tuple[str, ...]], ...]
     ambiguous: bool = False
 
     @property
     def paths(self) -> tuple[str, ...]:
         """All the paths meant."""
-        return tuple(path for _, paths in self.found for path in paths)
+        return tuple(path for _, paths in self.documents for path in paths)
 
 
 @dataclass(frozen=True, slots=True)
-class Triples:
+class EntityTriples:
     """The triples of one entity with one relation: ``ends`` are some of the other ends, ``total`` counts all.
     ``inverse``: the entity is their tail. ``statements`` holds for each end the properties of its edge."""
 
@@ -78,7 +78,7 @@ class Triples:
     statements: tuple[Sequence[Mapping[str, Any]], ...]
     total: int
 
-    def shape(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return them as a JSON-compatible dictionary."""
         return {
             "relation": self.relation,
@@ -92,16 +92,16 @@ class Triples:
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class EntityDescription:
     """An entity with its triples, and what is the same in other graphs and among the documents."""
 
     entity: Entity
-    triples: tuple[Triples, ...]
-    same: tuple[SameLink, ...]
+    triples: tuple[EntityTriples, ...]
+    equivalents: tuple[EntityAlignment, ...]
 
-    def shape(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return it as a JSON-compatible dictionary."""
-        return entity_shape(self.entity) | {
-            "triples": [triple.shape() for triple in self.triples],
-            "same_as": [link_shape(link) for link in self.same],
+        return entity_to_dict(self.entity) | {
+            "triples": [triple.to_dict() for triple in self.triples],
+            "same_as": [link_to_dict(link) for link in self.equivalents],
         }

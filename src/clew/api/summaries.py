@@ -11,17 +11,17 @@ from clew.errors import UsageError
 from clew.types import Usage
 
 if TYPE_CHECKING:
-    from clew.api.base import Base
+    from clew.api.base import KnowledgeBase
     from clew.drill.representation import Section
     from clew.drill.summaries import Summaries
     from clew.protocols import LanguageModel
 
 #: Sections that are summarised to foresee how long all will take.
-SAMPLED = 8
+SAMPLE_SIZE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
+class SummaryEstimate:
     """What summarising will take: the summariser's name, the sections that have no summary yet, what a language
     model will cost at most, and about how many seconds; None where that cannot be foreseen."""
 
@@ -32,7 +32,7 @@ class Ahead:
 
 
 @dataclass(frozen=True, slots=True)
-class Unfaithful:
+class UnfaithfulSummary:
     """A summary that was refused: the document and section, and the numbers and names that it has invented."""
 
     document: str
@@ -47,7 +47,7 @@ class Faithfulness:
 
     summariser: str
     summaries: int
-    unfaithful: tuple[Unfaithful, ...] = ()
+    unfaithful: tuple[UnfaithfulSummary, ...] = ()
 
     @property
     def share(self) -> float:
@@ -56,35 +56,35 @@ class Faithfulness:
 
 
 @dataclass(slots=True)
-class Summarising:
+class SummaryJob:
     """Work on the summaries of a base: foresee it, do it, check it.
 
     ``summariser`` is ``extractive``, ``model`` (``llm`` writes them) or ``local:NAME``; ``documents`` (names, paths,
     folders, keys) restricts. Raises UsageError, MissingExtra.
     """
 
-    base: Base
+    base: KnowledgeBase
     summariser: str = "extractive"
     words: int = 64
     llm: LanguageModel | None = None
     documents: Iterable[str] | None = None
     usage: Usage = field(default_factory=Usage, init=False)
 
-    def ahead(self) -> Ahead:
+    def estimate(self) -> SummaryEstimate:
         """Return what :meth:`make` will do."""
         summaries, sections = self._work()
-        known = summaries.known(sections)
+        known = summaries.available(sections)
         missing = [one for one in sections if one.id not in known]
         usage, seconds = Usage(), self._seconds(summaries, missing)
         if summaries.summariser is not None:
             from clew.drill.summaries import section_texts
-            from clew.drill.written import Written
-            from clew.models.tokens import estimate
+            from clew.drill.written import ModelSummariser
+            from clew.models.tokens import estimate_usage
 
-            assert isinstance(summaries.summariser, Written)
+            assert isinstance(summaries.summariser, ModelSummariser)
             prompts = summaries.summariser.prompts(section_texts(summaries.snapshot, missing))
-            usage = estimate(prompts, summaries.summariser.model.name)
-        return Ahead(summaries.name, len(missing), usage, seconds)
+            usage = estimate_usage(prompts, summaries.summariser.model.name)
+        return SummaryEstimate(summaries.name, len(missing), usage, seconds)
 
     def make(self, progress: Callable[[int, int], None] | None = None) -> int:
         """Make the missing summaries and return how many; kept after each batch, so stopped, it continues.
@@ -96,35 +96,35 @@ class Summarising:
 
     def faithfulness(self) -> Faithfulness:
         """Return how faithful the summaries are that are there: their numbers and names are looked up again."""
-        from clew.drill.faithfulness import invented
+        from clew.drill.faithfulness import find_invented
         from clew.drill.summaries import section_texts
 
         summaries, sections = self._work()
-        known = summaries.known(sections)
+        known = summaries.available(sections)
         made = [one for one in sections if one.id in known]
         wrong = []
         for one, text in zip(made, section_texts(summaries.snapshot, made), strict=True):
             summary = known[one.id]
-            found = summary.invented or tuple(invented(summary.text, f"{text.name}\n{text.text}"))
+            found = summary.invented or tuple(find_invented(summary.text, f"{text.name}\n{text.text}"))
             if found:
-                wrong.append(Unfaithful(self._name(one), one.name, found))
+                wrong.append(UnfaithfulSummary(self._name(one), one.name, found))
         return Faithfulness(summaries.name, len(made), tuple(wrong))
 
     def _work(self) -> tuple[Summaries, list[Section]]:
-        from clew.catalog.drill import summaries
-        from clew.catalog.parts import Bench
+        from clew.catalog.drill import open_summaries
+        from clew.catalog.parts import BuildContext
         from clew.drill.representation import Outlines
 
         if self.words < 1:
             raise UsageError("a summary of no words cannot be made", "For example: --words 64")
         encoder = self.base.encoder()
-        bench = Bench(self.base.store.snapshot(), self.llm, encoder)
+        bench = BuildContext(self.base.store.snapshot(), self.llm, encoder)
         outlines = Outlines(bench.snapshot, encoder)
         keys = [document.key for document in self.base.documents()]
         if self.documents is not None:
-            wanted = {key for one in self.documents for key in self.base.keys(one)}
+            wanted = {key for one in self.documents for key in self.base.document_keys(one)}
             keys = [key for key in keys if key in wanted]
-        made = summaries(bench, self.summariser, self.words, self._spent)
+        made = open_summaries(bench, self.summariser, self.words, self._spent)
         return made, [section for key in keys for section in outlines.of(key).sections]
 
     def _spent(self, usage: Usage) -> None:
@@ -139,7 +139,7 @@ class Summarising:
             return None if missing else 0.0
         from clew.drill.summaries import section_texts
 
-        some = missing[:: max(1, len(missing) // SAMPLED)][:SAMPLED]
+        some = missing[:: max(1, len(missing) // SAMPLE_SIZE)][:SAMPLE_SIZE]
         summaries.fallback.summarise(section_texts(summaries.snapshot, some[:1], summaries.fallback.encoder))
         started = time.perf_counter()
         summaries.fallback.summarise(section_texts(summaries.snapshot, some, summaries.fallback.encoder))

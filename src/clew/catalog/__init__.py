@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clew.catalog.parts import Bench
+    from clew.catalog.parts import BuildContext
     from clew.catalog.recipe import Recipe
     from clew.models.budgeted import Budget
-    from clew.protocols import Encoder, Graph, LanguageModel, Method, Reader, Retriever, Snapshots
+    from clew.protocols import Encoder, Graph, LanguageModel, Method, Reader, Retriever, SnapshotSource
     from clew.types import Exclusion, Question
 
 
-def method(
+def build_method(
     recipe: str,
-    base: Snapshots,
+    base: SnapshotSource,
     *,
     llm: LanguageModel | None = None,
     encoder: Encoder | None = None,
@@ -31,21 +31,21 @@ def method(
     return METHODS.build(_named(recipe), _bench(base, llm, encoder))
 
 
-def why_not(
-    base: Snapshots, question: Question, name: str, *, recipe: str = "focus", encoder: Encoder | None = None
+def explain_exclusions(
+    base: SnapshotSource, question: Question, name: str, *, recipe: str = "focus", encoder: Encoder | None = None
 ) -> list[Exclusion]:
     """Return for what ``name`` may stand for why it is no answer to a question with triples of its own.
 
     Raises UsageError for a recipe that is not of ``focus``, NotFound where no graph has anything called so.
     """
-    from clew.catalog.focus import excluded
+    from clew.catalog.focus import focus_exclusions
 
-    return excluded(_bench(base, None, encoder), _named(recipe), question, name)
+    return focus_exclusions(_bench(base, None, encoder), _named(recipe), question, name)
 
 
-def retriever(
+def build_retriever(
     recipe: str,
-    base: Snapshots,
+    base: SnapshotSource,
     *,
     llm: LanguageModel | None = None,
     encoder: Encoder | None = None,
@@ -56,72 +56,72 @@ def retriever(
     from clew.errors import UsageError
 
     named = _named(recipe)
-    if named.name in METHODS.parts and named.name not in RETRIEVERS.parts:
+    if named.name in METHODS.components and named.name not in RETRIEVERS.components:
         raise UsageError(f"'{named.name}' answers, it does not search", "Name a retriever: clew recipes")
     return RETRIEVERS.build(named, _bench(base, llm, encoder))
 
 
-def with_retriever(recipe: str, retriever: str) -> str:
+def replace_retriever(recipe: str, retriever: str) -> str:
     """Return a recipe with its retriever replaced; for the default, which has none, what reads the retriever's hits.
 
     Raises UsageError for a recipe that has no retriever.
     """
     from clew.catalog.methods import DEFAULT, METHODS
-    from clew.catalog.recipe import Recipe, parse
-    from clew.errors import UsageError, unknown
+    from clew.catalog.recipe import Recipe, parse_recipe
+    from clew.errors import UsageError, unknown_name_error
 
     named = _named(recipe)
     if named == DEFAULT:
         named = Recipe("read")
-    if named.name not in METHODS.parts:
-        raise unknown("recipe", named.name, METHODS.parts)
-    if "retriever" not in METHODS.parts[named.name].options:
-        takers = [name for name, part in METHODS.parts.items() if "retriever" in part.options]
+    if named.name not in METHODS.components:
+        raise unknown_name_error("recipe", named.name, METHODS.components)
+    if "retriever" not in METHODS.components[named.name].options:
+        takers = [name for name, part in METHODS.components.items() if "retriever" in part.options]
         raise UsageError(
             f"'{named.name}' has no retriever to replace", f"These have one: {', '.join(takers)}"
         )
-    return str(named.with_options(retriever=parse(retriever)))
+    return str(named.with_options(retriever=parse_recipe(retriever)))
 
 
-def reader(
-    recipe: str, base: Snapshots, *, llm: LanguageModel | None = None, encoder: Encoder | None = None
+def build_reader(
+    recipe: str, base: SnapshotSource, *, llm: LanguageModel | None = None, encoder: Encoder | None = None
 ) -> Reader:
     """Return the reader that ``recipe`` names. Raises UsageError."""
     from clew.catalog.methods import READERS
-    from clew.catalog.recipe import parse
+    from clew.catalog.recipe import parse_recipe
 
-    return READERS.build(parse(recipe), _bench(base, llm, encoder))
+    return READERS.build(parse_recipe(recipe), _bench(base, llm, encoder))
 
 
-def graph(recipe: str, base: Snapshots, *, encoder: Encoder | None = None) -> Graph:
+def build_graph(recipe: str, base: SnapshotSource, *, encoder: Encoder | None = None) -> Graph:
     """Return the graph that ``recipe`` names. Raises UsageError."""
     from clew.catalog.graphs import GRAPHS
-    from clew.catalog.recipe import parse
+    from clew.catalog.recipe import parse_recipe
 
-    return GRAPHS.build(parse(recipe), _bench(base, None, encoder))
+    return GRAPHS.build(parse_recipe(recipe), _bench(base, None, encoder))
 
 
-def recipes() -> dict[str, dict[str, tuple[str, str]]]:
+def describe_components() -> dict[str, dict[str, tuple[str, str]]]:
     """Return every part by kind and name: what it is for, and its recipe with all defaults."""
     from clew.catalog.graphs import GRAPHS
     from clew.catalog.methods import METHODS, READERS
-    from clew.catalog.parts import Shelf
-    from clew.catalog.recipe import make
+    from clew.catalog.parts import Registry
+    from clew.catalog.recipe import make_recipe
     from clew.catalog.retrievers import RETRIEVERS
 
-    shelves: dict[str, Shelf[object]] = {
+    shelves: dict[str, Registry[object]] = {
         "recipe": METHODS,
         "retriever": RETRIEVERS,
         "graph": GRAPHS,
         "reader": READERS,
     }
     return {
-        kind: {name: (part.summary, str(make(name, part.options))) for name, part in shelf.parts.items()}
+        kind: {name: (part.summary, str(make_recipe(name, part.options))) for name, part in shelf.components.items()}
         for kind, shelf in shelves.items()
     }
 
 
-def language_model(
+def load_language_model(
     name: str,
     *,
     cache: bool = False,
@@ -129,31 +129,31 @@ def language_model(
     budget: Budget | None = None,
     record: str | Path | None = None,
 ) -> LanguageModel:
-    """Return the language model that ``name`` names, or one per role (:func:`clew.models.language_model`)."""
-    from clew.models import language_model as make
+    """Return the language model that ``name`` names, or one per role (:func:`clew.models.create_language_model`)."""
+    from clew.models import create_language_model as make
 
-    return make(name, cache=cache, charged=charged, budget=budget, record=record)
+    return make(name, cache=cache, charge_cached=charged, budget=budget, record=record)
 
 
-def encoder(name: str, *, remember: bool = False) -> Encoder:
+def load_encoder(name: str, *, remember: bool = False) -> Encoder:
     """Return the encoder that ``name`` names; one to ``remember`` reads each passage once in this process.
 
     Raises UsageError, MissingExtra.
     """
-    from clew.models import encoder as make
-    from clew.models.remembering import Remembering
+    from clew.models import create_encoder as make
+    from clew.models.remembering import RememberingEncoder
 
-    return Remembering(make(name)) if remember else make(name)
+    return RememberingEncoder(make(name)) if remember else make(name)
 
 
 def _named(recipe: str) -> Recipe:
     from clew.catalog.methods import DEFAULT
-    from clew.catalog.recipe import parse
+    from clew.catalog.recipe import parse_recipe
 
-    return DEFAULT if recipe.strip() == "default" else parse(recipe)
+    return DEFAULT if recipe.strip() == "default" else parse_recipe(recipe)
 
 
-def _bench(base: Snapshots, llm: LanguageModel | None, encoder: Encoder | None) -> Bench:
-    from clew.catalog.parts import Bench
+def _bench(base: SnapshotSource, llm: LanguageModel | None, encoder: Encoder | None) -> BuildContext:
+    from clew.catalog.parts import BuildContext
 
-    return Bench(base.snapshot(), llm, encoder)
+    return BuildContext(base.snapshot(), llm, encoder)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.catalog.parts import Bench, Options, Part
+from clew.catalog.parts import BuildContext, Params, Component
 
 if TYPE_CHECKING:
-    from clew.drill.packing import Window
-    from clew.drill.paragraphs import Base, Boolean, ParagraphSelector
+    from clew.drill.packing import ContextWindow
+    from clew.drill.paragraphs import PromptSelector, YesNoSelector, ParagraphSelector
     from clew.protocols import Retriever
 
 #: The checkpoints of the paper (Section 4), or the nearest that are published.
@@ -18,84 +18,84 @@ CROSS_ENCODER = "cross-encoder/ms-marco-MiniLM-L-12-v2"
 CONTEXT, CHUNK = 4096, 3500
 
 
-def window(context: int, most: int | None = None) -> Window:
+def context_window(context: int, most: int | None = None) -> ContextWindow:
     """Return the context of a model, its tokens counted by rule (:mod:`clew.models.tokens`)."""
-    from clew.drill.packing import Window
-    from clew.models.tokens import count, tokens_in
+    from clew.drill.packing import ContextWindow
+    from clew.models.tokens import count_tokens, count_prompt_tokens
 
-    return Window(count, tokens_in, context, most)
+    return ContextWindow(count_tokens, count_prompt_tokens, context, most)
 
 
-def base(bench: Bench, context: int, who: str, most: int | None = None) -> Base:
+def base_selector(bench: BuildContext, context: int, who: str, most: int | None = None) -> PromptSelector:
     """Return BASE with the model of ``bench``. Raises UsageError where there is none."""
-    from clew.drill.paragraphs import Base
-    from clew.prompts import load
+    from clew.drill.paragraphs import PromptSelector
+    from clew.prompts import load_prompt
 
-    return Base(bench.need_model(who), load("drill-paragraphs"), window(context, most))
+    return PromptSelector(bench.require_model(who), load_prompt("drill-paragraphs"), context_window(context, most))
 
 
-def reranked(name: str, keep: int | None = None) -> ParagraphSelector:
+def reranker_selector(name: str, keep: int | None = None) -> ParagraphSelector:
     """Return the strategy that keeps what the reranker ``name`` scores best."""
-    from clew.drill.paragraphs import Reranked
-    from clew.models.rerankers import reranker
+    from clew.drill.paragraphs import RerankerSelector
+    from clew.models.rerankers import create_reranker
 
-    return Reranked(reranker(name), keep)
-
-
-def _boolean(bench: Bench, options: Options) -> Boolean:
-    from clew.drill.paragraphs import Boolean
-    from clew.prompts import load
-
-    model = bench.need_model(options.recipe.name)
-    return Boolean(model, load("drill-boolean"), window(options.count("context")))
+    return RerankerSelector(create_reranker(name), keep)
 
 
-def _over_all(bench: Bench, selector: ParagraphSelector) -> Retriever:
-    from clew.drill.baselines import Exhaustive
+def _boolean(bench: BuildContext, options: Params) -> YesNoSelector:
+    from clew.drill.paragraphs import YesNoSelector
+    from clew.prompts import load_prompt
 
-    return Exhaustive(bench.snapshot, selector)
-
-
-def _reranker(bench: Bench, options: Options) -> Retriever:
-    return _over_all(bench, reranked(f"{options.recipe.name}:{options.text('model')}"))
+    model = bench.require_model(options.recipe.name)
+    return YesNoSelector(model, load_prompt("drill-boolean"), context_window(options.count("context")))
 
 
-def _paragraph(bench: Bench, options: Options) -> Retriever:
+def _over_all(bench: BuildContext, selector: ParagraphSelector) -> Retriever:
+    from clew.drill.baselines import ExhaustiveRetriever
+
+    return ExhaustiveRetriever(bench.snapshot, selector)
+
+
+def _reranker(bench: BuildContext, options: Params) -> Retriever:
+    return _over_all(bench, reranker_selector(f"{options.recipe.name}:{options.text('model')}"))
+
+
+def _paragraph(bench: BuildContext, options: Params) -> Retriever:
     return _over_all(bench, _boolean(bench, options))
 
 
-def _chunks(bench: Bench, options: Options) -> Base:
-    return base(bench, options.count("context"), options.recipe.name, options.count("size"))
+def _chunks(bench: BuildContext, options: Params) -> PromptSelector:
+    return base_selector(bench, options.count("context"), options.recipe.name, options.count("size"))
 
 
-def _chunk(bench: Bench, options: Options) -> Retriever:
+def _chunk(bench: BuildContext, options: Params) -> Retriever:
     return _over_all(bench, _chunks(bench, options))
 
 
-def _map_reduce(bench: Bench, options: Options) -> Retriever:
-    from clew.drill.paragraphs import Chained
+def _map_reduce(bench: BuildContext, options: Params) -> Retriever:
+    from clew.drill.paragraphs import SelectorChain
 
     first = _chunks(bench, options) if "size" in dict(options.recipe.options) else _boolean(bench, options)
-    return _over_all(bench, Chained(first, base(bench, options.count("context"), options.recipe.name)))
+    return _over_all(bench, SelectorChain(first, base_selector(bench, options.count("context"), options.recipe.name)))
 
 
-BASELINES: dict[str, Part[Retriever]] = {
-    "monot5": Part("every passage scored by MonoT5 (extra local)", _reranker, {"model": MONOT5}),
-    "cross-encoder": Part(
+BASELINES: dict[str, Component[Retriever]] = {
+    "monot5": Component("every passage scored by MonoT5 (extra local)", _reranker, {"model": MONOT5}),
+    "cross-encoder": Component(
         "every passage scored by a cross-encoder (extra local)", _reranker, {"model": CROSS_ENCODER}
     ),
-    "paragraph": Part(
+    "paragraph": Component(
         "a model is asked of every passage whether it is relevant", _paragraph, {"context": CONTEXT}
     ),
-    "chunk": Part(
+    "chunk": Component(
         "a model names the relevant passages of each chunk of a document",
         _chunk,
         {"size": CHUNK, "context": CONTEXT},
     ),
-    "map-reduce": Part(
+    "map-reduce": Component(
         "'paragraph', then the model chooses among what that found", _map_reduce, {"context": CONTEXT}
     ),
-    "map-reduce-optimised": Part(
+    "map-reduce-optimised": Component(
         "'chunk', then the model chooses among what that found",
         _map_reduce,
         {"size": CHUNK, "context": CONTEXT},

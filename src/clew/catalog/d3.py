@@ -8,20 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.catalog.analysis import Work
-from clew.catalog.d3_plan import CHOSEN, DRILL, RANKED, Plan, Variants, plan
-from clew.catalog.paper import facts_of_data, made_with, write_page
-from clew.catalog.recipe import parse
-from clew.catalog.sections import command_line, run_command, runs_table, write_shape
+from clew.catalog.analysis import Experiment
+from clew.catalog.d3_plan import MAX_CHOSEN, D3_BASE, MAX_RANKED, Plan, Variants, plan_recipes
+from clew.catalog.paper import data_facts, environment_table, write_page
+from clew.catalog.recipe import parse_recipe
+from clew.catalog.sections import command_line, run_command, runs_table, write_json
 from clew.errors import UsageError
 from clew.evaluate import drawing
-from clew.evaluate.metrics import metric
-from clew.evaluate.page import Section, points
+from clew.evaluate.metrics import parse_metric
+from clew.evaluate.page import Section, points_table
 from clew.evaluate.reporting import Run
-from clew.evaluate.statistics import interval
+from clew.evaluate.statistics import bootstrap_interval
 
 if TYPE_CHECKING:
-    from clew.catalog.evaluation import Bench
+    from clew.catalog.evaluation import EvaluationSettings
     from clew.evaluate.examples import Example
 
 TITLE = "Drilling down into the discourse structure: the paper's analyses"
@@ -32,28 +32,28 @@ COSTS = ("retrieval-tokens", "retrieval-calls")
 #: The categories of Table 5.
 CATEGORIES = ("span", "abstractive", "yes/no", "unanswerable")
 #: Classes of document length in Figure 3, with as many questions each as can be.
-CLASSES = 4
+LENGTH_CLASSES = 4
 
 
-def d3_page(works: Sequence[Work], variants: Variants) -> tuple[Path, Path]:
+def write_d3_page(works: Sequence[Experiment], variants: Variants) -> tuple[Path, Path]:
     """Run what the paper ran over each data set and write ``page.md`` and ``page.html``; return them.
 
     What is there already is not run again. All works have the same models and the same ``out``. Raises UsageError.
     """
-    bench, out = works[0].bench, works[0].out
-    planned = plan(bench, variants)
+    bench, out = works[0].settings, works[0].out
+    planned = plan_recipes(bench, variants)
     parts: list[str] = []
     for work in works:
-        runs = {run.recipe: run for run in work.runs(planned.recipes)}
+        runs = {run.recipe: run for run in work.run(planned.recipes)}
         sections = _sections(work, planned, runs)
         sections += [*_models(work, variants)] if bench.llm else []
-        parts += [f"## {work.data.title}", facts_of_data(work, _left_out(bench, variants))]
-        parts += [section.written(out) for section in sections]
+        parts += [f"## {work.questions.title}", data_facts(work, _left_out(bench, variants))]
+        parts += [section.to_markdown(out) for section in sections]
     command = command_line("paper d3", works, _given(variants))
-    return write_page(out, "\n\n".join([f"# {TITLE}", made_with(works, command), *parts]) + "\n", TITLE)
+    return write_page(out, "\n\n".join([f"# {TITLE}", environment_table(works, command), *parts]) + "\n", TITLE)
 
 
-def _left_out(bench: Bench, variants: Variants) -> dict[str, str]:
+def _left_out(bench: EvaluationSettings, variants: Variants) -> dict[str, str]:
     return {
         **({} if bench.llm else {"what asks a model": "needs --llm"}),
         **({} if bench.encoder else {"dense retrieval (DPR)": "needs --encoder"}),
@@ -65,24 +65,24 @@ def _given(variants: Variants) -> list[str]:
     options = {
         "--reranker": variants.rerankers,
         "--summariser": variants.summarisers,
-        "--choose-with": variants.choosing,
-        "--answer-with": variants.answering,
+        "--choose-with": variants.choosing_models,
+        "--answer-with": variants.answering_models,
     }
     return [word for option, names in options.items() for name in names for word in (option, name)]
 
 
-def _sections(work: Work, planned: Plan, runs: Mapping[str, Run]) -> list[Section]:
+def _sections(work: Experiment, planned: Plan, runs: Mapping[str, Run]) -> list[Section]:
     """Return the analyses that need no other models than the page has."""
-    multi = work.data.name == "hotpotqa-doc"
-    costs = COSTS if work.bench.llm else ("seconds",)
+    multi = work.questions.name == "hotpotqa-doc"
+    costs = COSTS if work.settings.llm else ("seconds",)
     every = (*ANSWERS, *EVIDENCE, *costs)
     brief = (*EVIDENCE, *costs)
     shown = [
         (
             "Methods",
             f"Answer F1 by type, precision, recall and F1 of the passages that are read, and what finding them cost "
-            f"(paper: Tables {'1 and 2' if multi else '1'}). Rankers give {RANKED} passages, what chooses gives what "
-            f"it chose, {CHOSEN} at most. Local rerankers count no calls. `{DRILL}` is the paper's D3-BASE with "
+            f"(paper: Tables {'1 and 2' if multi else '1'}). Rankers give {MAX_RANKED} passages, what chooses gives what "
+            f"it chose, {MAX_CHOSEN} at most. Local rerankers count no calls. `{D3_BASE}` is the paper's D3-BASE with "
             "extractive summaries.",
             planned.methods,
             every,
@@ -90,11 +90,11 @@ def _sections(work: Work, planned: Plan, runs: Mapping[str, Run]) -> list[Sectio
         ("Self-Ask", "Follow-up questions over each retriever (paper: Table 2).", planned.selfask, every),
         ("Choosing paragraphs", "Strategies of Section 3.3.2 (paper: Table 3).", planned.strategies, every),
         ("Summarisers", "Summaries by different makers (paper: Table 3).", planned.summarisers, every),
-        ("Headings", "Headings replaced by UUIDs (paper: Table 4).", planned.names, brief),
+        ("Headings", "Headings replaced by UUIDs (paper: Table 4).", planned.headings, brief),
         (
             "Question categories",
             "Evidence by the type of the answer (paper: Table 5).",
-            planned.compared,
+            planned.detailed,
             [f"{name}(type={kind})" for kind in CATEGORIES for name in EVIDENCE],
         ),
     ]
@@ -106,21 +106,21 @@ def _sections(work: Work, planned: Plan, runs: Mapping[str, Run]) -> list[Sectio
     return [*made, _lengths(work, planned, runs), *([_chunks(work, planned, runs)] if planned.chunks else [])]
 
 
-def _models(work: Work, variants: Variants) -> Sequence[Section]:
+def _models(work: Experiment, variants: Variants) -> Sequence[Section]:
     """Return what other models choose and answer (Table 3): each in a folder of its own."""
-    recipe = plan(work.bench, Variants()).compared[0]
+    recipe = plan_recipes(work.settings, Variants()).detailed[0]
     sections = []
     for role, title, names in (
-        ("select", "Models that choose", variants.choosing),
-        ("read", "Models that answer", variants.answering),
+        ("select", "Models that choose", variants.choosing_models),
+        ("read", "Models that answer", variants.answering_models),
     ):
         if not names:
             continue
         others = [_with_model(work, role, name) for name in names]
-        runs = [*work.runs([recipe]), *(run for one in others for run in one.runs([recipe]))]
+        runs = [*work.run([recipe]), *(run for one in others for run in one.run([recipe]))]
         named = [
             replace(run, recipe=f"{role}={name}")
-            for run, name in zip(runs, [work.bench.llm_name, *names], strict=True)
+            for run, name in zip(runs, [work.settings.llm_name, *names], strict=True)
         ]
         commands = "\n".join(run_command(one, [recipe]) for one in [work, *others])
         text = f"The recipe `{recipe}` with other models in the role `{role}` (paper: Table 3)."
@@ -128,24 +128,24 @@ def _models(work: Work, variants: Variants) -> Sequence[Section]:
     return sections
 
 
-def _with_model(work: Work, role: str, name: str) -> Work:
+def _with_model(work: Experiment, role: str, name: str) -> Experiment:
     from clew import catalog
 
-    if "," in name or "=" in work.bench.llm_name or "," in work.bench.llm_name:
+    if "," in name or "=" in work.settings.llm_name or "," in work.settings.llm_name:
         raise UsageError(
-            f"models by role are given twice: '{work.bench.llm_name}' and '{role}={name}'",
+            f"models by role are given twice: '{work.settings.llm_name}' and '{role}={name}'",
             "Give one model for all roles with --llm",
         )
-    both = f"{work.bench.llm_name},{role}={name}"
-    bench = replace(work.bench, llm=catalog.language_model(both, cache=True, charged=True), llm_name=both)
+    both = f"{work.settings.llm_name},{role}={name}"
+    bench = replace(work.settings, llm=catalog.load_language_model(both, cache=True, charged=True), llm_name=both)
     slug = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")
-    return replace(work, bench=bench, out=work.out / f"{role}-{slug}")
+    return replace(work, settings=bench, out=work.out / f"{role}-{slug}")
 
 
-def _lengths(work: Work, planned: Plan, runs: Mapping[str, Run]) -> Section:
+def _lengths(work: Experiment, planned: Plan, runs: Mapping[str, Run]) -> Section:
     """Return evidence and its cost by the length of documents (Figure 3)."""
-    recipes = planned.compared or planned.methods[:-1]
-    classes = length_classes(work.data.examples)
+    recipes = planned.detailed or planned.methods[:-1]
+    classes = group_by_length(work.questions.examples)
     rows = [
         {"method": _name(recipe), "length": length, **_point(runs[recipe], ids)}
         for recipe in recipes
@@ -153,71 +153,71 @@ def _lengths(work: Work, planned: Plan, runs: Mapping[str, Run]) -> Section:
     ]
     shown = {"method": "method", "mean tokens of a document": "length", "questions": "questions"}
     names = _measures(work)
-    write_shape(work.folder, "lengths", {"points": rows})
-    figures = drawing.lines(
-        rows, "method", "length", names, "tokens of a document", work.data.title, work.folder.path / "lengths"
+    write_json(work.folder, "lengths", {"points": rows})
+    figures = drawing.draw_lines(
+        rows, "method", "length", names, "tokens of a document", work.questions.title, work.folder.path / "lengths"
     )
     return Section(
         "Document length",
         f"Questions in {len(classes)} classes by the length of what they are asked of (paper: Figure 3).",
         run_command(work, recipes),
-        points(shown | {name: name for name in names}, rows),
+        points_table(shown | {name: name for name in names}, rows),
         figures,
     )
 
 
-def _chunks(work: Work, planned: Plan, runs: Mapping[str, Run]) -> Section:
+def _chunks(work: Experiment, planned: Plan, runs: Mapping[str, Run]) -> Section:
     """Return evidence by chunk size (Figure 4)."""
     rows = [
         {"method": "chunk", "size": size, **_point(runs[recipe])} for size, recipe in planned.chunks.items()
     ]
     names = (*EVIDENCE, *COSTS)
-    write_shape(work.folder, "chunks", {"points": rows})
+    write_json(work.folder, "chunks", {"points": rows})
     return Section(
         "Chunk size",
         "The baseline CHUNK with chunks of several sizes, in tokens (paper: Figure 4).",
         run_command(work, list(planned.chunks.values())),
-        points({"size": "size", "questions": "questions"} | {name: name for name in names}, rows),
-        drawing.lines(
+        points_table({"size": "size", "questions": "questions"} | {name: name for name in names}, rows),
+        drawing.draw_lines(
             rows,
             "method",
             "size",
             EVIDENCE,
             "tokens of a chunk",
-            work.data.title,
+            work.questions.title,
             work.folder.path / "chunks",
         ),
     )
 
 
-def _measures(work: Work) -> tuple[str, ...]:
-    return ("retrieved-F1", *(COSTS if work.bench.llm else ("seconds",)))
+def _measures(work: Experiment) -> tuple[str, ...]:
+    return ("retrieved-F1", *(COSTS if work.settings.llm else ("seconds",)))
 
 
 def _name(recipe: str) -> str:
     """Return what a reader of figures calls a recipe: its retriever."""
-    retriever = parse(recipe).option("retriever")
-    return str(retriever or parse(recipe).name)
+    retriever = parse_recipe(recipe).option("retriever")
+    return str(retriever or parse_recipe(recipe).name)
 
 
 def _point(run: Run, ids: frozenset[str] | None = None) -> dict[str, Any]:
     """Return the means of a run over some questions (all, if None), as far as there are any."""
     names = [*EVIDENCE, *COSTS, "seconds"]
-    values = {name: run.values(metric(name)) for name in names}
+    values = {name: run.values(parse_metric(name)) for name in names}
     found = {
-        name: interval([v for id, v in held.items() if ids is None or id in ids])
+        name: bootstrap_interval([v for id, v in held.items() if ids is None or id in ids])
         for name, held in values.items()
     }
     asked = [id for id in run.results if ids is None or id in ids]
     return {"questions": len(asked)} | {name: one.mean for name, one in found.items() if one.count}
 
 
-def length_classes(examples: Sequence[Example], count: int = CLASSES) -> dict[int, frozenset[str]]:
+def group_by_length(examples: Sequence[Example], count: int = LENGTH_CLASSES) -> dict[int, frozenset[str]]:
     """Return the questions of each class of document length, by the class's mean length in tokens.
 
     The classes have equally many questions, but questions of documents of one length share a class.
     """
-    from clew.models.tokens import count as tokens
+    from clew.models.tokens import count_tokens as tokens
 
     lengths = {one.id: sum(tokens(paragraph.text) for paragraph in one.corpus) for one in examples}
     ordered = sorted(lengths.values())

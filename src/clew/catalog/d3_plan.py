@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from clew.catalog.recipe import Recipe, make, parse
+from clew.catalog.recipe import Recipe, make_recipe, parse_recipe
 
 if TYPE_CHECKING:
-    from clew.catalog.evaluation import Bench
+    from clew.catalog.evaluation import EvaluationSettings
 
 #: Chunk sizes of Figure 4, in tokens; the paper's default is the last.
-SIZES = (500, 1000, 1500, 2000, 2500, 3000, 3500)
-#: Passages that are read at most. What ranks without choosing gives the first of :data:`RANKED`; the paper does not
+CHUNK_SIZES = (500, 1000, 1500, 2000, 2500, 3000, 3500)
+#: Passages that are read at most. What ranks without choosing gives the first of :data:`RANKING_METRICS`; the paper does not
 #: say how many it takes.
-CHOSEN, RANKED = 30, 5
-DRILL = Recipe("drill-paper").with_options(summariser=Recipe("extractive"))
-BEST = Recipe("map-reduce-optimised")
+MAX_CHOSEN, MAX_RANKED = 30, 5
+D3_BASE = Recipe("drill-paper").with_options(summariser=Recipe("extractive"))
+MAP_REDUCE = Recipe("map-reduce-optimised")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class Variants:
 
     rerankers: Sequence[str] = ()
     summarisers: Sequence[str] = ()
-    choosing: Sequence[str] = ()
-    answering: Sequence[str] = ()
+    choosing_models: Sequence[str] = ()
+    answering_models: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ class Plan:
     selfask: list[str]
     strategies: list[str]
     summarisers: list[str]
-    names: list[str]
+    headings: list[str]
     chunks: dict[int, str]
-    compared: list[str]
+    detailed: list[str]
 
     @property
     def recipes(self) -> list[str]:
@@ -50,47 +50,47 @@ class Plan:
             self.selfask,
             self.strategies,
             self.summarisers,
-            self.names,
+            self.headings,
             self.chunks.values(),
         )
         return [*dict.fromkeys(recipe for one in lists for recipe in one)]
 
 
-def plan(bench: Bench, variants: Variants) -> Plan:
+def plan_recipes(bench: EvaluationSettings, variants: Variants) -> Plan:
     """Return what is run with the models of ``bench``. Raises UsageError for a name that makes no sense."""
     reader = "cited" if bench.llm else "extractive"
 
-    def read(retriever: Recipe, k: int = CHOSEN) -> str:
-        return str(make("read", {"k": k, "reader": Recipe(reader), "retriever": retriever}))
+    def read(retriever: Recipe, k: int = MAX_CHOSEN) -> str:
+        return str(make_recipe("read", {"k": k, "reader": Recipe(reader), "retriever": retriever}))
 
     rerankers = [_reranker(name) for name in variants.rerankers]
     ranking = [*rerankers, *([Recipe("dense")] if bench.encoder else []), Recipe("bm25")]
-    methods = [read(one, RANKED) for one in ranking]
+    methods = [read(one, MAX_RANKED) for one in ranking]
     if bench.llm is None:
         return Plan(
-            [*methods, read(Recipe("drill"), RANKED), f"golden(reader={reader})"], [], [], [], [], {}, []
+            [*methods, read(Recipe("drill"), MAX_RANKED), f"golden(reader={reader})"], [], [], [], [], {}, []
         )
     baselines = [Recipe(name) for name in ("paragraph", "chunk", "map-reduce")]
-    chosen = [*baselines, BEST, DRILL, Recipe("drill")]
+    chosen = [*baselines, MAP_REDUCE, D3_BASE, Recipe("drill")]
     methods += [*map(read, chosen), f"golden(reader={reader})"]
-    asked = [*rerankers, Recipe("chunk"), BEST, DRILL]
+    asked = [*rerankers, Recipe("chunk"), MAP_REDUCE, D3_BASE]
     strategies = [
         "base",
         "hierbase",
         *(["monot5", "monot5+base", "base+monot5"] if _monot5(rerankers) else []),
     ]
-    varied = [DRILL.with_options(paragraphs=Recipe(name), **_monot5(rerankers)) for name in strategies]
+    varied = [D3_BASE.with_options(paragraphs=Recipe(name), **_monot5(rerankers)) for name in strategies]
     return Plan(
         methods,
-        [str(make("selfask", {"reader": Recipe(reader), "retriever": one})) for one in asked],
-        [read(DRILL), *(read(one) for one in varied[1:])],
-        [read(DRILL), *(read(DRILL.with_options(summariser=_part(name))) for name in variants.summarisers)],
-        [read(DRILL), read(DRILL.with_options(names=Recipe("uuid")))],
+        [str(make_recipe("selfask", {"reader": Recipe(reader), "retriever": one})) for one in asked],
+        [read(D3_BASE), *(read(one) for one in varied[1:])],
+        [read(D3_BASE), *(read(D3_BASE.with_options(summariser=_part(name))) for name in variants.summarisers)],
+        [read(D3_BASE), read(D3_BASE.with_options(names=Recipe("uuid")))],
         {
-            **{size: read(Recipe("chunk").with_options(size=size)) for size in SIZES[:-1]},
-            SIZES[-1]: read(Recipe("chunk")),
+            **{size: read(Recipe("chunk").with_options(size=size)) for size in CHUNK_SIZES[:-1]},
+            CHUNK_SIZES[-1]: read(Recipe("chunk")),
         },
-        [read(DRILL), read(BEST)],
+        [read(D3_BASE), read(MAP_REDUCE)],
     )
 
 
@@ -109,4 +109,4 @@ def _monot5(rerankers: Sequence[Recipe]) -> dict[str, Any]:
 
 def _part(name: str) -> Any:
     """Return the value of an option that is a recipe, or a name with a colon in it."""
-    return name if ":" in name else parse(name)
+    return name if ":" in name else parse_recipe(name)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from clew.catalog.parts import Bench, Options, Part, Shelf
+from clew.catalog.parts import BuildContext, Params, Component, Registry
 from clew.catalog.recipe import Recipe
 
 if TYPE_CHECKING:
     from clew.catalog.recipe import Value
     from clew.protocols import Retriever
-    from clew.retrieve.entities import NodeSearch, RankingOf
+    from clew.retrieve.entities import NodeVectorSearch, RankerFactory
     from clew.retrieve.nodetexts import NodeTexts
     from clew.retrieve.reranking import HitReranker
 
 RERANKERS = ("pointwise", "listwise")
 #: What sends texts of nodes to the encoder; an entry of the catalogue whose default part is one of them is one, too.
-EMBEDDING = ("vss", "multi-vss", "focus")
+EMBEDDING_COMPONENTS = ("vss", "multi-vss", "focus")
 #: Options of every retriever over nodes: graphs and types by name, ``a|b`` for several, "" for what is declared.
 _WHERE: dict[str, Value] = {"graphs": "", "types": ""}
 
@@ -25,7 +25,7 @@ _WHERE: dict[str, Value] = {"graphs": "", "types": ""}
 def ranks_nodes(recipe: Recipe) -> bool:
     """Return whether a recipe, or any part of it, ranks nodes of graphs, about which a model may then be asked."""
     parts = (value for _, value in recipe.options if isinstance(value, Recipe))
-    return recipe.name in (*EMBEDDING, "bm25-nodes", "reranked") or any(map(ranks_nodes, parts))
+    return recipe.name in (*EMBEDDING_COMPONENTS, "bm25-nodes", "reranked") or any(map(ranks_nodes, parts))
 
 
 def embeds_nodes(recipe: Recipe) -> bool:
@@ -33,89 +33,89 @@ def embeds_nodes(recipe: Recipe) -> bool:
     if recipe.name == "reranked" and recipe.option("retriever") is None:
         return True
     parts = (value for _, value in recipe.options if isinstance(value, Recipe))
-    return recipe.name in EMBEDDING or any(map(embeds_nodes, parts))
+    return recipe.name in EMBEDDING_COMPONENTS or any(map(embeds_nodes, parts))
 
 
-def node_search(bench: Bench, who: str, texts: NodeTexts, cap: int | None = None) -> NodeSearch:
+def build_node_search(bench: BuildContext, who: str, texts: NodeTexts, cap: int | None = None) -> NodeVectorSearch:
     """Return the search by vector over the nodes of a graph. Raises UsageError where there is no encoder."""
-    from clew.retrieve.entities import CAP, NodeSearch
+    from clew.retrieve.entities import EMBEDDING_CAP, NodeVectorSearch
 
-    return NodeSearch(bench.need_encoder(who), texts, CAP if cap is None else cap)
+    return NodeVectorSearch(bench.require_encoder(who), texts, EMBEDDING_CAP if cap is None else cap)
 
 
-def hit_reranker(bench: Bench, form: str, k_max: int, who: str = "reranked") -> HitReranker:
+def build_hit_reranker(bench: BuildContext, form: str, k_max: int, who: str = "reranked") -> HitReranker:
     """Return the reranker of a form, ``pointwise`` or ``listwise``. Raises UsageError where there is no model."""
-    from clew.prompts import load
-    from clew.retrieve.reranking import Listwise, Pointwise
+    from clew.prompts import load_prompt
+    from clew.retrieve.reranking import ListwiseReranker, PointwiseReranker
 
-    model = bench.need_model(who)
+    model = bench.require_model(who)
     if form == "listwise":
-        return Listwise(model, load("focus-rerank-list"), k_max)
-    return Pointwise(model, load("focus-rerank"), k_max)
+        return ListwiseReranker(model, load_prompt("focus-rerank-list"), k_max)
+    return PointwiseReranker(model, load_prompt("focus-rerank"), k_max)
 
 
-def _over_nodes(bench: Bench, options: Options, ranking: RankingOf) -> Retriever:
-    from clew.retrieve.entities import EntityRetriever
+def _over_nodes(bench: BuildContext, options: Params, ranking: RankerFactory) -> Retriever:
+    from clew.retrieve.entities import NodeRetriever
 
     types, graphs = (
         tuple(one.strip() for one in options.text(key).split("|") if one.strip())
         for key in ("types", "graphs")
     )
-    return EntityRetriever(bench.snapshot, options.recipe.name, ranking, types, graphs)
+    return NodeRetriever(bench.snapshot, options.recipe.name, ranking, types, graphs)
 
 
-def _vss(bench: Bench, options: Options) -> Retriever:
-    bench.need_encoder(options.recipe.name)
+def _vss(bench: BuildContext, options: Params) -> Retriever:
+    bench.require_encoder(options.recipe.name)
     cap = options.count("cap")
-    return _over_nodes(bench, options, lambda texts: node_search(bench, options.recipe.name, texts, cap))
+    return _over_nodes(bench, options, lambda texts: build_node_search(bench, options.recipe.name, texts, cap))
 
 
-def _multi_vss(bench: Bench, options: Options) -> Retriever:
-    from clew.retrieve.entities import NodeChunks
+def _multi_vss(bench: BuildContext, options: Params) -> Retriever:
+    from clew.retrieve.entities import NodeChunkSearch
 
-    bench.need_encoder(options.recipe.name)
+    bench.require_encoder(options.recipe.name)
     cap, first, top = options.count("cap"), options.count("first"), options.count("top")
     return _over_nodes(
         bench,
         options,
-        lambda texts: NodeChunks(node_search(bench, options.recipe.name, texts, cap), first, top),
+        lambda texts: NodeChunkSearch(build_node_search(bench, options.recipe.name, texts, cap), first, top),
     )
 
 
-def _bm25(bench: Bench, options: Options) -> Retriever:
-    from clew.retrieve.entities import NodeWords
+def _bm25(bench: BuildContext, options: Params) -> Retriever:
+    from clew.retrieve.entities import NodeBM25
 
     k1, b = options.number("k1"), options.number("b")
-    return _over_nodes(bench, options, lambda texts: NodeWords(texts, k1, b))
+    return _over_nodes(bench, options, lambda texts: NodeBM25(texts, k1, b))
 
 
-def over_nodes(shelf: Callable[[], Shelf[Retriever]]) -> dict[str, Part[Retriever]]:
+def node_retrievers(shelf: Callable[[], Registry[Retriever]]) -> dict[str, Component[Retriever]]:
     """Return the parts; ``shelf`` gives the retrievers that ``reranked`` takes."""
 
-    def reranked(bench: Bench, options: Options) -> Retriever:
+    def reranked(bench: BuildContext, options: Params) -> Retriever:
         from clew.retrieve.reranking import RerankedSearch
 
         form, k_max = options.word("form", RERANKERS), options.count("k")
-        reranker = hit_reranker(bench, form, k_max, options.recipe.name)
-        return RerankedSearch(shelf().build(options.part("retriever"), bench), reranker, k_max)
+        reranker = build_hit_reranker(bench, form, k_max, options.recipe.name)
+        return RerankedSearch(shelf().build(options.component("retriever"), bench), reranker, k_max)
 
     return {
-        "vss": Part(
+        "vss": Component(
             "nodes of graphs by the vector of their text and relations (needs an encoder)",
             _vss,
             {**_WHERE, "cap": 500},
         ),
-        "multi-vss": Part(
+        "multi-vss": Component(
             "nodes of graphs by the vectors of the chunks of their text and relations (needs an encoder)",
             _multi_vss,
             {**_WHERE, "cap": 500, "first": 50, "top": 3},
         ),
-        "bm25-nodes": Part(
+        "bm25-nodes": Component(
             "nodes of graphs by the words of their text and relations (Okapi BM25)",
             _bm25,
             {**_WHERE, "k1": 1.2, "b": 0.75},
         ),
-        "reranked": Part(
+        "reranked": Component(
             "the first k hits of a retriever, by the score that a model gives each, or in the order that it names",
             reranked,
             {"retriever": Recipe("vss"), "form": Recipe("pointwise"), "k": 20},

@@ -13,33 +13,33 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from clew.catalog.recipe import parse
-from clew.config import base_path
+from clew.catalog.recipe import parse_recipe
+from clew.config import knowledge_base_path
 from clew.errors import UsageError
-from clew.evaluate.corpora import Gold, documents, grouped, located, pooled, with_negatives
-from clew.evaluate.datasets import named
-from clew.evaluate.oracle import gold_triples, need_triples
-from clew.types import RETRIEVED, Hit, Question, Scope
+from clew.evaluate.corpora import GoldEvidence, build_documents, group_by_document, document_location, pool_paragraphs, add_negatives
+from clew.evaluate.datasets import parse_dataset
+from clew.evaluate.oracle import gold_triples, require_gold_triples
+from clew.types import RETRIEVED_KINDS, Hit, Question, Scope
 
 if TYPE_CHECKING:
     from clew.evaluate.examples import Example, Paragraph
-    from clew.evaluate.running import MethodFor, QuestionOf
-    from clew.kb import KnowledgeBase
-    from clew.parse.build import Unit
+    from clew.evaluate.running import MethodFor, QuestionFor
+    from clew.kb import Store
+    from clew.parse.build import PassageUnit
     from clew.protocols import Encoder, LanguageModel, Method
 
 #: The recipe that needs to know the gold evidence.
 GOLDEN = "golden"
 #: Sentences of a question's own corpus, negatives included: about what the paper's collections have (Table 2).
-SENTENCES = 700
+CORPUS_SENTENCES = 700
 #: Corpora that an evaluation makes: of what the questions bring, or ``none``, for methods that answer from memory or
 #: from the web; all others are knowledge bases. ``own`` is pooled, and each question is asked of its own documents.
-BROUGHT = ("question", "pooled", "own", "none")
-POOLED = ("pooled", "own")
+BUILT_CORPORA = ("question", "pooled", "own", "none")
+POOLED_CORPORA = ("pooled", "own")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionSet:
     """A data set as it is asked: its name, the questions, and where their corpus comes from.
 
     ``corpus`` is ``question``, ``pooled``, ``own``, ``none``, ``kb`` or the folder of a knowledge base. ``data`` is
@@ -64,30 +64,30 @@ class Asked:
         return f"{self.name} ({Path(self.corpus).name}{', gold triples' if self.triples else ''})"
 
 
-def asked(
+def load_questions(
     data: str, corpus: str, limit: int | None, seed: int, pool: Sequence[str] = (), triples: bool = False
-) -> Asked:
+) -> QuestionSet:
     """Return the questions of ``NAME=PATH``: all, or ``limit`` drawn with the seed; with ``triples``, each with its
     gold triples. Raises UsageError."""
-    if pool and corpus not in POOLED:
+    if pool and corpus not in POOLED_CORPORA:
         raise UsageError(
             f"no pool is made where the corpus is '{corpus}'", "Pool paragraphs: --corpus pooled"
         )
-    file = named(data)
-    examples = list(drawn(file.examples(), limit, seed))
+    file = parse_dataset(data)
+    examples = list(sample_examples(file.examples(), limit, seed))
     if not examples:
         raise UsageError(f"no questions in {file.path}")
-    if corpus in BROUGHT and corpus != "none" and not any(example.corpus for example in examples):
+    if corpus in BUILT_CORPORA and corpus != "none" and not any(example.corpus for example in examples):
         raise UsageError(
             f"the questions of {file.name} bring no paragraphs",
             "Name a knowledge base: --corpus FOLDER; or --corpus none for methods that need none",
         )
     if triples:
-        need_triples(examples)
-    return Asked(file.name, examples, corpus, data, limit, seed, tuple(pool), triples)
+        require_gold_triples(examples)
+    return QuestionSet(file.name, examples, corpus, data, limit, seed, tuple(pool), triples)
 
 
-def drawn(examples: Iterator[Example], limit: int | None, seed: int) -> Iterator[Example]:
+def sample_examples(examples: Iterator[Example], limit: int | None, seed: int) -> Iterator[Example]:
     """Yield all examples, or ``limit`` of them drawn at random (reservoir sampling), in their order."""
     if limit is None:
         yield from examples
@@ -104,7 +104,7 @@ def drawn(examples: Iterator[Example], limit: int | None, seed: int) -> Iterator
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class EvaluationSettings:
     """What all recipes of a run share: models, the unit of passages, and the size of a question's corpus.
 
     ``llm_name`` is what names the model, or one per role; a rehearsal needs no more. ``encoder_name`` is what the
@@ -114,8 +114,8 @@ class Bench:
 
     llm: LanguageModel | None = None
     encoder: Encoder | None = None
-    passages: Unit = "paragraph"
-    sentences: int = SENTENCES
+    passages: PassageUnit = "paragraph"
+    sentences: int = CORPUS_SENTENCES
     seed: int = 0
     llm_name: str = ""
     encoder_name: str = ""
@@ -123,8 +123,8 @@ class Bench:
 
 
 @contextmanager
-def methods(
-    data: Asked, bench: Bench, progress: Callable[[int, int], None] | None = None
+def open_methods(
+    data: QuestionSet, bench: EvaluationSettings, progress: Callable[[int, int], None] | None = None
 ) -> Iterator[tuple[Callable[[str], MethodFor], str]]:
     """Give what makes of a recipe the method for each question, and the digest of the base (or ``""``).
 
@@ -132,17 +132,17 @@ def methods(
     one is made once, and the summaries that a recipe shows of its sections are made with it.
     """
     from clew.catalog.drill import make_summaries
-    from clew.catalog.parts import Bench as Parts
+    from clew.catalog.parts import BuildContext as Parts
 
-    with bases(data, bench, progress) as base_of_example:
+    with open_bases(data, bench, progress) as base_of_example:
         shared = None if data.corpus == "question" else base_of_example(data.examples[0])
 
         def of(recipe: str) -> MethodFor:
-            if shared is None or parse(recipe).name == GOLDEN:
+            if shared is None or parse_recipe(recipe).name == GOLDEN:
                 return lambda example: _method(recipe, base_of_example(example), bench, example)
-            if data.corpus in BROUGHT:
+            if data.corpus in BUILT_CORPORA:
                 # A base of the evaluation's own has no summaries yet; of another, making them is its owner's to ask.
-                make_summaries(parse(recipe), Parts(shared.snapshot(), bench.llm, bench.encoder))
+                make_summaries(parse_recipe(recipe), Parts(shared.snapshot(), bench.llm, bench.encoder))
             made = _method(recipe, shared, bench)
             return lambda example: made
 
@@ -150,58 +150,58 @@ def methods(
 
 
 @contextmanager
-def bases(
-    data: Asked, bench: Bench, progress: Callable[[int, int], None] | None = None
-) -> Iterator[Callable[[Example], KnowledgeBase]]:
+def open_bases(
+    data: QuestionSet, bench: EvaluationSettings, progress: Callable[[int, int], None] | None = None
+) -> Iterator[Callable[[Example], Store]]:
     """Give what returns the base that a question is asked of."""
-    from clew.kb import KnowledgeBase
+    from clew.kb import Store
 
-    if bench.graphs and data.corpus not in (*POOLED, "none"):
+    if bench.graphs and data.corpus not in (*POOLED_CORPORA, "none"):
         raise UsageError(
             f"graphs are added to a corpus of all questions, not to '{data.corpus}'",
             "Name it --corpus pooled, or add them to a base of your own: clew graph add FILE --kb FOLDER",
         )
     if data.corpus == "question":
-        with _OwnBases(bench, pooled(data.examples)) as own:
+        with _OwnBases(bench, pool_paragraphs(data.examples)) as own:
             yield own.base
         return
     with TemporaryDirectory(prefix="clew-eval-") as folder:
-        brought = data.corpus in BROUGHT
-        path = Path(folder) / "base" if brought else base_of(data.corpus)
-        with KnowledgeBase.open(path, create=brought, passages=bench.passages) as base:
+        brought = data.corpus in BUILT_CORPORA
+        path = Path(folder) / "base" if brought else base_folder(data.corpus)
+        with Store.open(path, create=brought, passages=bench.passages) as base:
             if brought:
-                fill(base, _paragraphs(data), bench, progress)
+                fill_base(base, _paragraphs(data), bench, progress)
                 _add_graphs(base, bench.graphs)
             elif bench.encoder is not None:
                 base.encode(bench.encoder, progress)
             yield lambda example: base
 
 
-def _paragraphs(data: Asked) -> Sequence[Paragraph]:
+def _paragraphs(data: QuestionSet) -> Sequence[Paragraph]:
     """Return the paragraphs of the corpus that is made for all questions."""
     if data.corpus == "none":
         return ()
-    return pooled(itertools.chain(data.examples, *(named(one).examples() for one in data.pool)))
+    return pool_paragraphs(itertools.chain(data.examples, *(parse_dataset(one).examples() for one in data.pool)))
 
 
-def _add_graphs(base: KnowledgeBase, places: Sequence[str]) -> None:
+def _add_graphs(base: Store, places: Sequence[str]) -> None:
     """Add graphs from files, and mount those that stay where they are, each named by its place."""
-    from clew.ingest import GraphFiles, add_graph, graph_name
+    from clew.ingest import GraphFiles, add_graph, default_graph_name
     from clew.kb.graphs.mounted import is_endpoint
     from clew.kb.graphs.mounting import MountOptions
-    from clew.triples.stark import holds_stark
+    from clew.triples.stark import is_stark
 
-    names = [(urlsplit(one).hostname or one) if is_endpoint(one) else graph_name(Path(one)) for one in places]
+    names = [(urlsplit(one).hostname or one) if is_endpoint(one) else default_graph_name(Path(one)) for one in places]
     for name, place in zip(names, places, strict=True):
         if names.count(name) > 1:
             raise UsageError(f"two graphs are called '{name}'", "A graph is called by its file: rename one")
-        if is_endpoint(place) or (Path(place).is_dir() and not holds_stark(Path(place))):
+        if is_endpoint(place) or (Path(place).is_dir() and not is_stark(Path(place))):
             base.graphs.mount(name, place, MountOptions())
         else:
             add_graph(base.graphs, name, GraphFiles((Path(place),)))
 
 
-def questions_of(data: Asked, bench: Bench) -> QuestionOf:
+def question_builder(data: QuestionSet, bench: EvaluationSettings) -> QuestionFor:
     """Return what gives what is asked for each question: within its own documents where the corpus is ``own``, with
     its gold triples where they are asked for."""
     scope_of = _scopes(data, bench)
@@ -212,13 +212,13 @@ def questions_of(data: Asked, bench: Bench) -> QuestionOf:
     return question
 
 
-def _scopes(data: Asked, bench: Bench) -> Callable[[Example], Scope]:
+def _scopes(data: QuestionSet, bench: EvaluationSettings) -> Callable[[Example], Scope]:
     """Return what gives the scope of each question: its own documents where the corpus is ``own``, else all."""
     if data.corpus != "own":
         return lambda example: Scope()
 
-    groups = grouped(pooled(data.examples))
-    made = documents((one for group in groups for one in group), bench.passages)
+    groups = group_by_document(pool_paragraphs(data.examples))
+    made = build_documents((one for group in groups for one in group), bench.passages)
     key_of = {
         (one.title, one.text, one.section): document.key
         for group, document in zip(groups, made, strict=True)
@@ -231,45 +231,45 @@ def _scopes(data: Asked, bench: Bench) -> Callable[[Example], Scope]:
     return own
 
 
-def _method(recipe: str, base: KnowledgeBase, bench: Bench, example: Example | None = None) -> Method:
+def _method(recipe: str, base: Store, bench: EvaluationSettings, example: Example | None = None) -> Method:
     from clew import catalog
-    from clew.catalog.methods import golden
-    from clew.catalog.parts import Bench as Parts
+    from clew.catalog.methods import build_golden
+    from clew.catalog.parts import BuildContext as Parts
 
-    if parse(recipe).name != GOLDEN or example is None:
-        return catalog.method(recipe, base, llm=bench.llm, encoder=bench.encoder)
+    if parse_recipe(recipe).name != GOLDEN or example is None:
+        return catalog.build_method(recipe, base, llm=bench.llm, encoder=bench.encoder)
     parts = Parts(base.snapshot(), bench.llm, bench.encoder)
-    return golden(parts, parse(recipe), gold_hits(base, example, bench.passages))
+    return build_golden(parts, parse_recipe(recipe), gold_hits(base, example, bench.passages))
 
 
-def gold_hits(base: KnowledgeBase, example: Example, unit: Unit) -> list[Hit]:
+def gold_hits(base: Store, example: Example, unit: PassageUnit) -> list[Hit]:
     """Return the passages and rows of a base that hold gold evidence, in the order of its pieces."""
-    gold = Gold(example)
-    keys = [document.key for document in documents(example.corpus, unit)]
-    held = [(node, gold.held(node)) for key in keys if base.has(key) for node in base.tree(key)]
+    gold = GoldEvidence(example)
+    keys = [document.key for document in build_documents(example.corpus, unit)]
+    held = [(node, gold.matching_pieces(node)) for key in keys if base.has_document(key) for node in base.document_nodes(key)]
     if not example.corpus:
-        held = [(node, gold.held(node)) for one in base.documents() for node in base.tree(one.key)]
-    found = [(min(pieces), node) for node, pieces in held if pieces and node.kind in RETRIEVED]
+        held = [(node, gold.matching_pieces(node)) for one in base.documents() for node in base.document_nodes(one.key)]
+    found = [(min(pieces), node) for node, pieces in held if pieces and node.kind in RETRIEVED_KINDS]
     return [
         Hit(node, 1.0, (node.id,)) for _, node in sorted(found, key=lambda one: (one[0], one[1].position))
     ]
 
 
-def base_of(corpus: str) -> Path:
+def base_folder(corpus: str) -> Path:
     """Return the folder of a knowledge base: ``kb`` is the usual one (``CLEW_HOME``, else ``./.clew``)."""
-    return base_path(None) if corpus == "kb" else Path(corpus).expanduser()
+    return knowledge_base_path(None) if corpus == "kb" else Path(corpus).expanduser()
 
 
-def fill(
-    base: KnowledgeBase,
+def fill_base(
+    base: Store,
     paragraphs: Sequence[Paragraph],
-    bench: Bench,
+    bench: EvaluationSettings,
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
     """Commit paragraphs, index them, and encode them where there is an encoder."""
-    count = len(grouped(paragraphs))
-    for number, document in enumerate(documents(paragraphs, bench.passages), 1):
-        base.commit(document, located(document))
+    count = len(group_by_document(paragraphs))
+    for number, document in enumerate(build_documents(paragraphs, bench.passages), 1):
+        base.put_document(document, document_location(document))
         if progress:
             progress(number, count)
     base.catch_up()
@@ -280,11 +280,11 @@ def fill(
 class _OwnBases:
     """The bases of questions' own corpora: made when a question first comes up, one open in each thread."""
 
-    def __init__(self, bench: Bench, others: Sequence[Paragraph]) -> None:
+    def __init__(self, bench: EvaluationSettings, others: Sequence[Paragraph]) -> None:
         self._bench, self._others = bench, others
         self._folder = TemporaryDirectory(prefix="clew-eval-")
         self._here = threading.local()
-        self._open: list[KnowledgeBase] = []
+        self._open: list[Store] = []
 
     def __enter__(self) -> _OwnBases:
         return self
@@ -294,22 +294,22 @@ class _OwnBases:
             base.close()
         self._folder.cleanup()
 
-    def base(self, example: Example) -> KnowledgeBase:
+    def base(self, example: Example) -> Store:
         """Return the base of the example's own corpus with its negatives."""
-        from clew.kb import KnowledgeBase
+        from clew.kb import Store
 
         path = Path(self._folder.name) / blake2b(example.id.encode(), digest_size=12).hexdigest()
-        held: KnowledgeBase | None = getattr(self._here, "base", None)
+        held: Store | None = getattr(self._here, "base", None)
         if held is not None:
             if held.path == path:
                 return held
             self._open.remove(held)
             held.close()
         new = not path.exists()
-        base = KnowledgeBase.open(path, create=new, passages=self._bench.passages)
+        base = Store.open(path, create=new, passages=self._bench.passages)
         self._here.base = base
         self._open.append(base)
         if new:
             bench = self._bench
-            fill(base, with_negatives(example, self._others, bench.sentences, bench.seed), bench)
+            fill_base(base, add_negatives(example, self._others, bench.sentences, bench.seed), bench)
         return base

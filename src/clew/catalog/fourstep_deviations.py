@@ -5,7 +5,7 @@ Why it differs: docs/decisions/0014 and 0015.
 
 from __future__ import annotations
 
-SAID = (
+DEVIATIONS_INTRODUCTION = (
     "Of the published recipe, the runs here that follow any relation take the rule that edge types are ignored "
     '("restricting it turned out to be error-prone", Section 4) and the 20 that are reranked. Everything else is '
     "clew's, in every run called 4StepFocus and with oracle triples, so that none of them reproduces the published "
@@ -32,7 +32,7 @@ DEVIATIONS = (
 )
 
 
-def deviations() -> str:
+def deviations_section() -> str:
     """Return them as a section of a page, in Markdown."""
     listed = "\n".join(f"- {one}" for one in DEVIATIONS)
-    return f"## What differs from the paper\n\n{SAID}\n\n{listed}"
+    return f"## What differs from the paper\n\n{DEVIATIONS_INTRODUCTION}\n\n{listed}"

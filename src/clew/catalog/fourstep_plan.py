@@ -9,22 +9,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.catalog.recipe import Recipe, make
-from clew.errors import UsageError, unknown
-from clew.text import slug
+from clew.catalog.recipe import Recipe, make_recipe
+from clew.errors import UsageError, unknown_name_error
+from clew.text import slugify
 
 if TYPE_CHECKING:
-    from clew.catalog.evaluation import Bench
+    from clew.catalog.evaluation import EvaluationSettings
     from clew.catalog.recipe import Value
 
 #: The forms of data sets that name their answers as nodes of a graph.
-SETS = ("stark", "metaqa")
+DATA_SETS = ("stark", "metaqa")
 #: Answers that are ranked, and that the model is asked about (the paper's ``k_max``, Section 4).
-K = 20
+LIST_LENGTH = 20
 #: What every recipe of the page has: documents, which a base of one's own may hold beside its graph, are not asked.
 GRAPH_ALONE: dict[str, Value] = {"sources": Recipe("none")}
 #: The paper's rule for relations: edge types are ignored, "restricting it turned out to be error-prone" (Section 4).
-ANY: dict[str, Value] = {"relations": Recipe("any")}
+ANY_RELATION: dict[str, Value] = {"relations": Recipe("any")}
 VSS, UNTYPED, TYPED = "VSS", "4StepFocus, any relation", "4StepFocus, typed relations"
 
 
@@ -50,17 +50,17 @@ class Plan:
     """
 
     methods: dict[str, str]
-    ours: dict[str, str]
-    closely: dict[str, str]
+    extensions: dict[str, str]
+    diagnosed: dict[str, str]
     oracle: dict[str, str]
 
     @property
     def recipes(self) -> list[str]:
         """Every recipe once, but for those of gold triples."""
-        return list(dict.fromkeys([*self.methods.values(), *self.ours.values()]))
+        return list(dict.fromkeys([*self.methods.values(), *self.extensions.values()]))
 
 
-def settings_of(
+def build_settings(
     data: Sequence[str],
     graphs: Sequence[str],
     encoders: Sequence[str],
@@ -72,8 +72,8 @@ def settings_of(
     retrievers, None for none. Raises UsageError for what makes no sense."""
     for one in data:
         name, equals, _ = one.partition("=")
-        if equals and name not in SETS:
-            raise unknown("data set of 4stepfocus", name, SETS)
+        if equals and name not in DATA_SETS:
+            raise unknown_name_error("data set of 4stepfocus", name, DATA_SETS)
     if len(set(data)) < len(data):
         raise UsageError("a data set is given twice", "Name each once: --data NAME=PATH")
     if len(graphs) not in {1, len(data)}:
@@ -89,14 +89,14 @@ def settings_of(
     return Settings(tuple(graphs), tuple(dict.fromkeys(encoders)), samples, embed)
 
 
-def names_of(data: Sequence[str]) -> dict[str, str]:
+def data_names(data: Sequence[str]) -> dict[str, str]:
     """Return what each data set is called on the page: its file, with as many of the folders above it as tell it from
-    the others, as a folder's name (:func:`clew.text.slug`) too; a digest tells those that share all of them."""
-    parts = {one: [part for part in Path(one.partition("=")[2]).parts if slug(part)] for one in data}
+    the others, as a folder's name (:func:`clew.text.slugify`) too; a digest tells those that share all of them."""
+    parts = {one: [part for part in Path(one.partition("=")[2]).parts if slugify(part)] for one in data}
     depths = dict.fromkeys(parts, 1)
     while True:
         names = {one: "/".join(some[-depths[one] :]) for one, some in parts.items()}
-        folders = {one: slug(name).casefold() for one, name in names.items()}
+        folders = {one: slugify(name).casefold() for one, name in names.items()}
         count = Counter(folders.values())
         same = [one for one, folder in folders.items() if count[folder] > 1]
         if not same:
@@ -107,24 +107,24 @@ def names_of(data: Sequence[str]) -> dict[str, str]:
             depths[one] += 1
 
 
-def plan(bench: Bench, samples: int = 1) -> Plan:
+def plan_recipes(bench: EvaluationSettings, samples: int = 1) -> Plan:
     """Return what is run with the models of ``bench``. Without an encoder, candidates are sorted by words."""
 
     def read(retriever: Recipe) -> str:
         # What reads costs no calls: the answers are the nodes.
-        return str(make("read", {"k": K, "reader": Recipe("extractive"), "retriever": retriever}))
+        return str(make_recipe("read", {"k": LIST_LENGTH, "reader": Recipe("extractive"), "retriever": retriever}))
 
     def reranked(form: str) -> str:
-        return read(make("reranked", {"form": Recipe(form), "k": K, "retriever": Recipe("vss")}))
+        return read(make_recipe("reranked", {"form": Recipe(form), "k": LIST_LENGTH, "retriever": Recipe("vss")}))
 
     def focus(form: str, any_relation: bool = False) -> str:
         options: dict[str, Value] = {
             "form": Recipe(form),
-            "k": K,
+            "k": LIST_LENGTH,
             **GRAPH_ALONE,
-            **(ANY if any_relation else {}),
+            **(ANY_RELATION if any_relation else {}),
         }
-        return str(make("focus", {**options, **({"samples": samples} if samples > 1 else {})}))
+        return str(make_recipe("focus", {**options, **({"samples": samples} if samples > 1 else {})}))
 
     methods = {"BM25": read(Recipe("bm25-nodes"))}
     if bench.encoder is not None:

@@ -5,9 +5,9 @@ Figures of the methods that are not its own are those of STaRK (Wu et al., NeurI
 
 from __future__ import annotations
 
-from clew.evaluate.reporting import markdown
+from clew.evaluate.reporting import markdown_table
 
-METHODS = (
+PUBLISHED_METHODS = (
     "Dense Retriever",
     "QA-GNN",
     "VSS",
@@ -16,8 +16,8 @@ METHODS = (
     "VSS & GPT4 Rer.",
     "4StepFocus",
 )
-#: By knowledge base, questions and measure, in the order of :data:`METHODS`; None: not given.
-FIGURES: dict[tuple[str, str, str], tuple[float | None, ...]] = {
+#: By knowledge base, questions and measure, in the order of :data:`PUBLISHED_METHODS`; None: not given.
+PUBLISHED_FIGURES: dict[tuple[str, str, str], tuple[float | None, ...]] = {
     ("AMAZON", "synthetic", "Hit@1"): (0.153, 0.266, 0.392, 0.401, 0.455, 0.448, 0.476),
     ("AMAZON", "synthetic", "Hit@5"): (0.479, 0.500, 0.627, 0.650, 0.711, 0.712, 0.676),
     ("AMAZON", "synthetic", "Recall@20"): (0.445, 0.520, 0.533, 0.551, 0.538, 0.554, 0.562),
@@ -40,7 +40,7 @@ FIGURES: dict[tuple[str, str, str], tuple[float | None, ...]] = {
     ("PRIME", "human", "Hit@5"): (None, None, 0.404, 0.404, 0.477, 0.486, 0.655),
     ("PRIME", "human", "MRR"): (None, None, 0.298, 0.338, 0.362, 0.362, 0.579),
 }
-SAID = (
+PUBLISHED_INTRODUCTION = (
     "Published, not measured here: Boer et al. (2024), Table 1, for reference; all but those of 4StepFocus are "
     "STaRK's, as the paper gives them. All are over the whole knowledge bases of STaRK. What each method used "
     "(Sections 2 and 4): 4StepFocus GPT-4o (`gpt-4o-2024-05-13`), with text-embedding-ada-002 for its vector search; "
@@ -53,11 +53,11 @@ SAID = (
 )
 
 
-def published() -> str:
+def published_section() -> str:
     """Return the published figures as a section of a page, in Markdown."""
     rows = [
         [base, questions, measure, *("" if one is None else f"{one:.3f}" for one in figures)]
-        for (base, questions, measure), figures in FIGURES.items()
+        for (base, questions, measure), figures in PUBLISHED_FIGURES.items()
     ]
-    table = markdown(["knowledge base", "questions", "measure", *METHODS], rows)
-    return f"## Published figures\n\n{SAID}\n\n{table.rstrip()}"
+    table = markdown_table(["knowledge base", "questions", "measure", *PUBLISHED_METHODS], rows)
+    return f"## Published figures\n\n{PUBLISHED_INTRODUCTION}\n\n{table.rstrip()}"

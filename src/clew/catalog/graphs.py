@@ -4,72 +4,72 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.catalog.parts import Bench, Options, Part, Shelf
+from clew.catalog.parts import BuildContext, Params, Component, Registry
 
 if TYPE_CHECKING:
     from clew.protocols import Graph
 
 
-def _keywords(bench: Bench, options: Options) -> Graph:
-    from clew.graph.keywords import Keywords
+def _keywords(bench: BuildContext, options: Params) -> Graph:
+    from clew.graph.keywords import KeywordGraph
 
-    return Keywords(bench.snapshot, n=options.count("n"), share=options.number("share"))
-
-
-def _mentions(bench: Bench, options: Options) -> Graph:
-    from clew.graph.mentions import Mentions
-
-    return Mentions(bench.snapshot, common=options.count("common", 0), leads=options.count("leads", 0))
+    return KeywordGraph(bench.snapshot, n=options.count("n"), share=options.number("share"))
 
 
-def _knn(bench: Bench, options: Options) -> Graph:
-    from clew.graph.nearest import Nearest
+def _mentions(bench: BuildContext, options: Params) -> Graph:
+    from clew.graph.mentions import MentionGraph
 
-    return Nearest(bench.snapshot, bench.need_encoder("knn").name, k=options.count("k"))
-
-
-def _structure(bench: Bench, options: Options) -> Graph:
-    from clew.graph.tree import Structure
-
-    return Structure(bench.snapshot)
+    return MentionGraph(bench.snapshot, common=options.count("common", 0), leads=options.count("leads", 0))
 
 
-def _entities(bench: Bench, options: Options) -> Graph:
-    from clew.graph.annotation import Annotations
-    from clew.graph.entities import Entities
+def _knn(bench: BuildContext, options: Params) -> Graph:
+    from clew.graph.nearest import NearestGraph
+
+    return NearestGraph(bench.snapshot, bench.require_encoder("knn").name, k=options.count("k"))
+
+
+def _structure(bench: BuildContext, options: Params) -> Graph:
+    from clew.graph.tree import StructureGraph
+
+    return StructureGraph(bench.snapshot)
+
+
+def _entities(bench: BuildContext, options: Params) -> Graph:
+    from clew.graph.annotation import AnnotationCache
+    from clew.graph.entities import EntityGraph
 
     maker = options.text("service")
-    return Entities(
-        bench.snapshot, Annotations.usual(), maker, options.number("rho"), options.number("prior")
+    return EntityGraph(
+        bench.snapshot, AnnotationCache.default(), maker, options.number("rho"), options.number("prior")
     )
 
 
-def _union(bench: Bench, options: Options) -> Graph:
-    from clew.graph.union import Union
+def _union(bench: BuildContext, options: Params) -> Graph:
+    from clew.graph.union import UnionGraph
 
-    return Union([GRAPHS.build(options.part(key), bench) for key in ("a", "b")])
+    return UnionGraph([GRAPHS.build(options.component(key), bench) for key in ("a", "b")])
 
 
-GRAPHS: Shelf[Graph] = Shelf(
+GRAPHS: Registry[Graph] = Registry(
     "graph",
     {
-        "keywords": Part(
+        "keywords": Component(
             "passages that share a keyword: the n best of each document by TF-IDF, and its title",
             _keywords,
             {"n": 10, "share": 1.0},
         ),
-        "mentions": Part(
+        "mentions": Component(
             "passages that share a name; a name that is a title leads to its document",
             _mentions,
             {"common": 5, "leads": 3},
         ),
-        "knn": Part("the k passages nearest by vector (needs an encoder)", _knn, {"k": 10}),
-        "structure": Part("the same section, page or table; the passages before and after", _structure),
-        "entities": Part(
+        "knn": Component("the k passages nearest by vector (needs an encoder)", _knn, {"k": 10}),
+        "structure": Component("the same section, page or table; the passages before and after", _structure),
+        "entities": Component(
             "passages with a common Wikipedia entity (TAGME or WAT: clew annotate)",
             _entities,
             {"service": "wat/en", "rho": 0.0, "prior": 0.8},
         ),
-        "union": Part("the edges of two graphs", _union),
+        "union": Component("the edges of two graphs", _union),
     },
 )

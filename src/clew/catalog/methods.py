@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 from clew.catalog.chain import CHAIN
 from clew.catalog.focus import FOCUS
 from clew.catalog.graphs import GRAPHS
-from clew.catalog.parts import Bench, Options, Part, Shelf
-from clew.catalog.prompting import prompting
-from clew.catalog.recipe import Recipe, make, parse
+from clew.catalog.parts import BuildContext, Params, Component, Registry
+from clew.catalog.prompting import prompting_methods
+from clew.catalog.recipe import Recipe, make_recipe, parse_recipe
 from clew.catalog.retrievers import RETRIEVERS
 from clew.catalog.walks import KGP_OPTIONS, KGP_PAPER
-from clew.catalog.web import within_base
-from clew.errors import UsageError, unknown
+from clew.catalog.web import require_local_retriever
+from clew.errors import UsageError, unknown_name_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.methods.guides import Expectation, Guide, Matcher
-    from clew.methods.kgp import KGP, Structures
+    from clew.methods.kgp import KGP, StructureFinder
     from clew.protocols import Method, Reader, Retriever
     from clew.types import Hit
 
@@ -27,143 +27,143 @@ GUIDES = ("none", "question", "tfidf", "encoder", "generated", "residual")
 MATCHERS = ("tfidf", "encoder")
 
 
-def _extractive(bench: Bench, options: Options) -> Reader:
+def _extractive(bench: BuildContext, options: Params) -> Reader:
     from clew.read.extractive import ExtractiveReader
 
     return ExtractiveReader(bench.snapshot.postings("text"))
 
 
-def _cited(bench: Bench, options: Options) -> Reader:
-    from clew.prompts import load
+def _cited(bench: BuildContext, options: Params) -> Reader:
+    from clew.prompts import load_prompt
     from clew.read.cited import CitedReader
 
-    return CitedReader(bench.need_model("cited"), load("read-cited"))
+    return CitedReader(bench.require_model("cited"), load_prompt("read-cited"))
 
 
-def _paper(bench: Bench, options: Options) -> Reader:
-    from clew.prompts import load
+def _paper(bench: BuildContext, options: Params) -> Reader:
+    from clew.prompts import load_prompt
     from clew.read.paper import PaperReader
 
     def texts(ids: list[str]) -> list[str]:
         return [node.text for node in bench.snapshot.nodes(bench.snapshot.rows(ids))]
 
-    return PaperReader(bench.need_model("paper"), load("kgp-read"), texts)
+    return PaperReader(bench.require_model("paper"), load_prompt("kgp-read"), texts)
 
 
-def _short(bench: Bench, options: Options) -> Reader:
+def _short(bench: BuildContext, options: Params) -> Reader:
     from clew.read.short import ShortReader
 
     return ShortReader(_extractive(bench, options))
 
 
-def _hops(bench: Bench, options: Options) -> Reader:
-    from clew.prompts import load
+def _hops(bench: BuildContext, options: Params) -> Reader:
+    from clew.prompts import load_prompt
     from clew.read.hops import HopReader
 
-    return HopReader(bench.need_model("hops"), load("chain-answer"))
+    return HopReader(bench.require_model("hops"), load_prompt("chain-answer"))
 
 
-READERS: Shelf[Reader] = Shelf(
+READERS: Registry[Reader] = Registry(
     "reader",
     {
-        "extractive": Part("the sentences that best answer, taken from the evidence; no model", _extractive),
-        "cited": Part("a model answers with quotes, each checked to be in its source; may abstain", _cited),
-        "paper": Part("the KGP paper's prompt (Listings 3 and 4)", _paper),
-        "short": Part("the name, date or number in the sentence that best answers; no model", _short),
-        "hops": Part("the chain paper's: a few-shot prompt for questions of one hop (15 exemplars)", _hops),
+        "extractive": Component("the sentences that best answer, taken from the evidence; no model", _extractive),
+        "cited": Component("a model answers with quotes, each checked to be in its source; may abstain", _cited),
+        "paper": Component("the KGP paper's prompt (Listings 3 and 4)", _paper),
+        "short": Component("the name, date or number in the sentence that best answers; no model", _short),
+        "hops": Component("the chain paper's: a few-shot prompt for questions of one hop (15 exemplars)", _hops),
     },
 )
 
 
-def _with_reader(bench: Bench, options: Options, with_model: str = "cited") -> Options:
+def _with_reader(bench: BuildContext, options: Params, with_model: str = "cited") -> Params:
     """Return the options with the reader that ``auto`` stands for: an answer names what made it."""
-    if options.part("reader").name != "auto":
+    if options.component("reader").name != "auto":
         return options
     chosen = Recipe(with_model if bench.model else "extractive")
-    return Options(make(options.recipe.name, {**dict(options.recipe.options), "reader": chosen}))
+    return Params(make_recipe(options.recipe.name, {**dict(options.recipe.options), "reader": chosen}))
 
 
-def _reader(bench: Bench, options: Options) -> tuple[Reader, Options]:
+def _reader(bench: BuildContext, options: Params) -> tuple[Reader, Params]:
     options = _with_reader(bench, options)
-    return READERS.build(options.part("reader"), bench), options
+    return READERS.build(options.component("reader"), bench), options
 
 
-def _guide(bench: Bench, options: Options, seeding: Retriever) -> Guide:
+def _guide(bench: BuildContext, options: Params, seeding: Retriever) -> Guide:
     from clew.methods import guides
-    from clew.prompts import load
-    from clew.retrieve.evidence import Evidence
+    from clew.prompts import load_prompt
+    from clew.retrieve.evidence import ContextualSearch
     from clew.retrieve.lexical import TfIdf
 
-    recipe = options.part("guide")
+    recipe = options.component("guide")
     name = options.word("guide", GUIDES)
     if name == "residual":
         # The same object where it can be: it has weighed the question already.
-        return guides.Residual(
-            seeding if isinstance(seeding, Evidence) else Evidence(bench.snapshot, bench.encoder)
+        return guides.ResidualGuide(
+            seeding if isinstance(seeding, ContextualSearch) else ContextualSearch(bench.snapshot, bench.encoder)
         )
     generated = _generated(recipe) if name == "generated" else {}
     by_vector = "encoder" in (name, generated.get("match"))
     matcher: Matcher
     if name == "none":
-        matcher = guides.Unranked()
+        matcher = guides.EqualMatcher()
     elif by_vector:
-        matcher = guides.Encoded(bench.snapshot, bench.need_encoder(f"guide={recipe}"))
+        matcher = guides.EncoderMatcher(bench.snapshot, bench.require_encoder(f"guide={recipe}"))
     else:
-        matcher = guides.Lexical(TfIdf(bench.snapshot))
+        matcher = guides.LexicalMatcher(TfIdf(bench.snapshot))
     expectation: Expectation = guides.QuestionAndPath()
     if name in {"none", "question"}:
         expectation = guides.QuestionOnly()
     if name == "generated":
-        template = load(guides.PROMPTS[generated["prompt"]])
-        expectation = guides.Generated(bench.need_model("guide=generated"), template)
+        template = load_prompt(guides.GENERATION_PROMPTS[generated["prompt"]])
+        expectation = guides.GeneratedEvidence(bench.require_model("guide=generated"), template)
     return guides.TextGuide(bench.snapshot, expectation, matcher)
 
 
 def _generated(guide: Recipe) -> dict[str, str]:
     """Return what a generated guide matches by, and the prompt that it asks with; options fill in the defaults."""
-    from clew.methods.guides import PROMPTS
+    from clew.methods.guides import GENERATION_PROMPTS
 
-    known = {"match": MATCHERS, "prompt": tuple(PROMPTS)}
+    known = {"match": MATCHERS, "prompt": tuple(GENERATION_PROMPTS)}
     words = {"match": "tfidf", "prompt": "untuned"}
     for key, value in guide.options:
         if key not in known:
-            raise unknown("option of 'generated'", key, known)
+            raise unknown_name_error("option of 'generated'", key, known)
         words[key] = value.name if isinstance(value, Recipe) else str(value)
         if words[key] not in known[key]:
-            raise unknown(f"{key} of 'generated'", words[key], known[key])
+            raise unknown_name_error(f"{key} of 'generated'", words[key], known[key])
     return words
 
 
-def _structures(bench: Bench, options: Options) -> Structures | None:
+def _structures(bench: BuildContext, options: Params) -> StructureFinder | None:
     if not options.flag("structures"):
         return None
     from clew.graph.reading import StructureReader
-    from clew.graph.structure import Structures as Finder
-    from clew.prompts import load
+    from clew.graph.structure import StructureSearch as Finder
+    from clew.prompts import load_prompt
 
-    reader = StructureReader(bench.model, load("structure")) if bench.model else None
+    reader = StructureReader(bench.model, load_prompt("structure")) if bench.model else None
     return Finder(bench.snapshot, reader)
 
 
-def kgp(bench: Bench, options: Options) -> KGP:
+def build_kgp(bench: BuildContext, options: Params) -> KGP:
     """Return Knowledge Graph Prompting with the graph, guide, seeds and bounds of the recipe."""
-    from clew.methods.guides import Residual
+    from clew.methods.guides import ResidualGuide
     from clew.methods.kgp import KGP
     from clew.read.contents import ContentsReader
 
     options = _with_reader(bench, options)
-    named = within_base(options.part("seeding"), options.recipe.name, "seeding=search")
+    named = require_local_retriever(options.component("seeding"), options.recipe.name, "seeding=search")
     seeding = RETRIEVERS.build(named, bench)
     prior, sharpness = options.recipe.option("prior"), options.recipe.option("sharpness")
     together = options.word("context", ("paths", "passages")) == "paths"
     guide = _guide(bench, options, seeding)
-    knows_paths = options.part("reader").name == "paper"
+    knows_paths = options.component("reader").name == "paper"
     return KGP(
         bench.snapshot,
         seeding,
-        GRAPHS.build(options.part("graph"), bench),
+        GRAPHS.build(options.component("graph"), bench),
         guide,
-        READERS.build(options.part("reader"), bench),
+        READERS.build(options.component("reader"), bench),
         structures=_structures(bench, options),
         contents=None if bench.model else ContentsReader(),
         seeds=options.count("seeds"),
@@ -173,13 +173,13 @@ def kgp(bench: Bench, options: Options) -> KGP:
         prior=None if prior is None else options.number("prior"),
         beyond=options.count("beyond"),
         sharpness=None if sharpness is None else options.number("sharpness"),
-        relative=not (isinstance(guide, Residual) and guide.search is seeding),
+        relative=not (isinstance(guide, ResidualGuide) and guide.search is seeding),
         context=("paths" if knows_paths else "visited") if together else "passages",
         recipe=str(options.recipe),
     )
 
 
-def kgp_paper(bench: Bench, options: Options) -> KGP:
+def build_kgp_paper(bench: BuildContext, options: Params) -> KGP:
     """Return the paper's own setting (Supplementary 8.2), which needs sentences as passages."""
     parsers = {document.parser for document in bench.snapshot.documents()}
     if others := sorted(parser for parser in parsers if "passages=sentence" not in parser):
@@ -188,35 +188,35 @@ def kgp_paper(bench: Bench, options: Options) -> KGP:
             "Make a base for it: clew add FOLDER --passages sentence --kb OTHER",
         )
     options = _with_reader(bench, options, "paper")
-    return kgp(bench, options)
+    return build_kgp(bench, options)
 
 
-def _read(bench: Bench, options: Options) -> Method:
+def _read(bench: BuildContext, options: Params) -> Method:
     from clew.methods.plain import RetrieveAndRead
 
-    retriever = RETRIEVERS.build(options.part("retriever"), bench)
+    retriever = RETRIEVERS.build(options.component("retriever"), bench)
     options = _with_reader(bench, options)
-    reader = READERS.build(options.part("reader"), bench)
+    reader = READERS.build(options.component("reader"), bench)
     return RetrieveAndRead(retriever, reader, options.count("k"), str(options.recipe))
 
 
-def _none(bench: Bench, options: Options) -> Method:
+def _none(bench: BuildContext, options: Params) -> Method:
     from clew.methods.direct import Direct
-    from clew.prompts import load
+    from clew.prompts import load_prompt
 
-    return Direct(bench.need_model("none"), load("answer-none"), str(options.recipe))
+    return Direct(bench.require_model("none"), load_prompt("answer-none"), str(options.recipe))
 
 
-def _ircot(bench: Bench, options: Options) -> Method:
+def _ircot(bench: BuildContext, options: Params) -> Method:
     from clew.methods.ircot import IRCoT
-    from clew.prompts import load
+    from clew.prompts import load_prompt
 
     options = _with_reader(bench, options, "paper")
     return IRCoT(
-        RETRIEVERS.build(options.part("retriever"), bench),
-        bench.need_model("ircot"),
-        load("ircot-reason"),
-        READERS.build(options.part("reader"), bench),
+        RETRIEVERS.build(options.component("retriever"), bench),
+        bench.require_model("ircot"),
+        load_prompt("ircot-reason"),
+        READERS.build(options.component("reader"), bench),
         options.count("each"),
         options.count("rounds"),
         options.count("budget"),
@@ -224,16 +224,16 @@ def _ircot(bench: Bench, options: Options) -> Method:
     )
 
 
-def _selfask(bench: Bench, options: Options) -> Method:
+def _selfask(bench: BuildContext, options: Params) -> Method:
     from clew.methods.selfask import SelfAsk
-    from clew.prompts import load
+    from clew.prompts import load_prompt
 
     options = _with_reader(bench, options)
     return SelfAsk(
-        RETRIEVERS.build(options.part("retriever"), bench),
-        bench.need_model("selfask"),
-        load("selfask"),
-        READERS.build(options.part("reader"), bench),
+        RETRIEVERS.build(options.component("retriever"), bench),
+        bench.require_model("selfask"),
+        load_prompt("selfask"),
+        READERS.build(options.component("reader"), bench),
         options.count("k"),
         options.count("rounds"),
         options.count("budget"),
@@ -241,52 +241,52 @@ def _selfask(bench: Bench, options: Options) -> Method:
     )
 
 
-def golden(bench: Bench, recipe: Recipe, hits: Sequence[Hit]) -> Method:
+def build_golden(bench: BuildContext, recipe: Recipe, hits: Sequence[Hit]) -> Method:
     """Return the method that reads ``hits``, which an evaluation knows to be the gold evidence."""
     from clew.methods.direct import Golden
 
-    options = _with_reader(bench, Options(METHODS.complete(recipe)))
-    return Golden(hits, READERS.build(options.part("reader"), bench), str(options.recipe))
+    options = _with_reader(bench, Params(METHODS.fill_defaults(recipe)))
+    return Golden(hits, READERS.build(options.component("reader"), bench), str(options.recipe))
 
 
-def _no_gold(bench: Bench, options: Options) -> Method:
+def _no_gold(bench: BuildContext, options: Params) -> Method:
     raise UsageError(
         "'golden' reads the gold evidence, which a question of one's own has not", "clew eval run"
     )
 
 
-METHODS: Shelf[Method] = Shelf(
+METHODS: Registry[Method] = Registry(
     "recipe",
     {
-        "kgp": Part(
-            "Knowledge Graph Prompting: walk a graph of passages from seeds to evidence", kgp, KGP_OPTIONS
+        "kgp": Component(
+            "Knowledge Graph Prompting: walk a graph of passages from seeds to evidence", build_kgp, KGP_OPTIONS
         ),
-        "kgp-paper": Part(
+        "kgp-paper": Component(
             "the same as the paper has it: 10 TF-IDF seeds, 2 hops, branch 3, 30 paths, only along edges; "
             "guide 'question' is the paper's 'without LM'",
-            kgp_paper,
+            build_kgp_paper,
             KGP_PAPER,
         ),
-        "read": Part(
+        "read": Component(
             "retrieve once and read: any retriever as a baseline",
             _read,
             {"retriever": Recipe("search"), "reader": Recipe("auto"), "k": 10},
         ),
-        "dpr": Part(
+        "dpr": Component(
             "the KGP paper's baseline DPR: the 30 nearest passages, by an encoder trained for that",
             _read,
             {"retriever": Recipe("dense"), "reader": Recipe("auto"), "k": 30},
         ),
-        "mdr": Part(
+        "mdr": Component(
             "the KGP paper's baseline MDR: 30 passages of the best pairs, by an encoder trained for that",
             _read,
             {"retriever": Recipe("twohop"), "reader": Recipe("auto"), "k": 30},
         ),
-        "none": Part("a baseline: the model answers from memory, without evidence", _none),
-        "golden": Part(
+        "none": Component("a baseline: the model answers from memory, without evidence", _none),
+        "golden": Component(
             "a ceiling: the gold evidence is read (clew eval run only)", _no_gold, {"reader": Recipe("auto")}
         ),
-        "ircot": Part(
+        "ircot": Component(
             "IRCoT: retrieval for each sentence of the model's reasoning",
             _ircot,
             {
@@ -297,16 +297,16 @@ METHODS: Shelf[Method] = Shelf(
                 "budget": 30,
             },
         ),
-        "selfask": Part(
+        "selfask": Component(
             "Self-Ask: follow-up questions, each answered from what a retriever finds, until the final answer",
             _selfask,
             {"retriever": Recipe("search"), "reader": Recipe("auto"), "k": 10, "rounds": 5, "budget": 30},
         ),
         **CHAIN,
         **FOCUS,
-        **prompting(_reader),
+        **prompting_methods(_reader),
     },
 )
 
 #: What measures best on the data that we develop on (docs/benchmarks.md).
-DEFAULT = parse("kgp")
+DEFAULT = parse_recipe("kgp")

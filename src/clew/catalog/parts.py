@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from clew.catalog.recipe import Recipe, make
-from clew.errors import UsageError, unknown
+from clew.catalog.recipe import Recipe, make_recipe
+from clew.errors import UsageError, unknown_name_error
 from clew.protocols import Encoder, LanguageModel, Snapshot
 
 if TYPE_CHECKING:
@@ -21,33 +21,33 @@ T = TypeVar("T", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class BuildContext:
     """What parts are built over: one view of a base, and the models that are configured."""
 
     snapshot: Snapshot
     model: LanguageModel | None = None
     encoder: Encoder | None = None
 
-    def need_model(self, who: str) -> LanguageModel:
+    def require_model(self, component: str) -> LanguageModel:
         """Return the language model. Raises UsageError where none is configured."""
         if self.model is None:
             raise UsageError(
-                f"'{who}' needs a language model and none is set", "Name one: --llm ollama:llama3.1"
+                f"'{component}' needs a language model and none is set", "Name one: --llm ollama:llama3.1"
             )
         return self.model
 
-    def need_encoder(self, who: str) -> Encoder:
+    def require_encoder(self, component: str) -> Encoder:
         """Return the encoder. Raises UsageError where none is configured."""
         if self.encoder is None:
             raise UsageError(
-                f"'{who}' needs an encoder and this base has none",
+                f"'{component}' needs an encoder and this base has none",
                 "Set one: clew encoder set onnx:FOLDER (for clew eval: --encoder onnx:FOLDER)",
             )
         return self.encoder
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class Params:
     """The complete options of a part that is being built."""
 
     recipe: Recipe
@@ -68,7 +68,7 @@ class Options:
             )
         return int(value)
 
-    def part(self, key: str) -> Recipe:
+    def component(self, key: str) -> Recipe:
         """Return a recipe. Raises UsageError for anything else."""
         value = self.recipe.option(key)
         if not isinstance(value, Recipe):
@@ -88,42 +88,42 @@ class Options:
 
     def word(self, key: str, known: tuple[str, ...]) -> str:
         """Return one of the known words. Raises UsageError for anything else."""
-        name = self.part(key).name
+        name = self.component(key).name
         if name not in known:
-            raise unknown(f"{key} of '{self.recipe.name}'", name, known)
+            raise unknown_name_error(f"{key} of '{self.recipe.name}'", name, known)
         return name
 
 
 @dataclass(frozen=True, slots=True)
-class Part(Generic[T]):
+class Component(Generic[T]):
     """A part: what it is for, its options with their defaults, how it is built."""
 
     summary: str
-    build: Callable[[Bench, Options], T]
+    build: Callable[[BuildContext, Params], T]
     options: Mapping[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf(Generic[T]):
+class Registry(Generic[T]):
     """The parts of one kind, by name."""
 
     kind: str
-    parts: Mapping[str, Part[T]]
+    components: Mapping[str, Component[T]]
 
-    def complete(self, recipe: Recipe) -> Recipe:
+    def fill_defaults(self, recipe: Recipe) -> Recipe:
         """Return the recipe with every option filled in. Raises UsageError for unknown names."""
         part = self._part(recipe)
         given: dict[str, Any] = dict(recipe.options)
         for key in given:
             if key not in part.options:
-                raise unknown(f"option of '{recipe.name}'", key, part.options or {"(none)": None})
-        return make(recipe.name, {**part.options, **given})
+                raise unknown_name_error(f"option of '{recipe.name}'", key, part.options or {"(none)": None})
+        return make_recipe(recipe.name, {**part.options, **given})
 
-    def build(self, recipe: Recipe, bench: Bench) -> T:
+    def build(self, recipe: Recipe, bench: BuildContext) -> T:
         """Return the part that the recipe names. Raises UsageError."""
-        return self._part(recipe).build(bench, Options(self.complete(recipe)))
+        return self._part(recipe).build(bench, Params(self.fill_defaults(recipe)))
 
-    def _part(self, recipe: Recipe) -> Part[T]:
-        if recipe.name not in self.parts:
-            raise unknown(self.kind, recipe.name, self.parts)
-        return self.parts[recipe.name]
+    def _part(self, recipe: Recipe) -> Component[T]:
+        if recipe.name not in self.components:
+            raise unknown_name_error(self.kind, recipe.name, self.components)
+        return self.components[recipe.name]

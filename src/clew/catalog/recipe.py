@@ -41,15 +41,15 @@ class Recipe:
 
     def with_options(self, **options: Value) -> Recipe:
         """Return the recipe with some options set."""
-        return make(self.name, {**dict(self.options), **options})
+        return make_recipe(self.name, {**dict(self.options), **options})
 
 
-def make(name: str, options: Mapping[str, Value]) -> Recipe:
+def make_recipe(name: str, options: Mapping[str, Value]) -> Recipe:
     """Return a recipe with its options in canonical order."""
     return Recipe(name, tuple(sorted(options.items())))
 
 
-def parse(text: str) -> Recipe:
+def parse_recipe(text: str) -> Recipe:
     """Return the recipe that ``text`` names. Raises UsageError with the place of the fault.
 
     Values are numbers, ``yes``, ``no``, ``off`` (none), 'quoted text', or recipes again.
@@ -89,7 +89,7 @@ def _parse_recipe(text: str, tokens: list[tuple[str, str]]) -> tuple[Recipe, lis
             rest = rest[1:]
     if not rest:
         raise UsageError(f"recipe '{text}': '{name}(' is not closed", "Add ')'")
-    return make(name, options), rest[1:]
+    return make_recipe(name, options), rest[1:]
 
 
 def _parse_value(text: str, tokens: list[tuple[str, str]]) -> tuple[Value, list[tuple[str, str]]]:

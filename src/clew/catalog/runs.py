@@ -13,26 +13,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.catalog.entities import ranks_nodes
-from clew.catalog.evaluation import BROUGHT, Asked, Bench, asked, methods, questions_of
-from clew.catalog.recipe import parse
+from clew.catalog.evaluation import BUILT_CORPORA, QuestionSet, EvaluationSettings, load_questions, open_methods, question_builder
+from clew.catalog.recipe import parse_recipe
 from clew.errors import UsageError
-from clew.evaluate.datasets import named
+from clew.evaluate.datasets import parse_dataset
 from clew.evaluate.metrics.grade import Grader
 from clew.evaluate.reporting import Run
-from clew.evaluate.running import RunFile, grade, results, run
+from clew.evaluate.running import RunFile, grade_answers, read_results, answer_questions
 from clew.types import Usage
 
 if TYPE_CHECKING:
     from clew.evaluate.running import Progress
     from clew.protocols import LanguageModel
 
-FACTS = "run.json"
+FACTS_FILE = "run.json"
 #: Questions that are rehearsed to foresee what a run costs.
-REHEARSED = 3
+REHEARSED_QUESTIONS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class RunFolder:
     """The folder of one data set in one setting. ``facts`` is what ``run.json`` says."""
 
     path: Path
@@ -41,13 +41,13 @@ class Folder:
     def facts(self) -> dict[str, Any]:
         """Return what was run. Raises UsageError for a folder that holds no run."""
         try:
-            return dict(json.loads((self.path / FACTS).read_text(encoding="utf-8")))
+            return dict(json.loads((self.path / FACTS_FILE).read_text(encoding="utf-8")))
         except (OSError, ValueError) as error:
             raise UsageError(f"no evaluation in {self.path}", "Make one: clew eval run --help") from error
 
     def claim(self, facts: dict[str, Any]) -> None:
         """Write down what is run here; refuse to mix it with another run. Recipes may be added."""
-        if (self.path / FACTS).exists():
+        if (self.path / FACTS_FILE).exists():
             before = self.facts
             differ = [key for key in facts if key != "recipes" and before.get(key) != facts[key]]
             if differ:
@@ -59,112 +59,112 @@ class Folder:
             facts = {**facts, "recipes": {**before["recipes"], **facts["recipes"]}}
         self.path.mkdir(parents=True, exist_ok=True)
         # Replaced whole, so that a kill leaves the one or the other.
-        new = self.path / f"{FACTS}.new"
+        new = self.path / f"{FACTS_FILE}.new"
         new.write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        new.replace(self.path / FACTS)
+        new.replace(self.path / FACTS_FILE)
 
-    def file(self, recipe: str) -> RunFile:
+    def result_file(self, recipe: str) -> RunFile:
         """Return the file of a recipe's results."""
-        return RunFile(self.path / file_name(recipe))
+        return RunFile(self.path / result_file_name(recipe))
 
-    def runs(self, recipes: Sequence[str] | None = None) -> list[Run]:
+    def load_runs(self, recipes: Sequence[str] | None = None) -> list[Run]:
         """Return the runs of ``recipes`` (all, if None), as far as they are. Raises UsageError where the data has
         changed."""
         facts = self.facts
         triples = facts.get("triples") == "gold"
-        data = asked(facts["data"], facts["corpus"], facts["limit"], facts["seed"], triples=triples)
-        if named(facts["data"]).digest() != facts["data_digest"]:
+        data = load_questions(facts["data"], facts["corpus"], facts["limit"], facts["seed"], triples=triples)
+        if parse_dataset(facts["data"]).digest() != facts["data_digest"]:
             raise UsageError(
                 f"the data of {self.path} has changed: {facts['data']}", "Run it again elsewhere"
             )
         made = []
         for recipe in facts["recipes"] if recipes is None else recipes:
-            found, errors, _ = results(data.examples, self.file(recipe))
+            found, errors, _ = read_results(data.examples, self.result_file(recipe))
             made.append(Run(data.title, recipe, found, errors, facts))
         return made
 
 
-def file_name(recipe: str) -> str:
+def result_file_name(recipe: str) -> str:
     """Return a readable file name for a recipe, and a hash that tells alike ones apart."""
     readable = re.sub(r"[^A-Za-z0-9]+", "-", recipe).strip("-")[:40]
     return f"{readable}-{hashlib.blake2b(recipe.encode(), digest_size=4).hexdigest()}.jsonl"
 
 
-def folder_of(out: Path, questions: Asked) -> Folder:
+def folder_for(out: Path, questions: QuestionSet) -> RunFolder:
     """Return the folder in ``out`` of a data set asked of a corpus."""
     with_triples = "-triples" if questions.triples else ""
-    return Folder(out / f"{questions.name}-{Path(questions.corpus).name}{with_triples}")
+    return RunFolder(out / f"{questions.name}-{Path(questions.corpus).name}{with_triples}")
 
 
-def evaluate(
+def evaluate_recipes(
     out: Path,
-    questions: Asked,
+    questions: QuestionSet,
     recipes: Sequence[str],
-    bench: Bench,
+    bench: EvaluationSettings,
     *,
     workers: int = 1,
     progress: Callable[[str], Progress] | None = None,
-    foreseen: Callable[[str, Usage], None] | None = None,
-) -> Folder:
+    report_estimate: Callable[[str, Usage], None] | None = None,
+) -> RunFolder:
     """Run recipes over questions into a folder in ``out``, continuing what is there; return the folder.
 
     ``progress`` gives what is told of each stage (``corpus``, or a recipe). Where there is a language model,
     ``foreseen`` is told what each recipe that is not done will cost before any is asked: the first few questions
     are rehearsed with a model that only counts. Raises UsageError.
     """
-    folder = folder_of(out, questions)
+    folder = folder_for(out, questions)
     tell = progress or (lambda stage: lambda done, total: None)
-    question_of = questions_of(questions, bench)
-    with methods(questions, bench, tell("corpus")) as (method_of, digest):
-        folder.claim(facts_of(questions, bench, digest, recipes))
-        if bench.llm is not None and foreseen is not None:
-            left = {recipe: _left(questions, folder.file(recipe)) for recipe in recipes}
+    question_of = question_builder(questions, bench)
+    with open_methods(questions, bench, tell("corpus")) as (method_of, digest):
+        folder.claim(run_facts(questions, bench, digest, recipes))
+        if bench.llm is not None and report_estimate is not None:
+            left = {recipe: _left(questions, folder.result_file(recipe)) for recipe in recipes}
             for recipe, usage in _rehearsed(questions, left, bench):
-                foreseen(recipe, usage)
+                report_estimate(recipe, usage)
         for recipe in recipes:
-            run(
+            answer_questions(
                 questions.examples,
                 method_of(recipe),
-                folder.file(recipe),
+                folder.result_file(recipe),
                 workers=workers,
                 progress=tell(recipe),
-                question_of=question_of,
+                question_for=question_of,
             )
     return folder
 
 
-def _left(questions: Asked, target: RunFile) -> int:
+def _left(questions: QuestionSet, target: RunFile) -> int:
     """Return how many questions have no answer yet."""
-    _, errors, missing = results(questions.examples, target)
+    _, errors, missing = read_results(questions.examples, target)
     return len(errors) + len(missing)
 
 
-def _rehearsed(questions: Asked, left: Mapping[str, int], bench: Bench) -> Iterator[tuple[str, Usage]]:
+def _rehearsed(questions: QuestionSet, left: Mapping[str, int], bench: EvaluationSettings) -> Iterator[tuple[str, Usage]]:
     """Yield about what each recipe costs over the questions ``left``, if every reply is as long as it may get."""
     from clew.models.rehearsal import Rehearsal
-    from clew.trail import Recorder
+    from clew.trail import TrailRecorder
 
-    some = questions.examples[:REHEARSED]
+    some = questions.examples[:REHEARSED_QUESTIONS]
     model = Rehearsal(bench.llm_name or (bench.llm.name if bench.llm else ""))
-    few = replace(questions, examples=some, pool=()) if questions.corpus in BROUGHT else questions
-    question_of = questions_of(few, bench)
+    few = replace(questions, examples=some, pool=()) if questions.corpus in BUILT_CORPORA else questions
+    question_of = question_builder(few, bench)
     # The bases of the few questions serve all recipes: an encoder reads them once. Graphs are left out: what they
     # would fill, nobody need be asked, and reading them may take longer than the rehearsal; but not where their nodes
     # are what a model is asked about.
-    graphs = bench.graphs if any(ranks_nodes(parse(one)) for one, count in left.items() if count) else ()
-    with methods(few, replace(bench, llm=model, graphs=graphs)) as (method_of, _):
+    graphs = bench.graphs if any(ranks_nodes(parse_recipe(one)) for one, count in left.items() if count) else ()
+    with open_methods(few, replace(bench, llm=model, graphs=graphs)) as (method_of, _):
         for recipe, count in left.items():
             if not count:
                 continue
-            model.asked.clear()
+            model.usage_by_role.clear()
             method_for = method_of(recipe)
             for example in some:
-                method_for(example).answer(question_of(example), Recorder())
-            total = sum(model.asked.values(), Usage())
-            yield recipe, scaled(total, count / len(some))
+                method_for(example).answer(question_of(example), TrailRecorder())
+            total = sum(model.usage_by_role.values(), Usage())
+            yield recipe, scale_usage(total, count / len(some))
 
 
-def scaled(total: Usage, share: float) -> Usage:
+def scale_usage(total: Usage, share: float) -> Usage:
     """Return about what ``share`` times as many questions cost as were rehearsed."""
     return Usage(
         calls=round(total.calls * share),
@@ -175,31 +175,31 @@ def scaled(total: Usage, share: float) -> Usage:
     )
 
 
-def graded(
-    folder: Folder,
+def grade_folder(
+    folder: RunFolder,
     model: LanguageModel,
     progress: Callable[[str], Progress],
     recipes: Sequence[str] | None = None,
 ) -> Usage:
     """Grade what ``recipes`` (all, if None) answered in a folder with ``model`` (Listing 5 of the KGP paper);
     return what that cost."""
-    from clew.prompts import load
+    from clew.prompts import load_prompt
 
     facts = folder.facts
-    data = asked(facts["data"], facts["corpus"], facts["limit"], facts["seed"])
-    grader = Grader(model, load("grade"))
+    data = load_questions(facts["data"], facts["corpus"], facts["limit"], facts["seed"])
+    grader = Grader(model, load_prompt("grade"))
     costs = [
-        grade(data.examples, folder.file(recipe), grader, progress(recipe))
+        grade_answers(data.examples, folder.result_file(recipe), grader, progress(recipe))
         for recipe in recipes or facts["recipes"]
     ]
     return sum(costs, Usage())
 
 
-def facts_of(questions: Asked, bench: Bench, digest: str, recipes: Sequence[str] = ()) -> dict[str, Any]:
+def run_facts(questions: QuestionSet, bench: EvaluationSettings, digest: str, recipes: Sequence[str] = ()) -> dict[str, Any]:
     """Return what ``run.json`` says of recipes over questions; ``digest`` is that of the base they share."""
     return {
         "data": questions.data,
-        "data_digest": named(questions.data).digest(),
+        "data_digest": parse_dataset(questions.data).digest(),
         "questions": len(questions.examples),
         "limit": questions.limit,
         "seed": questions.seed,
@@ -215,5 +215,5 @@ def facts_of(questions: Asked, bench: Bench, digest: str, recipes: Sequence[str]
         "objective": bench.encoder.objective if bench.encoder else "",
         "clew": version("clew"),
         "python": platform.python_version(),
-        "recipes": {one: file_name(one) for one in recipes},
+        "recipes": {one: result_file_name(one) for one in recipes},
     }

@@ -8,25 +8,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.catalog.evaluation import POOLED, asked
-from clew.catalog.recipe import Recipe, make, parse
-from clew.errors import UsageError, unknown
+from clew.catalog.evaluation import POOLED_CORPORA, load_questions
+from clew.catalog.recipe import Recipe, make_recipe, parse_recipe
+from clew.errors import UsageError, unknown_name_error
 
 if TYPE_CHECKING:
-    from clew.catalog.evaluation import Asked
+    from clew.catalog.evaluation import QuestionSet
 
 #: The data sets of the paper in the form that is read (Appendix C: of MuSiQue the 2-hop questions), and whether their
 #: paragraphs are pooled; the others are asked of the web, or of a base that is named.
-SETS = {"2wikimultihopqa": True, "musique-2hop": True, "bamboogle": False, "fever": False}
+DATA_SETS = {"2wikimultihopqa": True, "musique-2hop": True, "bamboogle": False, "fever": False}
 TWO_HOPS = {"musique": "musique-2hop"}
 #: Retrievers that search elsewhere than in a base.
 WEB = ("serpapi",)
 ORACLE = "oracle"
 #: The orders of Tables 1 and 2, and what Table 3 leaves out, with more.
 ORDERS = ("kg,text,model", "text,kg,model")
-ABLATED = ("kg", "text", "model", "kg,text", "text,kg", "kg,model", "text,model", *ORDERS)
+ABLATION_ORDERS = ("kg", "text", "model", "kg,text", "text,kg", "kg,model", "text,model", *ORDERS)
 #: Bamboogle is asked with four exemplars (Appendix D).
-FEW: dict[str, Any] = {"exemplars": Recipe("compositional"), "shots": 4}
+FOUR_SHOTS: dict[str, Any] = {"exemplars": Recipe("compositional"), "shots": 4}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,43 +44,43 @@ class Settings:
     corpus: str | None = None
     samples: int = 1
 
-    def asked(self, data: str, limit: int | None, seed: int) -> Asked:
+    def load_questions(self, data: str, limit: int | None, seed: int) -> QuestionSet:
         """Return the questions of ``NAME=PATH`` as the paper asks them: pooled, over all paragraphs of their file.
 
         Raises UsageError.
         """
         name, equals, path = data.partition("=")
         name = TWO_HOPS.get(name, name)
-        if equals and name not in SETS:
-            raise unknown("data set of semicot", name, SETS)
-        if SETS.get(name):
-            return asked(f"{name}{equals}{path}", "pooled", limit, seed, [whole(data), *self.pool])
-        return asked(data, self.corpus or "none", limit, seed)
+        if equals and name not in DATA_SETS:
+            raise unknown_name_error("data set of semicot", name, DATA_SETS)
+        if DATA_SETS.get(name):
+            return load_questions(f"{name}{equals}{path}", "pooled", limit, seed, [full_data(data), *self.pool])
+        return load_questions(data, self.corpus or "none", limit, seed)
 
-    def retriever(self, data: str) -> str:
+    def retriever_for(self, data: str) -> str:
         """Return what finds passages for the methods: that of the data set, else the first, else ``search``."""
         named = [_divided(one) for one in self.retrievers]
         own = [recipe for name, recipe in named if name == data]
         return next(iter([*own, *(recipe for name, recipe in named if not name)]), "search")
 
-    def compared(self, encoder: bool) -> list[str]:
+    def compared_retrievers(self, encoder: bool) -> list[str]:
         """Return the retrievers whose rounds are compared: those that are named, else all usual ones."""
-        named = [recipe for _, recipe in map(_divided, self.retrievers) if not on_web(recipe)]
+        named = [recipe for _, recipe in map(_divided, self.retrievers) if not searches_web(recipe)]
         usual = ["search", "bm25", *(["dense", "hybrid"] if encoder else []), "kgp"]
         return list(dict.fromkeys(named)) or usual
 
 
-def settings_of(
+def build_settings(
     graphs: Sequence[str], retrievers: Sequence[str], pool: Sequence[str], corpus: str | None, samples: int
 ) -> Settings:
     """Return the settings of a page. Raises UsageError for names that make no sense."""
-    if corpus in POOLED or corpus == "question":
+    if corpus in POOLED_CORPORA or corpus == "question":
         raise UsageError(
             f"Bamboogle and FEVER bring no paragraphs for the corpus '{corpus}'",
             "Name a knowledge base: --corpus FOLDER; the other data sets are always pooled",
         )
     for one in retrievers:
-        parse(_divided(one)[1])
+        parse_recipe(_divided(one)[1])
     places = tuple(one for one in graphs if one != ORACLE)
     for one in places:
         if "://" not in one and not Path(one).exists():
@@ -88,7 +88,7 @@ def settings_of(
     return Settings(places, ORACLE in graphs, tuple(retrievers), tuple(pool), corpus, samples)
 
 
-def whole(data: str) -> str:
+def full_data(data: str) -> str:
     """Return the ``NAME=PATH`` of all questions of a file of which only those of two hops are asked."""
     name, equals, path = data.partition("=")
     return next((f"{full}{equals}{path}" for full, two in TWO_HOPS.items() if name == two), data)
@@ -98,12 +98,12 @@ def _divided(retriever: str) -> tuple[str, str]:
     """Return the data set that a retriever was named for ("" for all) and its recipe."""
     name, equals, recipe = retriever.partition("=")
     name = TWO_HOPS.get(name, name)
-    return (name, recipe) if equals and name in SETS else ("", retriever)
+    return (name, recipe) if equals and name in DATA_SETS else ("", retriever)
 
 
-def on_web(retriever: str) -> bool:
+def searches_web(retriever: str) -> bool:
     """Return whether a retriever searches the web, so that there is something to find without a corpus."""
-    return parse(retriever).name in WEB
+    return parse_recipe(retriever).name in WEB
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Plan:
     main: list[str]
     ablation: list[str]
     chain: str
-    searched: bool
+    has_search: bool
 
     @property
     def recipes(self) -> list[str]:
@@ -122,27 +122,27 @@ class Plan:
         return list(dict.fromkeys([*self.main, *self.ablation]))
 
 
-def plan(data: Asked, settings: Settings) -> Plan:
+def plan_recipes(data: QuestionSet, settings: Settings) -> Plan:
     """Return what is run over a data set: claims by the methods that know claims, as in Table 10; where nothing can
     be searched, what asks a model or a graph alone."""
-    retriever = settings.retriever(data.name)
-    searched = data.corpus != "none" or on_web(retriever)
-    search: dict[str, Any] = {"retriever": parse(retriever)} if searched else {}
+    retriever = settings.retriever_for(data.name)
+    searched = data.corpus != "none" or searches_web(retriever)
+    search: dict[str, Any] = {"retriever": parse_recipe(retriever)} if searched else {}
     claims = data.name == "fever"
-    shown = {"task": Recipe("claim")} if claims else FEW if data.name == "bamboogle" else {}
+    shown = {"task": Recipe("claim")} if claims else FOUR_SHOTS if data.name == "bamboogle" else {}
 
     def chain(sources: str, **more: Any) -> str:
         sampled = {"samples": settings.samples} if settings.samples > 1 else {}
         options = {"sources": sources, "reader": Recipe("hops"), **shown, **search, **sampled, **more}
-        return str(make("chain", options))
+        return str(make_recipe("chain", options))
 
     orders = ORDERS if searched else ("kg,model",)
-    ablated = [one for one in ABLATED if searched or "text" not in one]
-    direct = [str(make(name, shown)) for name in ("fewshot", "cot")]
+    ablated = [one for one in ABLATION_ORDERS if searched or "text" not in one]
+    direct = [str(make_recipe(name, shown)) for name in ("fewshot", "cot")]
     model = {"final": Recipe("model"), **search}
     # Readers answer in passages' words; these papers' own answers are the model's.
-    asking = [str(make(name, model)) for name in ("iterretgen", "react", "dsp")]
-    asking = [str(make("selfask", {"reader": Recipe("hops"), **search})), *asking]
+    asking = [str(make_recipe(name, model)) for name in ("iterretgen", "react", "dsp")]
+    asking = [str(make_recipe("selfask", {"reader": Recipe("hops"), **search})), *asking]
     return Plan(
         [*direct, *(asking if searched and not claims else []), *map(chain, orders)],
         [*map(chain, ablated), *([chain(orders[0], choose=Recipe("hop"))] if searched else [])],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.catalog.parts import Bench, Options, Part
+from clew.catalog.parts import BuildContext, Params, Component
 from clew.catalog.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -37,19 +37,19 @@ KGP_PAPER: dict[str, Value] = {
 }
 
 
-def _kgp(bench: Bench, options: Options) -> Retriever:
-    from clew.catalog.methods import kgp
+def _kgp(bench: BuildContext, options: Params) -> Retriever:
+    from clew.catalog.methods import build_kgp
 
-    return kgp(bench, options)
-
-
-def _kgp_paper(bench: Bench, options: Options) -> Retriever:
-    from clew.catalog.methods import kgp_paper
-
-    return kgp_paper(bench, options)
+    return build_kgp(bench, options)
 
 
-WALKS: dict[str, Part[Retriever]] = {
-    "kgp": Part("the passages of Knowledge Graph Prompting's walk, likeliest first", _kgp, KGP_OPTIONS),
-    "kgp-paper": Part("the same walk as the paper has it", _kgp_paper, KGP_PAPER),
+def _kgp_paper(bench: BuildContext, options: Params) -> Retriever:
+    from clew.catalog.methods import build_kgp_paper
+
+    return build_kgp_paper(bench, options)
+
+
+WALKS: dict[str, Component[Retriever]] = {
+    "kgp": Component("the passages of Knowledge Graph Prompting's walk, likeliest first", _kgp, KGP_OPTIONS),
+    "kgp-paper": Component("the same walk as the paper has it", _kgp_paper, KGP_PAPER),
 }

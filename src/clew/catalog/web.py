@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from clew.catalog.recipe import Recipe
-from clew.config import web_search
+from clew.config import web_search_endpoint
 from clew.errors import UsageError
 
 #: The retrievers whose hits are not in the base.
-OUTSIDE = ("serpapi",)
+WEB_RETRIEVERS = ("serpapi",)
 
 
-def asks_web(recipe: Recipe) -> bool:
+def searches_web(recipe: Recipe) -> bool:
     """Return whether a recipe, or any part of it, searches the web."""
     parts = (value for _, value in recipe.options if isinstance(value, Recipe))
-    return recipe.name in OUTSIDE or any(map(asks_web, parts))
+    return recipe.name in WEB_RETRIEVERS or any(map(searches_web, parts))
 
 
-def within_base(recipe: Recipe, who: str, instead: str) -> Recipe:
+def require_local_retriever(recipe: Recipe, who: str, instead: str) -> Recipe:
     """Return a retriever's recipe. Raises UsageError where it searches the web: ``who`` needs nodes of the base."""
-    if asks_web(recipe):
+    if searches_web(recipe):
         raise UsageError(
             f"'{who}' starts from passages of the base, and '{recipe}' finds them on the web",
             f"Name a retriever of the base ({instead}); methods for the web: read, selfask, react",
@@ -32,6 +32,6 @@ def web_destination() -> str:
 
     from clew.models.endpoint import is_loopback
 
-    url, _ = web_search()
+    url, _ = web_search_endpoint()
     parts = urlsplit(url)
     return "" if is_loopback(url) else f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"

@@ -4,7 +4,7 @@ A term of a triple is a constant, an unknown (``#1``), or text that contains unk
 type serves every method that writes a question down before it answers it.
 """
 
-from clew.chains.consistency import agreed, agreed_typed, normal_form, typed_form
+from clew.chains.consistency import rank_by_agreement, rank_typed_by_agreement, normal_form, typed_normal_form
 from clew.chains.errors import (
     ChainError,
     DiscontinuousMaskError,
@@ -16,21 +16,21 @@ from clew.chains.errors import (
     MissingMaskNumberError,
     MissingTripleMaskError,
 )
-from clew.chains.parsing import Limits, parse
-from clew.chains.quoting import quoted
+from clew.chains.parsing import Limits, parse_chain
+from clew.chains.quoting import quote
 from clew.chains.terms import Chain, Term, Triple
 from clew.chains.typed import (
     NOT,
     ONLY,
     TESTS,
     Condition,
-    Count,
+    Quantifier,
     TypedChain,
     at_least,
     at_most,
     exactly,
 )
-from clew.chains.typed_parsing import TypedReading, parse_typed, read_typed
+from clew.chains.typed_parsing import TypedParse, parse_typed, parse_typed_statements
 
 __all__ = [
     "NOT",
@@ -39,7 +39,7 @@ __all__ = [
     "Chain",
     "ChainError",
     "Condition",
-    "Count",
+    "Quantifier",
     "DiscontinuousMaskError",
     "FinalAnswerFormatError",
     "IncorrectTripleFormatError",
@@ -52,16 +52,16 @@ __all__ = [
     "Term",
     "Triple",
     "TypedChain",
-    "TypedReading",
-    "agreed",
-    "agreed_typed",
+    "TypedParse",
+    "rank_by_agreement",
+    "rank_typed_by_agreement",
     "at_least",
     "at_most",
     "exactly",
     "normal_form",
-    "parse",
+    "parse_chain",
     "parse_typed",
-    "quoted",
-    "read_typed",
-    "typed_form",
+    "quote",
+    "parse_typed_statements",
+    "typed_normal_form",
 ]

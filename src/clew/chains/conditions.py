@@ -6,12 +6,12 @@ import re
 from dataclasses import replace
 
 from clew.chains.errors import IncorrectTripleFormatError
-from clew.chains.quantifiers import negated as denied
-from clew.chains.quoting import QUOTED, blanked, pieces, quoted, unquoted
+from clew.chains.quantifiers import split_negation as denied
+from clew.chains.quoting import QUOTED_TEXT, mask_quotes, split_outside_quotes, quote, unquote
 from clew.chains.typed import Condition
-from clew.chains.values import BEGINS, bound, scaled, value_of
+from clew.chains.values import VALUE_START, parse_bound, apply_scale, parse_value
 
-HINT = (
+CONDITION_HINT = (
     "Write #1.release_year between 1980 and 1990, each condition in a statement of its own; the tests are = < <= > >="
     " between contains says, and numbers are written out (10000000), days as 1990-05-04"
 )
@@ -44,7 +44,7 @@ _ANY = "|".join(f"(?P<t{place}>{way})" for place, way in enumerate(_WAYS))
 #: Those that are said of nothing but a property.
 _STRONG = "|".join(f"(?P<t{place}>{way})" for place, way in enumerate(_WAYS[:8])) + "|(?P<t9>:?==?)"
 _DOTTED = re.compile(
-    rf"#(\d+)(?:\s*\.\s*|['’]s\s+)({QUOTED}|[^\s\"=<>≤≥≠!]+(?:\s[^\s\"=<>≤≥≠!]+){{0,5}}?)\s*(?:{_ANY})",
+    rf"#(\d+)(?:\s*\.\s*|['’]s\s+)({QUOTED_TEXT}|[^\s\"=<>≤≥≠!]+(?:\s[^\s\"=<>≤≥≠!]+){{0,5}}?)\s*(?:{_ANY})",
     re.IGNORECASE,
 )
 _SPACED = re.compile(rf"#(\d+)\s+(\w[\w-]*(?:\s\w+){{0,3}}?)\s*(?:{_STRONG})", re.IGNORECASE)
@@ -52,12 +52,12 @@ _CALLED = re.compile(rf"(\w[\w ]*)\(\s*#(\d+)\s*\)\s*(?:{_ANY})", re.IGNORECASE)
 _TEST = re.compile(_ANY, re.IGNORECASE)
 _SYMBOL = re.compile(r"(?:not\s*)?[<>=≤≥≠!:]", re.IGNORECASE)
 _FIRST = re.compile(
-    rf"(?P<value>{QUOTED}|[^#<>≤≥=]+?)\s*(?P<test><=|>=|≤|≥|<|>)\s*(?P<rest>#\d+\s*(?:\.|['’]s\s).*)",
+    rf"(?P<value>{QUOTED_TEXT}|[^#<>≤≥=]+?)\s*(?P<test><=|>=|≤|≥|<|>)\s*(?P<rest>#\d+\s*(?:\.|['’]s\s).*)",
     re.DOTALL,
 )
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "≤": ">=", "≥": "<="}
 #: Before a further condition: of another unknown, or a test with a number or a day ("> 1931 and < 1934").
-_FURTHER = rf"(?=#\d|(?:{_DENIES})?(?:{'|'.join(pattern for pattern, _, _ in _TESTS[:7])}|=)\s*{BEGINS})"
+_FURTHER = rf"(?=#\d|(?:{_DENIES})?(?:{'|'.join(pattern for pattern, _, _ in _TESTS[:7])}|=)\s*{VALUE_START})"
 _JOINED = rf"(?i:(?:\s*,\s*(?:and\s+|but\s+)?|\s+(?:and|but)\s+){_FURTHER})"
 _EITHER = re.compile(rf"(?:\s*,\s*|\s+)or\s+{_FURTHER}", re.IGNORECASE)
 #: What divides the ends of a range; a day has hyphens of its own.
@@ -68,7 +68,7 @@ _BETWEEN = (
 )
 
 
-def conditions(text: str, negated: bool = False) -> tuple[Condition, ...]:
+def parse_conditions(text: str, negated: bool = False) -> tuple[Condition, ...]:
     """Return the conditions that a statement makes, none where it is of another kind: ``#1.year >= 1990``,
     ``#1's year is 1990``, ``#1 year > 1990``, ``year(#1) = 1990``, ``1980 <= #1.year < 1990``,
     ``#1.year > 1980 and < 1990``.
@@ -76,39 +76,39 @@ def conditions(text: str, negated: bool = False) -> tuple[Condition, ...]:
     Raises IncorrectTripleFormatError where a value is missing, or is no number and no day and compared; and where
     conditions are joined by "or", or denied together.
     """
-    if (either := _EITHER.search(blanked(text))) and conditions(text[: either.start()], negated):
-        raise IncorrectTripleFormatError(f"conditions of which only one need hold: '{text}'", HINT)
-    parts = pieces(text, _JOINED)
+    if (either := _EITHER.search(mask_quotes(text))) and parse_conditions(text[: either.start()], negated):
+        raise IncorrectTripleFormatError(f"conditions of which only one need hold: '{text}'", CONDITION_HINT)
+    parts = split_outside_quotes(text, _JOINED)
     found = list(_of_one(parts[0], negated))
     if not found:
         return ()
     for part in parts[1:]:
         last = found[-1]
-        part = part if part.startswith("#") else f"#{last.unknown}.{quoted(last.property)} {part}"
+        part = part if part.startswith("#") else f"#{last.unknown}.{quote(last.property)} {part}"
         more = _of_one(part, negated)
         if not more:
-            raise IncorrectTripleFormatError(f"not a condition: '{part}'", HINT)
+            raise IncorrectTripleFormatError(f"not a condition: '{part}'", CONDITION_HINT)
         range = _range(last, more[0])
         found[-1:] = [range] if range else [last, *more]
     if negated and len(found) > 1:
-        raise IncorrectTripleFormatError(f"several conditions that are denied together: '{text}'", HINT)
+        raise IncorrectTripleFormatError(f"several conditions that are denied together: '{text}'", CONDITION_HINT)
     return tuple(found)
 
 
-def tail_conditions(unknown: int, property: str, tail: str, negated: bool = False) -> tuple[Condition, ...]:
+def parse_tail_conditions(unknown: int, property: str, tail: str, negated: bool = False) -> tuple[Condition, ...]:
     """Return the conditions where the tail of a triple is a test (``#1 >> year >> before 1990``), none where it is
     not. Raises IncorrectTripleFormatError as :func:`conditions` does."""
     match = _matched(_TEST, tail)
     if match is None or tail[0].isupper():  # a name, such as "Between Two Worlds"
         return ()
     test, _, end = _kind(match, tail)
-    first = pieces(tail, _JOINED)[0]
+    first = split_outside_quotes(tail, _JOINED)[0]
     ends = _ends(first[end:]) if test == "between" else [first[end:]]
-    numbers = all(bound(one) is not None for one in ends)
+    numbers = all(parse_bound(one) is not None for one in ends)
     # A name may begin with a word; one that begins with "<" is none.
     if not numbers and (test in ("=", "contains", "says") or not _SYMBOL.match(tail)):
         return ()
-    return conditions(f"#{unknown}.{quoted(property)} {tail}", negated)
+    return parse_conditions(f"#{unknown}.{quote(property)} {tail}", negated)
 
 
 def _of_one(text: str, negated: bool) -> tuple[Condition, ...]:
@@ -120,7 +120,7 @@ def _of_one(text: str, negated: bool) -> tuple[Condition, ...]:
         unknown, property = int(match[2]), text[slice(*match.span(1))]
     else:
         return ()
-    name, marked = unquoted(property)
+    name, marked = unquote(property)
     if not marked:
         not_it, name = denied(name)
         negated = negated != not_it
@@ -128,7 +128,7 @@ def _of_one(text: str, negated: bool) -> tuple[Condition, ...]:
 
 
 def _matched(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
-    return pattern.match(blanked(text))
+    return pattern.match(mask_quotes(text))
 
 
 def _kind(match: re.Match[str], text: str) -> tuple[str, bool, int]:
@@ -141,7 +141,7 @@ def _kind(match: re.Match[str], text: str) -> tuple[str, bool, int]:
     if verb := re.match(r"(?:is|was)\s+(?=[A-Z][a-z])", text[start:end]):
         rest = text[end:].strip().rstrip(".")
         ends = _ends(rest) if test == "between" else [rest]
-        named = rest[:1].isupper() if test == "=" else any(bound(one) is None for one in ends)
+        named = rest[:1].isupper() if test == "=" else any(parse_bound(one) is None for one in ends)
         if named:
             return "=", False, start + verb.end()
     return test, negative or found.get(f"n{place}") is not None, end
@@ -155,28 +155,28 @@ def _made(unknown: int, property: str, match: re.Match[str], text: str, negated:
     if test == "between":
         ends = _ends(said)
         if len(ends) != 2 or not all(ends):
-            raise IncorrectTripleFormatError(f"between which two values: '{text}'", HINT)
-        low, high = _compared(scaled(*ends), False, text), _compared(ends[1], True, text)
+            raise IncorrectTripleFormatError(f"between which two values: '{text}'", CONDITION_HINT)
+        low, high = _compared(apply_scale(*ends), False, text), _compared(ends[1], True, text)
         return Condition(unknown, property, test, low, high, negated)
     if not said:
-        raise IncorrectTripleFormatError(f"a condition without a value: '{text}'", HINT)
+        raise IncorrectTripleFormatError(f"a condition without a value: '{text}'", CONDITION_HINT)
     if test in ("contains", "says"):
-        return Condition(unknown, property, test, unquoted(said)[0], None, negated)
-    value = value_of(said, False) if test == "=" else _compared(said, test in ("<=", ">"), text)
+        return Condition(unknown, property, test, unquote(said)[0], None, negated)
+    value = parse_value(said, False) if test == "=" else _compared(said, test in ("<=", ">"), text)
     return Condition(unknown, property, test, value, None, negated)
 
 
 def _compared(said: str, last: bool, text: str) -> str | float:
-    value = bound(said, last)
+    value = parse_bound(said, last)
     if value is None:
-        raise IncorrectTripleFormatError(f"compared with no number and no day: '{text}'", HINT)
+        raise IncorrectTripleFormatError(f"compared with no number and no day: '{text}'", CONDITION_HINT)
     return value
 
 
 def _ends(said: str) -> list[str]:
     said = said.strip("[]() ")
     for divider in _BETWEEN:
-        found = pieces(said, divider)
+        found = split_outside_quotes(said, divider)
         if len(found) > 1:
             return found
     return [said]

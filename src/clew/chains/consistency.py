@@ -20,14 +20,14 @@ def normal_form(chain: Chain) -> Chain:
         for number in triple.unknowns:
             numbers.setdefault(number, f"#{len(numbers) + 1}")
     triples = tuple(
-        Triple(_plain(one.head.filled(numbers)), normalise(one.relation), _plain(one.tail.filled(numbers)))
+        Triple(_plain(one.head.fill(numbers)), normalise(one.relation), _plain(one.tail.fill(numbers)))
         for one in chain.triples
     )
     answer = None if chain.answer is None else int(numbers[chain.answer][1:])
     return Chain(triples, answer)
 
 
-def agreed(chains: Sequence[Chain]) -> list[Chain]:
+def rank_by_agreement(chains: Sequence[Chain]) -> list[Chain]:
     """Return the chains, one of each normal form, the form that most of them have first; of equals the earliest.
 
     The first is what self-consistency chooses; the others are what to try where it cannot be filled.
@@ -46,7 +46,7 @@ def _plain(term: Term) -> Term:
 _TRIED = 6
 
 
-def typed_form(chain: TypedChain) -> tuple[str, ...]:
+def typed_normal_form(chain: TypedChain) -> tuple[str, ...]:
     """Return what a question as typed triples says, as it is compared: its statements in order of the alphabet, with
     what :func:`normal_form` leaves out, under that numbering of its unknowns that puts them first in it.
 
@@ -60,9 +60,9 @@ def typed_form(chain: TypedChain) -> tuple[str, ...]:
     )
 
 
-def agreed_typed(chains: Sequence[TypedChain]) -> list[TypedChain]:
+def rank_typed_by_agreement(chains: Sequence[TypedChain]) -> list[TypedChain]:
     """Return the questions, one of each form, in the order of :func:`agreed`."""
-    forms = [typed_form(chain) for chain in chains]
+    forms = [typed_normal_form(chain) for chain in chains]
     first = dict(zip(reversed(forms), reversed(chains), strict=True))
     return [first[form] for form, _ in Counter(forms).most_common()]
 
@@ -77,14 +77,14 @@ def _unknowns(chain: TypedChain) -> tuple[int, ...]:
 def _said(chain: TypedChain, numbers: Mapping[int, int]) -> tuple[str, ...]:
     filled = {number: f"#{place}" for number, place in numbers.items()}
     triples = tuple(
-        Triple(_plain(one.head.filled(filled)), normalise(one.relation), _plain(one.tail.filled(filled)))
+        Triple(_plain(one.head.fill(filled)), normalise(one.relation), _plain(one.tail.fill(filled)))
         for one in chain.chain.triples
     )
-    plain = TypedChain(Chain(triples, 1), counts=chain.counts)
+    plain = TypedChain(Chain(triples, 1), quantifiers=chain.quantifiers)
     said = [plain.statement(place) for place in range(len(triples))]
     for number, types in chain.types.items():
         said.append(f"{filled[number]} : {' or '.join(sorted(map(normalise, types)))}")
-    for name, types in chain.kinds.items():
+    for name, types in chain.constant_types.items():
         said.append(f"{normalise(name)} : {' or '.join(sorted(map(normalise, types)))}")
     for one in chain.conditions:
         unknown = numbers[one.unknown]

@@ -17,13 +17,13 @@ from clew.chains.errors import (
     MissingTripleMaskError,
 )
 from clew.chains.terms import Chain, Term, Triple
-from clew.prompts import plain
+from clew.prompts import clean_reply
 
-INTRODUCED = re.compile(r"\A\W*(?:(?:masked\s+)?reasoning\s+)?chain\s*:\s*", re.IGNORECASE)
-FINAL = re.compile(
+INTRODUCTION = re.compile(r"\A\W*(?:(?:masked\s+)?reasoning\s+)?chain\s*:\s*", re.IGNORECASE)
+FINAL_ANSWER = re.compile(
     r"^[\s*_\"'`(\[]*(?:the\s+)?final\s+answer\s*(?:is|:)\s*(?P<what>.*?)[\s.)\]\"'`*_]*$", re.IGNORECASE
 )
-LISTED = re.compile(r"^\s*(?:[-*•]\s+|\(?\d{1,2}[.)]\s+)")
+LIST_MARK = re.compile(r"^\s*(?:[-*•]\s+|\(?\d{1,2}[.)]\s+)")
 _ANSWER = re.compile(r"#\s*answer", re.IGNORECASE)
 _MASK = re.compile(r"#\s*(?P<number>\d*)")
 _QUOTED = re.compile(r'\A"(?P<inside>[^"]*)"\Z')
@@ -38,17 +38,17 @@ class Limits:
     most: int = 4
 
 
-def parse(text: str, limits: Limits = Limits()) -> Chain:
+def parse_chain(text: str, limits: Limits = Limits()) -> Chain:
     """Return the chain that ``text`` writes: ``head >> relation >> tail`` or ``(head, relation, tail)``, triples
     divided by semicolons or lines, ``final answer: #2`` or ``#answer`` last.
 
     What a small model puts around it is passed over: thoughts, ``Reasoning Chain:``, list marks, a full stop.
     Raises the :class:`~clew.chains.errors.ChainError` of what is wrong first.
     """
-    body = INTRODUCED.sub("", plain(text).strip("`"))
-    parts = [LISTED.sub("", part).strip() for part in divided(body)]
+    body = INTRODUCTION.sub("", clean_reply(text).strip("`"))
+    parts = [LIST_MARK.sub("", part).strip() for part in split_statements(body)]
     parts = [part for part in parts if part]
-    final = FINAL.match(parts[-1]) if parts else None
+    final = FINAL_ANSWER.match(parts[-1]) if parts else None
     if final is None:
         raise FinalAnswerFormatError("the chain does not end with its final answer", _FORM)
     triples = tuple(_triple(part) for part in parts[:-1])
@@ -65,7 +65,7 @@ def parse(text: str, limits: Limits = Limits()) -> Chain:
     return Chain(triples, _answer(final["what"], numbers))
 
 
-def divided(text: str) -> Iterable[str]:
+def split_statements(text: str) -> Iterable[str]:
     """Yield the parts between semicolons and line ends; neither divides within quotation marks."""
     part, quoted = "", False
     for character in text:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from clew.chains.quoting import blanked, pieces
+from clew.chains.quoting import mask_quotes, split_outside_quotes
 
 ARROW = re.compile(r"\s*(?:-{1,8}>|=>|→|⟶|⇒)\s*")
 _WITHIN = (
@@ -19,30 +19,30 @@ _CALLED = re.compile(r"(?P<relation>[\w][\w ./-]*)\(\s*(?P<ends>.+)\s*\)")
 _BRACKETED = re.compile(r"[(\[<{]\s*(?P<inside>.+)\s*[)\]>}]")
 
 
-def triple_parts(text: str) -> list[str] | None:
+def split_triple(text: str) -> list[str] | None:
     """Return the parts of what has the form of a triple, None for what has not."""
-    shown = blanked(text)
+    shown = mask_quotes(text)
     if match := _BRACKETED.fullmatch(shown):
         inside = text[slice(*match.span("inside"))].strip()
-        if ">>" in blanked(inside):
-            return pieces(inside, ">>")
-        parts = pieces(inside, r",\s+")
-        return parts if len(parts) == 3 else pieces(inside, r",")
+        if ">>" in mask_quotes(inside):
+            return split_outside_quotes(inside, ">>")
+        parts = split_outside_quotes(inside, r",\s+")
+        return parts if len(parts) == 3 else split_outside_quotes(inside, r",")
     if ">>" in shown:
-        return pieces(text, ">>")
+        return split_outside_quotes(text, ">>")
     if ARROW.search(shown):
         return _around_arrows(text, shown)
     if (match := _CALLED.fullmatch(shown)) and "#" in match["ends"]:
-        ends = pieces(text[slice(*match.span("ends"))], r",\s*")
+        ends = split_outside_quotes(text[slice(*match.span("ends"))], r",\s*")
         return [ends[0], match["relation"].strip(), ends[1]] if len(ends) == 2 else None
     if shown.count("|") == 2 and "#" in shown:
-        return pieces(text, r"\|")
+        return split_outside_quotes(text, r"\|")
     return None
 
 
 def _around_arrows(text: str, shown: str) -> list[str]:
     """Return the parts of ``head -> relation -> tail`` or ``head --relation--> tail``."""
-    parts = pieces(text, ARROW.pattern)
+    parts = split_outside_quotes(text, ARROW.pattern)
     if len(parts) > 2:
         return parts
     for pattern in _ARROWS_WITH:

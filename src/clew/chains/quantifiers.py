@@ -5,21 +5,21 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from clew.chains.typed import NOT, ONLY, Count, at_least, at_most, exactly
+from clew.chains.typed import NOT, ONLY, Quantifier, at_least, at_most, exactly
 
-WORDS = {
+NUMBER_WORDS = {
     word: number
     for number, word in enumerate(
         "zero one two three four five six seven eight nine ten eleven twelve".split()
     )
 }
-_N = rf"(\d{{1,6}}|{'|'.join(WORDS)})"
+_N = rf"(\d{{1,6}}|{'|'.join(NUMBER_WORDS)})"
 _AFTER = r"(?=[\s#(\"“]|$)"
 #: What each wording says, of one or two numbers.
 _SAID = tuple(
     (re.compile(pattern + _AFTER, re.IGNORECASE), made)
     for pattern, made in (
-        (rf"(?:from|between)\s+{_N}\s+(?:to|and)\s+{_N}", lambda low, high: Count(low, high)),
+        (rf"(?:from|between)\s+{_N}\s+(?:to|and)\s+{_N}", lambda low, high: Quantifier(low, high)),
         (rf"(?:at\s+least|>=|≥|a\s+minimum\s+of)\s*{_N}", at_least),
         (rf"{_N}\s+or\s+more", at_least),
         (rf"(?:more|greater)\s+than\s+{_N}", lambda n: at_least(n + 1)),
@@ -62,7 +62,7 @@ _CAMEL = re.compile(rf"(?:{_VERB})?(?:[nN]ot|[nN]ever|(?<=has)No)(?=[A-Z])")
 _HUMPS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-def quantified(text: str) -> tuple[Count | None, str]:
+def split_quantifier(text: str) -> tuple[Quantifier | None, str]:
     """Return the quantifier that a statement or a term begins with, None where it has none, and the rest.
 
     "Not" and "only" begin names as well. Before an unknown and before what is quoted they are quantifiers; before a
@@ -73,7 +73,7 @@ def quantified(text: str) -> tuple[Count | None, str]:
     after = text[only.end() :].lstrip() if only else text
     for pattern, made in _SAID:
         if match := pattern.match(after):
-            count: Count = made(*map(_number, match.groups()))
+            count: Quantifier = made(*map(_number, match.groups()))
             rest = after[match.end() :].strip()
             if _meant(text, rest):
                 rest = _DIFFERENT.sub("", re.sub(r"\Aof\s+(?=[#(\"])", "", rest))
@@ -87,7 +87,7 @@ def quantified(text: str) -> tuple[Count | None, str]:
     return None, text
 
 
-def counted(tail: str) -> tuple[Count, str] | None:
+def parse_counted_tail(tail: str) -> tuple[Quantifier, str] | None:
     """Return how many of what a tail says, None where it does not, or where it measures.
 
     >>> counted("at least 2 actors"), counted("at least 90 minutes")
@@ -102,7 +102,7 @@ def counted(tail: str) -> tuple[Count, str] | None:
     return None
 
 
-def negated(relation: str) -> tuple[bool, str]:
+def split_negation(relation: str) -> tuple[bool, str]:
     """Return whether the words of a relation or a property deny it, and the words without that.
 
     >>> negated("not_directed_by"), negated("was never directed by"), negated("no_of_pages")
@@ -127,4 +127,4 @@ def _meant(text: str, rest: str) -> bool:
 
 
 def _number(said: str) -> int:
-    return int(said) if said.isdigit() else WORDS[said.casefold()]
+    return int(said) if said.isdigit() else NUMBER_WORDS[said.casefold()]

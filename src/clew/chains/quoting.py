@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable
 
 #: A part in quotation marks; one within it is written twice.
-QUOTED = r'"(?:[^"]|"")*"'
-_QUOTED = re.compile(QUOTED)
-_SPLIT = re.compile(f"({QUOTED})")
+QUOTED_TEXT = r'"(?:[^"]|"")*"'
+_QUOTED = re.compile(QUOTED_TEXT)
+_SPLIT = re.compile(f"({QUOTED_TEXT})")
 #: Text that no reader takes for anything else.
 _PLAIN = re.compile(r"[^\W\d_](?:[\w'’&/+!-]|\.(?=\w)|,(?=[ \w])| (?=[\w&]))*")
-#: What may deny a relation or a property (:func:`clew.chains.quantifiers.negated`).
-DENYING = (
+#: What may deny a relation or a property (:func:`clew.chains.quantifiers.split_negation`).
+NEGATION = (
     r"(?i:(?:\A|[\s_-])(?:not|never|no|without|cannot|\w{1,6}n['’]?t)(?:[\s_-]|\Z))"
     r"|(?:[nN]ot|[nN]o|[nN]ever)(?=[A-Z])"
 )
@@ -39,7 +39,7 @@ _WRAPPED = tuple(
 )
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Return text in quotation marks, on one line.
 
     >>> quoted('a 12" record')
@@ -48,18 +48,18 @@ def quoted(text: str) -> str:
     return '"' + " ".join(re.split(r"[\n\r]+", text)).replace('"', '""') + '"'
 
 
-def written(text: str, also: str = "") -> str:
+def quote_if_needed(text: str, reserved: str = "") -> str:
     """Return text as it is where no reader takes it for anything else, otherwise quoted; ``also`` is a pattern that
     must be quoted here.
 
     >>> written("David Lynch"), written("Not Another Teen Movie"), written("gene/protein")
     ('David Lynch', '"Not Another Teen Movie"', 'gene/protein')
     """
-    plain = _PLAIN.fullmatch(text) and not _RESERVED.match(text) and not (also and re.search(also, text))
-    return text if plain else quoted(text)
+    plain = _PLAIN.fullmatch(text) and not _RESERVED.match(text) and not (reserved and re.search(reserved, text))
+    return text if plain else quote(text)
 
 
-def unquoted(text: str) -> tuple[str, bool]:
+def unquote(text: str) -> tuple[str, bool]:
     """Return the inside of what is in quotation marks, and whether it was."""
     text = text.strip()
     if _QUOTED.fullmatch(text):
@@ -70,21 +70,21 @@ def unquoted(text: str) -> tuple[str, bool]:
     return text, False
 
 
-def outside(text: str, change: Callable[[str], str]) -> str:
+def replace_outside_quotes(text: str, change: Callable[[str], str]) -> str:
     """Return the text with what is outside quotation marks changed."""
     return "".join(part if place % 2 else change(part) for place, part in enumerate(_SPLIT.split(text)))
 
 
-def blanked(text: str) -> str:
+def mask_quotes(text: str) -> str:
     """Return the text with what is in quotation marks as what no pattern looks for, as long as before, so that places
     in it stay right."""
     return _QUOTED.sub(lambda match: '"' + "\0" * (len(match.group()) - 2) + '"', text)
 
 
-def pieces(text: str, at: str) -> list[str]:
+def split_outside_quotes(text: str, at: str) -> list[str]:
     """Return the parts of a text between the matches of a pattern outside quotation marks."""
     found, start = [], 0
-    for match in re.finditer(at, blanked(text)):
+    for match in re.finditer(at, mask_quotes(text)):
         found.append(text[start : match.start()].strip())
         start = match.end()
     return [*found, text[start:].strip()]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from clew.chains.parsing import INTRODUCED, LISTED, divided
-from clew.chains.quoting import blanked, outside, unquoted
-from clew.prompts import plain
+from clew.chains.parsing import INTRODUCTION, LIST_MARK, split_statements
+from clew.chains.quoting import mask_quotes, replace_outside_quotes, unquote
+from clew.prompts import clean_reply
 
 UNKNOWN = re.compile(r"#(\d+)")
 _NAMED = re.compile(r"(?<![\w#])\?([A-Za-z_]\w*)")
@@ -16,17 +16,17 @@ _LETTER = re.compile(
 )
 
 
-def statements(text: str) -> list[str]:
+def extract_statements(text: str) -> list[str]:
     """Return the statements of a reply without what stands around them."""
-    lines = [line for line in plain(text).split("\n") if not line.strip().startswith("```")]
+    lines = [line for line in clean_reply(text).split("\n") if not line.strip().startswith("```")]
     found = []
     for line in lines:
         # A mark that is not closed would hide the rest of the line.
         if line.count('"') % 2:
             line = line.replace('"', "'")
-        for part in divided(INTRODUCED.sub("", line)):
-            part = LISTED.sub("", part).strip().rstrip(",").strip()
-            bare, marked = unquoted(part)
+        for part in split_statements(INTRODUCTION.sub("", line)):
+            part = LIST_MARK.sub("", part).strip().rstrip(",").strip()
+            bare, marked = unquote(part)
             if marked and (">>" in bare or UNKNOWN.search(bare)):
                 part = bare
             if part and part != '"':
@@ -34,9 +34,9 @@ def statements(text: str) -> list[str]:
     return found
 
 
-def numbered(said: list[str], names: dict[str, int]) -> list[str]:
+def number_unknowns(said: list[str], names: dict[str, int]) -> list[str]:
     """Return the statements with named unknowns as numbers, and note the number of each name."""
-    used = [int(match[1]) for one in said for match in UNKNOWN.finditer(blanked(_spaced(one)))]
+    used = [int(match[1]) for one in said for match in UNKNOWN.finditer(mask_quotes(_spaced(one)))]
     first = max(used, default=0) + 1
 
     def number(name: str) -> str:
@@ -45,14 +45,14 @@ def numbered(said: list[str], names: dict[str, int]) -> list[str]:
     def named(part: str) -> str:
         return _NAMED.sub(lambda match: number(match[1]), _spaced(part))
 
-    made = [outside(one, named) for one in said]
+    made = [replace_outside_quotes(one, named) for one in said]
     if used or names:
         return made
 
     def lettered(part: str) -> str:
         return _LETTER.sub(lambda match: match["before"] + match["space"] + number(match["name"]), part)
 
-    return [outside(one, lettered) for one in made]
+    return [replace_outside_quotes(one, lettered) for one in made]
 
 
 def _spaced(part: str) -> str:

@@ -26,7 +26,7 @@ class Term:
         match = UNKNOWN.fullmatch(self.text)
         return int(match["number"]) if match else None
 
-    def filled(self, values: Mapping[int, str]) -> Term:
+    def fill(self, values: Mapping[int, str]) -> Term:
         """Return the term with the unknowns that have a value replaced by it.
 
         >>> Term("flag of the #1").filled({1: "Bahamas"})
@@ -52,9 +52,9 @@ class Triple:
         """The numbers of its unknowns, each once."""
         return tuple(dict.fromkeys((*self.head.unknowns, *self.tail.unknowns)))
 
-    def filled(self, values: Mapping[int, str]) -> Triple:
+    def fill(self, values: Mapping[int, str]) -> Triple:
         """Return the triple with the unknowns that have a value replaced by it."""
-        return Triple(self.head.filled(values), self.relation, self.tail.filled(values))
+        return Triple(self.head.fill(values), self.relation, self.tail.fill(values))
 
     def __str__(self) -> str:
         return f"{self.head} >> {_written(self.relation)} >> {self.tail}"
@@ -75,9 +75,9 @@ class Chain:
         """The numbers of all unknowns, ascending."""
         return tuple(sorted({number for triple in self.triples for number in triple.unknowns}))
 
-    def filled(self, values: Mapping[int, str]) -> Chain:
+    def fill(self, values: Mapping[int, str]) -> Chain:
         """Return the chain with the unknowns that have a value replaced by it."""
-        return Chain(tuple(triple.filled(values) for triple in self.triples), self.answer)
+        return Chain(tuple(triple.fill(values) for triple in self.triples), self.answer)
 
     def __str__(self) -> str:
         answer = "#answer" if self.answer is None else f"#{self.answer}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 
-def answered_from(fillings: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+def best_filling(fillings: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """Return the chain that was answered from, of the ``filling`` of each step ``filled``; None where there is none.
 
     A chain counts as it was filled last, and of several the best is taken (``worth``, as the method ``chain`` does),

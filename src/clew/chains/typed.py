@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from clew.chains.quoting import DENYING, quoted, written
+from clew.chains.quoting import NEGATION, quote, quote_if_needed
 from clew.chains.terms import Chain, Term
 
 #: Tests of a property. ``contains`` looks for letters anywhere, ``says`` for whole words.
@@ -14,7 +14,7 @@ TESTS = ("=", "<", "<=", ">", ">=", "between", "contains", "says")
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class Quantifier:
     """How many different tails a head must have among the candidates of the tail; ``most`` None: no limit.
 
     ``only``: all its tails must be among them. The candidates are those that the rest of the pattern leaves the tail,
@@ -33,7 +33,7 @@ class Count:
         ('not', 'only', 'at least 2', 'from 2 to 4')
         """
         if self.only:
-            return "only" if self == ONLY else f"only {Count(self.least, self.most)._bounds()}"
+            return "only" if self == ONLY else f"only {Quantifier(self.least, self.most)._bounds()}"
         return "not" if self == NOT else self._bounds()
 
     def _bounds(self) -> str:
@@ -45,24 +45,24 @@ class Count:
 
 
 #: No tail: where other triples join head and tail already, not this tail (films whose director does not act in them).
-NOT = Count(0, 0)
+NOT = Quantifier(0, 0)
 #: At least one tail, and no other than candidates.
-ONLY = Count(1, None, only=True)
+ONLY = Quantifier(1, None, only=True)
 
 
-def at_least(n: int) -> Count:
+def at_least(n: int) -> Quantifier:
     """Return the quantifier "at least n"."""
-    return Count(n, None)
+    return Quantifier(n, None)
 
 
-def at_most(n: int) -> Count:
+def at_most(n: int) -> Quantifier:
     """Return the quantifier "at most n"; none is few enough."""
-    return Count(0, n)
+    return Quantifier(0, n)
 
 
-def exactly(n: int) -> Count:
+def exactly(n: int) -> Quantifier:
     """Return the quantifier "exactly n"."""
-    return Count(n, n)
+    return Quantifier(n, n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Condition:
         >>> str(Condition(1, "release_year", "between", 1980, 1990)), str(Condition(1, "title", "contains", "7"))
         ('#1.release_year between 1980 and 1990', '#1.title contains "7"')
         """
-        property = written(self.property, also=rf"\W|{DENYING}")
+        property = quote_if_needed(self.property, reserved=rf"\W|{NEGATION}")
         values = _value(self.value) if self.high is None else f"{_value(self.value)} and {_value(self.high)}"
         return f"{'not ' if self.negated else ''}#{self.unknown}.{property} {self.test} {values}"
 
@@ -99,43 +99,43 @@ class TypedChain:
 
     chain: Chain
     types: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    kinds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    counts: Mapping[int, Count] = field(default_factory=dict)
+    constant_types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    quantifiers: Mapping[int, Quantifier] = field(default_factory=dict)
     conditions: tuple[Condition, ...] = ()
-    wishes: tuple[str, ...] = ()
+    preferences: tuple[str, ...] = ()
 
     def statement(self, place: int) -> str:
         """Return a triple with its quantifier, as a question writes it: ``not #1 >> starred_actors >> Bob``."""
-        triple, count = self.chain.triples[place], self.counts.get(place)
+        triple, count = self.chain.triples[place], self.quantifiers.get(place)
         head = _term(triple.head)
         if count is not None and triple.head.unknown is None:
-            head = quoted(triple.head.text)  # "not b" could be a name
-        said = f"{head} >> {written(triple.relation, also=DENYING)} >> {_term(triple.tail)}"
+            head = quote(triple.head.text)  # "not b" could be a name
+        said = f"{head} >> {quote_if_needed(triple.relation, reserved=NEGATION)} >> {_term(triple.tail)}"
         return said if count is None else f"{count} {said}"
 
     def __str__(self) -> str:
         """The question in the form in which a person or a model writes it; it parses back."""
-        kinds = [f"{written(name)} : {_types(types)}" for name, types in self.kinds.items()]
+        kinds = [f"{quote_if_needed(name)} : {_types(types)}" for name, types in self.constant_types.items()]
         types = [f"#{number} : {_types(types)}" for number, types in self.types.items()]
         triples = [self.statement(place) for place in range(len(self.chain.triples))]
         answer = f"#{self.chain.answer}"
-        wishes = [f"{answer} ~ {written(wish)}" for wish in self.wishes]
+        wishes = [f"{answer} ~ {quote_if_needed(wish)}" for wish in self.preferences]
         return "; ".join(
             [*kinds, *types, *triples, *map(str, self.conditions), *wishes, f"final answer: {answer}"]
         )
 
 
 def _term(term: Term) -> str:
-    return term.text if term.unknown is not None else written(term.text)
+    return term.text if term.unknown is not None else quote_if_needed(term.text)
 
 
 def _types(types: tuple[str, ...]) -> str:
-    return " or ".join(written(one, also=rf"\bor\b|,|{DENYING}") for one in types)
+    return " or ".join(quote_if_needed(one, reserved=rf"\bor\b|,|{NEGATION}") for one in types)
 
 
 def _value(value: str | float) -> str:
     if isinstance(value, str):
-        return written(value, also=r"\band\b|\bto\b|,|\d-\d")
+        return quote_if_needed(value, reserved=r"\band\b|\bto\b|,|\d-\d")
     if isinstance(value, float) and not (value.is_integer() and abs(value) < 1e15):
         return repr(value)
     return str(int(value))

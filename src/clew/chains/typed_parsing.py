@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from clew.chains.conditions import conditions, tail_conditions
+from clew.chains.conditions import parse_conditions, parse_tail_conditions
 from clew.chains.errors import (
     DiscontinuousMaskError,
     FinalAnswerFormatError,
@@ -16,12 +16,12 @@ from clew.chains.errors import (
     MissingMaskNumberError,
     MissingTripleMaskError,
 )
-from clew.chains.parts import ARROW, triple_parts
-from clew.chains.quantifiers import WORDS, counted, negated, quantified
-from clew.chains.quoting import blanked, pieces, unquoted
-from clew.chains.statements import UNKNOWN, numbered, statements
+from clew.chains.parts import ARROW, split_triple
+from clew.chains.quantifiers import NUMBER_WORDS, parse_counted_tail, split_negation, split_quantifier
+from clew.chains.quoting import mask_quotes, split_outside_quotes, unquote
+from clew.chains.statements import UNKNOWN, number_unknowns, extract_statements
 from clew.chains.terms import Chain, Term, Triple
-from clew.chains.typed import NOT, Condition, Count, TypedChain
+from clew.chains.typed import NOT, Condition, Quantifier, TypedChain
 from clew.text import normalise
 
 FORM = (
@@ -29,7 +29,7 @@ FORM = (
     "#1.release_year between 1980 and 1990; #1 ~ slow and dreamlike; final answer: #1"
 )
 #: A question with more unknowns than this is a model that does not stop.
-MOST = 12
+MAX_UNKNOWNS = 12
 #: A statement longer than this, in characters, is none.
 _LONGEST = 1_000
 
@@ -70,7 +70,7 @@ _SAYS_MORE = re.compile(
     r"['’]s\b|\d|[!<>=≠≤≥¬∃∀~]|\A(?:head|tail|subject|object|answer|unknown|variable|target)\Z"
     r"|\b(?:of|by|in|the|from|for|with|who|that|and|or|not|no|none|never|without|only|except|every|each|all|any|some"
     r"|both|exists?|exactly|just|least|most|more|fewer|less|several|multiple|many|few|different|distinct|other"
-    rf"|another|same|{'|'.join(WORDS)})\b",
+    rf"|another|same|{'|'.join(NUMBER_WORDS)})\b",
     re.IGNORECASE,
 )
 #: What denies a type.
@@ -84,13 +84,13 @@ _UNNUMBERED = 10**9
 
 
 @dataclass(frozen=True, slots=True)
-class TypedReading:
+class TypedParse:
     """What was read: the question, triples of two constants that were dropped (Algorithm 3, line 6, of 4StepFocus),
     and lines that say nothing and were passed over."""
 
     chain: TypedChain
     dropped: tuple[str, ...] = ()
-    passed: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
 
 
 def parse_typed(text: str) -> TypedChain:
@@ -106,15 +106,15 @@ def parse_typed(text: str) -> TypedChain:
     marks and prose around it; ``?film`` or ``X`` as unknowns; ``#1 (film)`` and ``film #1`` as typed ones. Raises the
     :class:`~clew.chains.errors.ChainError` of what is wrong first.
     """
-    return read_typed(text).chain
+    return parse_typed_statements(text).chain
 
 
-def read_typed(text: str) -> TypedReading:
+def parse_typed_statements(text: str) -> TypedParse:
     """Return the question that ``text`` writes as :func:`parse_typed` does, with what of it was left out."""
-    found = statements(text)
+    found = extract_statements(text)
     names: dict[str, int] = {}
     reading = _Reading(names)
-    for statement in numbered(found, names):
+    for statement in number_unknowns(found, names):
         reading.take(statement)
     return reading.done()
 
@@ -124,7 +124,7 @@ class _Reading:
     """Collects what statements say. ``names`` are the numbers of named unknowns."""
 
     names: dict[str, int]
-    triples: dict[tuple[Triple, Count | None], None] = field(default_factory=dict)
+    triples: dict[tuple[Triple, Quantifier | None], None] = field(default_factory=dict)
     types: dict[int, dict[str, None]] = field(default_factory=dict)
     kinds: dict[str, tuple[str, ...]] = field(default_factory=dict)
     conditions: dict[Condition, None] = field(default_factory=dict)
@@ -135,7 +135,7 @@ class _Reading:
 
     def take(self, statement: str) -> None:
         """Take one statement."""
-        shown = blanked(statement)
+        shown = mask_quotes(statement)
         if len(statement) > _LONGEST:
             self.passed.append(f"{statement[:80]} ...")
             return
@@ -144,17 +144,17 @@ class _Reading:
             return
         if match := _WISH.fullmatch(shown):
             group = "wish" if match["wish"] else "said"
-            wish = unquoted(statement[slice(*match.span(group))])[0]
+            wish = unquote(statement[slice(*match.span(group))])[0]
             if wish.strip():
                 self.wishes[f"not {wish}" if match["not"] else wish] = None
             return
         said, label = statement, self._label(statement, shown)
         statement = statement[label.end() :] if label else statement
-        count, rest = quantified(statement)
+        count, rest = split_quantifier(statement)
         if label and (label["denied"] or label["after"]):
             count = _both(NOT, count, said)
-        shown = blanked(rest)
-        if ">>" not in shown and count in (None, NOT) and (found := conditions(rest, count == NOT)):
+        shown = mask_quotes(rest)
+        if ">>" not in shown and count in (None, NOT) and (found := parse_conditions(rest, count == NOT)):
             self.conditions.update(dict.fromkeys(found))
             return
         match = None if ">>" in shown or ARROW.search(shown) else _TYPED.fullmatch(shown)
@@ -162,18 +162,18 @@ class _Reading:
             if count is not None:
                 raise IncorrectTripleFormatError(f"a type cannot be denied or counted: '{said}'", FORM)
             self._typed(int(match[1]), _types_of_unknown(rest[match.start("types") :], said))
-        elif (parts := triple_parts(rest)) is not None:
+        elif (parts := split_triple(rest)) is not None:
             self._triple(parts, count, statement)
         else:
             self._other(rest, statement)
 
     def _other(self, rest: str, statement: str) -> None:
         """Take the type of a constant; pass over what says nothing."""
-        shown = blanked(rest)
+        shown = mask_quotes(rest)
         if (match := _KIND.fullmatch(shown)) and "#" not in shown:
             name, types = rest[: match.end("name")], rest[match.start("types") :]
             if given := _types(types):
-                self.kinds[normalise(unquoted(name)[0])] = given
+                self.kinds[normalise(unquote(name)[0])] = given
         elif "#" in shown and not shown.endswith(":"):
             raise IncorrectTripleFormatError(f"not a head, a relation and a tail: '{statement}'", FORM)
         self.passed.append(statement)
@@ -188,10 +188,10 @@ class _Reading:
             )
         return match if match and match.end() < len(shown) and (">>" in shown or "#" in shown) else None
 
-    def _triple(self, parts: list[str], count: Count | None, said: str) -> None:
+    def _triple(self, parts: list[str], count: Quantifier | None, said: str) -> None:
         if len(parts) != 3 or not all(parts):
             raise IncorrectTripleFormatError(f"not a head, a relation and a tail: '{said}'", FORM)
-        relation, marked = unquoted(parts[1])
+        relation, marked = unquote(parts[1])
         if not relation.strip():
             raise IncorrectTripleFormatError(f"a triple without a relation: '{said}'", FORM)
         if not marked:
@@ -199,10 +199,10 @@ class _Reading:
                 raise IncorrectTripleRelationMaskError(
                     f"an unknown as relation: '{said}'", "Only a head or a tail may be unknown"
                 )
-            denied, relation = negated(relation)
+            denied, relation = split_negation(relation)
             count = _both(NOT if denied else None, count, said)
         for end in (0, 2):
-            within, parts[end] = quantified(parts[end])
+            within, parts[end] = split_quantifier(parts[end])
             count = _both(count, within, said)
         head = self._term(parts[0], said)
         if head.unknown is not None and not parts[2].startswith('"'):
@@ -219,10 +219,10 @@ class _Reading:
             return
         self.triples[triple, count] = None
 
-    def _said_of(self, unknown: int, relation: str, tail: str, count: Count | None, said: str) -> bool:
+    def _said_of(self, unknown: int, relation: str, tail: str, count: Quantifier | None, said: str) -> bool:
         """Take a triple whose tail is a test or a type; return whether it was one."""
-        tested = count in (None, NOT) and not counted(tail)
-        if tested and (found := tail_conditions(unknown, relation, tail, count == NOT)):
+        tested = count in (None, NOT) and not parse_counted_tail(tail)
+        if tested and (found := parse_tail_conditions(unknown, relation, tail, count == NOT)):
             self.conditions.update(dict.fromkeys(found))
             return True
         if normalise(relation) not in _IS or "#" in tail:
@@ -232,7 +232,7 @@ class _Reading:
         self._typed(unknown, _types_of_unknown(tail, said))
         return True
 
-    def _tail(self, tail: str, count: Count | None, said: str) -> tuple[Count | None, str]:
+    def _tail(self, tail: str, count: Quantifier | None, said: str) -> tuple[Quantifier | None, str]:
         """Return the quantifier with what the tail says of it: "is not Bob", "at least 2 actors"; and the tail."""
         if match := _SAME.match(tail):
             return _both(count, NOT if match["not"] else None, said), tail[match.end() :]
@@ -240,7 +240,7 @@ class _Reading:
             raise IncorrectTripleFormatError(
                 f"denied, or a name that begins so: '{said}'", "Write not, or quote the name"
             )
-        if count is None and (several := counted(tail)):
+        if count is None and (several := parse_counted_tail(tail)):
             if _SAYS_MORE.search(several[1]):
                 raise IncorrectTripleFormatError(
                     f"more than a type is counted: '{said}'",
@@ -252,7 +252,7 @@ class _Reading:
         return count, tail
 
     def _term(self, piece: str, said: str) -> Term:
-        text, marked = unquoted(piece)
+        text, marked = unquote(piece)
         if marked and piece.strip().startswith('"'):
             if not text.strip():
                 raise IncorrectTripleFormatError(f"an empty name: '{said}'", FORM)
@@ -277,7 +277,7 @@ class _Reading:
             return
         self.types.setdefault(number, {}).update(dict.fromkeys(types))
 
-    def done(self) -> TypedReading:
+    def done(self) -> TypedParse:
         """Return what was read, checked as a whole."""
         self._number()
         triples = [triple for triple, _ in self.triples]
@@ -305,7 +305,7 @@ class _Reading:
         )
         used = {normalise(name) for name in kinds}
         passed = [one for one in self.passed if not _names_kind(one, used)]
-        return TypedReading(chain, tuple(self.dropped), tuple(passed))
+        return TypedParse(chain, tuple(self.dropped), tuple(passed))
 
     def _number(self) -> None:
         """Give the unknowns that have no number yet those after the others."""
@@ -325,8 +325,8 @@ class _Reading:
             raise MissingTripleMaskError(f"no unknown in '{self.dropped[0]}'", FORM)
         if not numbers:
             raise MaskUnderflowError("nothing is asked for: no unknown", FORM)
-        if len(numbers) > MOST:
-            raise MaskOverflowError(f"{len(numbers)} unknowns where {MOST} are the most", FORM)
+        if len(numbers) > MAX_UNKNOWNS:
+            raise MaskOverflowError(f"{len(numbers)} unknowns where {MAX_UNKNOWNS} are the most", FORM)
         if numbers != set(range(1, len(numbers) + 1)):
             said = ", ".join(f"#{number}" for number in sorted(numbers))
             raise DiscontinuousMaskError(f"the unknowns are {said}", "Number them from #1 without gaps")
@@ -349,11 +349,11 @@ class _Reading:
 
 
 def _names_kind(statement: str, used: set[str]) -> bool:
-    match = _KIND.fullmatch(blanked(statement))
-    return match is not None and normalise(unquoted(statement[: match.end("name")])[0]) in used
+    match = _KIND.fullmatch(mask_quotes(statement))
+    return match is not None and normalise(unquote(statement[: match.end("name")])[0]) in used
 
 
-def _both(one: Count | None, other: Count | None, said: str) -> Count | None:
+def _both(one: Quantifier | None, other: Quantifier | None, said: str) -> Quantifier | None:
     """Return the quantifier of a triple that is said to have one and another, None: none."""
     if one is not None and other is not None and one != other:
         raise IncorrectTripleFormatError(f"'{one}' and '{other}' of one triple: '{said}'", FORM)
@@ -366,8 +366,8 @@ def _renumbered(term: Term, new: dict[int, int]) -> Term:
 
 def _types_of_unknown(said: str, statement: str) -> tuple[str, ...]:
     """Return the types that are said of an unknown, which none of them may deny."""
-    for one in pieces(said.strip(), _OR):
-        text, marked = unquoted(one)
+    for one in split_outside_quotes(said.strip(), _OR):
+        text, marked = unquote(one)
         if not marked and (_NO_TYPE.match(text) or "#" in text):
             raise IncorrectTripleFormatError(f"no type, or one that is denied: '{statement}'", FORM)
     return _types(said)
@@ -376,7 +376,7 @@ def _types_of_unknown(said: str, statement: str) -> tuple[str, ...]:
 def _types(said: str) -> tuple[str, ...]:
     """Return the types that are said: "film or series"."""
     found = []
-    for one in pieces(said.strip(), _OR):
-        text, marked = unquoted(re.sub(r"\A(?:an?|the)\s+", "", one))
+    for one in split_outside_quotes(said.strip(), _OR):
+        text, marked = unquote(re.sub(r"\A(?:an?|the)\s+", "", one))
         found.append(text if marked else text.rstrip(".").strip())
     return tuple(dict.fromkeys(one for one in found if one.strip()))

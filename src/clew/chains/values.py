@@ -6,9 +6,9 @@ import math
 import re
 from calendar import month_abbr, month_name, monthrange
 
-from clew.chains.quantifiers import WORDS
-from clew.chains.quoting import unquoted
-from clew.text import number_of
+from clew.chains.quantifiers import NUMBER_WORDS
+from clew.chains.quoting import unquote
+from clew.text import parse_number
 
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _GROUPED = re.compile(r"[-+]?\d{1,3}(?:([,_'’\u00a0\u202f ])\d{3})(?:\1\d{3})*(?:\.\d+)?")
@@ -42,17 +42,17 @@ _DAYS = tuple(
     )
 )
 #: What a number or a day that is said begins with.
-BEGINS = rf"(?:the\s+)?[\"$€£]?\s*[-+.]?(?:\d|{_MONTH.replace('?P<month>', '?:')}\s+\d|US[D$])"
+VALUE_START = rf"(?:the\s+)?[\"$€£]?\s*[-+.]?(?:\d|{_MONTH.replace('?P<month>', '?:')}\s+\d|US[D$])"
 
 
-def value_of(said: str, compared: bool) -> str | float:
+def parse_value(said: str, compared: bool) -> str | float:
     """Return the value that is said: a number where it is one, text where it is quoted or none. Where it is compared,
     the number before a unit counts.
 
     >>> value_of("1,250,000", False), value_of("2.5 million", False), value_of("90 minutes", True)
     (1250000, 2500000, 90)
     """
-    text, marked = unquoted(said)
+    text, marked = unquote(said)
     if marked:
         return text
     number = _number(text)
@@ -61,19 +61,19 @@ def value_of(said: str, compared: bool) -> str | float:
     return text if number is None else number
 
 
-def bound(said: str, last: bool = False) -> str | float | None:
+def parse_bound(said: str, last: bool = False) -> str | float | None:
     """Return what is compared with: a number, or a day as ``1990-05-04``; None where it is neither. Of a month it is
     the first day, or the ``last``.
 
     >>> bound("$10M"), bound("50%"), bound("7/10"), bound("May 4, 1990"), bound("May 1990", True), bound("Hours")
     (10000000, 50, 7, '1990-05-04', '1990-05-31', None)
     """
-    text, marked = unquoted(said)
+    text, marked = unquote(said)
     text = re.sub(r"\A(?:the\s+)?year\s+(?=\d)", "", text.strip(), flags=re.IGNORECASE)
-    if not math.isnan(number_of(text)) and (marked or _number(text) is None):
-        return text if math.isfinite(number_of(text)) else None
-    if text.casefold() in WORDS:
-        return WORDS[text.casefold()]
+    if not math.isnan(parse_number(text)) and (marked or _number(text) is None):
+        return text if math.isfinite(parse_number(text)) else None
+    if text.casefold() in NUMBER_WORDS:
+        return NUMBER_WORDS[text.casefold()]
     if (day := _day(text, last)) or _BEFORE_OUR_ERA.search(text):
         return day
     if (number := _number(text)) is None:
@@ -92,7 +92,7 @@ def _with_unit(text: str) -> float | None:
     return None
 
 
-def scaled(low: str, high: str) -> str:
+def apply_scale(low: str, high: str) -> str:
     """Return the lower end of a range with the scale that only the higher one has: "between 5 and 10 million".
 
     >>> scaled("5", "10 million"), scaled("$5", "$10M"), scaled("500,000", "2 million")

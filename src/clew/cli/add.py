@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from clew.cli.group import FAILED, INTERRUPTED
+from clew.cli.group import EXIT_FAILED, EXIT_INTERRUPTED
 from clew.cli.options import Json, Kb, Workers
 
 if TYPE_CHECKING:
@@ -56,32 +56,32 @@ def add(
       clew add --sync ~/Documents/reports      mirror the folder: what was deleted there goes
     """
     import clew
-    from clew.cli.output import note, print_json
-    from clew.cli.progress import showing
-    from clew.cli.remote import say_where_texts_go
+    from clew.cli.output import print_note, print_json
+    from clew.cli.progress import progress_display
+    from clew.cli.remote import announce_text_destination
 
     with clew.open(kb, create=True, passages=passages) as base:
         if encoder is not None:
             base.set_encoder(None if encoder == "none" else encoder)
-        say_where_texts_go("the passages", base.encoder())
-        with showing(quiet=as_json) as progress:
+        announce_text_destination("the passages", base.encoder())
+        with progress_display(quiet=as_json) as progress:
             report = base.add(paths, sync=sync, checksum=checksum, workers=workers, progress=progress)
         where = base.path
     for failure in report.failed:
-        note(f"clew: {failure}")
+        print_note(f"clew: {failure}")
     if as_json:
         print_json(_shape(report))
     else:
         _print(report)
     if report.interrupted:
-        note(f"clew: stopped; what is done is kept in {where}. Run the same command again to continue.")
-        raise typer.Exit(INTERRUPTED)
+        print_note(f"clew: stopped; what is done is kept in {where}. Run the same command again to continue.")
+        raise typer.Exit(EXIT_INTERRUPTED)
     if report.failed:
-        raise typer.Exit(FAILED)
+        raise typer.Exit(EXIT_FAILED)
 
 
 def _print(report: Report) -> None:
-    from clew.cli.output import count, duration
+    from clew.cli.output import format_count, format_duration
 
     parts = [
         f"{len(report.added):,} added",
@@ -93,7 +93,7 @@ def _print(report: Report) -> None:
     ]
     said = [part for part in parts if not part.startswith("0 ")]
     skipped = [f"{number:,} {reason}" for reason, number in sorted(report.skipped.items())]
-    print(f"{', '.join(said) or 'nothing to add'} in {duration(report.seconds)}")
+    print(f"{', '.join(said) or 'nothing to add'} in {format_duration(report.seconds)}")
     if report.added or report.replaced:
         sums = (
             (report.pages, "page"),
@@ -101,9 +101,9 @@ def _print(report: Report) -> None:
             (report.tables, "table"),
             (report.rows, "table row"),
         )
-        print("  new: " + ", ".join(count(number, noun) for number, noun in sums if number))
+        print("  new: " + ", ".join(format_count(number, noun) for number, noun in sums if number))
     if report.encoded:
-        print(f"  {count(report.encoded, 'vector')} made")
+        print(f"  {format_count(report.encoded, 'vector')} made")
     if skipped:
         print(f"  skipped: {', '.join(skipped)}")
     for path, remark in report.notes:

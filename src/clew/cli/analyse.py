@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from clew.cli.options import Llm
-from clew.cli.works import works
+from clew.cli.works import figure_session
 
 if TYPE_CHECKING:
-    from clew.catalog.analysis import Work
+    from clew.catalog.analysis import Experiment
     from clew.evaluate.page import Section
 
 Data: TypeAlias = Annotated[
@@ -99,7 +99,7 @@ def graphs(
     """
     from clew.catalog.sections import graph_sections
 
-    with works(data, corpus, out, (), encoder, passages, sentences, limit, seed) as found:
+    with figure_session(data, corpus, out, (), encoder, passages, sentences, limit, seed) as found:
         for work in found:
             for section in graph_sections(work, _graphs(work, graph)):
                 _show(section)
@@ -129,7 +129,7 @@ def density(
     """
     from clew.catalog.sections import density_section
 
-    with works(data, corpus, out, llm, encoder, passages, sentences, limit, seed, workers) as found:
+    with figure_session(data, corpus, out, llm, encoder, passages, sentences, limit, seed, workers) as found:
         for work in found:
             _show(density_section(work, _graphs(work, graph), recipe))
 
@@ -157,21 +157,21 @@ def branching(
     """
     from clew.catalog.sections import branching_section
 
-    with works(data, corpus, out, llm, encoder, passages, sentences, limit, seed, workers) as found:
+    with figure_session(data, corpus, out, llm, encoder, passages, sentences, limit, seed, workers) as found:
         for work in found:
             _show(branching_section(work, recipe, budget))
 
 
-def _graphs(work: Work, named: Sequence[str] | None) -> list[str]:
+def _graphs(work: Experiment, named: Sequence[str] | None) -> list[str]:
     """Return the graphs that are asked for; if none, all that can be built, having said which cannot."""
-    from clew.catalog.analysis import possible_graphs
-    from clew.cli.output import note
+    from clew.catalog.analysis import find_buildable_graphs
+    from clew.cli.output import print_note
 
     if named:
         return list(named)
-    found, missing = possible_graphs(work)
+    found, missing = find_buildable_graphs(work)
     for name, why in missing.items():
-        note(f"{name} is skipped: {why}")
+        print_note(f"{name} is skipped: {why}")
     return found
 
 

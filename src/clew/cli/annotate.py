@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from clew.cli.group import INTERRUPTED
+from clew.cli.group import EXIT_INTERRUPTED
 from clew.cli.options import Json, Kb
 
 
@@ -30,23 +30,23 @@ def annotate(
       clew ask "..." --recipe "kgp(graph=entities(prior=0.8))"
     """
     import clew
-    from clew.cli.output import count, note, print_json
-    from clew.cli.progress import showing
+    from clew.cli.output import format_count, print_note, print_json
+    from clew.cli.progress import progress_display
     from clew.ingest import Event
 
     with clew.open(kb) as base:
-        waiting, target = base.not_annotated(service, language, url)
+        waiting, target = base.count_unannotated(service, language, url)
         if waiting:
-            note(f"the texts of {count(waiting, 'passage')} go to {target}")
-        with showing(quiet=as_json) as show:
+            print_note(f"the texts of {format_count(waiting, 'passage')} go to {target}")
+        with progress_display(quiet=as_json) as show:
             try:
                 asked = base.annotate(
                     service, language, url, lambda done, total: show(Event("annotate", done, total))
                 )
             except KeyboardInterrupt:
-                note("clew: stopped; what was annotated so far is kept. To continue: clew annotate")
-                raise typer.Exit(INTERRUPTED) from None
+                print_note("clew: stopped; what was annotated so far is kept. To continue: clew annotate")
+                raise typer.Exit(EXIT_INTERRUPTED) from None
     if as_json:
         print_json({"service": service, "annotated": asked})
     else:
-        print(f"{count(asked, 'passage')} annotated by {service}")
+        print(f"{format_count(asked, 'passage')} annotated by {service}")

@@ -9,10 +9,10 @@ from rich.padding import Padding
 from rich.text import Text
 from rich.tree import Tree
 
-from clew.cli.output import console, cost, count, duration
-from clew.read.contexts import place
-from clew.read.made import how_made
-from clew.text import shortened
+from clew.cli.output import make_console, format_cost, format_count, format_duration
+from clew.read.contexts import describe_place
+from clew.read.made import describe_origin
+from clew.text import shorten
 
 if TYPE_CHECKING:
     from clew.types import Answer, Hit, Node, Quote, Step
@@ -25,29 +25,29 @@ _SHOWN = 4
 
 def print_answer(answer: Answer, most: int) -> None:
     """Print the whole answer, with at most ``most`` pieces of evidence."""
-    out = console()
+    out = make_console()
     nodes = _nodes(answer)
     out.print(_heading(answer))
     out.print(Padding(Text(answer.text), (0, 0, 1, 2)))
-    if answer.ranked:
-        from clew.cli.ranked import print_given_up, print_ranked
+    if answer.ranking:
+        from clew.cli.ranked import print_relaxed_constraints, print_ranked
 
-        print_given_up(answer)
+        print_relaxed_constraints(answer)
 
         print_ranked(answer, most)
     elif answer.evidence:
         out.print(Text("What came nearest" if answer.abstained else "Evidence", style="bold"))
-    for number, hit in enumerate(() if answer.ranked else answer.evidence[:most], 1):
-        out.print(Text.assemble(f"{number:>3}. ", (place(hit.node), "bold"), (f"  {hit.score:.2g}", "dim")))
+    for number, hit in enumerate(() if answer.ranking else answer.evidence[:most], 1):
+        out.print(Text.assemble(f"{number:>3}. ", (describe_place(hit.node), "bold"), (f"  {hit.score:.2g}", "dim")))
         quotes = [quote for quote in answer.quotes if quote.node == hit.node.id]
         out.print(Padding(_excerpt(hit.node.text, quotes), (0, 0, 0, 5)))
         if len(hit.path) > 1:
             out.print(Padding(_thread(hit, nodes), (0, 0, 0, 5)))
-    if len(answer.evidence) > most and not answer.ranked:
+    if len(answer.evidence) > most and not answer.ranking:
         out.print(Text(f"     and {len(answer.evidence) - most} more; see them with --k", style="dim"))
-    for text in answer.remembered:
+    for text in answer.from_memory:
         out.print(Text(f"  from the model's memory, without evidence: {text}", style="red"))
-    for text in answer.rejected:
+    for text in answer.rejected_quotes:
         out.print(Text(f"  not in its source, so not counted as evidence: “{text}”", style="red"))
     out.print()
     out.print(_trail(answer))
@@ -56,7 +56,7 @@ def print_answer(answer: Answer, most: int) -> None:
 def _heading(answer: Answer) -> Text:
     if answer.abstained:
         return Text("Not answered", style="bold yellow")
-    how = how_made(answer.reader, answer.remembered, [one.by for one in answer.ranked])
+    how = describe_origin(answer.reader, answer.from_memory, [one.ranked_by for one in answer.ranking])
     return Text.assemble(("Answer", "bold green"), (f"  ({how})", "dim"))
 
 
@@ -86,7 +86,7 @@ def _thread(hit: Hit, nodes: Mapping[str, Node]) -> Text:
     for position, id in enumerate(hit.path[:-1]):
         node = nodes.get(id)
         via = hit.via[position] if position < len(hit.via) else ""
-        said = f"{place(node)} “{shortened(node.text, 60)}”" if node else _document(id, nodes)
+        said = f"{describe_place(node)} “{shorten(node.text, 60)}”" if node else _document(id, nodes)
         thread.append(said, style="dim")
         thread.append(f" —{via or 'next'}→ ", style="cyan")
     return thread.append("this", style="dim")
@@ -94,7 +94,7 @@ def _thread(hit: Hit, nodes: Mapping[str, Node]) -> Text:
 
 def _trail(answer: Answer) -> Tree:
     seconds = sum(step.seconds for step in answer.trail)
-    total = "; ".join(part for part in (answer.recipe, cost(answer.usage), duration(seconds)) if part)
+    total = "; ".join(part for part in (answer.recipe, format_cost(answer.usage), format_duration(seconds)) if part)
     tree = Tree(Text.assemble(("Trail", "bold"), (f"  {total}", "dim")))
     nodes = _nodes(answer)
     for step in answer.trail:
@@ -118,9 +118,9 @@ def _step(step: Step) -> Text:
     ]
     facts = [
         *plain,
-        count(len(step.hits), "node") if step.hits else "",
-        cost(step.usage),
-        duration(step.seconds),
+        format_count(len(step.hits), "node") if step.hits else "",
+        format_cost(step.usage),
+        format_duration(step.seconds),
     ]
     return Text.assemble((step.name, "bold"), (f"  {', '.join(fact for fact in facts if fact)}", "dim"))
 
@@ -130,14 +130,14 @@ def _details(detail: Mapping[str, Any], nodes: Mapping[str, Node]) -> Iterable[T
     for path in detail.get("paths", ()):
         if isinstance(path, Mapping) and path.get("expected"):
             last = nodes.get(path["path"][-1])
-            after = f"after {place(last)}: " if last else ""
+            after = f"after {describe_place(last)}: " if last else ""
             yield Text.assemble(
-                (after, "dim"), "expects ", (f"“{shortened(str(path['expected']), _LINE)}”", "italic")
+                (after, "dim"), "expects ", (f"“{shorten(str(path['expected']), _LINE)}”", "italic")
             )
     if values := detail.get("values"):
         more = detail.get("of", len(values)) - len(values)
         listed = "; ".join(map(str, values)) + (f"; and {more} more" if more > 0 else "")
-        yield Text.assemble(("= ", "dim"), (shortened(listed, _LINE), "bold"))
+        yield Text.assemble(("= ", "dim"), (shorten(listed, _LINE), "bold"))
     yield from _substituted(detail)
     for key in ("taken", "also"):
         if isinstance(side := detail.get(key), Mapping):
@@ -146,7 +146,7 @@ def _details(detail: Mapping[str, Any], nodes: Mapping[str, Node]) -> Iterable[T
     for one in chosen if isinstance(chosen, list) else ():
         name, why = (one["section"], one["why"]) if isinstance(one, Mapping) else (one, ())
         yield Text.assemble(
-            (shortened(str(name), _LINE), "bold"), (f"  {'; '.join(why)}" if why else "", "dim")
+            (shorten(str(name), _LINE), "bold"), (f"  {'; '.join(why)}" if why else "", "dim")
         )
 
 
@@ -154,7 +154,7 @@ def _substituted(detail: Mapping[str, Any]) -> Iterable[Text]:
     """Yield what the words of a question stand for in a graph, and what its unknowns can be."""
     for name, some in detail.get("constants", {}).items():
         meant = [f"{one['name']} {one['id']} {one['score']:g} ({one['how']})" for one in some[:_SHOWN]]
-        yield Text.assemble((name, "bold"), (f" is {shortened('; '.join(meant) or 'nothing', _LINE)}", "dim"))
+        yield Text.assemble((name, "bold"), (f" is {shorten('; '.join(meant) or 'nothing', _LINE)}", "dim"))
     for words, how in detail.get("relations", {}).items():
         yield Text.assemble((words, "bold"), (f" is {how}", "dim"))
     dropped = detail.get("dropped", {})
@@ -166,7 +166,7 @@ def _substituted(detail: Mapping[str, Any]) -> Iterable[Text]:
         yield Text.assemble(
             (f"{name} ", "bold"),
             f"{many}: " if one["first"] else many,
-            (shortened("; ".join(one["first"]), _LINE), "dim"),
+            (shorten("; ".join(one["first"]), _LINE), "dim"),
         )
     for text in detail.get("given up", ()):
         yield Text.assemble((text, "yellow"), ("  given up", "dim"))
@@ -178,8 +178,8 @@ def _hop(hit: Hit, nodes: Mapping[str, Node]) -> Text:
         before = nodes.get(hit.path[-2])
         via = hit.via[-1] if hit.via else "next"
         said = _short(before) if before else _document(hit.path[-2], nodes)
-        parts += [(said, "dim"), (f" —{shortened(via, 40)}→ ", "cyan")]
-    parts += [(_short(hit.node), "bold"), f"  {shortened(hit.node.text, _LINE)}"]
+        parts += [(said, "dim"), (f" —{shorten(via, 40)}→ ", "cyan")]
+    parts += [(_short(hit.node), "bold"), f"  {shorten(hit.node.text, _LINE)}"]
     return Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
 
 

@@ -25,11 +25,11 @@ from clew.cli import (
     summarise,
     train,
 )
-from clew.cli.group import Group
+from clew.cli.group import CommandGroup
 
 app = typer.Typer(
     name="clew",
-    cls=Group,
+    cls=CommandGroup,
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,

@@ -22,7 +22,7 @@ from clew.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from clew.api import Base
+    from clew.api import KnowledgeBase
     from clew.protocols import LanguageModel
     from clew.types import Answer, Exclusion, Step
 
@@ -129,13 +129,13 @@ def ask(
       clew ask "Which early films of David Lynch are slow and dreamlike?" --method focus --llm ollama:llama3.1
     """
     import clew
-    from clew.catalog import with_retriever
-    from clew.cli.group import SPENT
-    from clew.cli.output import not_found, note
-    from clew.cli.ranked import print_exclusions, write_ranked
-    from clew.cli.remote import configured_model, say_where_searches_go, say_where_texts_go, with_nodes
+    from clew.catalog import replace_retriever
+    from clew.cli.group import EXIT_BUDGET
+    from clew.cli.output import describe_unsearchable, print_note
+    from clew.cli.ranked import print_exclusions, write_answer_file
+    from clew.cli.remote import configured_model, announce_search_destination, announce_text_destination, describe_encoder_input
     from clew.errors import UsageError
-    from clew.shapes import exclusion_shape
+    from clew.shapes import exclusion_to_dict
 
     model = configured_model(
         llm,
@@ -151,12 +151,12 @@ def ask(
         recipe = "chain" if chain else "focus"
     _check_focus(recipe, why_not, out)
     if retriever is not None:
-        recipe = with_retriever(recipe, retriever)
+        recipe = replace_retriever(recipe, retriever)
     with clew.open(kb) as base:
-        behind = not_found(base)
-        say_where_texts_go("the question and passages", model)
-        say_where_texts_go(with_nodes("the question", [recipe]), base.encoder())
-        say_where_searches_go("the question and the queries made of it", [recipe])
+        behind = describe_unsearchable(base)
+        announce_text_destination("the question and passages", model)
+        announce_text_destination(describe_encoder_input("the question", [recipe]), base.encoder())
+        announce_search_destination("the question and the queries made of it", [recipe])
         with _watching(quiet=as_json) as watch:
             answer = base.ask(
                 question,
@@ -169,32 +169,32 @@ def ask(
             )
         with _printed(answer, k, as_json) as shown:
             if out is not None:
-                write_ranked(out, answer)
+                write_answer_file(out, answer)
             excluded, unknown = _excluded(base, answer, why_not or (), question, recipe, graphs)
             if why_not:
-                shown["why_not"] = list(map(exclusion_shape, excluded))
+                shown["why_not"] = list(map(exclusion_to_dict, excluded))
     if not as_json:
         print_exclusions(excluded)
     for remark in unknown if as_json else [*unknown, *_without_model(model), *behind]:
-        note(remark)
-    if answer.stopped:
-        note(f"clew: stopped before the answer was complete: {answer.stopped}")
-        raise typer.Exit(SPENT)
+        print_note(remark)
+    if answer.stop_reason:
+        print_note(f"clew: stopped before the answer was complete: {answer.stop_reason}")
+        raise typer.Exit(EXIT_BUDGET)
 
 
 def _check_focus(recipe: str, why_not: Sequence[str] | None, out: Path | None) -> None:
     """Raise UsageError for what only the method focus can do, before anything is asked."""
-    from clew.catalog.recipe import parse
-    from clew.cli.ranked import check_form
+    from clew.catalog.recipe import parse_recipe
+    from clew.cli.ranked import check_output_file
     from clew.errors import UsageError
 
-    focused = parse(recipe).name == "focus"
+    focused = parse_recipe(recipe).name == "focus"
     if why_not and not focused:
         raise UsageError(
             "only the method focus says why something is no answer", "--triples, or --method focus"
         )
     if out is not None:
-        check_form(out)
+        check_output_file(out)
         if out.suffix.lower() == ".csv" and not focused:
             raise UsageError(
                 "only the method focus ranks answers for a CSV file", "--out FILE.json has any answer"
@@ -202,7 +202,7 @@ def _check_focus(recipe: str, why_not: Sequence[str] | None, out: Path | None) -
 
 
 def _excluded(
-    base: Base,
+    base: KnowledgeBase,
     answer: Answer,
     names: Sequence[str],
     question: str,
@@ -236,13 +236,13 @@ def _printed(answer: Answer, k: int, as_json: bool) -> Iterator[dict[str, Any]]:
     the answer does not lose it: it may have cost calls."""
     from clew.cli.answer import print_answer
     from clew.cli.output import print_json
-    from clew.shapes import answer_shape
+    from clew.shapes import answer_to_dict
 
     if not as_json:
         print_answer(answer, k)
         yield {}
         return
-    shown = answer_shape(answer)
+    shown = answer_to_dict(answer)
     try:
         yield shown
     finally:
@@ -263,7 +263,7 @@ def _watching(quiet: bool) -> Iterator[Callable[[Step], None]]:
     if quiet or not sys.stderr.isatty():
         yield lambda step: None
         return
-    from clew.cli.output import console
+    from clew.cli.output import make_console
 
-    with console(stderr=True).status("searching") as status:
+    with make_console(stderr=True).status("searching") as status:
         yield lambda step: status.update(f"{step.name}: {len(step.hits)} found")

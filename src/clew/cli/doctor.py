@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from clew.cli.group import FAILED
+from clew.cli.group import EXIT_FAILED
 from clew.cli.options import Json, Kb
 
 
@@ -29,7 +29,7 @@ def doctor(
       clew doctor --check-only --json
     """
     import clew
-    from clew.cli.output import count, print_json
+    from clew.cli.output import format_count, print_json
 
     with clew.open(kb) as base:
         findings = base.doctor(repair=repair, checksums=checksums)
@@ -39,6 +39,6 @@ def doctor(
     else:
         for finding in findings:
             print(f"{finding.what}: {finding.problem}{' (repaired)' if finding.repaired else ''}")
-        print(count(len(findings), "finding") if findings else "all is well")
+        print(format_count(len(findings), "finding") if findings else "all is well")
     if not all(finding.repaired for finding in findings):
-        raise typer.Exit(FAILED)
+        raise typer.Exit(EXIT_FAILED)

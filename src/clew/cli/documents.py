@@ -10,7 +10,7 @@ import typer
 from clew.cli.options import Json, Kb
 
 if TYPE_CHECKING:
-    from clew.api import Base, Matches
+    from clew.api import KnowledgeBase, DocumentMatches
 
 
 def list_documents(kb: Kb = None, as_json: Json = False) -> None:
@@ -21,16 +21,16 @@ def list_documents(kb: Kb = None, as_json: Json = False) -> None:
     clew list --json | jq -r '.documents[].document'
     """
     import clew
-    from clew.cli.output import count, print_json
-    from clew.shapes import document_shape
+    from clew.cli.output import format_count, print_json
+    from clew.shapes import document_to_dict
 
     with clew.open(kb) as base:
         documents = base.documents()
     if as_json:
-        print_json({"documents": [document_shape(document) for document in documents]})
+        print_json({"documents": [document_to_dict(document) for document in documents]})
         return
     for document in documents:
-        size = count(document.pages, "page") if document.pages else count(document.nodes, "node")
+        size = format_count(document.pages, "page") if document.pages else format_count(document.nodes, "node")
         print(f"{document.name}  ({size})  {document.key[:12]}")
         if document.title and document.title != document.name:
             print(f"    {document.title}")
@@ -67,15 +67,15 @@ def remove(
     """
     import clew
     from clew.cli.output import print_json
-    from clew.shapes import document_shape
+    from clew.shapes import document_to_dict
 
     with clew.open(kb) as base:
-        chosen = [path for one in what for path in _chosen(base, base.matching(one))]
+        chosen = [path for one in what for path in _chosen(base, base.match_documents(one))]
         removed = base.remove(*chosen)
         remaining = len(base.documents())
     cleared = _cache(clear_cache, asking=not as_json and bool(removed))
     if as_json:
-        shapes = [document_shape(document) for document in removed]
+        shapes = [document_to_dict(document) for document in removed]
         print_json({"removed": shapes, "paths": chosen, "remaining": remaining, "cache_cleared": cleared})
         return
     for document in removed:
@@ -84,35 +84,35 @@ def remove(
         print(f"forgot {', '.join(chosen)}; the document is still at another path")
 
 
-def _chosen(base: Base, matches: Matches) -> list[str]:
+def _chosen(base: KnowledgeBase, matches: DocumentMatches) -> list[str]:
     """Return the paths meant; an ambiguous name is asked about where a person can answer."""
-    if not matches.found or (matches.ambiguous and not sys.stdin.isatty()):
-        return [matches.what]  # removing it says what is wrong
+    if not matches.documents or (matches.ambiguous and not sys.stdin.isatty()):
+        return [matches.text]  # removing it says what is wrong
     if not matches.ambiguous:
         return list(matches.paths)
-    print(f"{len(matches.found)} documents are named '{matches.what}':")
-    for number, (_, paths) in enumerate(matches.found, 1):
+    print(f"{len(matches.documents)} documents are named '{matches.text}':")
+    for number, (_, paths) in enumerate(matches.documents, 1):
         print(f"  {number}  {', '.join(paths)}")
     number = typer.prompt("Which one", type=int)
-    if not 1 <= number <= len(matches.found):
+    if not 1 <= number <= len(matches.documents):
         raise typer.BadParameter(f"there is no number {number}")
-    return list(matches.found[number - 1][1])
+    return list(matches.documents[number - 1][1])
 
 
 def _cache(clear: bool | None, asking: bool) -> bool:
     """Say that replies of models may hold what was removed, and empty their cache if that is wanted."""
     from clew import api
-    from clew.cli.output import note, size
+    from clew.cli.output import print_note, format_size
 
-    held = api.model_cache()
+    held = api.reply_cache()
     if not held.bytes:
         return False
     if clear is None:
-        note(f"The cache of model replies ({held.path}, {size(held.bytes)}) may hold passages of it.")
+        print_note(f"The cache of model replies ({held.path}, {format_size(held.bytes)}) may hold passages of it.")
         if asking and sys.stdin.isatty():
             clear = typer.confirm("Empty the cache?", default=False)
         else:
-            note("To empty it: clew remove --clear-cache ...")
+            print_note("To empty it: clew remove --clear-cache ...")
     if clear:
-        api.clear_model_cache()
+        api.clear_reply_cache()
     return bool(clear)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clew.cli.group import INTERRUPTED, Group
+from clew.cli.group import EXIT_INTERRUPTED, CommandGroup
 from clew.cli.options import Json, Kb
 
 if TYPE_CHECKING:
-    from clew.api import Base
+    from clew.api import KnowledgeBase
 
 app = typer.Typer(
-    cls=Group,
+    cls=CommandGroup,
     no_args_is_help=True,
     help="Choose the encoder that finds passages by meaning, not only by words.",
 )
@@ -27,11 +27,11 @@ def list_encoders(kb: Kb = None, as_json: Json = False) -> None:
     clew encoder list
     """
     import clew
-    from clew.cli.output import count, print_json
+    from clew.cli.output import format_count, print_json
 
     with clew.open(kb) as base:
         chosen = base.encoder_name()
-        held = base.vectors()
+        held = base.vector_counts()
     kinds = clew.api.encoder_kinds()
     if as_json:
         shapes = [{"name": v.name, "vectors": v.vectors, "missing": v.missing} for v in held]
@@ -39,7 +39,7 @@ def list_encoders(kb: Kb = None, as_json: Json = False) -> None:
         return
     print(f"encoder of this base: {chosen or 'none (search is by words and graph)'}")
     for v in held:
-        print(f"  {v.name}: {count(v.vectors, 'vector')}, {v.missing:,} missing")
+        print(f"  {v.name}: {format_count(v.vectors, 'vector')}, {v.missing:,} missing")
     print("kinds:")
     for name, summary in kinds.items():
         print(f"  {name}: {summary}")
@@ -120,44 +120,44 @@ def export_encoder(
     """
     from dataclasses import replace
 
-    from clew.train.export import export, form_of
+    from clew.train.export import export_encoder, parse_form
 
     form = replace(
-        form_of(weights, name),
+        parse_form(weights, name),
         max_tokens=max_tokens,
         query_prefix=query_prefix,
         passage_prefix=passage_prefix,
     )
-    made = export(source, folder, form)
+    made = export_encoder(source, folder, form)
     print(
         f"{folder}: {made.size / 2**20:.0f} MiB, {made.settings['dimension']} dimensions, {weights}; "
-        f"worst cosine distance to the source on sample texts: {made.worst:.1e}"
+        f"worst cosine distance to the source on sample texts: {made.max_distance:.1e}"
     )
 
 
-def _encode(base: Base, quiet: bool) -> int:
-    from clew.cli.output import count, duration, note
-    from clew.cli.progress import showing
-    from clew.cli.remote import say_where_texts_go
+def _encode(base: KnowledgeBase, quiet: bool) -> int:
+    from clew.cli.output import format_count, format_duration, print_note
+    from clew.cli.progress import progress_display
+    from clew.cli.remote import announce_text_destination
     from clew.ingest import Event
 
-    say_where_texts_go("passages", base.encoder())
-    missing, seconds = base.encoding_ahead()
+    announce_text_destination("passages", base.encoder())
+    missing, seconds = base.estimate_encoding()
     if missing:
-        note(f"{count(missing, 'vector')} to make" + (f", about {duration(seconds)}" if seconds else ""))
-    with showing(quiet=quiet) as show:
+        print_note(f"{format_count(missing, 'vector')} to make" + (f", about {format_duration(seconds)}" if seconds else ""))
+    with progress_display(quiet=quiet) as show:
         try:
             return base.encode(lambda done, total: show(Event("encode", done, total)))
         except KeyboardInterrupt:
-            note("clew: stopped; the vectors made so far are kept. To continue: clew encoder encode")
-            raise typer.Exit(INTERRUPTED) from None
+            print_note("clew: stopped; the vectors made so far are kept. To continue: clew encoder encode")
+            raise typer.Exit(EXIT_INTERRUPTED) from None
 
 
-def _said(base: Base, made: int, as_json: bool) -> None:
-    from clew.cli.output import count, print_json
+def _said(base: KnowledgeBase, made: int, as_json: bool) -> None:
+    from clew.cli.output import format_count, print_json
 
     shape: dict[str, Any] = {"encoder": base.encoder_name(), "encoded": made}
     if as_json:
         print_json(shape)
     else:
-        print(f"encoder of this base: {shape['encoder'] or 'none'}; {count(made, 'vector')} made")
+        print(f"encoder of this base: {shape['encoder'] or 'none'}; {format_count(made, 'vector')} made")

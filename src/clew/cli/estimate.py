@@ -11,7 +11,7 @@ import typer
 from clew.cli.options import Documents, Json, Kb, Llm, Recipe, Retriever, Workers
 
 if TYPE_CHECKING:
-    from clew.api import Cost
+    from clew.api import RoleCost
     from clew.ingest import Estimate
 
 
@@ -43,14 +43,14 @@ def estimate(
     """
     import clew
     from clew.api import estimate_question, open_or_empty
-    from clew.catalog import with_retriever
+    from clew.catalog import replace_retriever
     from clew.cli.output import print_json
     from clew.cli.remote import model_name
 
     if not paths and not ask:
         raise typer.BadParameter("name files to add, or a question with --ask")
     if retriever is not None:
-        recipe = with_retriever(recipe, retriever)
+        recipe = replace_retriever(recipe, retriever)
     with clew.open(kb) if ask else open_or_empty(kb) as base:
         added = base.estimate(paths, sample=sample, workers=workers) if paths else None
         costs = estimate_question(base, ask, model_name(llm), recipe, documents) if ask else []
@@ -64,23 +64,23 @@ def estimate(
 
 
 def _print_added(added: Estimate) -> None:
-    from clew.cli.output import count, note, size
+    from clew.cli.output import format_count, print_note, format_size
 
     about = "" if added.exact else "about "
-    print(f"{count(added.files, 'new or changed file')} ({size(added.bytes)}), {added.unchanged:,} unchanged")
+    print(f"{format_count(added.files, 'new or changed file')} ({format_size(added.bytes)}), {added.unchanged:,} unchanged")
     print(
-        f"  {about}{count(added.documents, 'document')}, {count(added.pages, 'page')}, "
-        f"{count(added.passages, 'passage')}, {count(added.tables, 'table')} with {count(added.rows, 'row')}"
+        f"  {about}{format_count(added.documents, 'document')}, {format_count(added.pages, 'page')}, "
+        f"{format_count(added.passages, 'passage')}, {format_count(added.tables, 'table')} with {format_count(added.rows, 'row')}"
     )
     print(f"  an encoder would read {added.characters:,} characters; adding calls no language model")
     for failure in added.failed:
-        note(f"clew: {failure}")
+        print_note(f"clew: {failure}")
 
 
-def _print_costs(costs: list[Cost]) -> None:
-    from clew.cli.output import cost
+def _print_costs(costs: list[RoleCost]) -> None:
+    from clew.cli.output import format_cost
 
     if not costs:
         print("asking calls no language model: none is set (--llm)")
     for one in costs:
-        print(f"{one.role}: {cost(one.usage)}, if every reply is as long as it may get")
+        print(f"{one.role}: {format_cost(one.usage)}, if every reply is as long as it may get")

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clew.cli import analyse, papers
-from clew.cli.group import INTERRUPTED, Group
+from clew.cli.group import EXIT_INTERRUPTED, CommandGroup
 from clew.cli.options import Json, Llm
-from clew.cli.progress import told
+from clew.cli.progress import show_progress
 
 if TYPE_CHECKING:
-    from clew.catalog.runs import Folder
+    from clew.catalog.runs import RunFolder
     from clew.evaluate.reporting import Table
 
 METRICS = ("EM", "F1", "accuracy", "recall@5", "all-gold@5", "SF-EM", "MRR", "seconds", "calls")
 
 app = typer.Typer(
-    cls=Group,
+    cls=CommandGroup,
     no_args_is_help=True,
     help="Compare methods on data sets: run them, and write tables that say what was compared.",
 )
@@ -30,7 +30,7 @@ Folders = Annotated[
 ]
 Metrics = Annotated[
     list[str] | None,
-    typer.Option("--metric", "-m", metavar="NAME", help=f"Such as {', '.join(METRICS)}; may be repeated."),
+    typer.Option("--metric", "-m", metavar="NAME", help=f"Such as {', '.solve_jointly(METRICS)}; may be repeated."),
 ]
 
 
@@ -93,43 +93,43 @@ def run(
       clew eval report runs
     """
     from clew import catalog
-    from clew.catalog.evaluation import Bench, asked
-    from clew.catalog.runs import evaluate
-    from clew.cli.output import note
+    from clew.catalog.evaluation import EvaluationSettings, load_questions
+    from clew.catalog.runs import evaluate_recipes
+    from clew.cli.output import print_note
     from clew.cli.remote import (
         configured_model,
         model_name,
-        say_where_searches_go,
-        say_where_texts_go,
-        with_nodes,
+        announce_search_destination,
+        announce_text_destination,
+        describe_encoder_input,
     )
-    from clew.cli.stages import chosen_encoder, foreseen, unit
+    from clew.cli.stages import choose_encoder, print_estimate, parse_unit
 
     model = configured_model(llm, cache=not no_cache, charged=True)
-    name = chosen_encoder(encoder)
-    found = catalog.encoder(name, remember=True) if name else None
-    bench = Bench(
-        model, found, unit(passages), sentences, seed, model_name(llm) or "", name or "", tuple(graph or ())
+    name = choose_encoder(encoder)
+    found = catalog.load_encoder(name, remember=True) if name else None
+    bench = EvaluationSettings(
+        model, found, parse_unit(passages), sentences, seed, model_name(llm) or "", name or "", tuple(graph or ())
     )
     recipes = recipe or ["default"]
-    say_where_texts_go("questions and passages", model)
-    say_where_texts_go(with_nodes("questions and passages", recipes), found)
-    say_where_searches_go("questions and the queries made of them", recipes)
+    announce_text_destination("questions and passages", model)
+    announce_text_destination(describe_encoder_input("questions and passages", recipes), found)
+    announce_search_destination("questions and the queries made of them", recipes)
 
     try:
         for one in data:
-            questions = asked(one, corpus, limit, seed, pool or (), triples)
+            questions = load_questions(one, corpus, limit, seed, pool or (), triples)
             calls = "no model calls" if model is None else f"each by {model.name}"
-            note(
+            print_note(
                 f"{questions.title}: {len(questions.examples):,} questions x {len(recipes)} recipes, {calls}"
             )
-            folder = evaluate(
-                out, questions, recipes, bench, workers=workers, progress=told, foreseen=foreseen
+            folder = evaluate_recipes(
+                out, questions, recipes, bench, workers=workers, progress=show_progress, report_estimate=print_estimate
             )
             print(folder.path)
     except KeyboardInterrupt:
-        note("clew: stopped; what was answered is kept. To continue, run the same command again.")
-        raise typer.Exit(INTERRUPTED) from None
+        print_note("clew: stopped; what was answered is kept. To continue, run the same command again.")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
 
 
 @app.command("grade")
@@ -148,18 +148,18 @@ def grade(
 
       clew eval report runs --metric Acc --metric F1
     """
-    from clew.catalog.runs import graded
-    from clew.cli.output import cost, note
-    from clew.cli.remote import configured_model, say_where_texts_go
+    from clew.catalog.runs import grade_folder
+    from clew.cli.output import format_cost, print_note
+    from clew.cli.remote import configured_model, announce_text_destination
     from clew.errors import UsageError
 
     model = configured_model(llm, cache=not no_cache)
     if model is None:
         raise UsageError("grading needs a language model and none is set", "Name one: --llm ollama:llama3.1")
-    say_where_texts_go("questions and answers", model)
+    announce_text_destination("questions and answers", model)
     for folder in _folders(folders):
-        spent = graded(folder, model, told)
-        note(f"{folder.path}: {cost(spent) or 'nothing left to grade'}")
+        spent = grade_folder(folder, model, show_progress)
+        print_note(f"{folder.path}: {format_cost(spent) or 'nothing left to grade'}")
 
 
 @app.command("report")
@@ -185,29 +185,29 @@ def report(
 
     clew eval report runs --metric recall@5 --metric F1 --baseline "read(retriever=bm25)"
     """
-    from clew.errors import unknown
-    from clew.evaluate.reporting import table, written
+    from clew.errors import unknown_name_error
+    from clew.evaluate.reporting import build_table, format_table
 
-    runs = [run for folder in _folders(folders) for run in folder.runs()]
-    made = table(runs, metrics or METRICS, baseline)
+    runs = [run for folder in _folders(folders) for run in folder.load_runs()]
+    made = build_table(runs, metrics or METRICS, baseline)
     match form or ("terminal" if sys.stdout.isatty() else "markdown"):
         case "terminal":
             _show(made)
         case ("markdown" | "latex" | "csv" | "json") as known:
-            print(written(made, known))
+            print(format_table(made, known))
         case other:
-            raise unknown("format", other, ("terminal", "markdown", "latex", "csv", "json"))
+            raise unknown_name_error("format", other, ("terminal", "markdown", "latex", "csv", "json"))
 
 
 def _show(made: Table) -> None:
     """Print a table for a person, one for each data set."""
     from rich.table import Table as Grid
 
-    from clew.cli.output import console
-    from clew.evaluate.reporting import compared_on, rows_of
+    from clew.cli.output import make_console
+    from clew.evaluate.reporting import describe_conditions, table_rows
 
-    header, rows = rows_of(made)
-    for dataset, said in compared_on(made).items():
+    header, rows = table_rows(made)
+    for dataset, said in describe_conditions(made).items():
         grid = Grid(title=dataset, caption=said, title_justify="left", caption_justify="left")
         for name in header[1:]:
             grid.add_column(
@@ -219,7 +219,7 @@ def _show(made: Table) -> None:
         for row in rows:
             if row[0] == dataset:
                 grid.add_row(*row[1:])
-        console().print(grid)
+        make_console().print(grid)
 
 
 @app.command("compare")
@@ -235,15 +235,15 @@ def compare(
     clew eval compare runs/hotpotqa-pooled kgp "read(retriever=bm25)" --metric F1
     """
     from clew.cli.output import print_json
-    from clew.errors import unknown
-    from clew.evaluate.reporting import compared
+    from clew.errors import unknown_name_error
+    from clew.evaluate.reporting import compare_runs
 
     (only,) = _folders([folder], most=1)
-    runs = {run.recipe: run for run in only.runs()}
+    runs = {run.recipe: run for run in only.load_runs()}
     for name in (one, other):
         if name not in runs:
-            raise unknown("recipe in this run", name, runs)
-    rows = compared(runs[one], runs[other], by)
+            raise unknown_name_error("recipe in this run", name, runs)
+    rows = compare_runs(runs[one], runs[other], by)
     if as_json:
         print_json([{"id": name, "one": left, "other": right} for name, left, right in rows])
         return
@@ -267,9 +267,9 @@ def errors(folders: Folders, as_json: Json = False) -> None:
     from collections import Counter
 
     from clew.cli.output import print_json
-    from clew.evaluate.reporting import failures
+    from clew.evaluate.reporting import classify_failures
 
-    sorted_ = [(run, failures(run)) for folder in _folders(folders) for run in folder.runs()]
+    sorted_ = [(run, classify_failures(run)) for folder in _folders(folders) for run in folder.load_runs()]
     if as_json:
         print_json([{"dataset": r.dataset, "recipe": r.recipe, "failures": kinds} for r, kinds in sorted_])
         return
@@ -283,11 +283,11 @@ def errors(folders: Folders, as_json: Json = False) -> None:
             print(f"  error  {name}: {problem}")
 
 
-def _folders(paths: list[Path], most: int | None = None) -> list[Folder]:
-    from clew.catalog.runs import FACTS, Folder
+def _folders(paths: list[Path], most: int | None = None) -> list[RunFolder]:
+    from clew.catalog.runs import FACTS_FILE, RunFolder
     from clew.errors import UsageError
 
-    found = [Folder(one.parent) for path in paths for one in sorted(path.rglob(FACTS))]
+    found = [RunFolder(one.parent) for path in paths for one in sorted(path.rglob(FACTS_FILE))]
     if not found or (most is not None and len(found) > most):
         raise UsageError(
             f"{'no evaluation' if not found else 'several evaluations'} in {paths[0]}",

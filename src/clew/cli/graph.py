@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from clew.cli import graphadd, graphencode, graphextract, graphmount
-from clew.cli.group import Group
+from clew.cli.group import CommandGroup
 from clew.cli.options import Json, Kb
 
 if TYPE_CHECKING:
-    from clew.link import SameLink
+    from clew.link import EntityAlignment
     from clew.types import Entity
 
 app = typer.Typer(
-    cls=Group,
+    cls=CommandGroup,
     no_args_is_help=True,
     help="Knowledge graphs beside the documents: add, look at, remove.",
 )
@@ -32,19 +32,19 @@ def list_graphs(kb: Kb = None, as_json: Json = False) -> None:
     clew graph list
     """
     import clew
-    from clew.api.extracts import behind, maker_of
-    from clew.cli.output import count, print_json
-    from clew.shapes import graph_shape
+    from clew.api.extracts import measure_staleness, extraction_maker
+    from clew.cli.output import format_count, print_json
+    from clew.shapes import graph_to_dict
 
     with clew.open(kb) as base:
         graphs = base.graphs()
-        late = {graph.name: behind(base, graph) for graph in graphs}
+        late = {graph.name: measure_staleness(base, graph) for graph in graphs}
     if as_json:
         print_json(
             {
                 "graphs": [
-                    graph_shape(graph)
-                    | {"extracted": maker_of(graph) or None, "behind": asdict(late[graph.name])}
+                    graph_to_dict(graph)
+                    | {"extracted": extraction_maker(graph) or None, "behind": asdict(late[graph.name])}
                     for graph in graphs
                 ]
             }
@@ -54,12 +54,12 @@ def list_graphs(kb: Kb = None, as_json: Json = False) -> None:
         if graph.url:
             print(f"{graph.name}  (mounted)\n    {graph.url}")
             continue
-        print(f"{graph.name}  ({count(graph.nodes, 'node')}, {count(graph.edges, 'edge')})")
+        print(f"{graph.name}  ({format_count(graph.nodes, 'node')}, {format_count(graph.edges, 'edge')})")
         for source in graph.sources:
             print(f"    {source.path}")
-        if maker := maker_of(graph):
+        if maker := extraction_maker(graph):
             print(f"    extracted from the documents by {maker}")
-        if said := graphextract.late(graph.name, late[graph.name]):
+        if said := graphextract.describe_staleness(graph.name, late[graph.name]):
             print(f"    {said}")
     if not graphs:
         print("no graphs yet; add one: clew graph add FILE")
@@ -102,15 +102,15 @@ def schema(
         if question is not None:
             shown = base.schema(question, [name])
             if as_json:
-                print_json({"graph": name, "question": question, "text": shown.text, "shown": shown.shown})
+                print_json({"graph": name, "question": question, "text": shown.text, "shown": shown.summary})
             else:
                 print(shown.text)
             return
         graph = base.graph(name)
         if as_json:
-            print_json(schemas.shape(graph))
+            print_json(schemas.schema_to_dict(graph))
         else:
-            schemas.show(graph, limit)
+            schemas.print_schema(graph, limit)
 
 
 @app.command("show")
@@ -138,9 +138,9 @@ def show(
     from clew.cli.output import print_json
 
     with clew.open(kb) as base:
-        found = base.described(name, base.entities(name, entity), limit)
+        found = base.describe_entities(name, base.entities(name, entity), limit)
     if as_json:
-        print_json({"entities": [told.shape() for told in found]})
+        print_json({"entities": [told.to_dict() for told in found]})
         return
     for told in found:
         one = told.entity
@@ -153,7 +153,7 @@ def show(
                     print(f"        said in {source}")
             if triple.total > len(triple.ends):
                 print(f"    ... {triple.total - len(triple.ends):,} more {triple.relation}")
-        for link in told.same:
+        for link in told.equivalents:
             print(f"    same as: {_target(link)}  ({'; '.join(link.by)})")
 
 
@@ -168,7 +168,7 @@ def _sources(statements: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _print_entity(one: Entity) -> None:
-    types = ", ".join(type for type in (one.type, *one.also) if type)
+    types = ", ".join(type for type in (one.type, *one.more_types) if type)
     print(f"{one.name}{f'  ({types})' if types else ''}  {one.id}")
     if one.aliases:
         print(f"    also: {'; '.join(one.aliases)}")
@@ -178,7 +178,7 @@ def _print_entity(one: Entity) -> None:
         print(f"    {one.text}")
 
 
-def _target(link: SameLink) -> str:
+def _target(link: EntityAlignment) -> str:
     return f"document {link.target_name}" if link.document else f"{link.target_name}  {link.target}"
 
 
@@ -205,12 +205,12 @@ def links(
 
     import clew
     from clew.cli.output import print_json
-    from clew.shapes import link_shape
+    from clew.shapes import link_to_dict
 
     with clew.open(kb) as base:
         found = list(islice(base.links(graph), limit + 1))
     if as_json:
-        print_json({"links": [link_shape(one) for one in found[:limit]], "more": len(found) > limit})
+        print_json({"links": [link_to_dict(one) for one in found[:limit]], "more": len(found) > limit})
         return
     for one in found[:limit]:
         print(f"{one.source_name}  {one.source}  =  {_target(one)}  ({'; '.join(one.by)})")
@@ -233,11 +233,11 @@ def remove(name: Name, kb: Kb = None, as_json: Json = False) -> None:
     """
     import clew
     from clew.cli.output import print_json
-    from clew.shapes import graph_shape
+    from clew.shapes import graph_to_dict
 
     with clew.open(kb) as base:
         gone = base.remove_graph(name)
     if as_json:
-        print_json({"removed": graph_shape(gone)})
+        print_json({"removed": graph_to_dict(gone)})
     else:
         print(f"removed {gone.name}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clew.cli.group import FAILED
+from clew.cli.group import EXIT_FAILED
 from clew.cli.options import Json, Kb
 
 if TYPE_CHECKING:
@@ -98,8 +98,8 @@ def add(
       clew graph schema films       its types and relations, with examples
     """
     import clew
-    from clew.cli.output import note, print_json
-    from clew.cli.progress import showing
+    from clew.cli.output import print_note, print_json
+    from clew.cli.progress import progress_display
     from clew.errors import UnreadableFile
     from clew.triples import Options
 
@@ -111,7 +111,7 @@ def add(
         tuple(language.lower().split(",")),
         tuple(one.strip() for one in answers.split(",") if one.strip()) if answers else (),
     )
-    with clew.open(kb, create=True) as base, showing(quiet=as_json) as progress:
+    with clew.open(kb, create=True) as base, progress_display(quiet=as_json) as progress:
         try:
             report = base.add_graph(
                 files or (),
@@ -123,12 +123,12 @@ def add(
                 progress=progress,
             )
         except UnreadableFile as error:
-            note(f"clew: {error.problem}")
+            print_note(f"clew: {error.problem}")
             if error.hint:
-                note(f"      {error.hint}")
-            raise typer.Exit(FAILED) from None
+                print_note(f"      {error.hint}")
+            raise typer.Exit(EXIT_FAILED) from None
     for row in report.bad_rows:
-        note(f"clew: skipped: {row}")
+        print_note(f"clew: skipped: {row}")
     if as_json:
         print_json(_report_shape(report))
     else:
@@ -136,23 +136,23 @@ def add(
 
 
 def _print_report(report: GraphReport) -> None:
-    from clew.cli.output import count, duration
+    from clew.cli.output import format_count, format_duration
 
     graph = report.graph
-    sizes = f"{count(graph.nodes, 'node')}, {count(graph.edges, 'edge')}"
-    print(f"{report.outcome} {graph.name}: {sizes} in {duration(report.seconds)}")
+    sizes = f"{format_count(graph.nodes, 'node')}, {format_count(graph.edges, 'edge')}"
+    print(f"{report.outcome} {graph.name}: {sizes} in {format_duration(report.seconds)}")
     if report.bad:
-        print(f"  {count(report.bad, 'bad row')} skipped")
+        print(f"  {format_count(report.bad, 'bad row')} skipped")
     if report.undescribed:
-        print(f"  {count(report.undescribed, 'node')} named by edges alone")
+        print(f"  {format_count(report.undescribed, 'node')} named by edges alone")
     for reason, number in sorted(report.left_out.items()):
         print(f"  left out: {number:,} {reason}")
 
 
 def _report_shape(report: GraphReport) -> dict[str, Any]:
-    from clew.shapes import graph_shape
+    from clew.shapes import graph_to_dict
 
-    return graph_shape(report.graph) | {
+    return graph_to_dict(report.graph) | {
         "outcome": report.outcome,
         "skipped": report.bad,
         "bad_rows": list(report.bad_rows),

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from clew.cli.group import INTERRUPTED
+from clew.cli.group import EXIT_INTERRUPTED
 from clew.cli.options import Json, Kb
 
 
@@ -31,25 +31,25 @@ def encode(
       clew ask "Which film is about a labyrinth?" --retriever vss
     """
     import clew
-    from clew.cli.output import count, duration, note, print_json
-    from clew.cli.progress import showing
-    from clew.cli.remote import say_where_texts_go
+    from clew.cli.output import format_count, format_duration, print_note, print_json
+    from clew.cli.progress import progress_display
+    from clew.cli.remote import announce_text_destination
 
     with clew.open(kb) as base:
-        say_where_texts_go("texts of nodes", base.encoder())
-        missing, seconds = base.graph_encoding_ahead(name, names=names, every=every)
+        announce_text_destination("texts of nodes", base.encoder())
+        missing, seconds = base.estimate_graph_encoding(name, names=names, every=every)
         if missing:
-            note(f"{count(missing, 'vector')} to make" + (f", about {duration(seconds)}" if seconds else ""))
-        with showing(quiet=as_json) as show:
+            print_note(f"{format_count(missing, 'vector')} to make" + (f", about {format_duration(seconds)}" if seconds else ""))
+        with progress_display(quiet=as_json) as show:
             try:
                 made = base.encode_graph(name, names=names, every=every, progress=show)
             except KeyboardInterrupt:
-                note(
+                print_note(
                     f"clew: stopped; the vectors made so far are kept. To continue: clew graph encode {name}"
                 )
-                raise typer.Exit(INTERRUPTED) from None
+                raise typer.Exit(EXIT_INTERRUPTED) from None
         encoder = base.encoder_name()
     if as_json:
         print_json({"graph": name, "encoder": encoder, "encoded": made})
     else:
-        print(f"{name}: {count(made, 'vector')} made by {encoder}")
+        print(f"{name}: {format_count(made, 'vector')} made by {encoder}")

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clew.cli.group import FAILED, INTERRUPTED, SPENT
+from clew.cli.group import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_BUDGET
 from clew.cli.options import BudgetCalls, BudgetMoney, BudgetTokens, Documents, Json, Kb, Llm
 
 if TYPE_CHECKING:
-    from clew.api.extracts import Behind, ExtractReport
+    from clew.api.extracts import Staleness, ExtractionReport
 
 #: Unreadable replies that are listed; --json lists all.
-LISTED = 10
+MAX_LISTED_REPLIES = 10
 
 
 def extract(
@@ -44,10 +44,10 @@ def extract(
       clew graph show notes "Maria Hale"
     """
     import clew
-    from clew.api.extracts import Extracting
-    from clew.cli.output import count, note, print_json
-    from clew.cli.progress import showing
-    from clew.cli.remote import agreed, configured_model, say_where_texts_go
+    from clew.api.extracts import GraphExtraction
+    from clew.cli.output import format_count, print_note, print_json
+    from clew.cli.progress import progress_display
+    from clew.cli.remote import confirm_cost, configured_model, announce_text_destination
     from clew.ingest import Event
 
     # No cache: what is found is kept in the base, and a reply that made no sense must not come again from there.
@@ -55,66 +55,66 @@ def extract(
         llm, budget_calls=budget_calls, budget_tokens=budget_tokens, budget_money=budget_money, cache=False
     )
     with clew.open(kb) as base:
-        work = Extracting(base, name, model, documents)
-        ahead = work.ahead()
+        work = GraphExtraction(base, name, model, documents)
+        ahead = work.estimate()
         if ahead.passages and model is not None:
-            what = f"{count(ahead.passages, 'passage')} to read by {ahead.maker}"
-            agreed([what], ahead.usage, yes, as_json)
-            say_where_texts_go("the passages", model)
-        with showing(quiet=as_json) as show:
+            what = f"{format_count(ahead.passages, 'passage')} to read by {ahead.maker}"
+            confirm_cost([what], ahead.usage, yes, as_json)
+            announce_text_destination("the passages", model)
+        with progress_display(quiet=as_json) as show:
             try:
-                report = work.make(lambda done, total: show(Event("extract", done, total)))
+                report = work.run(lambda done, total: show(Event("extract", done, total)))
             except KeyboardInterrupt:
-                note("clew: stopped; what was found so far is kept. To continue, run it again")
-                raise typer.Exit(INTERRUPTED) from None
+                print_note("clew: stopped; what was found so far is kept. To continue, run it again")
+                raise typer.Exit(EXIT_INTERRUPTED) from None
     if as_json:
         print_json(_shape(report))
     else:
         _print(report)
     if report.stopped:
-        note(f"clew: {report.stopped}; {report.left:,} passages are left. To continue, run it again")
-        raise typer.Exit(SPENT)
+        print_note(f"clew: {report.stopped}; {report.left:,} passages are left. To continue, run it again")
+        raise typer.Exit(EXIT_BUDGET)
     if report.unreadable:
-        raise typer.Exit(FAILED)
+        raise typer.Exit(EXIT_FAILED)
 
 
-def late(name: str, behind: Behind) -> str:
+def describe_staleness(name: str, behind: Staleness) -> str:
     """Return in what an extracted graph is behind its documents, and what brings it up to date; "" for nothing."""
-    from clew.cli.output import count
+    from clew.cli.output import format_count
 
-    parts = [f"{count(behind.gone, 'document')} gone"] if behind.gone else []
-    parts += [f"{count(behind.new, 'document')} new"] if behind.new else []
+    parts = [f"{format_count(behind.gone, 'document')} gone"] if behind.gone else []
+    parts += [f"{format_count(behind.new, 'document')} new"] if behind.new else []
     return f"behind its documents ({', '.join(parts)}); run: clew graph extract {name}" if parts else ""
 
 
-def _print(report: ExtractReport) -> None:
-    from clew.cli.output import cost, count, duration
+def _print(report: ExtractionReport) -> None:
+    from clew.cli.output import format_cost, format_count, format_duration
 
     graph = report.graph
-    sizes = f"{count(graph.nodes, 'node')}, {count(graph.edges, 'edge')}"
-    print(f"{report.outcome} {graph.name}: {sizes} in {duration(report.seconds)}")
+    sizes = f"{format_count(graph.nodes, 'node')}, {format_count(graph.edges, 'edge')}"
+    print(f"{report.outcome} {graph.name}: {sizes} in {format_duration(report.seconds)}")
     print(
-        f"  {count(report.passages, 'passage')} read"
-        + (f" ({spent})" if (spent := cost(report.usage)) else "")
+        f"  {format_count(report.passages, 'passage')} read"
+        + (f" ({spent})" if (spent := format_cost(report.usage)) else "")
     )
     if report.incomplete:
-        print(f"  {count(report.incomplete, 'triple')} left out: a part is empty")
+        print(f"  {format_count(report.incomplete, 'triple')} left out: a part is empty")
     if report.cut:
-        print(f"  {count(report.cut, 'reply')} as long as a reply may get: triples at the end may be missing")
-    for one in report.unreadable[:LISTED]:
+        print(f"  {format_count(report.cut, 'reply')} as long as a reply may get: triples at the end may be missing")
+    for one in report.unreadable[:MAX_LISTED_REPLIES]:
         print(f"  not read: {one.document} ({one.passage}): {one.problem}")
-    if len(report.unreadable) > LISTED:
-        print(f"  and {len(report.unreadable) - LISTED:,} more: --json lists all")
+    if len(report.unreadable) > MAX_LISTED_REPLIES:
+        print(f"  and {len(report.unreadable) - MAX_LISTED_REPLIES:,} more: --json lists all")
     if report.unreadable:
-        print(f"  {count(len(report.unreadable), 'reply')} made no sense; to ask again, run it again")
+        print(f"  {format_count(len(report.unreadable), 'reply')} made no sense; to ask again, run it again")
 
 
-def _shape(report: ExtractReport) -> dict[str, Any]:
+def _shape(report: ExtractionReport) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from clew.shapes import graph_shape
+    from clew.shapes import graph_to_dict
 
-    return graph_shape(report.graph) | {
+    return graph_to_dict(report.graph) | {
         "outcome": report.outcome,
         "passages": report.passages,
         "unreadable": [asdict(one) for one in report.unreadable],

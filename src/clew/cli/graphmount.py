@@ -73,7 +73,7 @@ def mount(
     """
     import clew
     from clew.api import MountOptions
-    from clew.cli.output import count, print_json
+    from clew.cli.output import format_count, print_json
 
     usual = MountOptions()
     options = MountOptions(
@@ -91,5 +91,5 @@ def mount(
         shape = {"graph": name, "url": place, "types": dict(types), "relations": sorted(relations)}
         print_json(shape | {"lookup": service})
     else:
-        found = f"{count(len(types), 'type')}, {count(len(relations), 'relation')}"
+        found = f"{format_count(len(types), 'type')}, {format_count(len(relations), 'relation')}"
         print(f"mounted {name}: {found}; names by {service}")

@@ -16,10 +16,10 @@ from typer.core import TyperGroup
 
 from clew.errors import ClewError
 
-FAILED, WRONG, SPENT, INTERRUPTED = 1, 2, 3, 130
+EXIT_FAILED, EXIT_USAGE, EXIT_BUDGET, EXIT_INTERRUPTED = 1, 2, 3, 130
 
 
-class Group(TyperGroup):
+class CommandGroup(TyperGroup):
     """Runs a command and turns what goes wrong into lines on stderr and an exit status."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -31,10 +31,10 @@ class Group(TyperGroup):
             print(f"clew: {error.problem}", file=sys.stderr)
             if error.hint:
                 print(f"      {error.hint}", file=sys.stderr)
-            raise typer.Exit(WRONG) from None
+            raise typer.Exit(EXIT_USAGE) from None
         except KeyboardInterrupt:
             print("clew: interrupted", file=sys.stderr)
-            raise typer.Exit(INTERRUPTED) from None
+            raise typer.Exit(EXIT_INTERRUPTED) from None
         except BrokenPipeError:
             # The reader has what it wanted (clew list | head). What is still buffered goes nowhere, so that
             # the interpreter's own flush at exit does not complain.

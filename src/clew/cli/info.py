@@ -11,7 +11,7 @@ from clew.cli.options import Json, Kb
 
 if TYPE_CHECKING:
     from clew.api import GraphSize
-    from clew.kb import Info
+    from clew.kb import StoreInfo
     from clew.types import GraphInfo
 
 
@@ -43,7 +43,7 @@ def info(
       clew info --graphs keywords --graphs mentions
     """
     import clew
-    from clew.api.extracts import behind
+    from clew.api.extracts import measure_staleness
     from clew.cli import graphextract
     from clew.cli.output import print_json
 
@@ -53,9 +53,9 @@ def info(
             return
         sizes = base.info()
         built = base.graph_sizes(graphs) if graphs else []
-        late = {one.name: graphextract.late(one.name, behind(base, one)) for one in sizes.imported}
+        late = {one.name: graphextract.describe_staleness(one.name, measure_staleness(base, one)) for one in sizes.imported}
         where = str(base.path)
-        unit = base.store.passages
+        unit = base.store.passage_unit
         encoder = base.encoder_name()
     if as_json:
         shape = {"path": where, "unit": unit, "encoder": encoder, "graphs": [asdict(size) for size in built]}
@@ -68,8 +68,8 @@ def info(
                 print(f"graph {name}: {said}")
 
 
-def _print(info: Info, where: str, unit: str, encoder: str | None, graphs: list[GraphSize]) -> None:
-    from clew.cli.output import count, size
+def _print(info: StoreInfo, where: str, unit: str, encoder: str | None, graphs: list[GraphSize]) -> None:
+    from clew.cli.output import format_count, format_size
 
     nodes: dict[str, int] = dict(info.nodes)
     lines: list[tuple[str, Any]] = [
@@ -77,19 +77,19 @@ def _print(info: Info, where: str, unit: str, encoder: str | None, graphs: list[
         ("documents", f"{info.documents:,}"),
         ("pages", f"{info.pages:,}"),
         ("passages", f"{nodes.get('passage', 0):,} (one per {unit})"),
-        ("tables", f"{nodes.get('table', 0):,} with {count(nodes.get('row', 0), 'row')}"),
+        ("tables", f"{nodes.get('table', 0):,} with {format_count(nodes.get('row', 0), 'row')}"),
         ("sections", f"{nodes.get('section', 0):,}"),
-        ("on disk", size(info.bytes)),
+        ("on disk", format_size(info.bytes)),
         ("generation", info.generation),
         ("digest", info.digest),
         ("encoder", encoder or "none"),
     ]
     if info.pending:
         lines.append(
-            ("not searchable yet", f"{count(info.pending, 'document')}; run clew add again, or search")
+            ("not searchable yet", f"{format_count(info.pending, 'document')}; run clew add again, or search")
         )
-    lines += [(f"made by {name}", count(number, "part")) for name, number in info.kept.items()]
-    lines += [(f"relation {name}", count(number, "edge")) for name, number in sorted(info.relations.items())]
+    lines += [(f"made by {name}", format_count(number, "part")) for name, number in info.kept.items()]
+    lines += [(f"relation {name}", format_count(number, "edge")) for name, number in sorted(info.relations.items())]
     lines += [(f"graph {one.name}", one.url or _stored(one)) for one in info.imported]
     lines += [(f"graph {graph.name}", _graph(graph)) for graph in graphs]
     width = max(len(name) for name, _ in lines)
@@ -98,17 +98,17 @@ def _print(info: Info, where: str, unit: str, encoder: str | None, graphs: list[
 
 
 def _stored(graph: GraphInfo) -> str:
-    from clew.api.extracts import maker_of
-    from clew.cli.output import count
+    from clew.api.extracts import extraction_maker
+    from clew.cli.output import format_count
 
-    sizes = f"{count(graph.nodes, 'node')}, {count(graph.edges, 'edge')}"
-    return f"{sizes}, {'extracted' if maker_of(graph) else 'imported'}"
+    sizes = f"{format_count(graph.nodes, 'node')}, {format_count(graph.edges, 'edge')}"
+    return f"{sizes}, {'extracted' if extraction_maker(graph) else 'imported'}"
 
 
 def _graph(graph: GraphSize) -> str:
-    from clew.cli.output import count, duration
+    from clew.cli.output import format_count, format_duration
 
     return (
-        f"{count(graph.nodes, 'node')}, {count(graph.edges, 'edge')}, density {graph.density:.5f}, "
-        f"mean degree {graph.mean_degree:.1f}, {graph.isolated:,} without neighbours ({duration(graph.seconds)})"
+        f"{format_count(graph.nodes, 'node')}, {format_count(graph.edges, 'edge')}, density {graph.density:.5f}, "
+        f"mean degree {graph.mean_degree:.1f}, {graph.isolated:,} without neighbours ({format_duration(graph.seconds)})"
     )

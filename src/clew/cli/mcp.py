@@ -13,7 +13,7 @@ from clew.cli.options import BudgetCalls, BudgetMoney, BudgetTokens, Llm
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clew.api import Base
+    from clew.api import KnowledgeBase
     from clew.protocols import LanguageModel
 
 
@@ -81,27 +81,27 @@ def mcp(
         _serve({name: opened.enter_context(clew.open(at)) for name, at in folders.items()}, model, recipes)
 
 
-def _serve(bases: Mapping[str, Base], model: LanguageModel | None, recipes: Sequence[str] | None) -> None:
+def _serve(bases: Mapping[str, KnowledgeBase], model: LanguageModel | None, recipes: Sequence[str] | None) -> None:
     import sys
 
-    from clew.cli.output import note
-    from clew.cli.remote import say_where_searches_go, say_where_texts_go, with_nodes
+    from clew.cli.output import print_note
+    from clew.cli.remote import announce_search_destination, announce_text_destination, describe_encoder_input
     from clew.errors import MissingExtra
-    from clew.serve.choices import DEFAULT, answering, checked
-    from clew.serve.tools import Desk
+    from clew.serve.choices import DEFAULT, evidence_methods, validate_recipes
+    from clew.serve.tools import ToolContext
 
-    allowed = checked(recipes or [DEFAULT, *answering(model is not None)])
+    allowed = validate_recipes(recipes or [DEFAULT, *evidence_methods(model is not None)])
     try:
-        from clew.serve.mcp import serve
+        from clew.serve.mcp import serve_stdio
     except ModuleNotFoundError as error:
         raise MissingExtra("mcp, which speaks the Model Context Protocol,", "serve") from error
-    say_where_texts_go("questions and passages", model)
-    say_where_searches_go("questions and the queries made of them", list(allowed))
+    announce_text_destination("questions and passages", model)
+    announce_search_destination("questions and the queries made of them", list(allowed))
     for base in bases.values():
-        say_where_texts_go(with_nodes("questions", list(allowed)), base.encoder())
+        announce_text_destination(describe_encoder_input("questions", list(allowed)), base.encoder())
     if sys.stdin.isatty():
-        note("Waiting for a client on standard input. A client starts this command itself: clew mcp --help")
-    serve(Desk(bases, allowed, model))
+        print_note("Waiting for a client on standard input. A client starts this command itself: clew mcp --help")
+    serve_stdio(ToolContext(bases, allowed, model))
 
 
 def _folders(given: Sequence[str] | None) -> dict[str, Path]:
@@ -109,15 +109,15 @@ def _folders(given: Sequence[str] | None) -> dict[str, Path]:
 
     Raises UsageError where two have one name.
     """
-    from clew.config import base_name, base_path
+    from clew.config import knowledge_base_name, knowledge_base_path
     from clew.errors import UsageError
 
     found: dict[str, Path] = {}
     for one in given or [""]:
         name, equals, rest = one.partition("=")
         named = bool(equals) and bool(name) and "/" not in name
-        folder = base_path(rest if named else one)
-        name = name if named else base_name(folder)
+        folder = knowledge_base_path(rest if named else one)
+        name = name if named else knowledge_base_name(folder)
         if name in found:
             raise UsageError(f"two knowledge bases are named '{name}'", f"Name one: --kb other={folder}")
         found[name] = folder

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from clew.api import Base
+    from clew.api import KnowledgeBase
     from clew.types import Usage
 
 
@@ -18,12 +18,12 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def note(line: str) -> None:
+def print_note(line: str) -> None:
     """Print a remark for people on stderr, where it does not disturb what programs read."""
     print(line, file=sys.stderr)
 
 
-def console(stderr: bool = False) -> Console:
+def make_console(stderr: bool = False) -> Console:
     """Return a rich console. Text of documents is printed as it is: no markup, no emoji codes, and colours for
     what we mark only."""
     from rich.console import Console
@@ -31,20 +31,20 @@ def console(stderr: bool = False) -> Console:
     return Console(stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=False)
 
 
-def count(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """Return ``1 page``, ``2 pages``, ``1,037 pages``."""
     plural = noun if number == 1 else f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{number:,} {plural}"
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Return ``0.12 s``, ``3.4 s``, ``2 min 5 s``."""
     if seconds < 1:
         return f"{seconds:.2f} s"
     return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
 
 
-def size(number: int) -> str:
+def format_size(number: int) -> str:
     """Return a number of bytes as people write it: ``12 KB``, ``3.4 MB``."""
     amount = float(number)
     for unit in ("bytes", "KB", "MB", "GB"):
@@ -54,19 +54,19 @@ def size(number: int) -> str:
     return f"{amount:.1f} TB"
 
 
-def cost(usage: Usage) -> str:
+def format_cost(usage: Usage) -> str:
     """Return what model calls cost: ``3 calls, 1,200 tokens in, 80 out, $0.0004``; "" for none."""
     if not usage.calls:
         return ""
     money = "price unknown" if usage.money is None else f"${usage.money:.4f}"
-    return f"{count(usage.calls, 'call')}, {usage.tokens_in:,} tokens in, {usage.tokens_out:,} out, {money}"
+    return f"{format_count(usage.calls, 'call')}, {usage.tokens_in:,} tokens in, {usage.tokens_out:,} out, {money}"
 
 
-def not_found(base: Base) -> list[str]:
+def describe_unsearchable(base: KnowledgeBase) -> list[str]:
     """Say what a search of a base cannot find yet: documents without an index, passages without vectors."""
     pending, unencoded = base.store.snapshot().pending, base.missing_vectors()
-    found = [f"{count(pending, 'document')} added but not searchable yet."] if pending else []
+    found = [f"{format_count(pending, 'document')} added but not searchable yet."] if pending else []
     if unencoded:
-        said = count(unencoded, "passage")
+        said = format_count(unencoded, "passage")
         found.append(f"{said} can be found by words alone; to make the vectors: clew encoder encode")
     return found

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.cli.output import console, note
+from clew.cli.output import make_console, print_note
 
 if TYPE_CHECKING:
     from clew.ingest.report import Event, Progress
@@ -30,7 +30,7 @@ _PLAIN_PARTS = 10
 
 
 @contextmanager
-def showing(quiet: bool = False) -> Iterator[Progress]:
+def progress_display(quiet: bool = False) -> Iterator[Progress]:
     """Give a receiver of events that shows them on stderr; ``quiet`` shows none."""
     if quiet:
         yield lambda event: None
@@ -53,7 +53,7 @@ def _bars() -> Iterator[Progress]:
         TextColumn("{task.fields[file]}", markup=False),
     )
     tasks: dict[str, TaskID] = {}
-    with Progress(*columns, console=console(stderr=True)) as bars:
+    with Progress(*columns, console=make_console(stderr=True)) as bars:
 
         def show(event: Event) -> None:
             if event.stage not in tasks:
@@ -72,15 +72,15 @@ class _Lines:
 
     def __call__(self, event: Event) -> None:
         if event.stage == "files":
-            note(f"{event.outcome:>9}  {event.path}  ({event.done} of {event.total})")
+            print_note(f"{event.outcome:>9}  {event.path}  ({event.done} of {event.total})")
             return
         part = event.done * _PLAIN_PARTS // max(event.total, 1)
         if part and part > self._said.get(event.stage, 0):
-            note(f"{_TITLES[event.stage]} {event.done:,} of {event.total:,}")
+            print_note(f"{_TITLES[event.stage]} {event.done:,} of {event.total:,}")
         self._said[event.stage] = part if event.done < event.total else 0
 
 
-def told(stage: str) -> Callable[[int, int], None]:
+def show_progress(stage: str) -> Callable[[int, int], None]:
     """Return what shows a stage's progress: a line that is written over, or one for each tenth."""
     said = 0
 
@@ -90,6 +90,6 @@ def told(stage: str) -> Callable[[int, int], None]:
             sys.stderr.write(f"\r{stage[:60]}: {done:,} of {total:,}" + ("\n" if done == total else ""))
         elif done * 10 // max(total, 1) > said:
             said = done * 10 // max(total, 1)
-            note(f"{stage}: {done:,} of {total:,}")
+            print_note(f"{stage}: {done:,} of {total:,}")
 
     return tell

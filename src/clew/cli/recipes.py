@@ -13,7 +13,7 @@ def recipes(as_json: Json = False) -> None:
     from clew import catalog
     from clew.cli.output import print_json
 
-    found = catalog.recipes()
+    found = catalog.describe_components()
     if as_json:
         print_json(
             {

@@ -34,7 +34,7 @@ def configured_model(
         from clew.models.budgeted import Budget
 
         budget = Budget(budget_calls, budget_tokens, budget_money)
-    return catalog.language_model(name, cache=cache, charged=charged, budget=budget, record=record)
+    return catalog.load_language_model(name, cache=cache, charged=charged, budget=budget, record=record)
 
 
 def model_name(names: Sequence[str] | None) -> str | None:
@@ -44,7 +44,7 @@ def model_name(names: Sequence[str] | None) -> str | None:
     return ",".join(names) if names else environment("CLEW_LLM")
 
 
-def agreed(parts: Sequence[str], usage: Usage, yes: bool, quiet: bool) -> None:
+def confirm_cost(parts: Sequence[str], usage: Usage, yes: bool, quiet: bool) -> None:
     """Say what work will take, and ask before a model is asked for money. Raises Exit where the answer is no.
 
     ``parts`` say what is to be done; ``usage`` what models will cost at most. ``yes`` and ``quiet`` do not ask.
@@ -53,46 +53,46 @@ def agreed(parts: Sequence[str], usage: Usage, yes: bool, quiet: bool) -> None:
 
     import typer
 
-    from clew.cli.output import cost, note
+    from clew.cli.output import format_cost, print_note
 
-    foreseen = [f"about {cost(usage)}, if every reply is as long as it may get"] if usage.calls else []
-    note("; ".join([parts[0], *foreseen, *parts[1:]]))
+    foreseen = [f"about {format_cost(usage)}, if every reply is as long as it may get"] if usage.calls else []
+    print_note("; ".join([parts[0], *foreseen, *parts[1:]]))
     free = not usage.calls or usage.money == 0
     if not (yes or free or quiet) and sys.stdin.isatty() and not typer.confirm("Go on?", err=True):
         raise typer.Exit(0)
 
 
-def say_where_texts_go(what: str, model: LanguageModel | Encoder | None) -> None:
+def announce_text_destination(what: str, model: LanguageModel | Encoder | None) -> None:
     """Say which texts go where, if they leave this machine."""
     if model is None:
         return
-    from clew.cli.output import note
-    from clew.models.names import destination, leaves_machine
+    from clew.cli.output import print_note
+    from clew.models.names import describe_destination, leaves_machine
 
     if leaves_machine(model.name):
-        note(f"{what}: {destination(model.name)}")
+        print_note(f"{what}: {describe_destination(model.name)}")
 
 
-def with_nodes(what: str, recipes: Sequence[str]) -> str:
+def describe_encoder_input(what: str, recipes: Sequence[str]) -> str:
     """Return what an encoder is sent: ``what``, and texts of nodes where one of the recipes embeds them.
 
     Raises UsageError for a recipe that makes no sense.
     """
     from clew.catalog.entities import embeds_nodes
-    from clew.catalog.recipe import parse
+    from clew.catalog.recipe import parse_recipe
 
-    return f"{what} and texts of nodes" if any(embeds_nodes(parse(one)) for one in recipes) else what
+    return f"{what} and texts of nodes" if any(embeds_nodes(parse_recipe(one)) for one in recipes) else what
 
 
-def say_where_searches_go(what: str, recipes: Sequence[str]) -> None:
+def announce_search_destination(what: str, recipes: Sequence[str]) -> None:
     """Say which texts a web search is sent, and where, if one of the recipes asks the web.
 
     Raises UsageError for a recipe that makes no sense.
     """
-    from clew.catalog.recipe import parse
-    from clew.catalog.web import asks_web, web_destination
-    from clew.cli.output import note
+    from clew.catalog.recipe import parse_recipe
+    from clew.catalog.web import searches_web, web_destination
+    from clew.cli.output import print_note
 
-    place = web_destination() if any(asks_web(parse(one)) for one in recipes) else ""
+    place = web_destination() if any(searches_web(parse_recipe(one)) for one in recipes) else ""
     if place:
-        note(f"{what}: sent to {place}")
+        print_note(f"{what}: sent to {place}")

@@ -5,53 +5,53 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from clew.cli.output import count
-from clew.methods.focus.schema import examples_of_properties, examples_of_types, kind_of
+from clew.cli.output import format_count
+from clew.methods.focus.schema import property_examples, type_examples, property_kind
 from clew.protocols import PropertyGraph
-from clew.shapes import property_shape, relation_shape
+from clew.shapes import property_to_dict, relation_to_dict
 from clew.types import Relation
 
 
-def shape(graph: PropertyGraph) -> dict[str, Any]:
+def schema_to_dict(graph: PropertyGraph) -> dict[str, Any]:
     """Return all of a graph's schema as JSON."""
     relations, properties = graph.relations(), graph.properties()
-    values = examples_of_properties(graph, list(properties))
+    values = property_examples(graph, list(properties))
     return {
         "graph": graph.name,
         "nodes": graph.size,
         "types": dict(graph.types()),
         "answers": list(graph.answer_types()),
-        "relations": [relation_shape(*one) for one in _by_size(relations)],
-        "properties": [property_shape(name, one, values[name]) for name, one in properties.items()],
+        "relations": [relation_to_dict(*one) for one in _by_size(relations)],
+        "properties": [property_to_dict(name, one, values[name]) for name, one in properties.items()],
     }
 
 
-def show(graph: PropertyGraph, limit: int) -> None:
+def print_schema(graph: PropertyGraph, limit: int) -> None:
     """Print at most ``limit`` types, relations and properties of a graph, the biggest first."""
     types, relations, properties = graph.types(), graph.relations(), graph.properties()
-    nodes = f"{count(graph.size, 'node')}, " if graph.size else ""
-    print(f"{graph.name}: {nodes}{count(sum(one.edges for one in relations.values()), 'edge')}")
+    nodes = f"{format_count(graph.size, 'node')}, " if graph.size else ""
+    print(f"{graph.name}: {nodes}{format_count(sum(one.edges for one in relations.values()), 'edge')}")
     if answers := graph.answer_types():
         print(f"answers: {', '.join(answers)}")
     kinds = sorted(types, key=lambda one: (-types[one], one))[:limit]
-    names = examples_of_types(graph, kinds)
+    names = type_examples(graph, kinds)
     for type in kinds:
         such = "; ".join(dict.fromkeys(names.get(type, ())))
-        print(f"type {type}: {count(types[type], 'node')}{f', such as {such}' if such else ''}")
+        print(f"type {type}: {format_count(types[type], 'node')}{f', such as {such}' if such else ''}")
     for relation, found in _by_size(relations)[:limit]:
-        print(f"relation {relation}: {count(found.edges, 'edge')}{_ends(found)}")
+        print(f"relation {relation}: {format_count(found.edges, 'edge')}{_ends(found)}")
         for head, tail in found.examples:
             print(f"    {head} >> {relation} >> {tail}")
     keys = sorted(properties, key=lambda one: (-properties[one].values, one))[:limit]
-    values = examples_of_properties(graph, keys)
+    values = property_examples(graph, keys)
     for key in keys:
         owners = f" of {_most(properties[key].types)}" if properties[key].types else ""
-        kind = kind_of(properties[key], values[key])
+        kind = property_kind(properties[key], values[key])
         print(
-            f"property {key}{owners}: {kind}, {count(properties[key].values, 'value')}, such as {values[key]}"
+            f"property {key}{owners}: {kind}, {format_count(properties[key].values, 'value')}, such as {values[key]}"
         )
     more = {"more type": len(types), "more relation": len(relations), "more property": len(properties)}
-    left = [count(number - limit, what) for what, number in more.items() if number > limit]
+    left = [format_count(number - limit, what) for what, number in more.items() if number > limit]
     if left:
         print(f"... {', '.join(left)}; see --limit")
 

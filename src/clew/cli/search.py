@@ -38,33 +38,33 @@ def search(
     clew search "bridge" --json | jq '.hits[].page'
     """
     import clew
-    from clew.cli.output import not_found, note, print_json
-    from clew.cli.remote import say_where_searches_go, say_where_texts_go, with_nodes
-    from clew.shapes import hit_shape
+    from clew.cli.output import describe_unsearchable, print_note, print_json
+    from clew.cli.remote import announce_search_destination, announce_text_destination, describe_encoder_input
+    from clew.shapes import hit_to_dict
 
     with clew.open(kb) as base:
-        say_where_texts_go(with_nodes("the question", [retriever]), base.encoder())
-        say_where_searches_go("the question", [retriever])
+        announce_text_destination(describe_encoder_input("the question", [retriever]), base.encoder())
+        announce_search_destination("the question", [retriever])
         hits = base.search(query, k=k, retriever=retriever, documents=documents)
-        behind = not_found(base)
+        behind = describe_unsearchable(base)
     if as_json:
-        print_json({"hits": [hit_shape(hit) for hit in hits]})
+        print_json({"hits": [hit_to_dict(hit) for hit in hits]})
     else:
         _print(hits)
         for remark in behind:
-            note(remark)
+            print_note(remark)
 
 
 def _print(hits: list[Hit]) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    from clew.cli.output import console
-    from clew.read.contexts import place
+    from clew.cli.output import make_console
+    from clew.read.contexts import describe_place
 
-    out = console()
+    out = make_console()
     for number, hit in enumerate(hits, 1):
-        out.print(Text.assemble(f"{number:>2}. ", (place(hit.node), "bold"), f"  {hit.score:.3f}"))
+        out.print(Text.assemble(f"{number:>2}. ", (describe_place(hit.node), "bold"), f"  {hit.score:.3f}"))
         out.print(Padding(Text(hit.node.text), (0, 0, 0, 4)))
     if not hits:
         print("nothing found")

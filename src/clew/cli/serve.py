@@ -99,21 +99,21 @@ def serve(
 
     Needs the extra serve: pip install 'clew\[serve]'
     """
-    from clew.cli.output import note
-    from clew.serve import need_extra
+    from clew.cli.output import print_note
+    from clew.serve import require_extra
 
-    need_extra()
-    from clew.config import base_path, environment, server_token
+    require_extra()
+    from clew.config import knowledge_base_path, environment, server_token
     from clew.serve import Settings
-    from clew.serve.settings import Budget, is_loopback_host, named_bases, named_models, new_token
+    from clew.serve.settings import QuestionBudget, is_loopback_host, name_bases, name_models, new_token
 
     given = token or server_token()
     if given is None and not is_loopback_host(host):
         given = new_token()
     models = llm or [one for one in [environment("CLEW_LLM")] if one]
     settings = Settings(
-        bases=named_bases(kb or [base_path()]),
-        models=named_models(models),
+        bases=name_bases(kb or [knowledge_base_path()]),
+        models=name_models(models),
         encoder=encoder,
         recipes=tuple(recipe or ()),
         host=host,
@@ -121,25 +121,25 @@ def serve(
         hosts=tuple(allow_host or ()),
         token=given,
         read_only=read_only,
-        budget=Budget(budget_calls, budget_tokens, budget_money),
+        budget=QuestionBudget(budget_calls, budget_tokens, budget_money),
     )
     for model in settings.models:
         if model.leaves:
-            note(f"the questions and passages that {model.id} reads: {model.goes}")
+            print_note(f"the questions and passages that {model.id} reads: {model.goes}")
     _run(settings)
 
 
 def _run(settings: Settings) -> None:
-    from clew.cli.output import note
-    from clew.serve.running import Serving
+    from clew.cli.output import print_note
+    from clew.serve.running import RunningServer
 
     try:
-        with Serving(settings) as serving:
+        with RunningServer(settings) as serving:
             print(f"clew: {serving.url}", flush=True)
             if settings.token is not None:
-                note(f"clew: token: {settings.token}")
+                print_note(f"clew: token: {settings.token}")
             for name, path in settings.bases.items():
-                note(f"clew: {name}: {path}")
+                print_note(f"clew: {name}: {path}")
             serving.run()
     except KeyboardInterrupt:
         _leave()

@@ -47,23 +47,23 @@ def show(
     clew show 3f0c2a...:17                 a node, by the id that search --json prints
     """
     import clew
-    from clew.api.outline import nth_table, on_page
+    from clew.api.outline import find_table, nodes_on_page
     from clew.cli.output import print_json
-    from clew.shapes import node_shape
+    from clew.shapes import node_to_dict
 
     if page is not None and table is not None:
         raise UsageError("--page and --table together", "Give one of them")
     with clew.open(kb) as base:
         if page is not None:
-            nodes = on_page(base.tree(what), page)
+            nodes = nodes_on_page(base.tree(what), page)
         elif table is not None:
-            nodes = [nth_table(base.tree(what), table)]
+            nodes = [find_table(base.tree(what), table)]
         elif _is_id(what):
             nodes = [base.node(what)]
         else:
             nodes = base.tree(what)
     if as_json:
-        print_json({"nodes": [node_shape(node) for node in nodes]})
+        print_json({"nodes": [node_to_dict(node) for node in nodes]})
     elif page is None and len(nodes) > 1:
         _print_tree(nodes)
     else:
@@ -78,12 +78,12 @@ def _is_id(what: str) -> bool:
 def _print_texts(nodes: Sequence[Node]) -> None:
     from rich.text import Text
 
-    from clew.cli.output import console
-    from clew.read.contexts import place
+    from clew.cli.output import make_console
+    from clew.read.contexts import describe_place
 
-    out = console()
+    out = make_console()
     if len(nodes) == 1:
-        out.print(Text(f"{nodes[0].kind} in {place(nodes[0])}  {nodes[0].id}", style="dim"))
+        out.print(Text(f"{nodes[0].kind} in {describe_place(nodes[0])}  {nodes[0].id}", style="dim"))
     for node in nodes:
         out.print(Text(node.text, style="bold" if node.kind == "section" else ""))
         out.print()
@@ -95,7 +95,7 @@ def _print_tree(nodes: Sequence[Node]) -> None:
     from rich.text import Text
     from rich.tree import Tree
 
-    from clew.cli.output import console
+    from clew.cli.output import make_console
 
     root = Tree(Text.assemble((nodes[0].name or nodes[0].document_name, "bold"), f"  {nodes[0].id}"))
     branches = {nodes[0].id: root}
@@ -110,15 +110,15 @@ def _print_tree(nodes: Sequence[Node]) -> None:
             rows[node.parent] = rows.get(node.parent, 0) + 1
     for table, number in rows.items():
         branches[table].add(Text(f"{number} rows", style="dim"))
-    console().print(root)
+    make_console().print(root)
 
 
 def _label(node: Node) -> Text:
     from rich.text import Text
 
-    from clew.text import shortened
+    from clew.text import shorten
 
-    preview = shortened(node.name or node.text, _PREVIEW)
+    preview = shorten(node.name or node.text, _PREVIEW)
     where = f"  page {node.page}" if node.page is not None and node.kind != "page" else ""
     if node.kind == "page":
         return Text(f"page {node.page}" + (f" ({node.name})" if node.name else ""), style="dim")

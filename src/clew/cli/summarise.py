@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.group import INTERRUPTED
+from clew.cli.group import EXIT_INTERRUPTED
 from clew.cli.options import Documents, Json, Kb, Llm
 
 if TYPE_CHECKING:
-    from clew.api.summaries import Ahead, Faithfulness
+    from clew.api.summaries import SummaryEstimate, Faithfulness
 
 #: Unfaithful summaries that are listed; --json lists all.
-LISTED = 10
+MAX_LISTED_SUMMARIES = 10
 
 
 def summarise(
@@ -49,43 +49,43 @@ def summarise(
       clew summarise --summariser model --llm ollama:llama3.1 --check
     """
     import clew
-    from clew.api.summaries import Summarising
-    from clew.cli.output import cost, note, print_json
-    from clew.cli.progress import showing
-    from clew.cli.remote import configured_model, say_where_texts_go
+    from clew.api.summaries import SummaryJob
+    from clew.cli.output import format_cost, print_note, print_json
+    from clew.cli.progress import progress_display
+    from clew.cli.remote import configured_model, announce_text_destination
     from clew.ingest import Event
 
     model = configured_model(llm) if summariser == "model" else None
     with clew.open(kb) as base:
-        work = Summarising(base, summariser, words, model, documents)
+        work = SummaryJob(base, summariser, words, model, documents)
         made = 0
         if not check:
-            _say(work.ahead(), yes, as_json)
-            say_where_texts_go("the sections", model)
-            with showing(quiet=as_json) as show:
+            _say(work.estimate(), yes, as_json)
+            announce_text_destination("the sections", model)
+            with progress_display(quiet=as_json) as show:
                 try:
                     made = work.make(lambda done, total: show(Event("summarise", done, total)))
                 except KeyboardInterrupt:
-                    note("clew: stopped; the summaries made so far are kept. To continue, run it again")
-                    raise typer.Exit(INTERRUPTED) from None
+                    print_note("clew: stopped; the summaries made so far are kept. To continue, run it again")
+                    raise typer.Exit(EXIT_INTERRUPTED) from None
         found = work.faithfulness()
     if as_json:
         print_json(_shape(found, made))
         return
     if not check:
-        print(f"{made:,} made" + (f" ({spent})" if (spent := cost(work.usage)) else ""))
+        print(f"{made:,} made" + (f" ({spent})" if (spent := format_cost(work.usage)) else ""))
     _print(found)
 
 
-def _say(ahead: Ahead, yes: bool, quiet: bool) -> None:
+def _say(ahead: SummaryEstimate, yes: bool, quiet: bool) -> None:
     """Say what it will take, and ask before a model is asked. Raises Exit where the answer is no."""
-    from clew.cli.output import count, duration
-    from clew.cli.remote import agreed
+    from clew.cli.output import format_count, format_duration
+    from clew.cli.remote import confirm_cost
 
     if ahead.sections:
-        parts = [f"{count(ahead.sections, 'section')} to summarise by {ahead.summariser}"]
-        parts += [f"about {duration(ahead.seconds)}"] if ahead.seconds is not None else []
-        agreed(parts, ahead.usage, yes, quiet)
+        parts = [f"{format_count(ahead.sections, 'section')} to summarise by {ahead.summariser}"]
+        parts += [f"about {format_duration(ahead.seconds)}"] if ahead.seconds is not None else []
+        confirm_cost(parts, ahead.usage, yes, quiet)
 
 
 def _shape(found: Faithfulness, made: int) -> dict[str, object]:
@@ -103,15 +103,15 @@ def _shape(found: Faithfulness, made: int) -> dict[str, object]:
 
 
 def _print(found: Faithfulness) -> None:
-    from clew.cli.output import count
+    from clew.cli.output import format_count
 
-    said = f"{count(found.summaries, 'summary')} by {found.summariser}"
+    said = f"{format_count(found.summaries, 'summary')} by {found.summariser}"
     if found.summaries:
         said += f", {found.share:.1%} faithful"
     print(said)
-    for one in found.unfaithful[:LISTED]:
+    for one in found.unfaithful[:MAX_LISTED_SUMMARIES]:
         print(f"  not in its section: {', '.join(one.invented)}  ({one.document}, {one.section})")
-    if len(found.unfaithful) > LISTED:
-        print(f"  and {len(found.unfaithful) - LISTED:,} more: --json lists all")
+    if len(found.unfaithful) > MAX_LISTED_SUMMARIES:
+        print(f"  and {len(found.unfaithful) - MAX_LISTED_SUMMARIES:,} more: --json lists all")
     if found.unfaithful:
         print("  in their place: the extractive summary")

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clew.cli.group import INTERRUPTED, Group
+from clew.cli.group import EXIT_INTERRUPTED, CommandGroup
 
 if TYPE_CHECKING:
     from clew.train.encoder import Plan as EncoderPlan
     from clew.train.encoder import Training
-    from clew.train.export import Form
+    from clew.train.export import ExportForm
     from clew.train.traverser import Plan
 
 app = typer.Typer(
-    cls=Group,
+    cls=CommandGroup,
     no_args_is_help=True,
     help="Train the models that walks are guided by, on questions with ordered evidence.",
 )
@@ -75,9 +75,9 @@ def traverser(
       clew ask "YOUR QUESTION" --recipe "kgp(guide=generated(prompt=prefix))"
       --llm guide=local:t5-guide --llm read=ollama:llama3.1
     """
-    from clew.cli.output import note
-    from clew.cli.progress import told
-    from clew.evaluate.datasets import named
+    from clew.cli.output import print_note
+    from clew.cli.progress import show_progress
+    from clew.evaluate.datasets import parse_dataset
     from clew.train.traverser import train_traverser
 
     given = {
@@ -87,33 +87,33 @@ def traverser(
     }  # fmt: skip
     changes = {name: value for name, value in given.items() if value is not None}
     try:
-        made = train_traverser([named(one) for one in data], model, out, changes, _say, told("training"))
+        made = train_traverser([parse_dataset(one) for one in data], model, out, changes, _say, show_progress("training"))
     except KeyboardInterrupt:
-        note("clew: stopped; the last checkpoint is kept. To continue, run the same command again.")
-        raise typer.Exit(INTERRUPTED) from None
+        print_note("clew: stopped; the last checkpoint is kept. To continue, run the same command again.")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
     print(f"{out}: held-out loss {made.before:.3f} before, {made.after:.3f} after (nats per token)")
     recipe = f"kgp(guide=generated(prompt={made.prompt}))"
     print(f'To walk with it: --recipe "{recipe}" --llm guide=local:{out} --llm read=MODEL')
 
 
 def _say(plan: Plan) -> None:
-    from clew.cli.output import count, note
+    from clew.cli.output import format_count, print_note
 
     chosen = plan.settings
-    note(
-        f"{count(plan.questions, 'question')} with {count(plan.examples, 'example')}; held out: "
-        f"{count(plan.held_out_questions, 'question')} with {count(plan.held_out_examples, 'example')}"
+    print_note(
+        f"{format_count(plan.questions, 'question')} with {format_count(plan.examples, 'example')}; held out: "
+        f"{format_count(plan.held_out_questions, 'question')} with {format_count(plan.held_out_examples, 'example')}"
     )
     if plan.too_long:
-        note(f"left out: {count(plan.too_long, 'example')} with more than {chosen.max_input} tokens")
-    note(
+        print_note(f"left out: {format_count(plan.too_long, 'example')} with more than {chosen.max_input} tokens")
+    print_note(
         f"{plan.trainable:,} of {plan.parameters:,} weights are trained"
         + (f" (LoRA, rank {chosen.lora_rank})" if chosen.lora_rank else "")
-        + f", in {count(plan.steps, 'step')} of {count(chosen.batch, 'example')}"
-        + f" ({count(chosen.epochs, 'epoch')}, learning rate {chosen.learning_rate:g})"
+        + f", in {format_count(plan.steps, 'step')} of {format_count(chosen.batch, 'example')}"
+        + f" ({format_count(chosen.epochs, 'epoch')}, learning rate {chosen.learning_rate:g})"
     )
     if plan.done:
-        note(f"continued after step {plan.done:,}")
+        print_note(f"continued after step {plan.done:,}")
 
 
 @app.command("encoder")
@@ -168,8 +168,8 @@ def encoder(
       clew encoder set onnx:models/ours/onnx
     """
     from clew.errors import UsageError
-    from clew.train.encoder import settings_of
-    from clew.train.export import form_of
+    from clew.train.encoder import build_settings
+    from clew.train.export import parse_form
 
     if bool(data) == (from_kb is not None):
         raise UsageError("what is there to learn from?", "Give either --data NAME=PATH or --from-kb DIR")
@@ -177,31 +177,31 @@ def encoder(
         "objective": objective, "epochs": epochs, "batch": batch, "negatives": negatives, "blend": blend,
         "learning_rate": learning_rate, "scale": scale, "mined": mined, "max_tokens": max_tokens, "seed": seed,
     }  # fmt: skip
-    settings = settings_of(configuration, {name: value for name, value in given.items() if value is not None})
-    form = form_of(weights, out.name)
+    settings = build_settings(configuration, {name: value for name, value in given.items() if value is not None})
+    form = parse_form(weights, out.name)
     from clew.catalog import training
-    from clew.kb import KnowledgeBase
+    from clew.kb import Store
 
     if from_kb is None:
-        work = training.from_data(data or [], model, settings, held_out, limit)
+        work = training.training_from_data(data or [], model, settings, held_out, limit)
     else:
-        with KnowledgeBase.open(from_kb) as base:
-            work = training.from_knowledge_base(base, model, settings, pairs or training.PAIRS)
+        with Store.open(from_kb) as base:
+            work = training.training_from_base(base, model, settings, pairs or training.MAX_BASE_PAIRS)
     _train(work, out, form)
 
 
-def _train(work: Training, out: Path, form: Form) -> None:
+def _train(work: Training, out: Path, form: ExportForm) -> None:
     """Train, say how the held-out recall changed, and export."""
-    from clew.cli.output import note
-    from clew.cli.progress import told
-    from clew.train.encoder import MODEL, train_encoder
-    from clew.train.export import export
+    from clew.cli.output import print_note
+    from clew.cli.progress import show_progress
+    from clew.train.encoder import MODEL_FOLDER, train_encoder
+    from clew.train.export import export_encoder
 
     try:
-        record = train_encoder(work, out, _plan, told("training"))
+        record = train_encoder(work, out, _plan, show_progress("training"))
     except KeyboardInterrupt:
-        note("clew: stopped; the last checkpoint is kept. To continue, run the same command again.")
-        raise typer.Exit(INTERRUPTED) from None
+        print_note("clew: stopped; the last checkpoint is kept. To continue, run the same command again.")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
     for step, found in record.get("during", {}).items():
         print(f"step {step}: " + ", ".join(f"{name} {value:.3f}" for name, value in found.items()))
     for name, value in record["after"].items():
@@ -210,17 +210,17 @@ def _train(work: Training, out: Path, form: Form) -> None:
         )
     target = out / "onnx"
     if not target.exists():
-        made = export(out / MODEL, target, form)
-        note(f"{made.size / 2**20:.0f} MiB, {form.weights}")
+        made = export_encoder(out / MODEL_FOLDER, target, form)
+        print_note(f"{made.size / 2**20:.0f} MiB, {form.weights}")
     print(f"To use it: clew encoder set onnx:{target}")
 
 
 def _plan(plan: EncoderPlan) -> None:
-    from clew.cli.output import count, note
+    from clew.cli.output import format_count, print_note
 
-    note(f"{count(plan.pairs, 'pair')}, {count(plan.steps, 'step')}")
+    print_note(f"{format_count(plan.pairs, 'pair')}, {format_count(plan.steps, 'step')}")
     if plan.done:
-        note(f"continued after step {plan.done:,}")
+        print_note(f"continued after step {plan.done:,}")
 
 
 @app.command("data")
@@ -244,14 +244,14 @@ def training_data(
       clew train data --data hotpotqa=train.json --form instruction --out listing1.jsonl
     """
     from clew.errors import UsageError
-    from clew.evaluate.datasets import named
-    from clew.evaluate.instructions import write_instructions, write_ordered
+    from clew.evaluate.datasets import parse_dataset
+    from clew.evaluate.instructions import write_instructions, write_chains
 
     if out.exists():
         raise UsageError(f"{out} exists already", "Name a new file")
-    examples = (example for one in data for example in named(one).examples())
+    examples = (example for one in data for example in parse_dataset(one).examples())
     count = (
-        write_ordered(out, examples, negatives, seed)
+        write_chains(out, examples, negatives, seed)
         if form == "passages"
         else write_instructions(out, examples, form)
     )

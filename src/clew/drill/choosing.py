@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from clew.drill.naming import Names
-from clew.drill.packing import Window
+from clew.drill.naming import EntryNames
+from clew.drill.packing import ContextWindow
 from clew.types import Usage
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Entry:
     summary: str = ""
     about: str = ""
     hint: str = ""
-    worth: float = 0.0
+    priority: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Choice:
     summaries were shown, what it cost, how many entries were not shown at all."""
 
     indexes: tuple[int, ...]
-    unknown: tuple[str, ...] = ()
+    unmatched: tuple[str, ...] = ()
     calls: int = 0
     summaries: int = 0
     usage: Usage = field(default_factory=Usage)
@@ -67,11 +67,11 @@ class Chooser:
 
     model: LanguageModel
     template: PromptTemplate
-    window: Window
+    window: ContextWindow
     form: Literal["paper", "numbered"] = "numbered"
     condense: bool = True
     share: float = 0.2
-    most: int | None = None
+    calls: int | None = None
     names: Literal["headings", "uuid"] = "headings"
 
     def choose(self, question: str, entries: Sequence[Entry], whole: int | None = None) -> Choice:
@@ -83,8 +83,8 @@ class Chooser:
         room = max(self.window.room(self.template.render(outline="", question=question)), 1)
         kept = self._condensed(shown, room, whole) if self.condense else list(shown)
         pieces = list(self._pieces(kept, range(len(kept)), room))
-        if self.most is not None and len(pieces) > self.most:
-            pieces = self._narrowed(kept, room, self.most)
+        if self.calls is not None and len(pieces) > self.calls:
+            pieces = self._narrowed(kept, room, self.calls)
         outlines = ["\n".join(self._lines(kept, piece)) for piece in pieces]
         prompts = [self.template.render(outline=outline, question=question) for outline in outlines]
         made = self.model.complete(prompts)
@@ -93,8 +93,8 @@ class Chooser:
         for piece, one in zip(pieces, made, strict=True):
             # In the paper's form there are no numbers, and a "3." belongs to a heading.
             numbers = [index + 1 for index in piece] if self.form == "numbered" else []
-            names = Names([kept[index].path for index in piece], numbers)
-            meant, strange = names.meant(one.text)
+            names = EntryNames([kept[index].path for index in piece], numbers)
+            meant, strange = names.match_reply(one.text)
             found.update(dict.fromkeys(piece[index] for index in meant))
             unknown += strange
         usage = sum((one.usage for one in made), Usage())
@@ -107,19 +107,19 @@ class Chooser:
         if self.names == "headings":
             return entry
         name = str(uuid.uuid5(uuid.NAMESPACE_URL, entry.id))
-        return Entry(entry.id, (name,), entry.summary, entry.about, entry.hint, entry.worth)
+        return Entry(entry.id, (name,), entry.summary, entry.about, entry.hint, entry.priority)
 
     def _condensed(self, entries: Sequence[Entry], room: int, whole: int | None) -> list[Entry]:
         """Return the entries with the summaries that fit."""
-        bare = [Entry(one.id, one.path, "", one.about, one.hint, one.worth) for one in entries]
+        bare = [Entry(one.id, one.path, "", one.about, one.hint, one.priority) for one in entries]
         names = sum(self._sizes(bare, range(len(bare))))
         # As many calls as the names need, and no more than there may be.
         calls = -(-names // room)
-        allowed = room * (calls if self.most is None else min(calls, self.most))
+        allowed = room * (calls if self.calls is None else min(calls, self.calls))
         if whole is not None:
             allowed = min(allowed, max(names, int(self.share * whole)))
         left = allowed - names
-        for index in sorted(range(len(entries)), key=lambda n: (-entries[n].worth, n)):
+        for index in sorted(range(len(entries)), key=lambda n: (-entries[n].priority, n)):
             cost = self.window.tokens(entries[index].summary) + 1
             if cost <= left:
                 bare[index] = entries[index]
@@ -128,7 +128,7 @@ class Chooser:
 
     def _narrowed(self, entries: Sequence[Entry], room: int, most: int) -> list[list[int]]:
         """Return the calls for as many of the worthiest entries as ``most`` of them hold, in the outline's order."""
-        order = sorted(range(len(entries)), key=lambda n: (-entries[n].worth, n))
+        order = sorted(range(len(entries)), key=lambda n: (-entries[n].priority, n))
         fits, over = 0, len(entries)
         pieces: list[list[int]] = []
         while over - fits > 1:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.drill.extracts import SectionText, covering
+from clew.drill.extracts import SectionText, select_covering
 from clew.drill.segments import word_vectors
-from clew.drill.summaries import Summaries, kept_if_possible
+from clew.drill.summaries import Summaries, try_save_values
 from clew.types import PAGE, TABLE
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from clew.types import Hit
 
 #: Sections by whose summaries a document is summarised.
-SECTIONS = 8
+SOURCE_SECTIONS = 8
 
 
 def shortlist(hits: Sequence[Hit], allowed: Sequence[str], size: int) -> list[str]:
@@ -37,7 +37,7 @@ class DocumentSummaries:
     """Summaries of documents, each of the extractive summaries of the sections that best cover it.
 
     Sections of which the summary is made are chosen by the mean vectors of their words, so that no more than
-    :data:`SECTIONS` of a long document need one. Always extractive: a document's summary does not depend on which
+    :data:`SOURCE_SECTIONS` of a long document need one. Always extractive: a document's summary does not depend on which
     sections a model has summarised so far. Kept like those of sections.
     """
 
@@ -50,12 +50,12 @@ class DocumentSummaries:
         if self.summaries.fallback.words == 0:
             return [""] * len(keys)
         maker = f"documents({self.summaries.fallback.name})"
-        stored = {key: self.snapshot.kept(maker, key) for key in dict.fromkeys(keys)}
+        stored = {key: self.snapshot.read_derived(maker, key) for key in dict.fromkeys(keys)}
         kept = {key: value["0"].decode("utf-8", "surrogatepass") for key, value in stored.items() if value}
         missing = [key for key in stored if key not in kept]
         made = dict(zip(missing, self._made([self.outlines.of(key) for key in missing], trail), strict=True))
         for key, text in made.items():
-            kept_if_possible(self.snapshot, maker, {f"{key}:0": text.encode("utf-8", "surrogatepass")})
+            try_save_values(self.snapshot, maker, {f"{key}:0": text.encode("utf-8", "surrogatepass")})
         return [kept[key] if key in kept else made[key] for key in keys]
 
     def _made(self, outlines: Sequence[Outline], trail: Trail | None) -> list[str]:
@@ -80,5 +80,5 @@ class DocumentSummaries:
         sums = np.add.reduceat(word_vectors(postings, rows).astype(np.float64), starts)
         vectors = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
         lengths = np.add.reduceat(postings.lengths(rows).astype(np.float64), starts)
-        best = covering(vectors @ vectors.T, lengths, np.ones(len(sections)), SECTIONS)
+        best = select_covering(vectors @ vectors.T, lengths, np.ones(len(sections)), SOURCE_SECTIONS)
         return [sections[n] for n in sorted(best)]

@@ -24,10 +24,10 @@ import numpy as np
 from clew.drill.choosing import Choice, Chooser, Entry
 from clew.drill.collection import DocumentSummaries, shortlist
 from clew.drill.representation import documents
-from clew.drill.scoring import Scorer, Support
+from clew.drill.scoring import SectionScorer, SectionScores
 from clew.errors import BudgetExceeded
-from clew.trail import Recorder, explored
-from clew.types import PAGE, RETRIEVED, TABLE, Hit, Step
+from clew.trail import TrailRecorder, explore_retriever
+from clew.types import PAGE, RETRIEVED_KINDS, TABLE, Hit, Step
 
 if TYPE_CHECKING:
     from clew.drill.paragraphs import ParagraphSelector
@@ -37,21 +37,21 @@ if TYPE_CHECKING:
     from clew.types import Node, Question
 
 #: Hits of the search that speak for documents and sections.
-WIDE = 200
+SEARCH_HITS = 200
 #: Words of a passage that a hint shows.
 HINT_WORDS = 20
 #: How much a section's own words raise a hit, in shares of the best hit's score (docs/decisions/0009).
-LIFT = 0.03
+HEADING_LIFT = 0.03
 #: Hits whose sections are looked at without a model, if no more are asked for.
-LIFTED = 50
+LIFTED_HITS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class ChosenSection:
     """A section that was taken, and why."""
 
     section: Section
-    why: tuple[str, ...]
+    reasons: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,8 @@ class Drill:
     search: Retriever
     outlines: Outlines
     summaries: Summaries
-    titles: DocumentSummaries
-    scorer: Scorer
+    document_summaries: DocumentSummaries
+    scorer: SectionScorer
     chooser: Chooser | None = None
     librarian: Chooser | None = None
     selector: ParagraphSelector | None = None
@@ -82,16 +82,16 @@ class Drill:
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return the ``k`` best passages and table rows, best first."""
-        return self.explore(question, k, Recorder())
+        return self.explore(question, k, TrailRecorder())
 
     def explore(self, question: Question, k: int, trail: Trail) -> list[Hit]:
         """Return the same, and tell the trail each step. A budget that is spent ends the search: what was taken
         so far is then ranked without the model."""
         started = time.perf_counter()
-        found = explored(self.search, question, max(k, WIDE), trail)
+        found = explore_retriever(self.search, question, max(k, SEARCH_HITS), trail)
         trail.add(Step("search", {"hits": len(found)}, seconds=time.perf_counter() - started))
         if self.chooser is None and self.selector is None:
-            ahead = max(k, LIFTED)
+            ahead = max(k, LIFTED_HITS)
             return [*self._lifted(question, found[:ahead], trail), *found[ahead:]][:k]
         taken, hits = self._drilled(question, found, trail)
         nodes = self._paragraphs(question, taken, hits)
@@ -108,7 +108,7 @@ class Drill:
 
     def _drilled(
         self, question: Question, found: Sequence[Hit], trail: Trail
-    ) -> tuple[list[Taken], list[Hit]]:
+    ) -> tuple[list[ChosenSection], list[Hit]]:
         """Return the sections that were taken, and the hits that are kept besides."""
         keys = self._keys(question)
         try:
@@ -118,7 +118,7 @@ class Drill:
             return self._sections(question, keys, hits, trail), hits[: self.hints]
         except BudgetExceeded as error:
             trail.add(Step("stopped", {"budget": error.problem}))
-            return [], list(found[: max(self.hints, WIDE // 10)])
+            return [], list(found[: max(self.hints, SEARCH_HITS // 10)])
 
     def _keys(self, question: Question) -> list[str]:
         inside = question.scope.documents
@@ -148,7 +148,7 @@ class Drill:
 
     def _document_entries(self, keys: Sequence[str], found: Sequence[Hit], trail: Trail) -> list[Entry]:
         known = documents(self.snapshot)
-        texts = self.titles.of(keys, trail)
+        texts = self.document_summaries.of(keys, trail)
         entries = []
         for place, (key, text) in enumerate(zip(keys, texts, strict=True)):
             document = known[key]
@@ -156,7 +156,7 @@ class Drill:
             about = "; ".join(part for part in (title, _pages(document.pages)) if part)
             hint = next((hit for hit in found[: self.hints] if hit.node.document == key), None)
             entries.append(
-                Entry(f"{key}:0", (document.name,), text, about, _words(hint), worth=-float(place))
+                Entry(f"{key}:0", (document.name,), text, about, _words(hint), priority=-float(place))
             )
         return entries
 
@@ -168,25 +168,25 @@ class Drill:
 
     def _sections(
         self, question: Question, keys: Sequence[str], hits: Sequence[Hit], trail: Trail
-    ) -> list[Taken]:
+    ) -> list[ChosenSection]:
         """Return the sections whose paragraphs are looked at."""
         started = time.perf_counter()
         known = [section for key in keys for section in self.outlines.of(key).sections]
-        allowed = self.snapshot.mask(question.scope, RETRIEVED)
+        allowed = self.snapshot.mask(question.scope, RETRIEVED_KINDS)
         known = [one for one in known if (self.tables or one.kind != TABLE) and allowed[list(one.rows)].any()]
         rows = self.snapshot.rows([hit.node.id for hit in hits])
         by_row = dict(zip(rows.tolist(), hits, strict=True))
-        support = self.scorer.support(question.text, known, by_row, trail)
+        support = self.scorer.score_sections(question.text, known, by_row, trail)
         if self.chooser is None:
-            order = sorted(range(len(known)), key=lambda n: (-support[n].score, known[n].id))
-            taken = [Taken(known[n], tuple(support[n].why())) for n in order[: self.sections]]
+            order = sorted(range(len(known)), key=lambda n: (-support[n].total, known[n].id))
+            taken = [ChosenSection(known[n], tuple(support[n].reasons())) for n in order[: self.sections]]
             trail.add(self._step("sections", None, _told(taken, len(known)), None, started))
             return taken
         entries = self._section_entries(known, support, rows[: self.hints].tolist(), by_row, len(keys) > 1)
-        whole = sum(self.chooser.window.tokens(self.snapshot.text_of(key)) for key in keys)
+        whole = sum(self.chooser.window.tokens(self.snapshot.document_text(key)) for key in keys)
         choice = self.chooser.choose(question.text, entries, whole)
         taken = [
-            Taken(known[n], ("named by the model", *(["hint"] if entries[n].hint else []), *support[n].why()))
+            ChosenSection(known[n], ("named by the model", *(["hint"] if entries[n].hint else []), *support[n].reasons()))
             for n in choice.indexes
         ]
         trail.add(self._step("sections", self.chooser, _told(taken, len(known)), choice, started))
@@ -195,7 +195,7 @@ class Drill:
     def _section_entries(
         self,
         sections: Sequence[Section],
-        support: Sequence[Support],
+        support: Sequence[SectionScores],
         hinted: Sequence[int],
         hits: Mapping[int, Hit],
         several: bool,
@@ -220,7 +220,7 @@ class Drill:
                 first, last = one.pages
                 about.append(f"page {first}" if first == last else f"pages {first}-{last}")
             path = (titles[one.document], *one.path) if several else one.path
-            made.append(Entry(one.id, path, text, ", ".join(about), _words(hints.get(n)), support[n].score))
+            made.append(Entry(one.id, path, text, ", ".join(about), _words(hints.get(n)), support[n].total))
         return made
 
     def _step(
@@ -239,7 +239,7 @@ class Drill:
             "prompt": chooser.template.name,
             "calls": choice.calls,
             "summaries": choice.summaries,
-            "not known": list(choice.unknown),
+            "not known": list(choice.unmatched),
         }
         if choice.left_out:
             said["left out"] = choice.left_out
@@ -247,12 +247,12 @@ class Drill:
 
     # Paragraphs
 
-    def _paragraphs(self, question: Question, taken: Sequence[Taken], hits: Sequence[Hit]) -> list[Node]:
+    def _paragraphs(self, question: Question, taken: Sequence[ChosenSection], hits: Sequence[Hit]) -> list[Node]:
         """Return the paragraphs of the sections and the kept hits, each once, in reading order by document."""
         rows = np.array(sorted({row for one in taken for row in one.section.rows}), dtype=np.int64)
         kept = self.snapshot.rows([hit.node.id for hit in hits])
         rows = np.union1d(rows, kept)
-        return self.snapshot.nodes(rows[self.snapshot.mask(question.scope, RETRIEVED)[rows]])
+        return self.snapshot.nodes(rows[self.snapshot.mask(question.scope, RETRIEVED_KINDS)[rows]])
 
     def _ranked(self, nodes: Sequence[Node], found: Sequence[Hit]) -> list[tuple[Node, float]]:
         """Return paragraphs by the search's score; those that it did not find after them, as they stand."""
@@ -260,10 +260,10 @@ class Drill:
         ranked = sorted(nodes, key=lambda node: -scores.get(node.id, -np.inf))
         return [(node, scores.get(node.id, 0.0)) for node in ranked]
 
-    def _hit(self, node: Node, score: float, why: Mapping[int, Taken]) -> Hit:
+    def _hit(self, node: Node, score: float, why: Mapping[int, ChosenSection]) -> Hit:
         row = int(self.snapshot.rows([node.id])[0])
         one = why.get(row)
-        reason = f"section {one.section.name} ({'; '.join(one.why)})" if one else "hint: best of the search"
+        reason = f"section {one.section.name} ({'; '.join(one.reasons)})" if one else "hint: best of the search"
         return Hit(node, score, (f"{node.document}:0", node.id), (reason,))
 
     # Without a model, over everything
@@ -280,7 +280,7 @@ class Drill:
         support = dict(
             zip(
                 (one.id for one in sections),
-                self.scorer.support(question.text, sections, dict(zip(rows, found, strict=True)), trail),
+                self.scorer.score_sections(question.text, sections, dict(zip(rows, found, strict=True)), trail),
                 strict=True,
             )
         )
@@ -288,18 +288,18 @@ class Drill:
         lifted = []
         for row, hit in zip(rows, found, strict=True):
             held = support[of_row[row].id] if row in of_row else None
-            score = hit.score + (LIFT * top * held.heading if held else 0.0)
-            why = f"section {of_row[row].name} ({'; '.join(held.why())})" if held else "best of the search"
+            score = hit.score + (HEADING_LIFT * top * held.heading if held else 0.0)
+            why = f"section {of_row[row].name} ({'; '.join(held.reasons())})" if held else "best of the search"
             lifted.append(Hit(hit.node, score, (f"{hit.node.document}:0", hit.node.id), (why,)))
         lifted.sort(key=lambda hit: -hit.score)
-        best = sorted(sections, key=lambda one: (-support[one.id].score, one.id))[: self.sections]
-        taken = [Taken(one, tuple(support[one.id].why())) for one in best]
+        best = sorted(sections, key=lambda one: (-support[one.id].total, one.id))[: self.sections]
+        taken = [ChosenSection(one, tuple(support[one.id].reasons())) for one in best]
         trail.add(self._step("sections", None, _told(taken, len(sections)), None, started))
         return lifted
 
 
-def _told(taken: Sequence[Taken], of: int) -> dict[str, Any]:
-    return {"of": of, "chosen": [{"section": one.section.name, "why": list(one.why)} for one in taken]}
+def _told(taken: Sequence[ChosenSection], of: int) -> dict[str, Any]:
+    return {"of": of, "chosen": [{"section": one.section.name, "why": list(one.reasons)} for one in taken]}
 
 
 def _words(hit: Hit | None) -> str:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from clew.drill.segments import text_vectors
-from clew.text import sentences
+from clew.text import sentence_spans
 
 if TYPE_CHECKING:
     from clew.protocols import Encoder, Floats, Vectors
 
 #: Paragraphs of a section beyond this many are represented by evenly spaced ones.
-TARGETS = 200
+MAX_TARGETS = 200
 #: Paragraphs whose sentences are considered, and sentences of each.
-PARAGRAPHS, SENTENCES = 6, 6
+SOURCE_PARAGRAPHS, PARAGRAPH_SENTENCES = 6, 6
 #: How much a long sentence is held back: gain is divided by its words to this power.
 BREVITY = 0.5
 
@@ -51,7 +51,7 @@ class Summariser(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Extractive:
+class ExtractiveSummariser:
     """The sentences that best cover a section, in reading order, verbatim, of at most ``words`` words.
 
     How well sentences cover a section is the sum over its paragraphs, each by its words, of the greatest
@@ -83,15 +83,15 @@ class Extractive:
         lengths = np.array([len(paragraph.split()) for paragraph in one.texts], dtype=np.float64)
         if lengths.sum() <= self.words:
             return _Draft(text)
-        some = np.unique(np.linspace(0, len(lengths) - 1, min(len(lengths), TARGETS)).astype(np.int64))
+        some = np.unique(np.linspace(0, len(lengths) - 1, min(len(lengths), MAX_TARGETS)).astype(np.int64))
         targets = [one.texts[n] for n in some.tolist()]
         known = one.vectors[some] if one.vectors is not None and self.encoder is not None else None
         vectors = text_vectors(targets) if known is None else known
-        best = covering(vectors @ vectors.T, lengths[some], np.ones(len(some)), PARAGRAPHS)
+        best = select_covering(vectors @ vectors.T, lengths[some], np.ones(len(some)), SOURCE_PARAGRAPHS)
         pieces = [
             " ".join(targets[n][start:end].split())
             for n in sorted(best)
-            for start, end in sentences(targets[n])[:SENTENCES]
+            for start, end in sentence_spans(targets[n])[:PARAGRAPH_SENTENCES]
         ]
         return _Draft(text, tuple(dict.fromkeys(pieces)), tuple(targets), lengths[some], known)
 
@@ -108,7 +108,7 @@ class Extractive:
             both = text_vectors([*one.pieces, *one.targets])
             similarity = both[: len(one.pieces)] @ both[len(one.pieces) :].T
         costs = np.array([len(piece.split()) for piece in one.pieces], dtype=np.float64)
-        best = covering(similarity, one.weights, costs, self.words)
+        best = select_covering(similarity, one.weights, costs, self.words)
         if best:
             return " ".join(one.pieces[n] for n in sorted(best))
         # No sentence is short enough, or none has a word: the start of the shortest.
@@ -127,7 +127,7 @@ class _Draft:
     known: Vectors | None = None
 
 
-def covering(similarity: Floats | Vectors, weights: Floats, costs: Floats, budget: float) -> list[int]:
+def select_covering(similarity: Floats | Vectors, weights: Floats, costs: Floats, budget: float) -> list[int]:
     """Return the rows of ``similarity``, (candidates, targets), that cover the targets best within ``budget``.
 
     Greedy: each time the candidate that adds most to the weighted sum of greatest similarities, divided by its

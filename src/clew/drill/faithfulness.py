@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clew.text import NAME_LENGTH, STOPWORDS, names, normalise_name, sentences, terms
+from clew.text import MAX_NAME_WORDS, STOPWORDS, candidate_names, normalise_name, sentence_spans, index_terms
 
 #: Words that summaries start sentences with, which are capitalised for that alone.
 _OPENERS = frozenset(
@@ -22,17 +22,17 @@ _OPENERS = frozenset(
 )
 
 
-def invented(summary: str, source: str) -> list[str]:
+def find_invented(summary: str, source: str) -> list[str]:
     """Return the numbers and names of ``summary`` that ``source``, the section with its name, does not have.
 
     In the order of the summary, each once; empty for a faithful one.
     """
-    held = set(terms(source))
+    held = set(index_terms(source))
     words = f" {normalise_name(source)} "
-    found = [number for number in _numbers(summary) if not set(terms(number)) <= held]
+    found = [number for number in _numbers(summary) if not set(index_terms(number)) <= held]
     for name in _names(summary):
         plain = normalise_name(name)
-        if f" {plain} " not in words and not all(set(terms(part)) <= held for part in plain.split()):
+        if f" {plain} " not in words and not all(set(index_terms(part)) <= held for part in plain.split()):
             found.append(name)
     return list(dict.fromkeys(found))
 
@@ -46,15 +46,15 @@ def _numbers(text: str) -> Iterator[str]:
 
 def _names(text: str) -> Iterator[str]:
     """Yield the longest names of a text, but for a single word at a sentence's start that is usual there."""
-    for start, end in sentences(text):
+    for start, end in sentence_spans(text):
         sentence = text[start:end]
         reached = 0
-        spans = [(first, last) for _, first, last in names(sentence)]
+        spans = [(first, last) for _, first, last in candidate_names(sentence)]
         for first, last in sorted(spans, key=lambda span: (span[0], -span[1])):
             name = sentence[first:last]
             if first < reached or any(char.isdigit() for char in name):
                 continue
             reached = last
             opener = first == 0 and name.casefold() in STOPWORDS | _OPENERS
-            if not opener and len(name.split()) <= NAME_LENGTH:
+            if not opener and len(name.split()) <= MAX_NAME_WORDS:
                 yield name

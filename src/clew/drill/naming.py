@@ -20,13 +20,13 @@ from clew.prompts.structured import parse_json
 from clew.text import normalise
 
 #: Two names are the same if this alike (0 to 100) and none is as alike or more.
-ALIKE = 88.0
+MIN_SIMILARITY = 88.0
 #: A name of fewer letters is never guessed from a part of it, nor found in a sentence.
-TELLING = 5
+MIN_NAME_LENGTH = 5
 #: A piece of this many words is a sentence that may mention names.
-SENTENCE = 6
+SENTENCE_WORDS = 6
 #: More pieces than this are never joined to one name: names have few commas.
-PIECES = 8
+MAX_PIECES = 8
 
 _THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL)
 _FENCE = re.compile(r"^```[\w-]*[ \t]*$", re.MULTILINE)
@@ -52,7 +52,7 @@ _TRIMMED = " \t\r\n\"'“”‘’`*_<>"
 
 
 @dataclass(slots=True)
-class Names:
+class EntryNames:
     """Names by which entries may be meant. ``paths`` are the names along each one's path, (n,); ``numbers`` the
     numbers under which they are shown, by default their indexes plus one."""
 
@@ -79,7 +79,7 @@ class Names:
                     self._divided.add(_key(name))
         self._exact = dict(called) | self._exact
 
-    def meant(self, reply: str) -> tuple[list[int], list[str]]:
+    def match_reply(self, reply: str) -> tuple[list[int], list[str]]:
         """Return the indexes that ``reply`` means, each once, and the pieces of it that fit no name."""
         text = _FENCE.sub("", _THOUGHT.sub("", reply)).strip()
         found: dict[int, None] = {}
@@ -97,7 +97,7 @@ class Names:
         pieces = [piece for piece in (_trimmed(one) for one in _DIVIDER.split(line)) if piece]
         start = 0
         while start < len(pieces):
-            for end in range(min(len(pieces), start + PIECES), start, -1):
+            for end in range(min(len(pieces), start + MAX_PIECES), start, -1):
                 joined = ", ".join(pieces[start:end])
                 indexes = self._whole(joined) if end > start + 1 else self._of(joined)
                 if indexes or end == start + 1:
@@ -147,7 +147,7 @@ class Names:
     def _begun(self, piece: str) -> list[int]:
         """Return what a shortened name stands for, where that is one thing."""
         key = _key(piece)
-        if len(key) < TELLING:
+        if len(key) < MIN_NAME_LENGTH:
             return []
         found = [indexes for name, indexes in self._exact.items() if name.startswith(key + " ")]
         every = {index for indexes in found for index in indexes}
@@ -155,12 +155,12 @@ class Names:
 
     def _alike(self, piece: str) -> list[int]:
         key = _key(piece)
-        if len(key) < TELLING:
+        if len(key) < MIN_NAME_LENGTH:
             return []
         scored = sorted(
-            ((fuzz.ratio(key, name), name) for name in self._exact if len(name) >= TELLING), reverse=True
+            ((fuzz.ratio(key, name), name) for name in self._exact if len(name) >= MIN_NAME_LENGTH), reverse=True
         )
-        if not scored or scored[0][0] < ALIKE or (len(scored) > 1 and scored[1][0] == scored[0][0]):
+        if not scored or scored[0][0] < MIN_SIMILARITY or (len(scored) > 1 and scored[1][0] == scored[0][0]):
             return []
         return self._exact[scored[0][1]]
 
@@ -169,12 +169,12 @@ class Names:
         key = _key(piece)
         rest, found = f" {key} ", []
         for name in sorted(self._exact, key=lambda name: (-len(name), name)):
-            if len(name) >= TELLING and f" {name} " in rest:
+            if len(name) >= MIN_NAME_LENGTH and f" {name} " in rest:
                 found.append((rest.index(f" {name} "), self._exact[name]))
                 rest = rest.replace(f" {name} ", " " + "\0" * len(name) + " ")
         left = len(rest.replace("\0", "").replace(" ", ""))
         # A few words around a name make it another name; a sentence does not.
-        if len(key.split()) < SENTENCE and left > len(key.replace(" ", "")) / 2:
+        if len(key.split()) < SENTENCE_WORDS and left > len(key.replace(" ", "")) / 2:
             return []
         return [index for _, indexes in sorted(found) for index in indexes]
 

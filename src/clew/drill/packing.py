@@ -10,7 +10,7 @@ from clew.protocols import Prompt
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class ContextWindow:
     """The context of a language model: ``context`` tokens for a prompt and its reply together.
 
     ``tokens`` counts those of a text, ``prompt_tokens`` those that a whole prompt sends. ``most`` bounds the
@@ -20,7 +20,7 @@ class Window:
     tokens: Callable[[str], int]
     prompt_tokens: Callable[[Prompt], int]
     context: int = 4096
-    most: int | None = None
+    max_packed: int | None = None
 
     def room(self, empty: Prompt) -> int:
         """Return the tokens that are left for texts beside a prompt without any, and its reply.
@@ -28,10 +28,10 @@ class Window:
         Less than 1 where the prompt alone fills the context.
         """
         left = self.context - self.prompt_tokens(empty) - empty.max_tokens
-        return left if self.most is None else min(left, self.most)
+        return left if self.max_packed is None else min(left, self.max_packed)
 
 
-def packed(sizes: Iterable[int], room: int) -> list[range]:
+def pack(sizes: Iterable[int], room: int) -> list[range]:
     """Return consecutive ranges of items, each as long as the sizes in it sum to at most ``room``.
 
     An item larger than ``room`` gets a range of its own: cutting it is the caller's to do, and to say.
@@ -49,7 +49,7 @@ def packed(sizes: Iterable[int], room: int) -> list[range]:
     return [*ranges, range(start, end)] if end > start else ranges
 
 
-def cut(text: str, room: int, tokens: Callable[[str], int]) -> str:
+def truncate(text: str, room: int, tokens: Callable[[str], int]) -> str:
     """Return the longest beginning of ``text`` that has at most ``room`` tokens.
 
     ``tokens`` must not fall as a text grows.
@@ -65,7 +65,7 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def fitted(texts: Sequence[str], room: int, tokens: Callable[[str], int]) -> tuple[list[str], list[int]]:
+def truncate_all(texts: Sequence[str], room: int, tokens: Callable[[str], int]) -> tuple[list[str], list[int]]:
     """Return texts of which none has more than ``room`` tokens, and the indexes of those that were cut."""
-    shown = [cut(text, room, tokens) for text in texts]
+    shown = [truncate(text, room, tokens) for text in texts]
     return shown, [n for n, (text, whole) in enumerate(zip(shown, texts, strict=True)) if text != whole]

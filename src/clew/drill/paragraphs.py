@@ -1,6 +1,6 @@
 """Choosing paragraphs among some (D3: Nair et al., EMNLP 2023, Sections 3.3.2 and 4).
 
-Every strategy is a :class:`ParagraphSelector`; :class:`Chained` puts one after another (``base+monot5``).
+Every strategy is a :class:`ParagraphSelector`; :class:`SelectorChain` puts one after another (``base+monot5``).
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from clew.drill.packing import Window, fitted, one_line, packed
-from clew.drill.replies import numbers, verdict
+from clew.drill.packing import ContextWindow, truncate_all, one_line, pack
+from clew.drill.replies import parse_numbers, parse_verdict
 from clew.errors import BudgetExceeded, UsageError
 from clew.protocols import LanguageModel, PromptTemplate, Reranker, Trail
 from clew.types import Hit, Node, Step, Usage
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from clew.protocols import Completion, Prompt
 
 #: Paragraphs with their scores, best first.
-Selected = list[tuple[Node, float]]
+ScoredNodes = list[tuple[Node, float]]
 #: How much of a reply that cannot be read the trail shows.
 _SHOWN = 200
 
@@ -28,13 +28,13 @@ _SHOWN = 200
 class ParagraphSelector(Protocol):
     """Chooses the paragraphs that are relevant to a question."""
 
-    def select(self, question: str, paragraphs: Sequence[Node], trail: Trail) -> Selected:
+    def select(self, question: str, paragraphs: Sequence[Node], trail: Trail) -> ScoredNodes:
         """Return those of ``paragraphs`` that are relevant, best first; what that took goes to the trail."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
+class PromptSelector:
     """BASE of Section 3.3.2: numbered paragraphs are shown to a model, which names the relevant ones.
 
     As many paragraphs as fit the context go into a call, whole; all calls are one batch. One that does not
@@ -46,25 +46,25 @@ class Base:
 
     model: LanguageModel
     template: PromptTemplate
-    window: Window
+    window: ContextWindow
 
-    def select(self, question: str, paragraphs: Sequence[Node], trail: Trail) -> Selected:
+    def select(self, question: str, paragraphs: Sequence[Node], trail: Trail) -> ScoredNodes:
         """Return the paragraphs that the model names. Raises ModelError, UsageError."""
-        return self.among(question, paragraphs, [node.text for node in paragraphs], trail)
+        return self.select_by_texts(question, paragraphs, [node.text for node in paragraphs], trail)
 
-    def among(
+    def select_by_texts(
         self, question: str, paragraphs: Sequence[Node], texts: Sequence[str], trail: Trail, **detail: Any
-    ) -> Selected:
+    ) -> ScoredNodes:
         """Return the paragraphs that the model names when each is shown as its text in ``texts``."""
         if not paragraphs:
             return []
         started = time.perf_counter()
         shown, shortened = self._shown(question, texts)
         sizes = [self.window.tokens(line + "\n") for line in shown]
-        calls = packed(sizes, self._room(question))
+        calls = pack(sizes, self._room(question))
         made = self.model.complete([self._prompt(question, [shown[n] for n in one]) for one in calls])
         replies = [
-            numbers(one.text, range(call.start + 1, call.stop + 1))
+            parse_numbers(one.text, range(call.start + 1, call.stop + 1))
             for call, one in zip(calls, made, strict=True)
         ]
         chosen = [paragraphs[n - 1] for reply in replies for n in reply.chosen]
@@ -85,7 +85,7 @@ class Base:
         """Return each paragraph as its line in the prompt, and the indexes of those that had to be cut."""
         lines = [f"{number}: {one_line(text)}" for number, text in enumerate(texts, 1)]
         # The line break after it takes a token of its own at the most.
-        return fitted(lines, self._room(question) - 1, self.window.tokens)
+        return truncate_all(lines, self._room(question) - 1, self.window.tokens)
 
     def _room(self, question: str) -> int:
         room = self.window.room(self._prompt(question, []))
@@ -101,24 +101,24 @@ class Base:
 
 
 @dataclass(frozen=True, slots=True)
-class HierBase:
+class HierarchicalSelector:
     """HIERBASE of Section 3.3.2: BASE over the summaries of paragraphs, then over the chosen ones themselves.
 
     ``summaries`` returns one summary per node; what making them cost is its own to tell.
     """
 
-    base: Base
+    base: PromptSelector
     summaries: Callable[[Sequence[Node]], Sequence[str]]
 
-    def select(self, question: str, paragraphs: Sequence[Node], trail: Trail) -> Selected:
+    def select(self, question: str, paragraphs: Sequence[Node], trail: Trail) -> ScoredNodes:
         """Return the paragraphs that the model names, having seen first their summaries, then their texts."""
         texts = self.summaries(paragraphs) if paragraphs else []
-        likely = [node for node, _ in self.base.among(question, paragraphs, texts, trail, shown="summaries")]
+        likely = [node for node, _ in self.base.select_by_texts(question, paragraphs, texts, trail, shown="summaries")]
         return self.base.select(question, likely, trail)
 
 
 @dataclass(frozen=True, slots=True)
-class Boolean:
+class YesNoSelector:
     """PARAGRAPH of Section 4: each paragraph alone, by a boolean prompt; all calls are one batch.
 
     ``template`` is ``drill-boolean``, our words: the paper does not give its prompt. A reply that is neither
@@ -127,19 +127,19 @@ class Boolean:
 
     model: LanguageModel
     template: PromptTemplate
-    window: Window
+    window: ContextWindow
 
-    def select(self, question: str, paragraphs: Sequence[Node], trail: Trail) -> Selected:
+    def select(self, question: str, paragraphs: Sequence[Node], trail: Trail) -> ScoredNodes:
         """Return the paragraphs that the model calls relevant, in their order. Raises ModelError."""
         if not paragraphs:
             return []
         started = time.perf_counter()
         room = self.window.room(self.template.render(question=question, paragraph=""))
-        texts, shortened = fitted([one_line(node.text) for node in paragraphs], room, self.window.tokens)
+        texts, shortened = truncate_all([one_line(node.text) for node in paragraphs], room, self.window.tokens)
         made = self.model.complete(
             [self.template.render(question=question, paragraph=text) for text in texts]
         )
-        verdicts = [verdict(one.text) for one in made]
+        verdicts = [parse_verdict(one.text) for one in made]
         selected = [(node, 1.0) for node, said in zip(paragraphs, verdicts, strict=True) if said]
         detail: dict[str, Any] = {
             "prompt": self.template.name,
@@ -155,7 +155,7 @@ class Boolean:
 
 
 @dataclass(frozen=True, slots=True)
-class Reranked:
+class RerankerSelector:
     """The ``keep`` paragraphs that a reranker scores best (MONOT5 of Section 3.3.2); None keeps all, ranked.
 
     The paper does not say how many it keeps.
@@ -164,7 +164,7 @@ class Reranked:
     reranker: Reranker
     keep: int | None = None
 
-    def select(self, question: str, paragraphs: Sequence[Node], trail: Trail) -> Selected:
+    def select(self, question: str, paragraphs: Sequence[Node], trail: Trail) -> ScoredNodes:
         """Return the best paragraphs with the reranker's scores, ties by node id."""
         if not paragraphs:
             return []
@@ -178,7 +178,7 @@ class Reranked:
 
 
 @dataclass(frozen=True, slots=True)
-class Chained:
+class SelectorChain:
     """One strategy after another: the second chooses among what the first chose.
 
     Where the budget does not allow the second, what the first chose is the choice, and the trail says so.
@@ -187,7 +187,7 @@ class Chained:
     first: ParagraphSelector
     second: ParagraphSelector
 
-    def select(self, question: str, paragraphs: Sequence[Node], trail: Trail) -> Selected:
+    def select(self, question: str, paragraphs: Sequence[Node], trail: Trail) -> ScoredNodes:
         """Return what both choose; the second is not asked where the first chose nothing."""
         likely = self.first.select(question, paragraphs, trail)
         if not likely:
@@ -199,7 +199,7 @@ class Chained:
             return likely
 
 
-def _step(detail: dict[str, Any], selected: Selected, made: Sequence[Completion], started: float) -> Step:
+def _step(detail: dict[str, Any], selected: ScoredNodes, made: Sequence[Completion], started: float) -> Step:
     usage = sum((one.usage for one in made), Usage())
     hits = tuple(Hit(node, score, (node.id,)) for node, score in selected)
     detail = detail | {"chosen": len(selected)}

@@ -33,7 +33,7 @@ _ALL = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class ParagraphNumbers:
     """What a reply names: numbers that were offered, in its order, each once; others; whether it can be read.
 
     An empty reply, or one that says that there are none, can be read.
@@ -44,7 +44,7 @@ class Numbers:
     readable: bool = True
 
 
-def numbers(reply: str, offered: range) -> Numbers:
+def parse_numbers(reply: str, offered: range) -> ParagraphNumbers:
     """Return the numbers that a reply names.
 
     Lists in any punctuation, ranges (``3-5``, ``3 to 5``), ``[3]``, ``P3``, ``paragraph 3``, JSON, one to a
@@ -57,16 +57,16 @@ def numbers(reply: str, offered: range) -> Numbers:
     ]
     lists = [line for line in lines if _LIST.fullmatch(_AROUND.sub(" ", line))]
     if not lists and _ALL.match(text):
-        return Numbers(tuple(offered))
+        return ParagraphNumbers(tuple(offered))
     if not lists and (not text or _NONE.match(text)):
-        return Numbers(())
+        return ParagraphNumbers(())
     named = [
         n for line in lists or lines for n in (_in_list(line, offered) if lists else _in_prose(line, offered))
     ]
     known = [n for n in named if n in offered]
     unknown = [n for n in named if n not in offered]
     empty = not text.strip("[]{}()\"'`.- \n")
-    return Numbers(tuple(dict.fromkeys(known)), tuple(dict.fromkeys(unknown)), bool(named) or empty)
+    return ParagraphNumbers(tuple(dict.fromkeys(known)), tuple(dict.fromkeys(unknown)), bool(named) or empty)
 
 
 def _in_prose(line: str, offered: range) -> Iterator[int]:
@@ -91,7 +91,7 @@ _YES = re.compile(r"^\W*(?:yes|true|relevant|1)\b", re.IGNORECASE)
 _NO = re.compile(r"^\W*(?:no|false|irrelevant|not|none|0)\b", re.IGNORECASE)
 
 
-def verdict(reply: str) -> bool | None:
+def parse_verdict(reply: str) -> bool | None:
     """Return what a reply to a yes-or-no question says, or None where it says neither.
 
     The first word counts; where that says nothing, the only one of ``yes`` and ``no`` that occurs.

@@ -4,7 +4,7 @@ A section is named by the headings that lead to it and has the paragraphs that s
 of its tables included; text before the first heading is a section named by the document's title.
 
 Beyond the paper: a table with a caption is an entry under its section, which can be chosen alone. A section
-that is longer than :data:`LONGEST` words, the whole of a document without headings above all, is shown in
+that is longer than :data:`MAX_NAME_LENGTH` words, the whole of a document without headings above all, is shown in
 parts (:mod:`clew.drill.segments`), each named by its key phrases: what is one entry can also be read as one.
 """
 
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.drill.segments import boundaries, key_phrases, word_vectors
-from clew.types import KINDS, PAGE, RETRIEVED, ROW, SECTION, TABLE
+from clew.drill.segments import segment_starts, key_phrases, word_vectors
+from clew.types import KINDS, PAGE, RETRIEVED_KINDS, ROW, SECTION, TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from clew.types import Document, Node
 
 #: A section of more index terms than this is shown in parts.
-LONGEST = 1200
+MAX_SECTION_TERMS = 1200
 #: A table of fewer rows than this is no entry of its own.
 TABLE_ROWS = 3
 #: What a section is called that has no name.
@@ -83,14 +83,14 @@ class Outlines:
 
     snapshot: Snapshot
     encoder: Encoder | None = None
-    longest: int = LONGEST
+    max_terms: int = MAX_SECTION_TERMS
     pages: bool = False
 
     def of(self, key: str) -> Outline:
         """Return the outline of a document. Raises NotFound."""
         by = self.encoder.name if self.encoder is not None else "words"
-        known = f"drill/outline/{by}/{self.longest}/{self.pages}/{key}"
-        made: Outline = self.snapshot.remember(known, lambda: self._outline(key))
+        known = f"drill/outline/{by}/{self.max_terms}/{self.pages}/{key}"
+        made: Outline = self.snapshot.memoize(known, lambda: self._outline(key))
         return made
 
     def sections_of(self, key: str, rows: Sequence[int]) -> dict[int, Section]:
@@ -138,10 +138,10 @@ class Outlines:
     def _parts(self, node: Node, path: tuple[str, ...], rows: Rows) -> Iterator[Section]:
         """Yield a section whole, or, where it is long, in parts."""
         lengths = self.snapshot.postings("text").lengths(rows)
-        if len(rows) < 2 or lengths.sum() <= self.longest:
+        if len(rows) < 2 or lengths.sum() <= self.max_terms:
             yield self._entry(node, path, rows)
             return
-        starts = [*boundaries(self._vectors(rows), lengths, self.longest), len(rows)]
+        starts = [*segment_starts(self._vectors(rows), lengths, self.max_terms), len(rows)]
         parts = [rows[start:end] for start, end in pairwise(starts)]
         texts = [[one.text for one in self.snapshot.nodes(part)] for part in parts]
         first = node.position - int(self.snapshot.rows([node.id])[0])
@@ -169,7 +169,7 @@ class Outlines:
 
 def documents(snapshot: Snapshot) -> dict[str, Document]:
     """Return the documents by their keys, in their order; made once per generation."""
-    made: dict[str, Document] = snapshot.remember(
+    made: dict[str, Document] = snapshot.memoize(
         "drill/documents", lambda: {one.key: one for one in snapshot.documents()}
     )
     return made
@@ -204,7 +204,7 @@ class _Tree:
         kind, parent = snapshot.column("kind")[first:end], snapshot.column("parent")[first:end]
         coded = {name: code for code, name in enumerate(KINDS)}
         inner = (kind == coded[SECTION]) | (kind == coded[TABLE]) | (every == first)
-        rows = every[np.isin(kind, [coded[name] for name in RETRIEVED])]
+        rows = every[np.isin(kind, [coded[name] for name in RETRIEVED_KINDS])]
         above = parent[rows - first]
         in_table = kind[above - first] == coded[TABLE]
         section = np.where(in_table, parent[above - first], above)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.drill.summaries import kept_if_possible
-from clew.text import query_terms, term_hash, terms
+from clew.drill.summaries import try_save_values
+from clew.text import query_terms, hash_term, index_terms
 from clew.vectors import cosines
 
 if TYPE_CHECKING:
@@ -19,55 +19,55 @@ if TYPE_CHECKING:
     from clew.types import Hit
 
 #: A share of the question's words from which a name or summary is said to match.
-MATCHES = 0.34
+MIN_MATCH = 0.34
 
 
 @dataclass(frozen=True, slots=True)
-class Support:
+class SectionScores:
     """What speaks for a section, each from 0 to 1: the share of the question's words in its name and in its
     summary, weighted by how rare they are; the cosine of name and summary with the question (0 where there is
     no encoder); its best passage as a share of the best of all. ``best`` is the hit, where there is one."""
 
     name: float
     summary: float
-    meaning: float
+    similarity: float
     passage: float
-    best: Hit | None = None
+    best_hit: Hit | None = None
 
     @property
     def heading(self) -> float:
         """How well name and summary fit, from 0 to 1: by meaning and words where there is an encoder."""
         words = max(self.name, self.summary)
-        return words if not self.meaning else 0.5 * (words + self.meaning)
+        return words if not self.similarity else 0.5 * (words + self.similarity)
 
     @property
-    def score(self) -> float:
+    def total(self) -> float:
         """How well the section fits: half by its passages, half by what it says of itself."""
         return 0.5 * (self.passage + self.heading)
 
-    def why(self) -> list[str]:
+    def reasons(self) -> list[str]:
         """Say what speaks for it, for the trail."""
         said = []
-        if self.name >= MATCHES:
+        if self.name >= MIN_MATCH:
             said.append(f"name match {self.name:.2f}")
-        if self.summary >= MATCHES or self.meaning >= MATCHES:
-            said.append(f"summary match {max(self.summary, self.meaning):.2f}")
-        if self.best is not None:
+        if self.summary >= MIN_MATCH or self.similarity >= MIN_MATCH:
+            said.append(f"summary match {max(self.summary, self.similarity):.2f}")
+        if self.best_hit is not None:
             said.append(f"best passage {self.passage:.2f}")
         return said or ["nearest there is"]
 
 
 @dataclass(frozen=True, slots=True)
-class Scorer:
+class SectionScorer:
     """Weighs sections for a question."""
 
     snapshot: Snapshot
     summaries: Summaries
     encoder: Encoder | None = None
 
-    def support(
+    def score_sections(
         self, question: str, sections: Sequence[Section], hits: Mapping[int, Hit], trail: Trail | None = None
-    ) -> list[Support]:
+    ) -> list[SectionScores]:
         """Return what speaks for each section. ``hits`` are what a search found, best first, by row."""
         found = self.summaries.of(sections, trail)
         weights = self._weights(question)
@@ -78,16 +78,16 @@ class Scorer:
             inside = [hits[row] for row in one.rows if row in hits]
             best = max(inside, key=lambda hit: hit.score, default=None)
             share = best.score / top if best is not None and top > 0 else 0.0
-            name, words = held(weights, one.name), held(weights, summary)
-            made.append(Support(name, words, max(cosine, 0.0), max(share, 0.0), best))
+            name, words = weighted_share(weights, one.name), weighted_share(weights, summary)
+            made.append(SectionScores(name, words, max(cosine, 0.0), max(share, 0.0), best))
         return made
 
     def _weights(self, question: str) -> dict[str, float]:
         """Return how rare each word of the question is."""
         words = list(dict.fromkeys(query_terms(question)))
         postings = self.snapshot.postings("text")
-        frequency = postings.frequency(np.array([term_hash(word) for word in words], dtype=np.uint64))
-        rare = np.log(1 + postings.count / (frequency + 1.0))
+        frequency = postings.document_frequency(np.array([hash_term(word) for word in words], dtype=np.uint64))
+        rare = np.log(1 + postings.node_count / (frequency + 1.0))
         return dict(zip(words, rare.tolist(), strict=True))
 
     def _meaning(self, question: str, sections: Sequence[Section], summaries: Sequence[str]) -> Floats:
@@ -103,19 +103,19 @@ class Scorer:
         assert self.encoder is not None
         kept: dict[str, bytes] = {}
         for key in dict.fromkeys(one.document for one in sections):
-            kept.update((f"{key}:{place}", value) for place, value in self.snapshot.kept(maker, key).items())
+            kept.update((f"{key}:{place}", value) for place, value in self.snapshot.read_derived(maker, key).items())
         new = [n for n, one in enumerate(sections) if one.id not in kept]
         if new:
             texts = [f"{sections[n].name}: {summaries[n]}" for n in new]
             for n, vector in zip(new, self.encoder.encode(texts), strict=True):
                 kept[sections[n].id] = vector.astype("<f2").tobytes()
             # A base that cannot be written to can be asked all the same; the step "summarise" says so.
-            kept_if_possible(self.snapshot, maker, {sections[n].id: kept[sections[n].id] for n in new})
+            try_save_values(self.snapshot, maker, {sections[n].id: kept[sections[n].id] for n in new})
         return np.array([np.frombuffer(kept[one.id], "<f2") for one in sections]).astype(np.float64)
 
 
-def held(weights: Mapping[str, float], text: str) -> float:
+def weighted_share(weights: Mapping[str, float], text: str) -> float:
     """Return the share of weighted words that ``text`` holds, from 0 to 1."""
-    there = set(terms(text))
+    there = set(index_terms(text))
     total = sum(weights.values())
     return sum(weight for word, weight in weights.items() if word in there) / total if total else 0.0

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.text import STOPWORDS, stem, term_counts
+from clew.text import STOPWORDS, stem, count_terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
     from clew.protocols import Floats, Hashes, Postings, Rows, Vectors
 
 #: The wanted length of a segment, as a share of the longest allowed.
-WANTED = 0.6
+WANTED_SHARE = 0.6
 #: What a segment twice as long as wanted costs, in shares of the mean scatter of a wanted one.
 EVENNESS = 0.25
 #: What each segment costs, in shares of what a paragraph scatters on average.
 PENALTY = 1.5
 #: Dimensions of vectors made of words.
-HASHED = 256
+HASH_DIMENSIONS = 256
 #: Words of a key phrase, phrases of a name.
-PHRASE_WORDS, PHRASES = 3, 3
+MAX_PHRASE_WORDS, MAX_PHRASES = 3, 3
 
 
-def boundaries(vectors: Vectors, lengths: NDArray[np.int64], longest: int) -> list[int]:
+def segment_starts(vectors: Vectors, lengths: NDArray[np.int64], longest: int) -> list[int]:
     """Return where segments start, ascending, the first 0.
 
     ``vectors`` are unit vectors, (n, d); ``lengths`` their words, (n,). No segment is longer than ``longest``
@@ -50,7 +50,7 @@ def boundaries(vectors: Vectors, lengths: NDArray[np.int64], longest: int) -> li
     weights = np.maximum(lengths.astype(np.float64), 1.0)
     total = np.concatenate([[0.0], np.cumsum(weights)])
     sums = np.concatenate([np.zeros((1, vectors.shape[1])), np.cumsum(weights[:, None] * vectors, axis=0)])
-    wanted = WANTED * longest
+    wanted = WANTED_SHARE * longest
     whole = total[-1] - sums[-1] @ sums[-1] / total[-1]
     penalty = PENALTY * whole / max(len(weights) - 1, 1)
     evenness = EVENNESS * whole * wanted / total[-1]
@@ -73,14 +73,14 @@ def boundaries(vectors: Vectors, lengths: NDArray[np.int64], longest: int) -> li
 
 
 def word_vectors(postings: Postings, rows: Rows) -> Vectors:
-    """Return unit vectors made of the words of ``rows``, (n, :data:`HASHED`): TF-IDF within these rows alone,
+    """Return unit vectors made of the words of ``rows``, (n, :data:`HASH_DIMENSIONS`): TF-IDF within these rows alone,
     each term in one signed dimension given by its hash. Zeros for a row without words."""
-    return _hashed(*postings.of(rows))
+    return _hashed(*postings.term_matrix(rows))
 
 
 def text_vectors(texts: Sequence[str]) -> Vectors:
     """Return :func:`word_vectors` of texts that are no nodes, such as sentences."""
-    counted = [term_counts(text) for text in texts]
+    counted = [count_terms(text) for text in texts]
     starts = np.cumsum([0, *map(len, counted)])
     every = [(term, count) for counts in counted for term, count in sorted(counts.items())]
     terms = np.array([term for term, _ in every], dtype=np.uint64)
@@ -94,8 +94,8 @@ def _hashed(starts: NDArray[np.int64], terms: Hashes, counts: NDArray[np.int64])
     frequency = np.bincount(number, minlength=len(known))
     weight = (1 + np.log(counts)) * np.log(1 + rows / frequency)[number]
     signed = np.where(terms >> np.uint64(63), 1.0, -1.0) * weight
-    made: Floats = np.zeros((rows, HASHED))
-    np.add.at(made, (of_row, (terms % np.uint64(HASHED)).astype(np.int64)), signed)
+    made: Floats = np.zeros((rows, HASH_DIMENSIONS))
+    np.add.at(made, (of_row, (terms % np.uint64(HASH_DIMENSIONS)).astype(np.int64)), signed)
     norms = np.linalg.norm(made, axis=1, keepdims=True)
     return (made / np.where(norms > 0, norms, 1.0)).astype(np.float32)
 
@@ -104,9 +104,9 @@ _WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
 
 
 def key_phrases(segments: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return for each segment, given by its texts, up to :data:`PHRASES` phrases that tell it from the others.
+    """Return for each segment, given by its texts, up to :data:`MAX_PHRASES` phrases that tell it from the others.
 
-    A phrase is up to :data:`PHRASE_WORDS` words between function words and punctuation. It weighs how often
+    A phrase is up to :data:`MAX_PHRASE_WORDS` words between function words and punctuation. It weighs how often
     it occurs in the segment, more the fewer segments have it and the more words it has; none repeats a
     word of another's. Written as it most often is.
     """
@@ -120,7 +120,7 @@ def _phrases(texts: Sequence[str]) -> dict[tuple[str, ...], Counter[str]]:
     for text in texts:
         for run in _runs(text):
             for start in range(len(run)):
-                for words in (run[start : start + n] for n in range(1, PHRASE_WORDS + 1)):
+                for words in (run[start : start + n] for n in range(1, MAX_PHRASE_WORDS + 1)):
                     key = tuple(stem(word.casefold()) for word in words)
                     found.setdefault(key, Counter())[" ".join(words)] += 1
     return found
@@ -155,6 +155,6 @@ def _best(
         if not used & set(key):
             chosen.append(key)
             used |= set(key)
-        if len(chosen) == PHRASES:
+        if len(chosen) == MAX_PHRASES:
             break
     return [min(counts[key].items(), key=lambda one: (-one[1], one[0]))[0] for key in chosen]

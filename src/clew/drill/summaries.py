@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.drill.extracts import Extractive, SectionText, Summariser
-from clew.drill.faithfulness import invented
+from clew.drill.extracts import ExtractiveSummariser, SectionText, Summariser
+from clew.drill.faithfulness import find_invented
 from clew.errors import StoreError
 from clew.types import KINDS, ROW, Step
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from clew.types import Node
 
 #: Sections that are summarised between two writes: what a kill loses at the most.
-BATCH = 16
+BATCH_SIZE = 16
 #: Rows by which a table is described.
-TABLE_HEADS = 24
+SHOWN_ROW_NAMES = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +42,13 @@ class Summary:
     text: str
     invented: tuple[str, ...] = ()
 
-    def packed(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """Return what is stored."""
         shape = [self.text, *self.invented]
         return json.dumps(shape, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
     @classmethod
-    def unpacked(cls, value: bytes) -> Summary:
+    def from_bytes(cls, value: bytes) -> Summary:
         """Return what :meth:`packed` wrote."""
         text, *invented = json.loads(value.decode("utf-8", "surrogatepass"))
         return cls(text, tuple(invented))
@@ -64,9 +64,9 @@ class Summaries:
     """
 
     snapshot: Snapshot
-    fallback: Extractive
+    fallback: ExtractiveSummariser
     summariser: Summariser | None = None
-    batch: int = BATCH
+    batch_size: int = BATCH_SIZE
 
     @property
     def name(self) -> str:
@@ -81,7 +81,7 @@ class Summaries:
         """
         if self.fallback.words == 0:
             return [""] * len(sections)
-        found = self.known(sections)
+        found = self.available(sections)
         missing = [one for one in sections if one.id not in found]
         if missing and self.summariser is not None:
             made = Summaries(self.snapshot, self.fallback).of(missing, trail)
@@ -99,19 +99,19 @@ class Summaries:
         detail: dict[str, object] = {"made": len(missing), "summariser": self.name}
         for sections, made in self._batches(missing):
             found.update(zip((one.id for one in sections), made, strict=True))
-            values = {one.id: summary.packed() for one, summary in zip(sections, made, strict=True)}
-            if problem := kept_if_possible(self.snapshot, self.name, values):
+            values = {one.id: summary.to_bytes() for one, summary in zip(sections, made, strict=True)}
+            if problem := try_save_values(self.snapshot, self.name, values):
                 detail["not kept"] = problem
         if trail is not None:
             trail.add(Step("summarise", detail, seconds=time.perf_counter() - started))
 
-    def known(self, sections: Sequence[Section]) -> dict[str, Summary]:
+    def available(self, sections: Sequence[Section]) -> dict[str, Summary]:
         """Return the summaries that need no making, by the section's id: kept ones, and short sections."""
         found: dict[str, Summary] = {}
         for key in dict.fromkeys(one.document for one in sections):
-            kept = self.snapshot.kept(self.name, key)
+            kept = self.snapshot.read_derived(self.name, key)
             there = [one for one in sections if one.document == key and one.place in kept]
-            found.update((one.id, Summary.unpacked(kept[one.place])) for one in there)
+            found.update((one.id, Summary.from_bytes(kept[one.place])) for one in there)
         lengths = self.snapshot.postings("text").lengths
         rest = [one for one in sections if one.id not in found]
         short = [one for one in rest if lengths(np.array(one.rows)).sum() <= self.fallback.words]
@@ -124,20 +124,20 @@ class Summaries:
 
         Kept after each batch: stopped, it continues. Raises ModelError, StoreError.
         """
-        found = self.known(sections)
+        found = self.available(sections)
         missing = [one for one in sections if one.id not in found]
         done = 0
         for some, made in self._batches(missing):
-            values = {one.id: summary.packed() for one, summary in zip(some, made, strict=True)}
-            keep(self.snapshot, self.name, values)
+            values = {one.id: summary.to_bytes() for one, summary in zip(some, made, strict=True)}
+            save_values(self.snapshot, self.name, values)
             done += len(some)
             if progress is not None:
                 progress(done, len(missing))
         return done
 
     def _batches(self, sections: Sequence[Section]) -> Iterator[tuple[Sequence[Section], list[Summary]]]:
-        for start in range(0, len(sections), self.batch):
-            some = sections[start : start + self.batch]
+        for start in range(0, len(sections), self.batch_size):
+            some = sections[start : start + self.batch_size]
             yield some, self._made(section_texts(self.snapshot, some, self.fallback.encoder))
 
     def _made(self, texts: Sequence[SectionText]) -> list[Summary]:
@@ -145,7 +145,7 @@ class Summaries:
             return [Summary(text) for text in self.fallback.summarise(texts)]
         written = [" ".join(text.split()) for text in self.summariser.summarise(texts)]
         wrong = [
-            invented(text, f"{one.name}\n{one.text}") if text else ["(nothing was written)"]
+            find_invented(text, f"{one.name}\n{one.text}") if text else ["(nothing was written)"]
             for text, one in zip(written, texts, strict=True)
         ]
         bad = [one for one, found in zip(texts, wrong, strict=True) if found]
@@ -156,20 +156,20 @@ class Summaries:
         ]
 
 
-def keep(snapshot: Snapshot, maker: str, made: Mapping[str, bytes]) -> None:
+def save_values(snapshot: Snapshot, maker: str, made: Mapping[str, bytes]) -> None:
     """Keep what a maker made of sections, by their ids. Raises StoreError."""
     by_document: dict[str, dict[str, bytes]] = {}
     for id, value in made.items():
         key, _, place = id.rpartition(":")
         by_document.setdefault(key, {})[place] = value
     for key, values in by_document.items():
-        snapshot.keep(maker, key, values)
+        snapshot.write_derived(maker, key, values)
 
 
-def kept_if_possible(snapshot: Snapshot, maker: str, made: Mapping[str, bytes]) -> str:
+def try_save_values(snapshot: Snapshot, maker: str, made: Mapping[str, bytes]) -> str:
     """Keep the same, and return what stood in the way, if anything: who only asks a question can do without."""
     try:
-        keep(snapshot, maker, made)
+        save_values(snapshot, maker, made)
     except StoreError as error:
         return error.problem
     return ""
@@ -213,7 +213,7 @@ def _table(nodes: Mapping[int, Node], parents: NDArray[np.int64], row: int) -> i
 def _digest(caption: str, rows: Sequence[Node]) -> str:
     """Return a table in a line: its caption, and what its rows are called. Cells are left to the rows themselves."""
     heads = [row.text.removeprefix(f"{caption}. ").partition(": ")[0] for row in rows]
-    named = "; ".join(dict.fromkeys(head for head in heads[:TABLE_HEADS] if head))
+    named = "; ".join(dict.fromkeys(head for head in heads[:SHOWN_ROW_NAMES] if head))
     return f"{caption}: {named}" if caption and named else caption or named
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.drill.extracts import SectionText
-from clew.drill.packing import cut
+from clew.drill.packing import truncate
 from clew.types import Usage
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ModelSummariser:
     """A model writes the summary, of at most about ``words`` words.
 
     ``template`` is ``drill-summarise``, ours; for a sequence-to-sequence model fine-tuned on summaries it is
@@ -27,9 +27,9 @@ class Written:
     model: LanguageModel
     template: PromptTemplate
     words: int
-    room: int
-    count: Callable[[str], int]
-    spent: Callable[[Usage], None] = lambda usage: None
+    max_tokens: int
+    count_tokens: Callable[[str], int]
+    on_usage: Callable[[Usage], None] = lambda usage: None
 
     @property
     def name(self) -> str:
@@ -41,7 +41,7 @@ class Written:
         if not texts:
             return []
         made = self.model.complete(self.prompts(texts))
-        self.spent(sum((one.usage for one in made), Usage()))
+        self.on_usage(sum((one.usage for one in made), Usage()))
         return [one.text.strip() for one in made]
 
     def prompts(self, texts: Sequence[SectionText]) -> list[Prompt]:
@@ -49,5 +49,5 @@ class Written:
         return [self._prompt(one) for one in texts]
 
     def _prompt(self, one: SectionText) -> Prompt:
-        values = {"text": cut(one.text, self.room, self.count), "name": one.name, "words": str(self.words)}
+        values = {"text": truncate(one.text, self.max_tokens, self.count_tokens), "name": one.name, "words": str(self.words)}
         return self.template.render(**{key: values[key] for key in self.template.variables})

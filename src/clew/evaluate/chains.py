@@ -35,7 +35,7 @@ class GoldPassage:
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class EvidenceChain:
     """A question with its gold passages in the order in which they lead to the answer."""
 
     example: str
@@ -45,7 +45,7 @@ class Chain:
     passages: tuple[GoldPassage, ...]
 
 
-def chains(example: Example) -> tuple[Chain, ...]:
+def evidence_chains(example: Example) -> tuple[EvidenceChain, ...]:
     """Return the orders of an example's gold passages: one, or two where two strands are compared, or none.
 
     None: no two gold passages, no answer, or no order that can be told.
@@ -54,7 +54,7 @@ def chains(example: Example) -> tuple[Chain, ...]:
     if len(gold) < 2 or not example.answers:
         return ()
     return tuple(
-        Chain(example.id, example.question, example.answers[0], example.question_type, order)
+        EvidenceChain(example.id, example.question, example.answers[0], example.question_type, order)
         for order in _orders(example, gold)
     )
 

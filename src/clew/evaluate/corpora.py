@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from clew.parse.build import DocumentBuilder, Unit
+from clew.parse.build import DocumentBuilder, PassageUnit
 from clew.text import normalise
-from clew.text import sentences as text_sentences
+from clew.text import sentence_spans as text_sentences
 from clew.types import ENTITY, PASSAGE, Location, ParsedNode
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PARSER = "evaluation/1"
 
 
-def as_document(paragraph: Paragraph, unit: Unit = "paragraph") -> ParsedDocument:
+def build_document(paragraph: Paragraph, unit: PassageUnit = "paragraph") -> ParsedDocument:
     """Return a paragraph as a document under its title.
 
     Passages are the whole paragraph, or the sentences that the data set numbers (the KGP paper's setting); where
@@ -34,7 +34,7 @@ def as_document(paragraph: Paragraph, unit: Unit = "paragraph") -> ParsedDocumen
     """
     text = paragraph.text
     builder = DocumentBuilder(unit)
-    builder.paragraph(text)
+    builder.add_paragraph(text)
     divided = paragraph.sentences if unit == "sentence" else ()
     document = builder.finish(
         data="\0".join([paragraph.title, text, *divided]).encode(),
@@ -49,13 +49,13 @@ def as_document(paragraph: Paragraph, unit: Unit = "paragraph") -> ParsedDocumen
     return replace(document, nodes=(document.nodes[0], *passages))
 
 
-def documents(paragraphs: Iterable[Paragraph], unit: Unit = "paragraph") -> Iterator[ParsedDocument]:
+def build_documents(paragraphs: Iterable[Paragraph], unit: PassageUnit = "paragraph") -> Iterator[ParsedDocument]:
     """Yield the documents that paragraphs make: one each, and one for all those of a document that is whole."""
-    for group in grouped(paragraphs):
-        yield as_document(group[0], unit) if group[0].section is None else _whole(group, unit)
+    for group in group_by_document(paragraphs):
+        yield build_document(group[0], unit) if group[0].section is None else _whole(group, unit)
 
 
-def grouped(paragraphs: Iterable[Paragraph]) -> list[tuple[Paragraph, ...]]:
+def group_by_document(paragraphs: Iterable[Paragraph]) -> list[tuple[Paragraph, ...]]:
     """Return the paragraphs that become one document, document by document."""
     found: dict[object, list[Paragraph]] = {}
     for paragraph in paragraphs:
@@ -64,7 +64,7 @@ def grouped(paragraphs: Iterable[Paragraph]) -> list[tuple[Paragraph, ...]]:
     return [tuple(group) for group in found.values()]
 
 
-def _whole(paragraphs: Sequence[Paragraph], unit: Unit) -> ParsedDocument:
+def _whole(paragraphs: Sequence[Paragraph], unit: PassageUnit) -> ParsedDocument:
     builder = DocumentBuilder(unit)
     under: tuple[str, ...] = ()
     for paragraph in paragraphs:
@@ -72,22 +72,22 @@ def _whole(paragraphs: Sequence[Paragraph], unit: Unit) -> ParsedDocument:
         known = next((n for n, (a, b) in enumerate(zip(under, section, strict=False)) if a != b), None)
         shared = min(len(under), len(section)) if known is None else known
         for level, heading in enumerate(section[shared:], shared + 1):
-            builder.heading(level, heading)
+            builder.add_heading(level, heading)
         under = section
-        builder.paragraph(paragraph.text)
+        builder.add_paragraph(paragraph.text)
     pieces = (piece for one in paragraphs for piece in (*(one.section or ()), "", one.text))
     title = paragraphs[0].title
     data = "\0".join([title, *pieces]).encode()
     return builder.finish(data=data, title=title, media_type="text/plain", parser=PARSER)
 
 
-def located(document: ParsedDocument) -> Location:
+def document_location(document: ParsedDocument) -> Location:
     """Return a place for a document that is in no file; its name there is its title."""
     name = document.title.replace("/", " ")
     return Location(f"/evaluation/{document.key}/{name}.txt", "/evaluation", len(document.text), 0, 0)
 
 
-def pooled(examples: Iterable[Example]) -> list[Paragraph]:
+def pool_paragraphs(examples: Iterable[Example]) -> list[Paragraph]:
     """Return the paragraphs of all questions in their order, each title and text once."""
     found: dict[tuple[str, str, object], Paragraph] = {}
     for example in examples:
@@ -96,7 +96,7 @@ def pooled(examples: Iterable[Example]) -> list[Paragraph]:
     return list(found.values())
 
 
-def drawn(example: str, others: Iterable[Paragraph], seed: int) -> list[Paragraph]:
+def shuffle_paragraphs(example: str, others: Iterable[Paragraph], seed: int) -> list[Paragraph]:
     """Return ``others`` in the random order that a seed gives the example of that id; whole documents stay whole.
 
     Each document has its own random number, so that the order of two does not depend on which others there are,
@@ -108,10 +108,10 @@ def drawn(example: str, others: Iterable[Paragraph], seed: int) -> list[Paragrap
         key = "\0".join([str(seed), example, group[0].title, text])
         return hashlib.blake2b(key.encode(), digest_size=16).digest()
 
-    return [paragraph for group in sorted(grouped(dict.fromkeys(others)), key=number) for paragraph in group]
+    return [paragraph for group in sorted(group_by_document(dict.fromkeys(others)), key=number) for paragraph in group]
 
 
-def with_negatives(
+def add_negatives(
     example: Example, others: Iterable[Paragraph], sentences: int, seed: int
 ) -> list[Paragraph]:
     """Return a question's paragraphs and others drawn at random, until there are ``sentences`` of them.
@@ -121,7 +121,7 @@ def with_negatives(
     own = list(dict.fromkeys(example.corpus))
     titles = {paragraph.title for paragraph in own}
     count = sum(map(sentence_count, own))
-    for group in grouped(drawn(example.id, others, seed)):
+    for group in group_by_document(shuffle_paragraphs(example.id, others, seed)):
         if count >= sentences:
             break
         if group[0].title not in titles:
@@ -145,7 +145,7 @@ def sentence_spans(paragraph: Paragraph) -> list[tuple[int, int]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Gold:
+class GoldEvidence:
     """Which pieces of gold evidence of one example a node holds.
 
     An entity of a graph holds the piece that its id names (STaRK's answers are ids of nodes), or its name where the
@@ -158,7 +158,7 @@ class Gold:
 
     example: Example
 
-    def held(self, node: Node) -> frozenset[int]:
+    def matching_pieces(self, node: Node) -> frozenset[int]:
         """Return the numbers of the pieces in ``example.pieces`` that ``node`` holds."""
         return frozenset(n for n, one in enumerate(self.example.pieces) if self._holds(one, node))
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.chains import Chain, Term, Triple
-from clew.methods.chain.text import by_rule
-from clew.methods.chain.values import Ask
+from clew.methods.chain.text import rule_question
+from clew.methods.chain.values import Hop
 from clew.text import title_names
 
 if TYPE_CHECKING:
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
+class GoldHop:
     """One hop: what asks for the unknown ``number``, and ``gold``, what that is.
 
     ``asks`` is a triple whose tail is the unknown, or a sub-question in words.
     """
 
     number: int
-    asks: Triple | Term
+    statement: Triple | Term
     gold: str
 
     @property
-    def needs(self) -> tuple[int, ...]:
+    def required_unknowns(self) -> tuple[int, ...]:
         """The numbers of the unknowns that must be known before it can be asked."""
-        return (self.asks.head if isinstance(self.asks, Triple) else self.asks).unknowns
+        return (self.statement.head if isinstance(self.statement, Triple) else self.statement).unknowns
 
     def query(self, values: Mapping[int, str]) -> str:
         """Return what a retriever is asked: the sub-question, or the question that ``chain`` makes of a triple by
@@ -44,22 +44,22 @@ class Hop:
         >>> Hop(2, Triple(Term("#1"), "country", Term("#2")), "Peru").query({1: "Lima"})
         'Where Lima: country?'
         """
-        filled = self.asks.filled(values)
-        return by_rule(Ask(filled, (), self.number)) if isinstance(filled, Triple) else filled.text
+        filled = self.statement.fill(values)
+        return rule_question(Hop(filled, (), self.number)) if isinstance(filled, Triple) else filled.text
 
 
-def hops(example: Example) -> tuple[Hop, ...]:
+def gold_hops(example: Example) -> tuple[GoldHop, ...]:
     """Return the gold hops of a question in their order, none where its data set gives none."""
     if not example.chain:
         return ()
     if all(len(link) == 3 for link in example.chain):
         chain, gold = gold_chain(example)
-        return tuple(Hop(number, one, gold[number]) for number, one in enumerate(chain.triples, 1))
+        return tuple(GoldHop(number, one, gold[number]) for number, one in enumerate(chain.triples, 1))
     made = []
     for number, (asked, answer) in enumerate(example.chain, 1):
         head, divider, relation = (part.strip() for part in asked.partition(">>"))
         asks = Triple(Term(head), relation, Term(f"#{number}")) if divider else Term(head)
-        made.append(Hop(number, asks, answer))
+        made.append(GoldHop(number, asks, answer))
     return tuple(made)
 
 

@@ -17,14 +17,14 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _MARKERS = "osD^vP"
 
 
-def graph_quality(
+def draw_graph_quality(
     series: Mapping[str, Sequence[Mapping[str, float]]], title: str, target: Path
 ) -> list[Path]:
     """Draw SF-EM (full lines) and precision (dashed) against the mean number of neighbours, as Figure 5 has them.
 
     ``series`` holds for each graph its points, each with ``neighbours``, ``sf_em`` and ``precision``.
     """
-    plt = pyplot()
+    plt = load_pyplot()
     figure, left = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
     right = left.twinx()
     for number, (name, points) in enumerate(series.items()):
@@ -40,7 +40,7 @@ def graph_quality(
     return _saved(plt, figure, left, target)
 
 
-def density(
+def draw_density(
     series: Mapping[str, Sequence[Mapping[str, Any]]], measure: str, title: str, target: Path
 ) -> list[Path]:
     """Draw a measure of performance and the latency against the mean number of neighbours, as Figures 6 and 10
@@ -49,7 +49,7 @@ def density(
     ``series`` holds for each graph its points, each with ``neighbours``, ``measure``, ``walk-seconds`` and the
     ``intervals`` of both; a point that lacks the measure is left out.
     """
-    plt = pyplot()
+    plt = load_pyplot()
     figure, (upper, lower) = plt.subplots(
         2, 1, figsize=(6.4, 6.4), sharex=True, layout="constrained", height_ratios=(3, 2)
     )
@@ -68,7 +68,7 @@ def density(
     return _saved(plt, figure, upper, target)
 
 
-def branching(
+def draw_branching(
     points: Sequence[Mapping[str, Any]], measures: Sequence[str], title: str, target: Path
 ) -> list[Path]:
     """Draw measures of performance against the branching factor at a constant budget, as Figure 7 has it.
@@ -76,7 +76,7 @@ def branching(
     Each point has ``branch``, ``seeds``, the measures and their ``intervals``; one that lacks a measure is left
     out of its line.
     """
-    plt = pyplot()
+    plt = load_pyplot()
     figure, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
     for number, measure in enumerate(measures):
         held = [point for point in points if measure in point]
@@ -92,7 +92,7 @@ def branching(
     return _saved(plt, figure, axes, target)
 
 
-def lines(
+def draw_lines(
     points: Sequence[Mapping[str, Any]],
     series: str,
     x: str,
@@ -106,7 +106,7 @@ def lines(
 
     A point that lacks a measure is left out of its line; shares, from 0 to 1, have the whole range of them.
     """
-    plt = pyplot()
+    plt = load_pyplot()
     figure, panels = plt.subplots(
         len(measures),
         1,
@@ -179,7 +179,7 @@ def _saved(plt: Any, figure: Any, labelled: Any, target: Path) -> list[Path]:
     return written
 
 
-def pyplot() -> Any:
+def load_pyplot() -> Any:
     """Return matplotlib's interface, drawing to files only. Raises MissingExtra."""
     try:
         import matplotlib

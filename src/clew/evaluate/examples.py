@@ -116,7 +116,7 @@ class Dataset(Protocol):
         ...
 
 
-def shuffled(examples: Iterable[Example], seed: int) -> list[list[Example]]:
+def shuffle_examples(examples: Iterable[Example], seed: int) -> list[list[Example]]:
     """Return examples in an order that the seed and the words of each question make, those of one question together.
 
     A question is known by its words, whatever its data sets call it: divided, no question is on both sides.

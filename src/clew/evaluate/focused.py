@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from clew.evaluate.corpora import Gold
-from clew.evaluate.metrics import Result, metric
+from clew.evaluate.corpora import GoldEvidence
+from clew.evaluate.metrics import Result, parse_metric
 
 if TYPE_CHECKING:
     from clew.evaluate.examples import Example
     from clew.types import Answer, RankedAnswer
 
 Loss = Literal["no triples", "not usable", "ranking", "contradiction", "constant", "triples"]
-LOSSES: Mapping[Loss, str] = dict(
+LOSS_DESCRIPTIONS: Mapping[Loss, str] = dict(
     zip(
         get_args(Loss),
         (
@@ -35,22 +35,22 @@ LOSSES: Mapping[Loss, str] = dict(
 _TYPE = re.compile(r"#\d+ : ")
 
 
-def given(example: Example, answer: Answer) -> dict[str, Any]:
+def given_answers(example: Example, answer: Answer) -> dict[str, Any]:
     """Return as ``given`` the gold pieces that each answer given for true is, where answers were given one by one.
 
     Of a ranked list those count that meet the constraints: what only fills it up is no claim. Where the data set
     knows answers by name, all names count, also beyond the part of the list that was ranked.
     """
     named = {piece.entity: number for number, piece in enumerate(example.pieces) if piece.entity}
-    if named and (answer.values or answer.ranked):
+    if named and (answer.values or answer.ranking):
         return {"given": [[named[value]] if value in named else [] for value in answer.values]}
-    if answer.ranked:
-        gold = Gold(example)
-        return {"given": [sorted(gold.held(one.hit.node)) for one in answer.ranked if one.firm]}
+    if answer.ranking:
+        gold = GoldEvidence(example)
+        return {"given": [sorted(gold.matching_pieces(one.hit.node)) for one in answer.ranking if one.meets_all]}
     return {}
 
 
-def focused(answer: Answer) -> dict[str, Any]:
+def focus_record(answer: Answer) -> dict[str, Any]:
     """Return as ``focus`` what the trail says of the triples that counted; nothing for other methods.
 
     ``candidates`` is how many nodes the triples leave, None where nothing restricts them.
@@ -59,8 +59,8 @@ def focused(answer: Answer) -> dict[str, Any]:
         return {}
     prepared = [dict(step.detail) for step in answer.trail if step.name == "prepare"]
     solved = [dict(step.detail) for step in answer.trail if step.name == "substitute"]
-    firm = sum(one.firm for one in answer.ranked)
-    common = {"kept": firm, "filled": len(answer.ranked) - firm}
+    firm = sum(one.meets_all for one in answer.ranking)
+    common = {"kept": firm, "filled": len(answer.ranking) - firm}
     if not prepared:
         return {"focus": {"triples": "", **common}}
     # Of several readings the one that counted left what was sorted.
@@ -74,7 +74,7 @@ def focused(answer: Answer) -> dict[str, Any]:
             "constants": len(constants),
             "unmatched": [name for name, some in constants.items() if not some],
             "dropped": made.get("dropped", {}),
-            "usable": any(_usable(one) for one in answer.ranked),
+            "usable": any(_usable(one) for one in answer.ranking),
             "candidates": _count(left),
             "given up": left.get("given up", []),
             **common,
@@ -88,10 +88,10 @@ def _count(substituted: Mapping[str, Any]) -> int | None:
 
 
 def _usable(one: RankedAnswer) -> bool:
-    return any(check.met is not None and not _TYPE.match(check.text) for check in one.checks)
+    return any(check.satisfaction is not None and not _TYPE.match(check.text) for check in one.checks)
 
 
-def diagnostics(records: Sequence[Mapping[str, Any]], results: Mapping[str, Result]) -> dict[str, str]:
+def triple_statistics(records: Sequence[Mapping[str, Any]], results: Mapping[str, Result]) -> dict[str, str]:
     """Return what became of the triples of all questions that were answered, in words, by what it is.
 
     ``records`` are those of a run of ``focus``. Shares are of the questions with usable triples, but for the first
@@ -103,7 +103,7 @@ def diagnostics(records: Sequence[Mapping[str, Any]], results: Mapping[str, Resu
     constants = sum(one.get("constants", 0) for one in every.values())
     missing = sum(len(one.get("unmatched", [])) for one in every.values())
     counts = [one["candidates"] for one in usable.values() if one["candidates"] is not None]
-    right = sum(any(results[id].given or ()) for id in usable)
+    right = sum(any(results[id].answer_pieces or ()) for id in usable)
     return {
         "questions": str(len(every)),
         "with triples": _share(sum(bool(one["triples"]) for one in every.values()), len(every)),
@@ -127,16 +127,16 @@ def _spread(counts: Sequence[int]) -> str:
     return ", ".join(f"{value:,.10g}" for value in np.quantile(counts, [0, 0.25, 0.5, 0.75, 1]))
 
 
-def loss(result: Result, record: Mapping[str, Any]) -> Loss | None:
+def classify_loss(result: Result, record: Mapping[str, Any]) -> Loss | None:
     """Return the step of ``focus`` that lost a question, None where the first answer is right or nothing is known."""
-    if metric("Hit@1").measure(result) in {1.0, None} or "focus" not in record:
+    if parse_metric("Hit@1").measure(result) in {1.0, None} or "focus" not in record:
         return None
     said = record["focus"]
     if not said["triples"]:
         return "no triples"
     if not said["usable"]:
         return "not usable"
-    if any(result.given or ()):
+    if any(result.answer_pieces or ()):
         return "ranking"
     if said["given up"]:
         return "contradiction"

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from clew.errors import unknown
-from clew.evaluate.chains import chains
-from clew.evaluate.corpora import drawn
+from clew.errors import unknown_name_error
+from clew.evaluate.chains import evidence_chains
+from clew.evaluate.corpora import shuffle_paragraphs
 
 if TYPE_CHECKING:
     from clew.evaluate.examples import Example
@@ -24,7 +24,7 @@ INSTRUCTION = "What evidence do we need to answer the question given the current
 Form = Literal["instruction", "prefix"]
 
 
-def ordered_records(example: Example, negatives: int = 2, seed: int = 0) -> Iterator[dict[str, Any]]:
+def chain_records(example: Example, negatives: int = 2, seed: int = 0) -> Iterator[dict[str, Any]]:
     """Yield one record for each order of the example's gold passages.
 
     ``passages`` are in order, each with ``title``, ``text`` and ``facts`` (its supporting sentences);
@@ -32,7 +32,7 @@ def ordered_records(example: Example, negatives: int = 2, seed: int = 0) -> Iter
     question's id. DPR pairs the question with every passage; MDR with the first, and the question and what
     came before with the next (Supplementary 8.2).
     """
-    for chain in chains(example):
+    for chain in evidence_chains(example):
         gold = {(one.title, one.text) for one in chain.passages}
         others = [one for one in example.corpus if (one.title, one.text) not in gold]
         yield {
@@ -44,28 +44,28 @@ def ordered_records(example: Example, negatives: int = 2, seed: int = 0) -> Iter
                 {"title": one.title, "text": one.text, "facts": one.facts} for one in chain.passages
             ],
             "negatives": [
-                {"title": one.title, "text": one.text} for one in drawn(example.id, others, seed)[:negatives]
+                {"title": one.title, "text": one.text} for one in shuffle_paragraphs(example.id, others, seed)[:negatives]
             ],
         }
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class GuideStep:
     """What a guide learns: the question, the supporting facts so far (one space between), and the next ones."""
 
     question: str
     evidence: str
-    following: str
+    next_evidence: str
 
 
-def steps(example: Example) -> Iterator[Step]:
+def guide_steps(example: Example) -> Iterator[GuideStep]:
     """Yield each step of the example's chains once. The first fact is given, not asked for: in the paper's
     data, as in its walk, it comes from TF-IDF."""
-    found: dict[Step, None] = {}
-    for chain in chains(example):
+    found: dict[GuideStep, None] = {}
+    for chain in evidence_chains(example):
         facts = [one.facts for one in chain.passages]
         for number in range(1, len(facts)):
-            found[Step(chain.question, " ".join(facts[:number]), facts[number])] = None
+            found[GuideStep(chain.question, " ".join(facts[:number]), facts[number])] = None
     yield from found
 
 
@@ -75,31 +75,31 @@ def instruction_records(example: Example, form: Form = "instruction") -> Iterato
     ``instruction`` is Listing 1 (LLaMA): ``instruction``, ``input``, ``output``. ``prefix`` is the form for
     T5: ``input`` starts with the instruction.
     """
-    yield from map(_FORMS[form], steps(example))
+    yield from map(_FORMS[form], guide_steps(example))
 
 
-_FORMS: dict[str, Callable[[Step], dict[str, str]]] = {
+_FORMS: dict[str, Callable[[GuideStep], dict[str, str]]] = {
     "instruction": lambda step: {
         "instruction": INSTRUCTION,
         "input": f"{step.question} {step.evidence}",
-        "output": step.following,
+        "output": step.next_evidence,
     },
     "prefix": lambda step: {
         "input": f"{INSTRUCTION} {step.question} {step.evidence}",
-        "output": step.following,
+        "output": step.next_evidence,
     },
 }
 
 
-def write_ordered(path: Path, examples: Iterable[Example], negatives: int = 2, seed: int = 0) -> int:
+def write_chains(path: Path, examples: Iterable[Example], negatives: int = 2, seed: int = 0) -> int:
     """Write ordered passages of all examples whose order can be told; return the number of lines."""
-    return _write(path, (one for example in examples for one in ordered_records(example, negatives, seed)))
+    return _write(path, (one for example in examples for one in chain_records(example, negatives, seed)))
 
 
 def write_instructions(path: Path, examples: Iterable[Example], form: str = "instruction") -> int:
     """Write instruction data; return the number of lines. Raises UsageError for an unknown form."""
     if form not in _FORMS:
-        raise unknown("form of instruction data", form, _FORMS)
+        raise unknown_name_error("form of instruction data", form, _FORMS)
     chosen: Form = "prefix" if form == "prefix" else "instruction"
     return _write(path, (one for example in examples for one in instruction_records(example, chosen)))
 

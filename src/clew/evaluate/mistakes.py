@@ -23,11 +23,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
-from clew.chains import Chain, Limits, Triple, parse
-from clew.evaluate.decomposed import Hop, hops
-from clew.evaluate.metrics import Result, metric
-from clew.evaluate.reporting import nearly
-from clew.methods.chain.likeness import alike, named_in
+from clew.chains import Chain, Limits, Triple, parse_chain
+from clew.evaluate.decomposed import GoldHop, gold_hops
+from clew.evaluate.metrics import Result, parse_metric
+from clew.evaluate.reporting import is_near_match
+from clew.methods.chain.likeness import same_value, mentions_name
 from clew.text import query_terms
 
 Mistake = Literal[
@@ -39,41 +39,41 @@ _ANY = Limits(1, 99)
 _WHOLE = {"label", "yes/no"}
 
 
-def mistake(result: Result, filling: Mapping[str, Any] | None) -> Mistake | None:
+def classify_mistake(result: Result, filling: Mapping[str, Any] | None) -> Mistake | None:
     """Return the class of a question's error, None where the answer is exactly right.
 
     ``filling`` is what the record of a run keeps of the chain: ``chain`` with its unknowns, ``values`` of each
     (``{"#1": ["Lima"]}``); None where no chain was written.
     """
-    if metric("EM").measure(result) in {1.0, None}:
+    if parse_metric("EM").measure(result) in {1.0, None}:
         return None
     if _as_good(result):
         return "false negative"
     if filling is None:
         return "reasoning chain"
-    chain, values = parse(filling["chain"], _ANY), filling["values"]
-    gold = hops(result.example)
-    if gold and not fits(chain, gold):
+    chain, values = parse_chain(filling["chain"], _ANY), filling["values"]
+    gold = gold_hops(result.example)
+    if gold and not chain_fits(chain, gold):
         return "reasoning chain"
     if any(not values.get(f"#{number}") for number in chain.unknowns):
         return "unfilled"
     if not gold:
         return "undecided"
     every = [value for some in values.values() for value in some]
-    right = all(any(alike(value, hop.gold) for value in every) for hop in gold)
+    right = all(any(same_value(value, hop.gold) for value in every) for hop in gold)
     return "final answer" if right else "knowledge retrieval"
 
 
 def _as_good(result: Result) -> bool:
     if result.abstained:
         return False
-    if result.grade == 1 or nearly(result):
+    if result.grade == 1 or is_near_match(result):
         return True
     example = result.example
-    return example.answer_type not in _WHOLE and any(alike(result.answer, one) for one in example.answers)
+    return example.answer_type not in _WHOLE and any(same_value(result.answer, one) for one in example.answers)
 
 
-def fits(chain: Chain, gold: Sequence[Hop]) -> bool:
+def chain_fits(chain: Chain, gold: Sequence[GoldHop]) -> bool:
     """Return whether a chain has as many hops as the gold one, and all that the gold one begins with.
 
     >>> from clew.chains import Term
@@ -83,14 +83,14 @@ def fits(chain: Chain, gold: Sequence[Hop]) -> bool:
     """
     if len(chain.triples) != len(gold):
         return False
-    return all(hop.needs or any(_about(triple, hop) for triple in chain.triples) for hop in gold)
+    return all(hop.required_unknowns or any(_about(triple, hop) for triple in chain.triples) for hop in gold)
 
 
-def _about(triple: Triple, hop: Hop) -> bool:
+def _about(triple: Triple, hop: GoldHop) -> bool:
     """Return whether a triple has the constant that a gold hop begins with."""
     constants = [term.text for term in (triple.head, triple.tail) if term.unknown is None]
-    if isinstance(hop.asks, Triple):
-        head = hop.asks.head.text
-        return any(named_in(one, head) or named_in(head, one) for one in constants)
-    words = set(query_terms(hop.asks.text))
+    if isinstance(hop.statement, Triple):
+        head = hop.statement.head.text
+        return any(mentions_name(one, head) or mentions_name(head, one) for one in constants)
+    words = set(query_terms(hop.statement.text))
     return any(words & set(query_terms(one)) for one in constants)

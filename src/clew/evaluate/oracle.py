@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from clew.evaluate.examples import Example
 
 #: The relations of the words of MetaQA's types, as its film graph names them, from the film.
-RELATIONS = {
+METAQA_RELATIONS = {
     "director": "directed_by",
     "writer": "written_by",
     "actor": "starred_actors",
@@ -42,15 +42,15 @@ def gold_triples(example: Example) -> str:
     for number, (here, there) in enumerate(pairwise(words), 1):
         unknown, said = Term(f"#{number}"), here if there == _FILM else there
         # From film to film there is no relation, and of other words none is known.
-        if (here == _FILM) == (there == _FILM) or said not in RELATIONS:
+        if (here == _FILM) == (there == _FILM) or said not in METAQA_RELATIONS:
             return ""
         head, tail = (before, unknown) if here == _FILM else (unknown, before)
-        triples.append(Triple(head, RELATIONS[said], tail))
+        triples.append(Triple(head, METAQA_RELATIONS[said], tail))
         before = unknown
     return str(Chain(tuple(triples), len(triples)))
 
 
-def need_triples(examples: Iterable[Example]) -> None:
+def require_gold_triples(examples: Iterable[Example]) -> None:
     """Raise UsageError for the first question whose triples are not known."""
     for example in examples:
         if not gold_triples(example):

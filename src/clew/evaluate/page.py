@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from clew.evaluate.reporting import markdown
+from clew.evaluate.reporting import markdown_table
 
 _STYLE = (
     "body{font:16px/1.5 sans-serif;max-width:64em;margin:2em auto;padding:0 1em}"
@@ -28,7 +28,7 @@ class Section:
     table: str
     figures: Sequence[Path] = field(default=())
 
-    def written(self, folder: Path) -> str:
+    def to_markdown(self, folder: Path) -> str:
         """Return the section as Markdown; links are relative to ``folder``."""
         parts = [f"### {self.title}", self.text]
         if self.figures:
@@ -40,10 +40,10 @@ class Section:
         return "\n\n".join(parts)
 
 
-def points(columns: Mapping[str, str], rows: Iterable[Mapping[str, Any]]) -> str:
+def points_table(columns: Mapping[str, str], rows: Iterable[Mapping[str, Any]]) -> str:
     """Return a Markdown table of points; ``columns`` are headings and the keys below them. A key that a point
     lacks leaves its cell empty."""
-    return markdown(list(columns), ([_cell(row.get(key)) for key in columns.values()] for row in rows))
+    return markdown_table(list(columns), ([_cell(row.get(key)) for key in columns.values()] for row in rows))
 
 
 def _cell(value: Any) -> str:
@@ -57,7 +57,7 @@ def _link(path: Path, folder: Path) -> str:
     return f"<{path.relative_to(folder).as_posix()}>"
 
 
-def html(text: str, title: str) -> str:
+def page_to_html(text: str, title: str) -> str:
     """Return a Markdown page as an HTML page that needs nothing but the figures beside it."""
     from html import escape
 

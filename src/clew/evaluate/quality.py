@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.evaluate.corpora import Gold
+from clew.evaluate.corpora import GoldEvidence
 from clew.graph.passages import passage_rows
-from clew.graph.statistics import statistics
+from clew.graph.statistics import compute_statistics
 
 if TYPE_CHECKING:
     from clew.evaluate.examples import Example
     from clew.protocols import Graph, Retriever, Snapshot
 
 #: Seeds by TF-IDF, as many as the paper's traverser has (Supplementary 8.2).
-SEEDS = 10
+SEED_COUNT = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Quality:
+class GraphQuality:
     """One graph over one question's corpus of ``documents`` with ``passages`` of ``words`` words (means: Tables 2
     and 4). ``neighbours`` counts those of a node on average, ``reached`` the
     seeds and their neighbours together; ``sf_em``, ``coverage`` and ``precision`` are of these."""
@@ -43,9 +43,9 @@ class Quality:
     precision: float
 
 
-def quality(
-    example: Example, snapshot: Snapshot, graph: Graph, seeding: Retriever, seeds: int = SEEDS
-) -> Quality:
+def measure_graph_quality(
+    example: Example, snapshot: Snapshot, graph: Graph, seeding: Retriever, seeds: int = SEED_COUNT
+) -> GraphQuality:
     """Return the quality of ``graph`` for a question that has gold evidence."""
     from clew.types import Question
 
@@ -53,15 +53,15 @@ def quality(
     start = snapshot.rows([hit.node.id for hit in hits])
     near = [graph.neighbours(int(row)) for row in start]
     reached = np.unique(np.concatenate([start, *near])) if len(start) else start
-    gold = Gold(example)
-    held = [gold.held(node) for node in snapshot.nodes(reached)]
+    gold = GoldEvidence(example)
+    held = [gold.matching_pieces(node) for node in snapshot.nodes(reached)]
     found = frozenset[int]().union(*held)
     wanted = len(example.pieces)
-    size = statistics(snapshot, graph)
-    return Quality(
+    size = compute_statistics(snapshot, graph)
+    return GraphQuality(
         len(snapshot.documents()),
         size.nodes,
-        passage_words(snapshot),
+        mean_passage_words(snapshot),
         size.edges,
         size.density,
         size.mean_degree,
@@ -72,12 +72,12 @@ def quality(
     )
 
 
-def passage_words(snapshot: Snapshot) -> float:
+def mean_passage_words(snapshot: Snapshot) -> float:
     """Return the mean number of indexed words of passages and table rows, 0 where there are none."""
     rows = passage_rows(snapshot)
     return float(snapshot.postings("text").lengths(rows).mean()) if len(rows) else 0.0
 
 
-def averaged(measured: Sequence[Quality]) -> dict[str, float]:
+def average_quality(measured: Sequence[GraphQuality]) -> dict[str, float]:
     """Return the means over questions, as the paper's tables and figures give them."""
-    return {one.name: float(np.mean([getattr(of, one.name) for of in measured])) for one in fields(Quality)}
+    return {one.name: float(np.mean([getattr(of, one.name) for of in measured])) for one in fields(GraphQuality)}

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from clew.errors import UsageError, unknown
-from clew.evaluate.metrics import Metric, Result, metric
-from clew.evaluate.statistics import Difference, Estimate, difference, interval, mean_ranks
+from clew.errors import UsageError, unknown_name_error
+from clew.evaluate.metrics import Metric, Result, parse_metric
+from clew.evaluate.statistics import Difference, Estimate, paired_difference, bootstrap_interval, mean_ranks
 
-Format = Literal["markdown", "latex", "csv", "json"]
+TableFormat = Literal["markdown", "latex", "csv", "json"]
 #: Methods that are named after what their encoder was trained for.
-TRAINED = ("dpr", "mdr")
+TRAINED_METHODS = ("dpr", "mdr")
 #: How a failed question failed, worst first.
 Failure = Literal["error", "not retrieved", "chain wrong", "abstained", "alias", "misread"]
 #: Accuracy and F1 from which on an answer that is no exact match is taken for an alias of the gold answer.
@@ -36,7 +36,7 @@ class Run:
     def method(self) -> str:
         """The recipe, and whether it lacks the encoder that it is about: MDR with another one is no MDR."""
         name = self.recipe.partition("(")[0]
-        if name in TRAINED and self.facts.get("objective") != name:
+        if name in TRAINED_METHODS and self.facts.get("objective") != name:
             return f"{self.recipe} (untrained)"
         return self.recipe
 
@@ -51,7 +51,7 @@ class Cell:
     """A figure of the table, and its difference to the baseline over the questions that both answered."""
 
     estimate: Estimate
-    against: Difference | None = None
+    difference: Difference | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Table:
     baseline: str = ""
 
 
-def table(
+def build_table(
     runs: Sequence[Run],
     metrics: Iterable[str],
     baseline: str = "",
@@ -76,10 +76,10 @@ def table(
 
     Raises UsageError for a baseline or metric that is not there.
     """
-    measured = [metric(name) for name in metrics]
+    measured = [parse_metric(name) for name in metrics]
     recipes = {run.recipe for run in runs}
     if baseline and baseline not in recipes:
-        raise unknown("baseline", baseline, recipes)
+        raise unknown_name_error("baseline", baseline, recipes)
     bases = {run.dataset: run for run in runs if run.recipe == baseline}
     rows = [{one.name: _cell(run, one, bases.get(run.dataset), seed) for one in measured} for run in runs]
     ranked: list[dict[str, float]] = []
@@ -105,16 +105,16 @@ def _cell(run: Run, measured: Metric, base: Run | None, seed: int) -> Cell:
     if base is not None and base is not run:
         others = base.values(measured)
         both = sorted(values.keys() & others.keys())
-        against = difference([values[name] for name in both], [others[name] for name in both], seed)
-    return Cell(interval([values[name] for name in sorted(values)], seed), against)
+        against = paired_difference([values[name] for name in both], [others[name] for name in both], seed)
+    return Cell(bootstrap_interval([values[name] for name in sorted(values)], seed), against)
 
 
-def written(made: Table, form: Format) -> str:
+def format_table(made: Table, form: TableFormat) -> str:
     """Return the table as Markdown, LaTeX (booktabs), CSV or JSON, with what was compared (:func:`compared_on`)."""
     if form == "json":
         return json.dumps(_shape(made), indent=2, ensure_ascii=False)
-    header, rows = rows_of(made, "{:.6g}" if form == "csv" else "")
-    said = compared_on(made)
+    header, rows = table_rows(made, "{:.6g}" if form == "csv" else "")
+    said = describe_conditions(made)
     if form == "csv":
         stream = io.StringIO()
         told = [said[run.dataset] for run in made.runs]
@@ -129,10 +129,10 @@ def written(made: Table, form: Format) -> str:
         notes = "".join(f"% {dataset}: {one}\n" for dataset, one in said.items())
         return f"{notes}\\begin{{tabular}}{{{columns}}}\n\\toprule\n{inner}\n\\bottomrule\n\\end{{tabular}}\n"
     notes = "".join(f"- {dataset}: {one}\n" for dataset, one in said.items())
-    return f"{markdown(header, rows)}\n{notes}"
+    return f"{markdown_table(header, rows)}\n{notes}"
 
 
-def rows_of(made: Table, number: str = "") -> tuple[list[str], list[list[str]]]:
+def table_rows(made: Table, number: str = "") -> tuple[list[str], list[list[str]]]:
     """Return the table's header and rows as text; figures with intervals, or by the format ``number`` alone."""
     header = ["data", "recipe", "questions", "errors", *(one.name for one in made.metrics)]
     header += ["rank"] if made.ranks else []
@@ -150,13 +150,13 @@ def rows_of(made: Table, number: str = "") -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
-def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a Markdown table."""
     lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in [header, *rows]]
     return "\n".join([lines[0], "|" + "---|" * len(header), *lines[1:]]) + "\n"
 
 
-def compared_on(made: Table) -> dict[str, str]:
+def describe_conditions(made: Table) -> dict[str, str]:
     """Return for each data set what its runs share, in words: data, base, models, versions."""
     return {run.dataset: "; ".join(_said(run.facts)) for run in made.runs}
 
@@ -191,8 +191,8 @@ def _figure(cell: Cell, number: str) -> str:
     if number:
         return number.format(one.mean)
     said = f"{one.mean:.3f} [{one.low:.3f}, {one.high:.3f}]"
-    if cell.against is not None:
-        said += f" ({cell.against.mean:+.3f}, p {cell.against.p:.3f})"
+    if cell.difference is not None:
+        said += f" ({cell.difference.mean:+.3f}, p {cell.difference.p:.3f})"
     return said
 
 
@@ -221,7 +221,7 @@ def _shape(made: Table) -> dict[str, Any]:
 
 
 def _cell_shape(cell: Cell) -> dict[str, Any]:
-    one, against = cell.estimate, cell.against
+    one, against = cell.estimate, cell.difference
     if not one.count:
         return {"questions": 0}
     shape: dict[str, Any] = {"mean": one.mean, "low": one.low, "high": one.high, "questions": one.count}
@@ -236,7 +236,7 @@ def _cell_shape(cell: Cell) -> dict[str, Any]:
     return shape
 
 
-def failures(run: Run) -> dict[str, Failure]:
+def classify_failures(run: Run) -> dict[str, Failure]:
     """Return how each question failed that has an answer and was not answered exactly.
 
     ``not retrieved``: of the gold evidence nothing was among what the reader was given. ``chain wrong``: some
@@ -244,14 +244,14 @@ def failures(run: Run) -> dict[str, Failure]:
     nearly is it, so that it may be right. ``misread``: all evidence was there. Of answers that are known by id alone
     (STaRK) the first one of the list is the answer.
     """
-    exact, first, covered = metric("EM"), metric("Hit@1"), metric("SF-coverage")
+    exact, first, covered = parse_metric("EM"), parse_metric("Hit@1"), parse_metric("SF-coverage")
     kinds: dict[str, Failure] = dict.fromkeys(run.errors, "error")
     for name, result in run.results.items():
         by_id = result.example.answer_type == "entities" and exact.measure(result) is None
         if (first if by_id else exact).measure(result) in {1.0, None}:
             continue
         held = covered.measure(result)
-        if nearly(result):
+        if is_near_match(result):
             kinds[name] = "alias"
         elif held is not None and held < 1:
             kinds[name] = "chain wrong" if held else "not retrieved"
@@ -260,12 +260,12 @@ def failures(run: Run) -> dict[str, Failure]:
     return kinds
 
 
-def nearly(result: Result) -> bool:
+def is_near_match(result: Result) -> bool:
     """Return whether an answer holds the gold one, or nearly is it, so that it may be right."""
-    return metric("accuracy").measure(result) == 1 or (metric("F1").measure(result) or 0) >= ALIAS_F1
+    return parse_metric("accuracy").measure(result) == 1 or (parse_metric("F1").measure(result) or 0) >= ALIAS_F1
 
 
-def compared(one: Run, other: Run, by: str) -> list[tuple[str, float, float]]:
+def compare_runs(one: Run, other: Run, by: str) -> list[tuple[str, float, float]]:
     """Return the questions of which the measures differ, with both, the largest difference first.
 
     Raises UsageError for runs over different data sets.
@@ -274,7 +274,7 @@ def compared(one: Run, other: Run, by: str) -> list[tuple[str, float, float]]:
         raise UsageError(
             f"runs over different data: '{one.dataset}' and '{other.dataset}'", "Name two of one"
         )
-    measured = metric(by)
+    measured = parse_metric(by)
     left, right = one.values(measured), other.values(measured)
     both = [(name, left[name], right[name]) for name in left if name in right and left[name] != right[name]]
     return sorted(both, key=lambda row: (-abs(row[1] - row[2]), row[0]))

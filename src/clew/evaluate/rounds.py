@@ -16,11 +16,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from clew.evaluate.corpora import Gold
-from clew.evaluate.decomposed import Hop, hops
+from clew.evaluate.corpora import GoldEvidence
+from clew.evaluate.decomposed import GoldHop, gold_hops
 from clew.evaluate.metrics import Result
-from clew.methods.chain.likeness import alike
-from clew.trail import Recorder
+from clew.methods.chain.likeness import same_value
+from clew.trail import TrailRecorder
 from clew.types import Question
 
 if TYPE_CHECKING:
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from clew.types import Hit
 
 #: Passages that a question gets, however many rounds it takes, and how many of a hop's own its reader reads.
-TOTAL, READ = 20, 10
-SINGLE, GOLD = "single round", "multi-round, gold"
+PASSAGES_PER_QUESTION, PASSAGES_PER_HOP = 20, 10
+SINGLE_ROUND, MULTI_ROUND_GOLD = "single round", "multi-round, gold"
 
 #: Gives the passages of a query, best first.
 Search = Callable[[str], "list[Hit]"]
 #: Gives what a hop is answered, from its query and passages, "" where that is not known.
-Fill = Callable[[Hop, str, "Sequence[Hit]"], str]
+Fill = Callable[[GoldHop, str, "Sequence[Hit]"], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,10 @@ class Round:
     values: Mapping[int, str] = field(default_factory=dict)
 
 
-def rounds(
-    example: Example, retriever: Retriever, readers: Mapping[str, Reader], total: int = TOTAL
+def run_rounds(
+    example: Example, retriever: Retriever, readers: Mapping[str, Reader], total: int = PASSAGES_PER_QUESTION
 ) -> dict[str, Round]:
-    """Return what each way finds for a question that has gold hops: :data:`SINGLE`, :data:`GOLD`, and
+    """Return what each way finds for a question that has gold hops: :data:`SINGLE_ROUND`, :data:`MULTI_ROUND_GOLD`, and
     ``multi-round, NAME`` for each of the readers. Raises what a retriever or reader raises."""
     known: dict[str, list[Hit]] = {}
 
@@ -60,44 +60,44 @@ def rounds(
             known[query] = list(retriever.retrieve(Question(query), total))
         return known[query]
 
-    asked = hops(example)
+    asked = gold_hops(example)
     made = {
-        SINGLE: Round((example.question,), tuple(search(example.question)[:total])),
-        GOLD: multi(example.question, asked, search, lambda hop, query, hits: hop.gold, total),
+        SINGLE_ROUND: Round((example.question,), tuple(search(example.question)[:total])),
+        MULTI_ROUND_GOLD: search_in_rounds(example.question, asked, search, lambda hop, query, hits: hop.gold, total),
     }
     for name, reader in readers.items():
-        made[f"multi-round, {name}"] = multi(example.question, asked, search, reading(reader), total)
+        made[f"multi-round, {name}"] = search_in_rounds(example.question, asked, search, fill_by_reading(reader), total)
     return made
 
 
-def multi(question: str, asked: Sequence[Hop], search: Search, fill: Fill, total: int = TOTAL) -> Round:
+def search_in_rounds(question: str, asked: Sequence[GoldHop], search: Search, fill: Fill, total: int = PASSAGES_PER_QUESTION) -> Round:
     """Return what asking the hops in turn finds."""
-    needed = {number for hop in asked for number in hop.needs}
+    needed = {number for hop in asked for number in hop.required_unknowns}
     values: dict[int, str] = {}
     queries: list[str] = []
     found: list[list[Hit]] = []
     for hop in asked:
-        open_ = [number for number in hop.needs if not values.get(number)]
+        open_ = [number for number in hop.required_unknowns if not values.get(number)]
         query = question if open_ else hop.query(values)
         hits = search(query)
         queries.append(query)
         found.append(hits)
         if hop.number in needed:
             values[hop.number] = "" if open_ else fill(hop, query, hits)
-    return Round(tuple(queries), tuple(dealt(found, total)), values)
+    return Round(tuple(queries), tuple(deal_hits(found, total)), values)
 
 
-def reading(reader: Reader) -> Fill:
+def fill_by_reading(reader: Reader) -> Fill:
     """Return what answers a hop from the first of its own passages."""
 
-    def fill(hop: Hop, query: str, hits: Sequence[Hit]) -> str:
-        answer = reader.read(Question(query), hits[:READ], Recorder())
+    def fill(hop: GoldHop, query: str, hits: Sequence[Hit]) -> str:
+        answer = reader.read(Question(query), hits[:PASSAGES_PER_HOP], TrailRecorder())
         return "" if answer.abstained else answer.text.strip().rstrip(".")
 
     return fill
 
 
-def dealt(lists: Sequence[Sequence[Hit]], total: int) -> list[Hit]:
+def deal_hits(lists: Sequence[Sequence[Hit]], total: int) -> list[Hit]:
     """Return at most ``total`` hits: the lists take turns, each giving its best that is not there yet."""
     found: dict[str, Hit] = {}
     turns = [iter(one) for one in lists]
@@ -112,33 +112,33 @@ def dealt(lists: Sequence[Sequence[Hit]], total: int) -> list[Hit]:
     return list(found.values())
 
 
-def as_record(example: Example, made: Mapping[str, Round]) -> dict[str, Any]:
+def rounds_record(example: Example, made: Mapping[str, Round]) -> dict[str, Any]:
     """Return what is kept of a question: of each way its queries, its values, and what gold each hit holds."""
-    gold = Gold(example)
+    gold = GoldEvidence(example)
     return {
         "id": example.id,
         "rounds": {
             name: {
                 "queries": list(one.queries),
                 "values": {f"#{number}": value for number, value in one.values.items()},
-                "found": [sorted(gold.held(hit.node)) for hit in one.hits],
+                "found": [sorted(gold.matching_pieces(hit.node)) for hit in one.hits],
             }
             for name, one in made.items()
         },
     }
 
 
-def results(example: Example, record: Mapping[str, Any]) -> dict[str, Result]:
+def rounds_results(example: Example, record: Mapping[str, Any]) -> dict[str, Result]:
     """Return a record as what the metrics measure, by way of asking."""
     return {
-        name: Result(example, found=[frozenset(held) for held in one["found"]])
+        name: Result(example, hit_pieces=[frozenset(held) for held in one["found"]])
         for name, one in record["rounds"].items()
     }
 
 
-def filled_right(example: Example, record: Mapping[str, Any], way: str) -> float | None:
+def correct_fill_share(example: Example, record: Mapping[str, Any], way: str) -> float | None:
     """Return the share of the unknowns that later hops need which got the gold answer, None where none is needed."""
     values = record["rounds"][way]["values"]
-    gold = {f"#{hop.number}": hop.gold for hop in hops(example)}
-    right = [bool(value) and alike(value, gold[name]) for name, value in values.items()]
+    gold = {f"#{hop.number}": hop.gold for hop in gold_hops(example)}
+    right = [bool(value) and same_value(value, gold[name]) for name, value in values.items()]
     return sum(right) / len(right) if right else None

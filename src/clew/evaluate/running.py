@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.chains.told import answered_from
+from clew.chains.told import best_filling
 from clew.errors import UsageError
-from clew.evaluate.corpora import Gold
-from clew.evaluate.focused import focused, given
+from clew.evaluate.corpora import GoldEvidence
+from clew.evaluate.focused import focus_record, given_answers
 from clew.evaluate.metrics import Result
-from clew.evaluate.metrics.grade import Answered
-from clew.shapes import usage_shape
-from clew.trail import Recorder
+from clew.evaluate.metrics.grade import AnswerToGrade
+from clew.shapes import usage_to_dict
+from clew.trail import TrailRecorder
 from clew.types import Question, Usage
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 #: Answers that are graded with one batch of calls: what a kill loses at the most.
 _GRADED_AT_ONCE = 16
 #: The steps of a trail that answer; all others retrieve.
-ANSWERING = "read"
+READ_STEP = "read"
 #: Gives the method that answers a question, over the corpus that it is asked of.
 MethodFor = Callable[["Example"], "Method"]
 #: Gives what a method is asked for a question of a data set: its words, the part of the corpus, its triples.
-QuestionOf = Callable[["Example"], Question]
+QuestionFor = Callable[["Example"], Question]
 #: Told of each question that ended: how many have, of how many.
 Progress = Callable[[int, int], None]
 
@@ -71,7 +71,7 @@ class RunFile:
     def append(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Write records after the whole ones, each on disk before the next is made."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        size = self.whole()
+        size = self.whole_size()
         with self.path.open("ab") as stream:
             stream.truncate(size)
             for record in records:
@@ -79,21 +79,21 @@ class RunFile:
                 stream.flush()
                 os.fsync(stream.fileno())
 
-    def whole(self) -> int:
+    def whole_size(self) -> int:
         """Return how many bytes hold whole lines."""
         if not self.path.exists():
             return 0
         return self.path.read_bytes().rfind(b"\n") + 1
 
 
-def run(
+def answer_questions(
     examples: Sequence[Example],
     method_for: MethodFor,
     target: RunFile,
     *,
     workers: int = 1,
     progress: Progress | None = None,
-    question_of: QuestionOf = lambda example: Question(example.question),
+    question_for: QuestionFor = lambda example: Question(example.question),
 ) -> int:
     """Answer the questions that ``target`` does not have yet; return how many were asked.
 
@@ -104,9 +104,9 @@ def run(
     waiting = [example for example in examples if example.id not in done]
     with ThreadPoolExecutor(max_workers=workers) as pool:
         records = (
-            pool.map(lambda one: _answered(one, method_for, question_of), waiting)
+            pool.map(lambda one: _answered(one, method_for, question_for), waiting)
             if workers > 1
-            else (_answered(one, method_for, question_of) for one in waiting)
+            else (_answered(one, method_for, question_for) for one in waiting)
         )
         target.append(_counted(records, len(examples) - len(waiting), len(examples), progress))
     return len(waiting)
@@ -121,7 +121,7 @@ def _counted(
             progress(count, total)
 
 
-def grade(
+def grade_answers(
     examples: Sequence[Example], target: RunFile, grader: Grader, progress: Progress | None = None
 ) -> Usage:
     """Grade the answers of ``target`` that have no grade yet (Acc); return what that cost.
@@ -130,8 +130,8 @@ def grade(
     """
     known = _grades(target)
     waiting = [
-        Answered(one.example, one.answer, one.abstained)
-        for name, one in results(examples, target)[0].items()
+        AnswerToGrade(one.example, one.answer, one.abstained)
+        for name, one in read_results(examples, target)[0].items()
         if known.get(name, (None, None))[0] != one.answer
     ]
     spent: list[Usage] = []
@@ -147,7 +147,7 @@ def grade(
                     "grade": made.value,
                     "problem": made.problem,
                     "grader": grader.model.name,
-                    "usage": usage_shape(made.usage),
+                    "usage": usage_to_dict(made.usage),
                 }
 
     target.grades.append(_counted(records(), 0, len(waiting), progress))
@@ -163,28 +163,28 @@ def _grades(target: RunFile) -> dict[str, tuple[str, float]]:
     }
 
 
-def _answered(example: Example, method_for: MethodFor, question_of: QuestionOf) -> dict[str, Any]:
+def _answered(example: Example, method_for: MethodFor, question_of: QuestionFor) -> dict[str, Any]:
     started = time.perf_counter()
     try:
         method = method_for(example)
         question = question_of(example)
         # Making the base of a question's own corpus, and a graph over it, is no part of answering.
         started = time.perf_counter()
-        answer = method.answer(question, Recorder())
+        answer = method.answer(question, TrailRecorder())
     # The one place where any error is caught: a run of hours does not end because of one question.
     except Exception as error:  # noqa: BLE001
         said = f"{type(error).__name__}: {error}"
         return {"id": example.id, "error": said, "seconds": round(time.perf_counter() - started, 4)}
-    return as_record(example, answer, time.perf_counter() - started)
+    return answer_record(example, answer, time.perf_counter() - started)
 
 
-def as_record(example: Example, answer: Answer, seconds: float) -> dict[str, Any]:
+def answer_record(example: Example, answer: Answer, seconds: float) -> dict[str, Any]:
     """Return what is kept of an answer: ``hits`` is what was given to read, ``evidence`` what it rests on.
 
     ``walk_seconds`` is the time of choosing which neighbours to visit (the latency of the KGP paper's Figures 6
     and 10), None where no graph was walked. ``given`` says of each answer that was given for true which gold it is.
     """
-    gold = Gold(example)
+    gold = GoldEvidence(example)
     return {
         "id": example.id,
         "answer": answer.text,
@@ -198,18 +198,18 @@ def as_record(example: Example, answer: Answer, seconds: float) -> dict[str, Any
                 "page": hit.node.page,
                 "score": hit.score,
                 "path": list(hit.path),
-                "gold": sorted(gold.held(hit.node)),
+                "gold": sorted(gold.matching_pieces(hit.node)),
             }
             for hit in answer.context
         ],
         "evidence": [hit.node.id for hit in answer.evidence],
-        "cited": [sorted(gold.held(hit.node)) for hit in answer.evidence],
-        **given(example, answer),
-        "usage": usage_shape(answer.usage),
-        "retrieval": usage_shape(retrieval_usage(answer)),
+        "cited": [sorted(gold.matching_pieces(hit.node)) for hit in answer.evidence],
+        **given_answers(example, answer),
+        "usage": usage_to_dict(answer.usage),
+        "retrieval": usage_to_dict(retrieval_usage(answer)),
         "steps": [step.name for step in answer.trail],
         **_filling(answer),
-        **focused(answer),
+        **focus_record(answer),
         "walk_seconds": _walk_seconds(answer),
         "seconds": round(seconds, 4),
     }
@@ -221,12 +221,12 @@ def retrieval_usage(answer: Answer) -> Usage:
     As in the D3 paper (Section 5) retrieval and answering are counted apart; what Self-Ask asks itself belongs to
     retrieval, as in its Table 2, where MonoT5, which calls no model, has the calls of Self-Ask alone.
     """
-    return sum((step.usage for step in answer.trail if step.name != ANSWERING), Usage())
+    return sum((step.usage for step in answer.trail if step.name != READ_STEP), Usage())
 
 
 def _filling(answer: Answer) -> dict[str, Any]:
     """Return as ``filling`` the chain that was answered from and what was found for its unknowns."""
-    found = answered_from(step.detail["filling"] for step in answer.trail if step.name == "filled")
+    found = best_filling(step.detail["filling"] for step in answer.trail if step.name == "filled")
     return {} if found is None else {"filling": found}
 
 
@@ -236,7 +236,7 @@ def _walk_seconds(answer: Answer) -> float | None:
     return round(sum(step.seconds for step in answer.trail if step.name == "expand"), 6)
 
 
-def result(example: Example, record: Mapping[str, Any]) -> Result:
+def read_result(example: Example, record: Mapping[str, Any]) -> Result:
     """Return a record as what the metrics measure. Raises UsageError for a record of an error."""
     if "error" in record:
         raise UsageError(f"question {example.id} failed: {record['error']}")
@@ -255,11 +255,11 @@ def result(example: Example, record: Mapping[str, Any]) -> Result:
         record["seconds"],
         walk_seconds=walk_seconds,
         retrieval=retrieval,
-        given=[frozenset(held) for held in record["given"]] if "given" in record else None,
+        answer_pieces=[frozenset(held) for held in record["given"]] if "given" in record else None,
     )
 
 
-def results(
+def read_results(
     examples: Iterable[Example], target: RunFile
 ) -> tuple[dict[str, Result], dict[str, str], list[str]]:
     """Return the results by question, the errors by question, and the questions that were not asked."""
@@ -275,7 +275,7 @@ def results(
         elif "error" in record:
             errors[example.id] = record["error"]
         else:
-            made = result(example, record)
+            made = read_result(example, record)
             graded, value = grades.get(example.id, (None, None))
             found[example.id] = replace(made, grade=value if graded == made.answer else None)
     return found, errors, missing

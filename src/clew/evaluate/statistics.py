@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from clew.protocols import Floats
 
-SAMPLES = 10_000
+BOOTSTRAP_SAMPLES = 10_000
 #: Numbers drawn at a time: bounds memory, and is part of what a seed stands for.
 _BLOCK = 1_000
 
@@ -37,7 +37,7 @@ class Difference:
     count: int
 
 
-def interval(values: Sequence[float], seed: int = 0, level: float = 0.95) -> Estimate:
+def bootstrap_interval(values: Sequence[float], seed: int = 0, level: float = 0.95) -> Estimate:
     """Return the mean with its percentile bootstrap interval (Efron and Tibshirani, 1993, Section 13.3)."""
     array = np.asarray(values, dtype=np.float64)
     if not len(array):
@@ -46,7 +46,7 @@ def interval(values: Sequence[float], seed: int = 0, level: float = 0.95) -> Est
     return Estimate(float(array.mean()), float(low), float(high), len(array))
 
 
-def difference(
+def paired_difference(
     values: Sequence[float], baseline: Sequence[float], seed: int = 0, level: float = 0.95
 ) -> Difference:
     """Return what ``values`` are more than ``baseline``, question by question, with a paired bootstrap.
@@ -65,11 +65,11 @@ def difference(
 
 
 def _means(values: Floats, seed: int) -> Floats:
-    """Return the means of ``SAMPLES`` samples with replacement."""
+    """Return the means of ``BOOTSTRAP_SAMPLES`` samples with replacement."""
     rng = np.random.default_rng(seed)
     made = [
-        values[rng.integers(0, len(values), (min(_BLOCK, SAMPLES - start), len(values)))].mean(axis=1)
-        for start in range(0, SAMPLES, _BLOCK)
+        values[rng.integers(0, len(values), (min(_BLOCK, BOOTSTRAP_SAMPLES - start), len(values)))].mean(axis=1)
+        for start in range(0, BOOTSTRAP_SAMPLES, _BLOCK)
     ]
     return np.concatenate(made)
 

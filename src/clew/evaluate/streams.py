@@ -22,7 +22,7 @@ _LONGEST = 1 << 28
 _BETWEEN = re.compile(r"[\s,]*")
 
 
-def records(path: Path, keyed: bool = False) -> Iterator[tuple[str, Any]]:
+def read_records(path: Path, keyed: bool = False) -> Iterator[tuple[str, Any]]:
     """Yield (place, record) of a JSON array or of JSON lines; of a JSON object, ``keyed``, its [key, value].
 
     The place is for people: ``train.json, line 7``. Raises UsageError for a file that is none of them.
@@ -38,7 +38,7 @@ def records(path: Path, keyed: bool = False) -> Iterator[tuple[str, Any]]:
             yield from _lines(path, stream)
 
 
-def opens_with(path: Path, beginning: str) -> bool:
+def starts_with(path: Path, beginning: str) -> bool:
     """Return whether a file begins so, white space left out. Raises UsageError."""
     with _decoding(path), _opened(path) as stream:
         return all(_first(stream) == character for character in beginning)
@@ -51,7 +51,7 @@ def _first(stream: IO[str]) -> str:
     return first
 
 
-def rows(path: Path) -> Iterator[tuple[str, list[str]]]:
+def read_csv_rows(path: Path) -> Iterator[tuple[str, list[str]]]:
     """Yield (place, cells) of a CSV file. Raises UsageError."""
     with _decoding(path), _opened(path) as stream:
         reader = csv.reader(stream)
@@ -63,7 +63,7 @@ def rows(path: Path) -> Iterator[tuple[str, list[str]]]:
             raise UsageError(f"{path.name}, line {reader.line_num}: {error}") from error
 
 
-def lines(path: Path) -> Iterator[tuple[str, str]]:
+def read_text_lines(path: Path) -> Iterator[tuple[str, str]]:
     """Yield (place, line) of the lines of a text file that are not blank. Raises UsageError."""
     with _decoding(path), _opened(path) as stream:
         for number, line in enumerate(stream, 1):

@@ -12,55 +12,55 @@
 A pattern belongs to one graph, whose rows its constants are. Answers from several graphs are several calls.
 """
 
-from clew.chains import NOT, ONLY, TESTS, Count, at_least, at_most, exactly
-from clew.focus.counting import in_order
-from clew.focus.meeting import met
+from clew.chains import NOT, ONLY, TESTS, Quantifier, at_least, at_most, exactly
+from clew.focus.counting import order_quantifiers
+from clew.focus.meeting import constraint_scores
 from clew.focus.patterns import (
-    ANY,
-    EITHER,
+    ANY_RELATION,
+    ANY_DIRECTION,
     Constant,
     Constraint,
     Pattern,
     Predicate,
     TypedTriple,
     Variable,
-    Way,
+    DirectedRelation,
     along,
-    components,
+    connected_terms,
 )
-from clew.focus.predicates import Test
-from clew.focus.relaxing import WhyNot, conflicting, fixed, relaxed, why_not
+from clew.focus.predicates import PropertyTest
+from clew.focus.relaxing import WhyNot, find_conflict, restrict_variable, relax, why_not
 from clew.focus.several import SubstitutedRows, substitute_all, substitute_rows
-from clew.focus.substitution import Substituted, substitute
+from clew.focus.substitution import Substitution, substitute
 
 __all__ = [
-    "ANY",
-    "EITHER",
+    "ANY_RELATION",
+    "ANY_DIRECTION",
     "NOT",
     "ONLY",
     "TESTS",
     "Constant",
     "Constraint",
-    "Count",
+    "Quantifier",
     "Pattern",
     "Predicate",
-    "Substituted",
+    "Substitution",
     "SubstitutedRows",
-    "Test",
+    "PropertyTest",
     "TypedTriple",
     "Variable",
-    "Way",
+    "DirectedRelation",
     "WhyNot",
     "along",
     "at_least",
     "at_most",
-    "components",
-    "conflicting",
+    "connected_terms",
+    "find_conflict",
     "exactly",
-    "fixed",
-    "in_order",
-    "met",
-    "relaxed",
+    "restrict_variable",
+    "order_quantifiers",
+    "constraint_scores",
+    "relax",
     "substitute",
     "substitute_all",
     "substitute_rows",

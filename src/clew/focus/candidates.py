@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.focus.predicates import Test, tests
-from clew.focus.sets import NOTHING, as_set, common, distinct, within
+from clew.focus.predicates import PropertyTest, property_tests
+from clew.focus.sets import NO_ROWS, as_set, intersect, unique_rows, is_member
 
 if TYPE_CHECKING:
     from clew.focus.patterns import Constant, Pattern, Variable
-    from clew.focus.sets import Set
+    from clew.focus.sets import RowSet
     from clew.protocols import Mask, PropertyGraph
 
 #: From this share of all rows looked up on, 1 in 2 to the power of it, a flag for every row is worth making.
@@ -29,10 +29,10 @@ class Candidates:
 
     def __init__(self, graph: PropertyGraph, dense: bool) -> None:
         self._graph, self.dense = graph, dense
-        self._tests: list[Callable[[Set], Mask]] = []
+        self._tests: list[Callable[[RowSet], Mask]] = []
         self._types: tuple[str, ...] = ()
         self._flags: Mask | None = None
-        self.rows: Set | None = None
+        self.rows: RowSet | None = None
         self.version = 0
 
     def __len__(self) -> int:
@@ -45,38 +45,38 @@ class Candidates:
         return self._graph.size
 
     @property
-    def tested(self) -> bool:
+    def is_restricted(self) -> bool:
         """Whether not every node can be one."""
         return self.rows is not None or bool(self._tests)
 
-    def test(self, holds: Callable[[Set], Mask]) -> None:
+    def add_test(self, holds: Callable[[RowSet], Mask]) -> None:
         """Let nothing through but what ``holds``."""
         self._tests.append(holds)
 
-    def keep(self, found: Set) -> Set:
+    def select(self, found: RowSet) -> RowSet:
         """Return those of a set that are candidates."""
         if self.rows is not None:
             if self.dense and self._flags is not None:
                 return found[self._flags[found]]
             small, large = sorted((found, self.rows), key=len)
             if not self.dense or len(large) > len(small) << 3 or len(small) << _WORTH < self._graph.size:
-                return common(small, large)
+                return intersect(small, large)
             flags = np.zeros(self._graph.size, dtype=np.bool_)
             flags[large] = True
-            chosen: Set = small[flags[small]]
+            chosen: RowSet = small[flags[small]]
             return chosen
         for holds in self._tests:
             if len(found):
                 found = found[holds(found)]
         return found
 
-    def has(self, others: Set) -> Mask:
+    def contains(self, others: RowSet) -> Mask:
         """Return which of some rows, in any order, are candidates."""
         if self.rows is None:
             if not self._tests:
                 return np.ones(len(others), dtype=np.bool_)
             if not self.dense:  # a test may be a question to somebody
-                return within(others, self.keep(distinct(others, 0)))
+                return is_member(others, self.select(unique_rows(others, 0)))
             marks = self._tests[0](others)
             for holds in self._tests[1:]:
                 marks = marks & holds(others)
@@ -84,9 +84,9 @@ class Candidates:
         if self._flags is None and self.dense and len(others) << _WORTH > self._graph.size:
             self._flags = np.zeros(self._graph.size, dtype=np.bool_)
             self._flags[self.rows] = True
-        return within(others, self.rows) if self._flags is None else self._flags[others]
+        return is_member(others, self.rows) if self._flags is None else self._flags[others]
 
-    def become(self, rows: Set) -> bool:
+    def narrow_to(self, rows: RowSet) -> bool:
         """Take a set in place of what was there, which it is a part of; return whether that is less."""
         if self.rows is not None and len(rows) == len(self.rows):
             return False
@@ -94,58 +94,58 @@ class Candidates:
         self.version += 1
         return True
 
-    def materialise(self, base: Set | None = None) -> None:
+    def materialise(self, base: RowSet | None = None) -> None:
         """Write down all candidates: those of ``base``, or of all nodes."""
         if self.rows is not None:
             return
         if base is None and self._types:
-            every = [self._graph.of_type(type) for type in self._types]
+            every = [self._graph.rows_of_type(type) for type in self._types]
             base = as_set(every[0].astype(np.uint32) if len(every) == 1 else np.concatenate(every))
         if base is None:
             base = np.arange(self._graph.size, dtype=np.uint32)
-        self.become(self.keep(base))
+        self.narrow_to(self.select(base))
 
-    def of_types(self, types: Sequence[str]) -> None:
+    def restrict_to_types(self, types: Sequence[str]) -> None:
         """Let only nodes of one of some types through."""
         if not types:
             return
         self._types = tuple(types)
         graph = self._graph
 
-        def typed(rows: Set) -> Mask:
-            marks = graph.typed(rows, types[0])  # type: ignore[arg-type]
+        def typed(rows: RowSet) -> Mask:
+            marks = graph.has_type(rows, types[0])  # type: ignore[arg-type]
             for type in types[1:]:
-                marks = marks | graph.typed(rows, type)  # type: ignore[arg-type]
+                marks = marks | graph.has_type(rows, type)  # type: ignore[arg-type]
             return marks
 
-        self.test(typed)
+        self.add_test(typed)
 
 
-def of_constant(graph: PropertyGraph, constant: Constant, dense: bool) -> Candidates:
+def constant_candidates(graph: PropertyGraph, constant: Constant, dense: bool) -> Candidates:
     """Return the candidates of a constant."""
     made = Candidates(graph, dense)
-    made.rows = as_set(np.array(constant.rows, dtype=np.uint32)) if constant.rows else NOTHING
+    made.rows = as_set(np.array(constant.rows, dtype=np.uint32)) if constant.rows else NO_ROWS
     return made
 
 
-def of_variable(graph: PropertyGraph, pattern: Pattern, variable: Variable, dense: bool) -> Candidates:
+def variable_candidates(graph: PropertyGraph, pattern: Pattern, variable: Variable, dense: bool) -> Candidates:
     """Return the candidates of a variable: what it may be by itself."""
     made = Candidates(graph, dense)
-    if variable.without:
-        out = as_set(np.array(variable.without, dtype=np.uint32))
-        made.test((lambda rows: rows != out[0]) if len(out) == 1 else (lambda rows: ~within(rows, out)))
-    made.of_types(variable.types)
-    own: list[Test] = tests(graph, [one for one in pattern.predicates if one.variable == variable.name])
+    if variable.excluded:
+        out = as_set(np.array(variable.excluded, dtype=np.uint32))
+        made.add_test((lambda rows: rows != out[0]) if len(out) == 1 else (lambda rows: ~is_member(rows, out)))
+    made.restrict_to_types(variable.types)
+    own: list[PropertyTest] = property_tests(graph, [one for one in pattern.predicates if one.variable == variable.name])
     for one in own:
-        made.test(one.holds)
+        made.add_test(one.holds)
     base = None if variable.rows is None else as_set(variable.rows)
-    if pattern.answers is not None and variable.name == pattern.target:
-        answers = as_set(pattern.answers)
+    if pattern.answer_rows is not None and variable.name == pattern.target:
+        answers = as_set(pattern.answer_rows)
         if base is None and ((dense and len(answers) > _FEW) or len(answers) << 1 > graph.size):
             # A type's worth of nodes: tested where a triple leads, not written down to begin with.
-            made.test(lambda rows: within(rows, answers))
+            made.add_test(lambda rows: is_member(rows, answers))
         else:
-            base = answers if base is None else common(base, answers)
+            base = answers if base is None else intersect(base, answers)
     if base is not None:
         made.materialise(base)
     return made

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.chains import Count
+from clew.chains import Quantifier
 from clew.errors import UsageError
-from clew.focus.candidates import Candidates, of_constant
-from clew.focus.joining import is_between, made_exact
-from clew.focus.patterns import components
-from clew.focus.sets import NOTHING
+from clew.focus.candidates import Candidates, constant_candidates
+from clew.focus.joining import negates_inner_edge, enforce_consistency
+from clew.focus.patterns import connected_terms
+from clew.focus.sets import NO_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
     from clew.focus.fixpoint import Fixpoint
     from clew.focus.patterns import TypedTriple
-    from clew.focus.sets import Set
+    from clew.focus.sets import RowSet
     from clew.protocols import Mask
 
 
-def in_order(triples: Sequence[TypedTriple], given: Collection[str]) -> list[int]:
+def order_quantifiers(triples: Sequence[TypedTriple], given: Collection[str]) -> list[int]:
     """Return the triples that count, each after those that narrow what it counts; the terms in ``given`` are counted
     as they were given.
 
     Raises UsageError where two wait for each other.
     """
-    reached = components(triples, [name for one in triples for name in (one.head, one.tail)])
+    reached = connected_terms(triples, [name for one in triples for name in (one.head, one.tail)])
     left = [
-        n for n, one in enumerate(triples) if one.count is not None and not is_between(one, reached[one.head])
+        n for n, one in enumerate(triples) if one.quantifier is not None and not negates_inner_edge(one, reached[one.head])
     ]
     order: list[int] = []
     while left:
@@ -55,40 +55,40 @@ def in_order(triples: Sequence[TypedTriple], given: Collection[str]) -> list[int
     return order
 
 
-def counted(state: Fixpoint, number: int) -> bool:
+def apply_quantifier(state: Fixpoint, number: int) -> bool:
     """Narrow the head of a triple that counts, and what follows; return whether every term still has a candidate."""
     triple = state.pattern.triples[number]
     head = state.candidates[triple.head]
     constant = next((one for one in state.pattern.constants if one.name == triple.tail), None)
     if constant is None:
-        made_exact(state, triple.tail)
+        enforce_consistency(state, triple.tail)
         tail = state.candidates[triple.tail]
     else:
-        tail = of_constant(state.graph, constant, state.dense)
+        tail = constant_candidates(state.graph, constant, state.dense)
     if head.rows is None:
         edges = state.edges(number)
-        several = triple.count is not None and triple.count.least > 0
-        head.materialise(edges.sources() if several and edges.known else None)
-    rows = NOTHING if head.rows is None else head.rows
+        several = triple.quantifier is not None and triple.quantifier.least > 0
+        head.materialise(edges.sources() if several and edges.in_memory else None)
+    rows = NO_ROWS if head.rows is None else head.rows
     if triple.head == triple.tail:
-        return state.narrow(triple.head, rows[~state.edges(number).joins(rows, rows)])
+        return state.narrow(triple.head, rows[~state.edges(number).has_edge(rows, rows)])
     return state.narrow(triple.head, rows[_passing(state, number, rows, tail)])
 
 
-def _passing(state: Fixpoint, number: int, rows: Set, tail: Candidates) -> Mask:
-    count = state.pattern.triples[number].count or Count()
+def _passing(state: Fixpoint, number: int, rows: RowSet, tail: Candidates) -> Mask:
+    count = state.pattern.triples[number].quantifier or Quantifier()
     found = _degrees(state, number, rows, tail)
     passing: Mask = found >= count.least
     if count.most is not None:
         passing &= found <= count.most
-    if count.only and tail.tested:
-        passing &= found == state.edges(number).counts(rows, Candidates(state.graph, state.dense))
+    if count.only and tail.is_restricted:
+        passing &= found == state.edges(number).count_candidates(rows, Candidates(state.graph, state.dense))
     return passing
 
 
-def _degrees(state: Fixpoint, number: int, rows: Set, tail: Candidates) -> NDArray[np.int64]:
+def _degrees(state: Fixpoint, number: int, rows: RowSet, tail: Candidates) -> NDArray[np.int64]:
     """Return how many candidates of the tail each row leads to: counted from the side with fewer edges."""
     forwards, backwards = state.edges(number), state.edges(number, backwards=True)
-    if tail.rows is not None and backwards.known and backwards.cost(tail.rows) < forwards.cost(rows):
-        return backwards.tallied(tail.rows)[rows]
-    return forwards.counts(rows, tail)
+    if tail.rows is not None and backwards.in_memory and backwards.estimate_cost(tail.rows) < forwards.estimate_cost(rows):
+        return backwards.count_sources(tail.rows)[rows]
+    return forwards.count_candidates(rows, tail)

@@ -17,14 +17,14 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from clew.focus.candidates import Candidates, of_constant, of_variable
+from clew.focus.candidates import Candidates, constant_candidates, variable_candidates
 from clew.focus.edges import Edges
-from clew.focus.patterns import components, on_cycles
-from clew.focus.sets import NOTHING
+from clew.focus.patterns import connected_terms, triples_on_cycles
+from clew.focus.sets import NO_ROWS
 
 if TYPE_CHECKING:
     from clew.focus.patterns import Pattern
-    from clew.focus.sets import Set
+    from clew.focus.sets import RowSet
     from clew.protocols import PropertyGraph
 
 
@@ -40,15 +40,15 @@ class Fixpoint:
         self.dense = all(
             graph.adjacency(way.relation, way.inverse) is not None
             for triple in pattern.triples
-            for way in triple.ways
+            for way in triple.relations
         )
         self.candidates: dict[str, Candidates] = {
-            one.name: of_constant(graph, one, self.dense) for one in pattern.constants
+            one.name: constant_candidates(graph, one, self.dense) for one in pattern.constants
         }
         for variable in pattern.variables:
-            self.candidates[variable.name] = of_variable(graph, pattern, variable, self.dense)
+            self.candidates[variable.name] = variable_candidates(graph, pattern, variable, self.dense)
         self.rounds = 0
-        self.component = components(pattern.triples, self.candidates)
+        self.connected = connected_terms(pattern.triples, self.candidates)
         self._required = self._needed()
         self._edges: dict[tuple[int, bool], Edges] = {}
         self._costs: dict[tuple[int, bool], tuple[int, float]] = {}
@@ -57,7 +57,7 @@ class Fixpoint:
         self._cyclic = self._on_cycles()
         self._later: set[int] = set()
         for number, triple in enumerate(pattern.triples):
-            if triple.count is None:
+            if triple.quantifier is None:
                 self._plain.setdefault(triple.head, set()).add(number)
                 self._plain.setdefault(triple.tail, set()).add(number)
 
@@ -65,46 +65,46 @@ class Fixpoint:
         """Return the terms that must have a candidate: all but those that are only counted, which may be none. A
         constant that a plain triple joins, or whose own tails are counted, is more than that."""
         triples = self.pattern.triples
-        if all(one.count is None for one in triples):
+        if all(one.quantifier is None for one in triples):
             return set(self.candidates)
-        bound = {one.head for one in triples} | {one.tail for one in triples if one.count is None}
+        bound = {one.head for one in triples} | {one.tail for one in triples if one.quantifier is None}
         constants = {one.name for one in self.pattern.constants}
         counted = [
-            {one.tail} - bound if one.tail in constants else self.component[one.tail]
+            {one.tail} - bound if one.tail in constants else self.connected[one.tail]
             for one in triples
-            if one.count is not None and not {one.head, self.pattern.target} & self.component[one.tail]
+            if one.quantifier is not None and not {one.head, self.pattern.target} & self.connected[one.tail]
         ]
         return set(self.candidates).difference(*counted)
 
     def _on_cycles(self) -> frozenset[int]:
         plain = {
-            n: one for n, one in enumerate(self.pattern.triples) if one.count is None and one.head != one.tail
+            n: one for n, one in enumerate(self.pattern.triples) if one.quantifier is None and one.head != one.tail
         }
-        if len(plain) < min(map(len, self.component.values())):
+        if len(plain) < min(map(len, self.connected.values())):
             return frozenset()
-        return frozenset(on_cycles(plain))
+        return frozenset(triples_on_cycles(plain))
 
-    def nothing(self, name: str) -> bool:
+    def is_empty(self, name: str) -> bool:
         """Return whether a term has no candidate left."""
         rows = self.candidates[name].rows
         return rows is not None and not len(rows)
 
     @property
-    def empty(self) -> bool:
+    def has_no_answer(self) -> bool:
         """Whether the pattern has no answer: a term that must have a candidate has none left."""
-        return any(map(self.nothing, self._required))
+        return any(map(self.is_empty, self._required))
 
     def edges(self, number: int, backwards: bool = False) -> Edges:
         """Return the edges of a triple from its head, or from its tail."""
         found = self._edges.get((number, backwards))
         if found is None:
-            ways = self.pattern.triples[number].ways
+            ways = self.pattern.triples[number].relations
             if backwards:
-                ways = tuple(way.turned for way in ways)
+                ways = tuple(way.opposite for way in ways)
             found = self._edges[number, backwards] = Edges(self.graph, ways)
         return found
 
-    def around(self, names: Iterable[str]) -> set[int]:
+    def triples_at(self, names: Iterable[str]) -> set[int]:
         """Return the triples, without those that count, at some terms."""
         return {number for name in names for number in self._plain.get(name, ())}
 
@@ -113,7 +113,7 @@ class Fixpoint:
         term still has a candidate."""
         triples = self.pattern.triples
         for name in self.candidates:
-            if self.nothing(name):
+            if self.is_empty(name):
                 self._clear(name, waiting)
         while waiting:
             number = self._next(waiting)
@@ -128,9 +128,9 @@ class Fixpoint:
             ):
                 if one.rows is not rows:
                     self._follow(name, number, rows, waiting)
-        return not self.empty
+        return not self.has_no_answer
 
-    def _follow(self, name: str, number: int, before: Set | None, waiting: set[int]) -> None:
+    def _follow(self, name: str, number: int, before: RowSet | None, waiting: set[int]) -> None:
         """Have the other triples at a term that was narrowed looked at, or put off; if it has no candidate left, none
         of what it is joined to has."""
         rows = self.candidates[name].rows
@@ -140,27 +140,27 @@ class Fixpoint:
             self._later |= off
             asked -= off
         waiting |= asked
-        if self.nothing(name):
+        if self.is_empty(name):
             self._clear(name, waiting)
 
-    def settled(self) -> bool:
+    def run_deferred(self) -> bool:
         """Look at what was put off; return as :meth:`run`."""
         waiting, self._later, self._cyclic = self._later, set(), frozenset()
-        return self.run(waiting) if waiting else not self.empty
+        return self.run(waiting) if waiting else not self.has_no_answer
 
     def _clear(self, name: str, waiting: set[int]) -> None:
         """Leave nothing to the terms that triples join to one without candidates."""
-        for one in self.component[name]:
-            self.candidates[one].become(NOTHING)
-        gone = self.around(self.component[name])
+        for one in self.connected[name]:
+            self.candidates[one].narrow_to(NO_ROWS)
+        gone = self.triples_at(self.connected[name])
         waiting -= gone
         self._later -= gone
 
-    def narrow(self, name: str, rows: Set) -> bool:
+    def narrow(self, name: str, rows: RowSet) -> bool:
         """Leave a term only these of its candidates, and every other what follows; return as :meth:`run`."""
-        if self.candidates[name].become(rows):
-            self._later |= self.around([name])
-        return self.settled()
+        if self.candidates[name].narrow_to(rows):
+            self._later |= self.triples_at([name])
+        return self.run_deferred()
 
     def _next(self, waiting: set[int]) -> int:
         """Return the triple that costs least; one whose terms are both unrestricted only if there is no other."""
@@ -192,7 +192,7 @@ class Fixpoint:
             return math.inf
         known = self._costs.get((number, backwards))
         if known is None or known[0] != one.version:
-            cost = self.edges(number, backwards).cost(one.rows)
+            cost = self.edges(number, backwards).estimate_cost(one.rows)
             known = self._costs[number, backwards] = (one.version, cost)
         return known[1]
 
@@ -208,17 +208,17 @@ class Fixpoint:
         if head.rows is not None and tail.rows is not None and len(head.rows) + len(tail.rows) > 2:
             backwards = self._from(number, triple.tail, True) < self._from(number, triple.head, False)
         source, other = (tail, head) if backwards else (head, tail)
-        rows = source.rows if source.rows is not None else NOTHING
+        rows = source.rows if source.rows is not None else NO_ROWS
         kept, found = self.edges(number, backwards).reach(rows, other)
-        other.become(found)
+        other.narrow_to(found)
         if not kept.all():
-            source.become(rows[kept])
+            source.narrow_to(rows[kept])
 
     def _begin(self, number: int, head: Candidates, tail: Candidates) -> None:
         """Write down the smaller of two sides that nothing has narrowed yet."""
         backwards = len(tail) < len(head)
         edges, one = self.edges(number, backwards), tail if backwards else head
-        if edges.known:
+        if edges.in_memory:
             one.materialise(edges.sources())
         else:
             one.materialise()
@@ -227,6 +227,6 @@ class Fixpoint:
         """Leave a term the nodes with an edge to themselves."""
         edges = self.edges(number)
         if one.rows is None:
-            one.materialise(edges.sources() if edges.known else None)
-        rows = one.rows if one.rows is not None else NOTHING
-        one.become(rows[edges.joins(rows, rows)])
+            one.materialise(edges.sources() if edges.in_memory else None)
+        rows = one.rows if one.rows is not None else NO_ROWS
+        one.narrow_to(rows[edges.has_edge(rows, rows)])

@@ -17,35 +17,35 @@ import numpy as np
 
 from clew.chains import NOT
 from clew.focus import edges as _edges
-from clew.focus.patterns import TypedTriple, on_cycles
-from clew.focus.sets import NOTHING
+from clew.focus.patterns import TypedTriple, triples_on_cycles
+from clew.focus.sets import NO_ROWS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.focus.fixpoint import Fixpoint
-    from clew.focus.sets import Set
+    from clew.focus.sets import RowSet
     from clew.protocols import Mask
 
     #: Partial matches: for every term that is bound, the rows, (n,) each.
-    Matches = dict[str, Set]
+    Matches = dict[str, RowSet]
 
 
-def made_exact(state: Fixpoint, asked: str) -> bool:
+def enforce_consistency(state: Fixpoint, asked: str) -> bool:
     """Narrow the candidates of the terms around ``asked`` until those of ``asked`` are exactly its answers; return
     whether there are any."""
-    reached = state.component[asked]
-    core = [] if state.nothing(asked) else _core(state, reached)
+    reached = state.connected[asked]
+    core = [] if state.is_empty(asked) else _core(state, reached)
     if not core:
-        return state.settled()
+        return state.run_deferred()
     terms = {end for number in core for end in _ends(state, number)}
     output = asked if asked in terms else _nearest(state, asked, terms)
     return state.narrow(output, _Join(state, core, terms, output).answers())
 
 
-def is_between(triple: TypedTriple, reached: frozenset[str]) -> bool:
+def negates_inner_edge(triple: TypedTriple, reached: frozenset[str]) -> bool:
     """Return whether a triple denies an edge between two terms that others join: each match is looked at then."""
-    return triple.count == NOT and triple.head != triple.tail and {triple.head, triple.tail} <= reached
+    return triple.quantifier == NOT and triple.head != triple.tail and {triple.head, triple.tail} <= reached
 
 
 def _ends(state: Fixpoint, number: int) -> tuple[str, str]:
@@ -60,16 +60,16 @@ def _core(state: Fixpoint, reached: frozenset[str]) -> list[int]:
         for number, triple in enumerate(state.pattern.triples)
         if triple.head != triple.tail
         and {triple.head, triple.tail} <= reached
-        and (triple.count is None or is_between(triple, reached))
+        and (triple.quantifier is None or negates_inner_edge(triple, reached))
     ]
     if len(numbers) < len(reached):
         return []
     # A term with one candidate joins nothing: it is as many different terms as it has triples. Not so where an edge
     # is denied, because what that joins must be matched together.
     triples = {number: state.pattern.triples[number] for number in numbers}
-    denied = any(one.count is not None for one in triples.values())
+    denied = any(one.quantifier is not None for one in triples.values())
     single = set() if denied else {name for name in reached if len(state.candidates[name]) == 1}
-    return on_cycles(triples, single)
+    return triples_on_cycles(triples, single)
 
 
 def _nearest(state: Fixpoint, asked: str, terms: set[str]) -> str:
@@ -78,7 +78,7 @@ def _nearest(state: Fixpoint, asked: str, terms: set[str]) -> str:
     for one in waiting:
         if one in terms:
             return one
-        for number in sorted(state.around([one])):
+        for number in sorted(state.triples_at([one])):
             new = [end for end in _ends(state, number) if end not in seen]
             seen.update(new)
             waiting += new
@@ -102,9 +102,9 @@ class _Join:
         self._first, self._steps = self._planned(core, terms)
         self._proven = np.zeros(int(self._rows(output)[-1]) + 1, dtype=np.bool_)
 
-    def _rows(self, name: str) -> Set:
+    def _rows(self, name: str) -> RowSet:
         rows = self._state.candidates[name].rows
-        return NOTHING if rows is None else rows
+        return NO_ROWS if rows is None else rows
 
     def _planned(self, core: Sequence[int], terms: set[str]) -> tuple[str, list[_Step]]:
         """Return the term to begin with, that with the fewest candidates, and the others in the order in which most
@@ -129,14 +129,14 @@ class _Join:
         found: tuple[list[tuple[str, int, bool]], list[tuple[str, int, bool]]] = ([], [])
         for number in core:
             head, tail = _ends(self._state, number)
-            denied = self._state.pattern.triples[number].count is not None
+            denied = self._state.pattern.triples[number].quantifier is not None
             if tail == name and head in bound:
                 found[denied].append((head, number, False))
             elif head == name and tail in bound:
                 found[denied].append((tail, number, True))
         return tuple(found[0]), tuple(found[1])
 
-    def answers(self) -> Set:
+    def answers(self) -> RowSet:
         """Return the candidates of the term that is asked for that are in a match."""
         self._extend({self._first: self._rows(self._first)}, 0)
         return np.flatnonzero(self._proven).astype(np.uint32)
@@ -150,7 +150,7 @@ class _Join:
         degrees = np.stack(
             [self._state.edges(n, back).degrees(matches[source]) for source, n, back in step.joins]
         )
-        for first, last in _edges.cuts(degrees.min(axis=0)):
+        for first, last in _edges.split_ranges(degrees.min(axis=0)):
             part, offered = {name: rows[first:last] for name, rows in matches.items()}, degrees[:, first:last]
             if self._output in part and (last - first) < degrees.shape[1]:
                 left = ~self._proven[
@@ -171,19 +171,19 @@ class _Join:
             chosen = np.flatnonzero(cheapest == place)
             if not len(chosen):
                 continue
-            owners, found = self._state.edges(number, back).pairs(matches[source][chosen])
-            keep = self._state.candidates[step.name].has(found)
+            owners, found = self._state.edges(number, back).expand(matches[source][chosen])
+            keep = self._state.candidates[step.name].contains(found)
             part = _taken(matches, chosen[owners[keep]]) | {step.name: found[keep]}
             others = [one for one in step.joins if one[1:] != (number, back)]
             for checks, wanted in ((others, True), (step.denied, False)):
                 for end, n, reverse in checks:
-                    ok = self._state.edges(n, reverse).joins(part[end], part[step.name])
+                    ok = self._state.edges(n, reverse).has_edge(part[end], part[step.name])
                     part = _taken(part, ok if wanted else ~ok)
             parts.append(part)
         return {name: np.concatenate([one[name] for one in parts]) for name in (*matches, step.name)}
 
 
-def _taken(matches: Mapping[str, Set], which: NDArray[np.int64] | Mask) -> Matches:
+def _taken(matches: Mapping[str, RowSet], which: NDArray[np.int64] | Mask) -> Matches:
     return {name: rows[which] for name, rows in matches.items()}
 
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.focus.sets import distinct, offsets_of
+from clew.focus.sets import unique_rows, run_offsets
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.focus.sets import Set
+    from clew.focus.sets import RowSet
     from clew.protocols import Adjacency, Mask
 
 #: From this many pairs on, a table may be worth making; and up to so many edges to mark for each pair.
@@ -27,7 +27,7 @@ _ROOM, _LARGEST = 3, 26
 _MIX = np.uint32(0x9E3779B1), np.uint32(0x85EBCA77)
 
 
-def joined(one: Adjacency, back: Adjacency, rows: Set, others: Set, size: int) -> Mask:
+def has_edge(one: Adjacency, back: Adjacency, rows: RowSet, others: RowSet, size: int) -> Mask:
     """Return which pairs of a row and another, (n,) both, are edges of ``one``; ``back`` has the same edges from the
     other end. ``size``: how many rows there are in all."""
     if len(rows) < _MANY:
@@ -38,11 +38,11 @@ def joined(one: Adjacency, back: Adjacency, rows: Set, others: Set, size: int) -
     return found
 
 
-def _possible(one: Adjacency, back: Adjacency, rows: Set, others: Set, size: int) -> Mask:
+def _possible(one: Adjacency, back: Adjacency, rows: RowSet, others: RowSet, size: int) -> Mask:
     """Return which pairs may be edges; all of them where marking the edges of their ends is not worth it."""
     ends = []
     for way, given in ((one, rows), (back, others)):
-        sources = distinct(given, size)
+        sources = unique_rows(given, size)
         starts, stops = way.bounds(sources)
         sizes = stops - starts
         ends.append((int(sizes.sum()), way is back, way, sources, starts, sizes))
@@ -51,7 +51,7 @@ def _possible(one: Adjacency, back: Adjacency, rows: Set, others: Set, size: int
         return np.ones(len(rows), dtype=np.bool_)
     if not total:
         return np.zeros(len(rows), dtype=np.bool_)
-    heads, tails = sources.repeat(sizes), gathered(way, starts, sizes)[1]
+    heads, tails = sources.repeat(sizes), gather_tails(way, starts, sizes)[1]
     if turned:
         heads, tails = tails, heads
     bits = min(total.bit_length() + _ROOM, _LARGEST)
@@ -60,14 +60,14 @@ def _possible(one: Adjacency, back: Adjacency, rows: Set, others: Set, size: int
     return marks.take(_hashed(rows, others, bits))
 
 
-def _hashed(rows: Set, others: Set, bits: int) -> Set:
+def _hashed(rows: RowSet, others: RowSet, bits: int) -> RowSet:
     mixed = rows * _MIX[0]
     mixed += others * _MIX[1]
     mixed >>= np.uint32(32 - bits)
     return mixed
 
 
-def _searched(one: Adjacency, back: Adjacency, rows: Set, others: Set) -> Mask:
+def _searched(one: Adjacency, back: Adjacency, rows: RowSet, others: RowSet) -> Mask:
     """Return which pairs are edges: each looked for from the end that has fewer."""
     low, high = one.bounds(rows)
     other_low, other_high = back.bounds(others)
@@ -81,7 +81,7 @@ def _searched(one: Adjacency, back: Adjacency, rows: Set, others: Set) -> Mask:
     return found
 
 
-def _found(tails: Set, low: NDArray[np.int64], high: NDArray[np.int64], wanted: Set) -> Mask:
+def _found(tails: RowSet, low: NDArray[np.int64], high: NDArray[np.int64], wanted: RowSet) -> Mask:
     """Return which of the wanted are in their run of ``tails``: a binary search in all runs at once."""
     ends = high
     for _ in range(int((high - low).max(initial=0)).bit_length()):
@@ -95,11 +95,11 @@ def _found(tails: Set, low: NDArray[np.int64], high: NDArray[np.int64], wanted: 
     return found
 
 
-def gathered(
+def gather_tails(
     one: Adjacency, starts: NDArray[np.int64], sizes: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], Set]:
+) -> tuple[NDArray[np.int64], RowSet]:
     """Return the tails of sources, one after the other, and where those of each start."""
-    offsets = offsets_of(sizes)
+    offsets = run_offsets(sizes)
     if len(sizes) == 1:
         return offsets, one.tails[starts[0] : starts[0] + sizes[0]]
     places = (starts - offsets[:-1]).repeat(sizes)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.focus.patterns import Constant, Constraint, Pattern, Predicate, TypedTriple
-from clew.focus.relaxing import fixed
+from clew.focus.relaxing import restrict_variable
 from clew.focus.substitution import substitute
 
 if TYPE_CHECKING:
     from clew.protocols import Floats, PropertyGraph, Rows
 
 
-def met(graph: PropertyGraph, pattern: Pattern, rows: Rows) -> Floats:
+def constraint_scores(graph: PropertyGraph, pattern: Pattern, rows: Rows) -> Floats:
     """Return how far each row meets each constraint of ``pattern.constraints``, (rows, constraints), from 0 to 1.
 
     A constraint is looked at by itself, with the triples that lead from the target to it and the types of what they
@@ -26,7 +26,7 @@ def met(graph: PropertyGraph, pattern: Pattern, rows: Rows) -> Floats:
     wanted = np.asarray(rows, dtype=np.int64)
     found = np.zeros((len(wanted), len(pattern.constraints)))
     for column, constraint in enumerate(pattern.constraints):
-        part = fixed(_alone(pattern, constraint), wanted)
+        part = restrict_variable(_alone(pattern, constraint), wanted)
         for score, some in _levels(part, constraint):
             fits = substitute(graph, some)
             passed = np.isin(wanted, fits.rows if fits.rows is not None else wanted)
@@ -38,7 +38,7 @@ def _levels(pattern: Pattern, constraint: Constraint) -> list[tuple[float, Patte
     """Return the pattern with the candidates of a triple's constant of at least each score, best first."""
     ends = (constraint.head, constraint.tail) if isinstance(constraint, TypedTriple) else ()
     constant = next((one for one in pattern.constants if one.name in ends and one.scores), None)
-    negative = isinstance(constraint, TypedTriple) and constraint.count is not None
+    negative = isinstance(constraint, TypedTriple) and constraint.quantifier is not None
     if constant is None or negative:
         return [(1.0, pattern)]
     made = []
@@ -57,14 +57,14 @@ def _alone(pattern: Pattern, constraint: Constraint) -> Pattern:
     else:
         ends = {constraint.variable if isinstance(constraint, Predicate) else constraint.name}
     kept: list[Constraint] = [constraint, *_path(pattern, ends, constraint)]
-    if isinstance(constraint, TypedTriple) and constraint.count is not None:
+    if isinstance(constraint, TypedTriple) and constraint.quantifier is not None:
         kept += _counted(pattern, constraint)
     target = pattern.variable(pattern.target)
     for variable in pattern.variables:
         if variable.types and (variable is not target or variable is constraint):
             kept.append(variable)
-    alone = replace(pattern, answers=None).only(kept)
-    free = replace(alone.variable(alone.target), rows=None, without=())
+    alone = replace(pattern, answer_rows=None).keep_only(kept)
+    free = replace(alone.variable(alone.target), rows=None, excluded=())
     return replace(
         alone, variables=tuple(free if one.name == alone.target else one for one in alone.variables)
     )
@@ -78,7 +78,7 @@ def _path(pattern: Pattern, ends: set[str], constraint: Constraint) -> list[Type
         if name in ends:
             return paths[name]
         for triple in pattern.triples:
-            if triple.count is None and triple is not constraint and name in (triple.head, triple.tail):
+            if triple.quantifier is None and triple is not constraint and name in (triple.head, triple.tail):
                 for other in (triple.head, triple.tail):
                     if other not in paths:
                         paths[other] = [*paths[name], triple]
@@ -102,7 +102,7 @@ def _counted(pattern: Pattern, constraint: TypedTriple) -> list[Constraint]:
         for triple in pattern.triples:
             if triple is constraint or name not in (triple.head, triple.tail):
                 continue
-            if triple.count is not None and triple.head != name:
+            if triple.quantifier is not None and triple.head != name:
                 continue
             kept.append(triple)
             new = {triple.head, triple.tail} - seen

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.focus.candidates import Candidates, of_variable
+from clew.focus.candidates import Candidates, variable_candidates
 from clew.focus.edges import Edges
-from clew.focus.patterns import Pattern, components
-from clew.focus.sets import distinct, offsets_of, summed, within
+from clew.focus.patterns import Pattern, connected_terms
+from clew.focus.sets import unique_rows, run_offsets, count_per_run, is_member
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,11 +38,11 @@ _QUESTION = ~ROW
 def are_trees(pattern: Pattern, given: Iterable[str] = ()) -> bool:
     """Return whether a pattern's triples form trees, each with a constant or a variable of ``given``, and none
     counts."""
-    if any(one.count for one in pattern.triples):
+    if any(one.quantifier for one in pattern.triples):
         return False
     free = {one.name for one in pattern.variables}.difference(given)
     names = [*(one.name for one in pattern.variables), *(one.name for one in pattern.constants)]
-    trees = set(components(pattern.triples, names).values())
+    trees = set(connected_terms(pattern.triples, names).values())
     return len(pattern.triples) == len(names) - len(trees) and not any(tree <= free for tree in trees)
 
 
@@ -67,7 +67,7 @@ class PairFixpoint:
         self._own: dict[str, Candidates] = {
             one.name: made
             for one in pattern.variables
-            if (made := of_variable(graph, pattern, one, dense=True)).tested
+            if (made := variable_candidates(graph, pattern, one, dense=True)).is_restricted
         }
         self.sets = {name: self._allowed(name, pairs) for name, pairs in sets.items()}
         self._parents, self._roots = _rooted(pattern)
@@ -91,9 +91,9 @@ class PairFixpoint:
         if row is not None:
             pairs = pairs[row[pairs >> 32] != pairs & ROW]
         if several is not None and len(several):
-            pairs = pairs[~within(pairs, several)]
+            pairs = pairs[~is_member(pairs, several)]
         if name in self._own:
-            pairs = pairs[self._own[name].has(pairs.astype(np.uint32))]
+            pairs = pairs[self._own[name].contains(pairs.astype(np.uint32))]
         return pairs
 
     def run(self) -> None:
@@ -124,9 +124,9 @@ class PairFixpoint:
         """Return the edges of a triple from its head, or from its tail."""
         found = self._edges.get((number, backwards))
         if found is None:
-            ways = self._triples[number].ways
+            ways = self._triples[number].relations
             if backwards:
-                ways = tuple(way.turned for way in ways)
+                ways = tuple(way.opposite for way in ways)
             found = self._edges[number, backwards] = Edges(self._graph, ways)
         return found
 
@@ -138,7 +138,7 @@ class PairFixpoint:
         """Return how many edges there are from a side, exactly or about."""
         if name not in self.sets:
             return float("inf")
-        return self.edges(number, backwards).cost(self.sets[name].astype(np.uint32))
+        return self.edges(number, backwards).estimate_cost(self.sets[name].astype(np.uint32))
 
     def _revise(self, number: int) -> list[str]:
         """Narrow both ends of a triple, through the edges of the side that has fewer; return which changed."""
@@ -168,19 +168,19 @@ class PairFixpoint:
             if known is None:
                 every = _ordered(reached)
                 found = self._allowed(other, every)
-                passed = None if len(found) == len(every) or kept is None else within(reached, found)
+                passed = None if len(found) == len(every) or kept is None else is_member(reached, found)
             else:
-                passed = within(reached, known)
+                passed = is_member(reached, known)
                 found = _ordered(reached[passed])
             parts.append(found)
             if kept is not None:
-                kept[first:last] |= (sizes if passed is None else summed(passed, offsets_of(sizes))) > 0
-        return kept, parts[0] if len(parts) == 1 else distinct(np.concatenate(parts), 0)
+                kept[first:last] |= (sizes if passed is None else count_per_run(passed, run_offsets(sizes))) > 0
+        return kept, parts[0] if len(parts) == 1 else unique_rows(np.concatenate(parts), 0)
 
 
 def _ordered(pairs: Pairs) -> Pairs:
     """Return the set of some pairs; those from one source each are in order already."""
-    return pairs if bool((pairs[1:] > pairs[:-1]).all()) else distinct(pairs, 0)
+    return pairs if bool((pairs[1:] > pairs[:-1]).all()) else unique_rows(pairs, 0)
 
 
 def _rooted(pattern: Pattern) -> tuple[dict[str, str], list[str]]:

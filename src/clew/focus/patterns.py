@@ -13,35 +13,35 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from clew.chains import NOT, TESTS, Count
-from clew.errors import UsageError, unknown
+from clew.chains import NOT, TESTS, Quantifier
+from clew.errors import UsageError, unknown_name_error
 
 if TYPE_CHECKING:
     from clew.protocols import Rows
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class DirectedRelation:
     """How a triple may lead from its head to its tail: along a relation (None: any), or against it."""
 
     relation: str | None = None
     inverse: bool = False
 
     @property
-    def turned(self) -> Way:
+    def opposite(self) -> DirectedRelation:
         """The same the other way round."""
-        return Way(self.relation, not self.inverse)
+        return DirectedRelation(self.relation, not self.inverse)
 
 
 #: Any relation, from the head to the tail.
-ANY = (Way(),)
+ANY_RELATION = (DirectedRelation(),)
 #: Any relation in either direction, as the paper looks for neighbours: its edge types were "error-prone".
-EITHER = (Way(), Way(inverse=True))
+ANY_DIRECTION = (DirectedRelation(), DirectedRelation(inverse=True))
 
 
-def along(relation: str, inverse: bool = False) -> tuple[Way, ...]:
+def along(relation: str, inverse: bool = False) -> tuple[DirectedRelation, ...]:
     """Return the one way along a relation, or against it."""
-    return (Way(relation, inverse),)
+    return (DirectedRelation(relation, inverse),)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +54,7 @@ class Variable:
     name: str
     types: tuple[str, ...] = ()
     rows: Rows | None = None
-    without: tuple[int, ...] = ()
+    excluded: tuple[int, ...] = ()
     weight: float = 1.0
 
 
@@ -75,9 +75,9 @@ class TypedTriple:
     """
 
     head: str
-    ways: tuple[Way, ...]
+    relations: tuple[DirectedRelation, ...]
     tail: str
-    count: Count | None = None
+    quantifier: Quantifier | None = None
     weight: float = 1.0
 
 
@@ -85,7 +85,7 @@ class TypedTriple:
 class Predicate:
     """What a property of a variable must be: one of :data:`TESTS`; of several values one is enough.
 
-    ``=`` compares numbers as numbers, all else as :func:`clew.text.folded_name` leaves it; ``contains`` looks for the
+    ``=`` compares numbers as numbers, all else as :func:`clew.text.fold_name` leaves it; ``contains`` looks for the
     folded value in the folded text, ``says`` for its words there. ``between`` includes both ``value`` and ``high``.
     ``negated``: the nodes that it does not hold for, those without the property among them.
     """
@@ -116,7 +116,7 @@ class Pattern:
     constants: tuple[Constant, ...] = ()
     triples: tuple[TypedTriple, ...] = ()
     predicates: tuple[Predicate, ...] = ()
-    answers: Rows | None = field(default=None)
+    answer_rows: Rows | None = field(default=None)
 
     def __post_init__(self) -> None:
         variables = [one.name for one in self.variables]
@@ -124,30 +124,30 @@ class Pattern:
         if len(names) < len(variables) + len(self.constants):
             raise UsageError("two terms of a pattern have the same name", "One term is one node")
         if self.target not in variables:
-            raise unknown("variable", self.target, variables)
+            raise unknown_name_error("variable", self.target, variables)
         for triple in self.triples:
             self._check(triple, names)
         for predicate in self.predicates:
             if predicate.variable not in variables:
-                raise unknown("variable", predicate.variable, variables)
+                raise unknown_name_error("variable", predicate.variable, variables)
             if predicate.test not in TESTS:
-                raise unknown("test", predicate.test, TESTS)
+                raise unknown_name_error("test", predicate.test, TESTS)
             if (predicate.test == "between") != (predicate.high is not None):
                 raise UsageError(f"'{predicate.test}' on {predicate.property}", "Only between has two values")
 
     def _check(self, triple: TypedTriple, names: set[str]) -> None:
         for end in (triple.head, triple.tail):
             if end not in names:
-                raise unknown("term", end, names)
-        if not triple.ways:
+                raise unknown_name_error("term", end, names)
+        if not triple.relations:
             raise UsageError(f"no way from {triple.head} to {triple.tail}", "Any relation: EITHER")
-        if triple.count is None:
+        if triple.quantifier is None:
             return
-        if triple.count.least < 0 or triple.count.least > (
-            math.inf if triple.count.most is None else triple.count.most
+        if triple.quantifier.least < 0 or triple.quantifier.least > (
+            math.inf if triple.quantifier.most is None else triple.quantifier.most
         ):
-            raise UsageError(f"at least {triple.count.least} and at most {triple.count.most}")
-        if triple.head == triple.tail and triple.count != NOT:
+            raise UsageError(f"at least {triple.quantifier.least} and at most {triple.quantifier.most}")
+        if triple.head == triple.tail and triple.quantifier != NOT:
             raise UsageError(f"{triple.head} is counted among its own tails", "Only 'not' makes sense here")
 
     def variable(self, name: str) -> Variable:
@@ -159,7 +159,7 @@ class Pattern:
         """What can be relaxed: the triples, the predicates, and the variables that have types."""
         return (*self.triples, *self.predicates, *(one for one in self.variables if one.types))
 
-    def only(self, constraints: Iterable[Constraint]) -> Pattern:
+    def keep_only(self, constraints: Iterable[Constraint]) -> Pattern:
         """Return the pattern with no other constraints than these, told apart by identity."""
         kept = set(map(id, constraints))
         return replace(
@@ -174,22 +174,22 @@ class Pattern:
     def without(self, constraints: Sequence[Constraint]) -> Pattern:
         """Return the pattern without some of its constraints."""
         gone = set(map(id, constraints))
-        return self.only(one for one in self.constraints if id(one) not in gone)
+        return self.keep_only(one for one in self.constraints if id(one) not in gone)
 
 
-def components(triples: Sequence[TypedTriple], names: Iterable[str]) -> dict[str, frozenset[str]]:
+def connected_terms(triples: Sequence[TypedTriple], names: Iterable[str]) -> dict[str, frozenset[str]]:
     """Return for each term those that triples join to it, itself included; triples that count join nothing."""
     found = {name: {name} for name in names}
     for triple in triples:
         one, other = found[triple.head], found[triple.tail]
-        if triple.count is None and one is not other:
+        if triple.quantifier is None and one is not other:
             one |= other
             for name in other:
                 found[name] = one
     return {name: frozenset(one) for name, one in found.items()}
 
 
-def on_cycles(triples: Mapping[int, TypedTriple], apart: Collection[str] = ()) -> list[int]:
+def triples_on_cycles(triples: Mapping[int, TypedTriple], apart: Collection[str] = ()) -> list[int]:
     """Return which triples, by their numbers, are on cycles and between cycles: what is left when those that end at a
     term of one triple are taken off again and again (the 2-core). A term in ``apart`` joins nothing."""
     numbers = [number for number, one in triples.items() if not {one.head, one.tail} & set(apart)]

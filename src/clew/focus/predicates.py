@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.focus.sets import offsets_of
-from clew.text import folded_name, number_of, said
+from clew.focus.sets import run_offsets
+from clew.text import fold_name, parse_number, scalar_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.focus.patterns import Predicate
-    from clew.focus.sets import Set
-    from clew.protocols import Column, Floats, Mask, PropertyGraph
+    from clew.focus.sets import RowSet
+    from clew.protocols import PropertyColumn, Floats, Mask, PropertyGraph
 
 _BLANK, _NINE = ord(" "), ord("9")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -32,36 +32,36 @@ _ORDER: dict[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class PropertyTest:
     """One predicate on one graph."""
 
     graph: PropertyGraph
     predicate: Predicate
 
-    def holds(self, rows: Set) -> Mask:
+    def holds(self, rows: RowSet) -> Mask:
         """Return which rows of a set it holds for, (n,)."""
-        column = self.graph.column(self.predicate.property)
+        column = self.graph.property_values(self.predicate.property)
         found = self._asked(rows) if column is None else self._looked_up(column, rows)
         return ~found if self.predicate.negated else found
 
-    def _looked_up(self, column: Column, rows: Set) -> Mask:
+    def _looked_up(self, column: PropertyColumn, rows: RowSet) -> Mask:
         if not len(column.rows):
             return np.zeros(len(rows), dtype=np.bool_)
         starts = column.rows.searchsorted(rows)
         sizes = column.rows.searchsorted(rows, side="right") - starts
-        offsets = offsets_of(sizes)
+        offsets = run_offsets(sizes)
         places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
         owners = np.repeat(np.arange(len(rows)), sizes)
         found = np.zeros(len(rows), dtype=np.bool_)
         found[owners[self._values(column, places)]] = True
         return found
 
-    def _values(self, column: Column, places: NDArray[np.int64]) -> Mask:
+    def _values(self, column: PropertyColumn, places: NDArray[np.int64]) -> Mask:
         """Return which of a column's values pass."""
         if self._on_numbers:
             numbers = column.numbers[places]
             return self._compared(numbers, _days(column, places, numbers) if self._by_year else None)
-        wanted = np.frombuffer(folded_name(said(self.predicate.value)).encode(), dtype=np.uint8)
+        wanted = np.frombuffer(fold_name(scalar_text(self.predicate.value)).encode(), dtype=np.uint8)
         starts, ends = column.starts[places], column.starts[places + 1]
         if self.predicate.test == "=":
             equal: Mask = _begins(column.texts, starts, ends, wanted) & (ends - starts == len(wanted))
@@ -73,7 +73,7 @@ class Test:
         """Whether the predicate is on numbers, not on texts."""
         test = self.predicate.test
         return test not in ("contains", "says") and (
-            test != "=" or not math.isnan(number_of(self.predicate.value))
+            test != "=" or not math.isnan(parse_number(self.predicate.value))
         )
 
     @property
@@ -87,30 +87,30 @@ class Test:
         years = numbers if days is None else np.where(days, np.floor(numbers), numbers)
 
         def held(test: str, value: Any) -> Mask:
-            mask: Mask = _ORDER[test](years if _is_year(value) else numbers, number_of(value))
+            mask: Mask = _ORDER[test](years if _is_year(value) else numbers, parse_number(value))
             return mask
 
         if asked.test == "between":
             return held(">=", asked.value) & held("<=", asked.high)
         return held(asked.test, asked.value)
 
-    def _asked(self, rows: Set) -> Mask:
+    def _asked(self, rows: RowSet) -> Mask:
         """Read the nodes themselves, where a graph has no columns."""
         entities = self.graph.entities(rows.astype(np.int64))
         found = np.zeros(len(rows), dtype=np.bool_)
         for place, entity in enumerate(entities):
             given = entity.properties.get(self.predicate.property, ())
-            found[place] = any(self.passing(given if isinstance(given, tuple) else (given,)))
+            found[place] = any(self.match_values(given if isinstance(given, tuple) else (given,)))
         return found
 
-    def passing(self, values: Sequence[Any]) -> list[bool]:
+    def match_values(self, values: Sequence[Any]) -> list[bool]:
         """Return which of some values it holds for, whether or not it is negated."""
         if self._on_numbers:
-            numbers = np.array([number_of(one) for one in values], dtype=np.float64)
+            numbers = np.array([parse_number(one) for one in values], dtype=np.float64)
             days = np.array([_is_day(one) for one in values], dtype=np.bool_)
             return [bool(one) for one in self._compared(numbers, days)]
-        wanted = folded_name(said(self.predicate.value))
-        texts = [folded_name(said(one)) for one in values]
+        wanted = fold_name(scalar_text(self.predicate.value))
+        texts = [fold_name(scalar_text(one)) for one in values]
         if self.predicate.test == "=":
             return [wanted == one for one in texts]
         if self.predicate.test == "says":
@@ -118,9 +118,9 @@ class Test:
         return [wanted in one for one in texts]
 
 
-def tests(graph: PropertyGraph, predicates: Sequence[Predicate]) -> list[Test]:
+def property_tests(graph: PropertyGraph, predicates: Sequence[Predicate]) -> list[PropertyTest]:
     """Return the tests of some predicates."""
-    return [Test(graph, one) for one in predicates]
+    return [PropertyTest(graph, one) for one in predicates]
 
 
 def _is_day(value: object) -> bool:
@@ -129,10 +129,10 @@ def _is_day(value: object) -> bool:
 
 def _is_year(value: object) -> bool:
     """Return whether a value that is asked for is a whole number, which may be a year."""
-    return not _is_day(value) and number_of(value) % 1 == 0
+    return not _is_day(value) and parse_number(value) % 1 == 0
 
 
-def _days(column: Column, places: NDArray[np.int64], numbers: Floats) -> Mask:
+def _days(column: PropertyColumn, places: NDArray[np.int64], numbers: Floats) -> Mask:
     """Return which of a column's values, of these numbers, are days but the first of a year, which is as its year."""
     found = np.zeros(len(places), dtype=np.bool_)
     parted = np.flatnonzero(numbers > np.floor(numbers))
@@ -169,7 +169,7 @@ def _contains(
     if not len(wanted):
         return np.ones(len(starts), dtype=np.bool_)
     order = np.argsort(starts)
-    offsets = offsets_of((ends - starts)[order])
+    offsets = run_offsets((ends - starts)[order])
     sizes = np.diff(offsets)
     at = np.arange(offsets[-1]) + np.repeat(starts[order] - offsets[:-1], sizes)
     room = np.repeat(ends[order], sizes) - at - len(wanted)

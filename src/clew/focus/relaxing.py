@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from clew.focus.substitution import Substituted, substitute
-from clew.rows import ascending
+from clew.focus.substitution import Substitution, substitute
+from clew.rows import sorted_unique
 
 if TYPE_CHECKING:
     from clew.focus.patterns import Constraint, Pattern
     from clew.protocols import PropertyGraph, Rows
 
 
-def relaxed(graph: PropertyGraph, pattern: Pattern) -> Substituted:
+def relax(graph: PropertyGraph, pattern: Pattern) -> Substitution:
     """Return what the terms of a pattern can be, giving up constraints until there is an answer.
 
     While there is none, constraints are looked for that cannot hold together, none of which can be left out, and the
@@ -29,31 +29,31 @@ def relaxed(graph: PropertyGraph, pattern: Pattern) -> Substituted:
         list[tuple["Constraint", ...]](),
     )
     left, rounds = list(pattern.constraints), found.rounds
-    while found.empty and left:
-        conflict = conflicting(graph, pattern.only(left))
+    while found.is_empty and left:
+        conflict = find_conflict(graph, pattern.keep_only(left))
         if not conflict:
             break
         weakest = min(reversed(conflict), key=lambda one: one.weight)
         conflicts.append(conflict)
         gone.append(weakest)
         left = [one for one in left if one is not weakest]
-        found = substitute(graph, pattern.only(left))
+        found = substitute(graph, pattern.keep_only(left))
         rounds += found.rounds
     seconds = time.perf_counter() - started
-    return Substituted(found.target, found.sets, rounds, seconds, tuple(gone), tuple(conflicts))
+    return Substitution(found.target, found.candidates, rounds, seconds, tuple(gone), tuple(conflicts))
 
 
-def conflicting(graph: PropertyGraph, pattern: Pattern) -> tuple[Constraint, ...]:
+def find_conflict(graph: PropertyGraph, pattern: Pattern) -> tuple[Constraint, ...]:
     """Return constraints that cannot hold together, none of which can be left out; none where all can.
 
     Strong ones are left out first, so that of several such sets one with weak constraints is found.
     """
     left = list(pattern.constraints)
-    if not substitute(graph, pattern).empty or substitute(graph, pattern.only(())).empty:
+    if not substitute(graph, pattern).is_empty or substitute(graph, pattern.keep_only(())).is_empty:
         return ()
     for one in sorted(pattern.constraints, key=lambda one: -one.weight):
         fewer = [other for other in left if other is not one]
-        if substitute(graph, pattern.only(fewer)).empty:
+        if substitute(graph, pattern.keep_only(fewer)).is_empty:
             left = fewer
     return tuple(left)
 
@@ -74,25 +74,25 @@ class WhyNot:
 
 def why_not(graph: PropertyGraph, pattern: Pattern, row: int) -> WhyNot:
     """Return which constraints of a pattern drop a row of the target."""
-    asked = fixed(pattern, (row,))
-    if substitute(graph, asked.only(())).empty:
+    asked = restrict_variable(pattern, (row,))
+    if substitute(graph, asked.keep_only(())).is_empty:
         return WhyNot(row, restricted=True)
-    if not substitute(graph, asked).empty:
+    if not substitute(graph, asked).is_empty:
         return WhyNot(row)
     constraints = asked.constraints
     own = dict(zip(map(id, constraints), pattern.constraints, strict=True))
-    alone = [one for one in constraints if not substitute(graph, asked.without([one])).empty]
+    alone = [one for one in constraints if not substitute(graph, asked.without([one])).is_empty]
     if alone:
         return WhyNot(row, tuple(own[id(one)] for one in alone), alone=True)
-    return WhyNot(row, tuple(own[id(one)] for one in relaxed(graph, asked).relaxed))
+    return WhyNot(row, tuple(own[id(one)] for one in relax(graph, asked).relaxed))
 
 
-def fixed(pattern: Pattern, rows: Rows | Sequence[int], name: str = "") -> Pattern:
+def restrict_variable(pattern: Pattern, rows: Rows | Sequence[int], name: str = "") -> Pattern:
     """Return the pattern with a variable, by default its target, restricted to some rows."""
     import numpy as np
 
     given = pattern.variable(name or pattern.target)
-    allowed = ascending(rows)
+    allowed = sorted_unique(rows)
     if given.rows is not None:
         allowed = np.intersect1d(allowed, given.rows)
     narrowed = replace(given, rows=allowed)

@@ -7,31 +7,31 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from clew.rows import ascending
+from clew.rows import sorted_unique
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.protocols import Mask
 
-    Set = NDArray[np.uint32]
+    RowSet = NDArray[np.uint32]
 
 Number = TypeVar("Number", bound="np.integer[Any]")
-NOTHING: Set = np.empty(0, dtype=np.uint32)
+NO_ROWS: RowSet = np.empty(0, dtype=np.uint32)
 #: A set is put in order by marking its rows among all rows, not by sorting, from this share of them on.
 _MARKED = 16
 
 
-def as_set(rows: Any) -> Set:
+def as_set(rows: Any) -> RowSet:
     """Return the set of some rows, given in any order."""
     given = np.asarray(rows)
     if given.dtype == np.uint32 and (len(given) < 2 or bool((given[1:] > given[:-1]).all())):
         return given
-    found: Set = ascending(given).astype(np.uint32)
+    found: RowSet = sorted_unique(given).astype(np.uint32)
     return found
 
 
-def distinct(rows: NDArray[Number], size: int) -> NDArray[Number]:
+def unique_rows(rows: NDArray[Number], size: int) -> NDArray[Number]:
     """Return the set of rows that are in any order; ``size``: how many rows there are in all, 0 if unknown."""
     if len(rows) < 2:
         return rows
@@ -46,7 +46,7 @@ def distinct(rows: NDArray[Number], size: int) -> NDArray[Number]:
     return ordered[first]
 
 
-def within(rows: NDArray[Any], among: NDArray[Any]) -> Mask:
+def is_member(rows: NDArray[Any], among: NDArray[Any]) -> Mask:
     """Return which of ``rows`` are in an ascending array of the same type."""
     if not len(among):
         return np.zeros(len(rows), dtype=np.bool_)
@@ -55,18 +55,18 @@ def within(rows: NDArray[Any], among: NDArray[Any]) -> Mask:
     return found
 
 
-def common(one: Set, other: Set) -> Set:
+def intersect(one: RowSet, other: RowSet) -> RowSet:
     """Return what two sets have in common."""
     small, large = (one, other) if len(one) <= len(other) else (other, one)
-    return small[within(small, large)]
+    return small[is_member(small, large)]
 
 
-def together(sets: Sequence[Set], size: int) -> Set:
+def union(sets: Sequence[RowSet], size: int) -> RowSet:
     """Return the union of sets."""
-    return sets[0] if len(sets) == 1 else distinct(np.concatenate(sets), size)
+    return sets[0] if len(sets) == 1 else unique_rows(np.concatenate(sets), size)
 
 
-def offsets_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def run_offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return where each of consecutive runs of these sizes starts, and where the last one ends."""
     offsets = np.empty(len(sizes) + 1, dtype=np.int64)
     offsets[0] = 0
@@ -74,7 +74,7 @@ def offsets_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     return offsets
 
 
-def summed(flags: Mask, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+def count_per_run(flags: Mask, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return how many flags are set in each run."""
     sums = np.empty(len(flags) + 1, dtype=np.int64)
     sums[0] = 0

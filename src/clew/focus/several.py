@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.errors import UsageError, unknown
+from clew.errors import UsageError, unknown_name_error
 from clew.focus.pairs import ROW, PairFixpoint, are_trees, paired
 from clew.focus.patterns import Constant, Pattern
-from clew.focus.sets import offsets_of
-from clew.focus.substitution import Substituted, substitute
-from clew.rows import ascending
+from clew.focus.sets import run_offsets
+from clew.focus.substitution import Substitution, substitute
+from clew.rows import sorted_unique
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -76,10 +76,10 @@ def substitute_rows(
         )
         parts.append(_together(graph, pattern, given, out, min(TOGETHER, number - first)))
     if len(parts) == 1:
-        return SubstitutedRows(offsets_of(parts[0][0]), parts[0][1])
+        return SubstitutedRows(run_offsets(parts[0][0]), parts[0][1])
     nothing = np.empty(0, dtype=np.int64)
     sizes = np.concatenate([nothing, *(sizes for sizes, _ in parts)])
-    return SubstitutedRows(offsets_of(sizes), np.concatenate([nothing, *(rows for _, rows in parts)]))
+    return SubstitutedRows(run_offsets(sizes), np.concatenate([nothing, *(rows for _, rows in parts)]))
 
 
 def _checked(
@@ -94,7 +94,7 @@ def _checked(
     ):
         for name in given:
             if name not in known:
-                raise unknown(kind, name, known)
+                raise unknown_name_error(kind, name, known)
     made = tuple(
         {name: np.asarray(rows, dtype=np.int64) for name, rows in given.items()}
         for given in (constants, without)
@@ -119,7 +119,7 @@ def _one(
             for one in pattern.constants
         ),
         variables=tuple(
-            replace(one, without=(*one.without, out[one.name])) if one.name in out else one
+            replace(one, excluded=(*one.excluded, out[one.name])) if one.name in out else one
             for one in pattern.variables
         ),
     )
@@ -131,7 +131,7 @@ def _one(
 
 def _joined(answers: Sequence[Rows]) -> SubstitutedRows:
     sizes = np.fromiter(map(len, answers), dtype=np.int64, count=len(answers))
-    return SubstitutedRows(offsets_of(sizes), np.concatenate([np.empty(0, dtype=np.int64), *answers]))
+    return SubstitutedRows(run_offsets(sizes), np.concatenate([np.empty(0, dtype=np.int64), *answers]))
 
 
 def _together(
@@ -147,7 +147,7 @@ def _together(
             known = bool(there.all())
             sets[one.name] = paired(rows if known else rows[there], questions if known else questions[there])
         else:
-            rows = ascending(one.rows)
+            rows = sorted_unique(one.rows)
             sets[one.name] = paired(np.tile(rows, number), np.repeat(questions, len(rows)))
     state = PairFixpoint(
         graph, pattern, sets, {name: (rows, None) for name, rows in out.items()}, whole=False
@@ -162,10 +162,10 @@ def _together(
     return sizes, pairs & ROW
 
 
-def substitute_all(graph: PropertyGraph, patterns: Sequence[Pattern]) -> list[Substituted]:
+def substitute_all(graph: PropertyGraph, patterns: Sequence[Pattern]) -> list[Substitution]:
     """Return for each pattern what :func:`clew.focus.substitute` does; ``seconds`` is its share of those taken
     together."""
-    found: list[Substituted | None] = [None] * len(patterns)
+    found: list[Substitution | None] = [None] * len(patterns)
     groups: dict[Hashable, list[int]] = {}
     for number, pattern in enumerate(patterns):
         groups.setdefault(_form(pattern), []).append(number)
@@ -184,7 +184,7 @@ def substitute_all(graph: PropertyGraph, patterns: Sequence[Pattern]) -> list[Su
 def _form(pattern: Pattern) -> Hashable:
     """Return what patterns have in common that are taken together: all but the rows of their terms. Of strings, whose
     hash is remembered."""
-    if pattern.predicates or pattern.answers is not None:
+    if pattern.predicates or pattern.answer_rows is not None:
         return id(pattern)
     parts: list[Hashable] = [pattern.target]
     for variable in pattern.variables:
@@ -192,15 +192,15 @@ def _form(pattern: Pattern) -> Hashable:
     for constant in pattern.constants:
         parts.append(constant.name)
     for triple in pattern.triples:
-        parts += triple.head, triple.tail, triple.count
-        for way in triple.ways:
+        parts += triple.head, triple.tail, triple.quantifier
+        for way in triple.relations:
             parts += way.relation, way.inverse
     return tuple(parts)
 
 
 def _comparable(pattern: Pattern) -> bool:
     """Return whether patterns of this one's form can be taken together."""
-    if pattern.predicates or pattern.answers is not None:
+    if pattern.predicates or pattern.answer_rows is not None:
         return False
     return are_trees(pattern, [one.name for one in pattern.variables if one.rows is not None])
 
@@ -224,7 +224,7 @@ class _Sets(Mapping[str, "Rows"]):
         return len(self._every)
 
 
-def _solved(graph: PropertyGraph, patterns: Sequence[Pattern]) -> list[Substituted]:
+def _solved(graph: PropertyGraph, patterns: Sequence[Pattern]) -> list[Substitution]:
     """Return what the terms of patterns of one form can be."""
     started = time.perf_counter()
     form, number = patterns[0], len(patterns)
@@ -234,11 +234,11 @@ def _solved(graph: PropertyGraph, patterns: Sequence[Pattern]) -> list[Substitut
     }
     out = {}
     for place, one in enumerate(form.variables):
-        if any(of.variables[place].without for of in patterns):
-            out[one.name] = None, _pairs([of.variables[place].without for of in patterns])
+        if any(of.variables[place].excluded for of in patterns):
+            out[one.name] = None, _pairs([of.variables[place].excluded for of in patterns])
         if one.rows is not None:
             sets[one.name] = _pairs([of.variables[place].rows for of in patterns])
-    bare = replace(form, variables=tuple(replace(one, rows=None, without=()) for one in form.variables))
+    bare = replace(form, variables=tuple(replace(one, rows=None, excluded=()) for one in form.variables))
     state = PairFixpoint(graph, bare, sets, out, whole=True)
     state.run()
     offsets, there = state.offsets(number)
@@ -246,7 +246,7 @@ def _solved(graph: PropertyGraph, patterns: Sequence[Pattern]) -> list[Substitut
     nothing = dict.fromkeys(every, np.empty(0, dtype=np.int64))
     share = (time.perf_counter() - started) / number
     return [
-        Substituted(form.target, _Sets(every, n) if holds else nothing, state.rounds, share)
+        Substitution(form.target, _Sets(every, n) if holds else nothing, state.rounds, share)
         for n, holds in enumerate(there.tolist())
     ]
 

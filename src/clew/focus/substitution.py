@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.focus.counting import counted, in_order
+from clew.focus.counting import apply_quantifier, order_quantifiers
 from clew.focus.fixpoint import Fixpoint
-from clew.focus.joining import made_exact
-from clew.focus.sets import NOTHING
+from clew.focus.joining import enforce_consistency
+from clew.focus.sets import NO_ROWS
 
 if TYPE_CHECKING:
     from clew.focus.patterns import Constraint, Pattern
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Substituted:
+class Substitution:
     """What the terms of a pattern can be.
 
     ``sets`` has the rows of every term, ascending, by name; None: every node. Those of the target are exact; those
     of the others have a partner in each of their triples. Where the pattern has no answer, no term has any.
     ``rounds`` is how often a triple was looked at. ``relaxed`` are the constraints that were given up so that there
     is an answer, in that order, and ``conflicts`` for each of them those that could not hold together
-    (:func:`clew.focus.relaxing.relaxed`).
+    (:func:`clew.focus.relaxing.relax`).
     """
 
     target: str
-    sets: Mapping[str, Rows | None]
+    candidates: Mapping[str, Rows | None]
     rounds: int
     seconds: float
     relaxed: tuple[Constraint, ...] = ()
@@ -46,15 +46,15 @@ class Substituted:
     @property
     def rows(self) -> Rows | None:
         """The rows of the target, ascending; None where nothing restricts it."""
-        return self.sets[self.target]
+        return self.candidates[self.target]
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether the pattern has no answer."""
         return self.rows is not None and not len(self.rows)
 
 
-def substitute(graph: PropertyGraph, pattern: Pattern) -> Substituted:
+def substitute(graph: PropertyGraph, pattern: Pattern) -> Substitution:
     """Return what the terms of a pattern can be in a graph, the target exactly.
 
     A target that no triple reaches is every node that its types, predicates and answers allow, if the rest of the
@@ -66,29 +66,29 @@ def substitute(graph: PropertyGraph, pattern: Pattern) -> Substituted:
     holds = _solved(state)
     sets: dict[str, Rows | None] = {}
     for name, one in state.candidates.items():
-        rows = one.rows if holds else NOTHING
+        rows = one.rows if holds else NO_ROWS
         sets[name] = None if rows is None else rows.astype(np.int64)
-    return Substituted(pattern.target, sets, state.rounds, time.perf_counter() - started)
+    return Substitution(pattern.target, sets, state.rounds, time.perf_counter() - started)
 
 
 def _solved(state: Fixpoint) -> bool:
     """Narrow everything; return whether every part of the pattern holds somewhere."""
     pattern = state.pattern
-    counting = any(one.count is not None for one in pattern.triples)
-    order = in_order(pattern.triples, {one.name for one in pattern.constants}) if counting else []
-    if not state.run({n for n, one in enumerate(pattern.triples) if one.count is None}):
+    counting = any(one.quantifier is not None for one in pattern.triples)
+    order = order_quantifiers(pattern.triples, {one.name for one in pattern.constants}) if counting else []
+    if not state.run({n for n, one in enumerate(pattern.triples) if one.quantifier is None}):
         return False
     for number in order:
-        if not counted(state, number):
+        if not apply_quantifier(state, number):
             return False
     left = set(state.candidates)
     for name in (pattern.target, *state.candidates):  # constants too: triples may join nothing but them
         if name in left:
-            left -= state.component[name]
-            if not made_exact(state, name):
+            left -= state.connected[name]
+            if not enforce_consistency(state, name):
                 return False
     for variable in pattern.variables:  # what no triple has narrowed, but something else restricts
         one = state.candidates[variable.name]
-        if one.rows is None and one.tested:
+        if one.rows is None and one.is_restricted:
             one.materialise()
-    return not state.empty
+    return not state.has_no_answer

@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING, Any
 from clew.config import cache_path
 from clew.errors import BadCompletion, ModelError, UsageError
 from clew.graph.passages import passage_rows
-from clew.text import sentences
+from clew.text import sentence_spans
 
 if TYPE_CHECKING:
     from clew.protocols import Snapshot
 
 URLS = {"tagme": "https://tagme.d4science.org/tagme/tag", "wat": "https://wat.d4science.org/wat/tag/tag"}
 #: Characters sent in one request; both services take the text in the address.
-LONGEST = 3_000
+MAX_CHARACTERS = 3_000
 #: Passages read from the base at a time.
 _BATCH = 500
 
@@ -54,7 +54,7 @@ class Annotation:
 
 
 @dataclass(slots=True)
-class Service:
+class AnnotationService:
     """The annotation service ``name`` (``tagme`` or ``wat``), asked politely: one request per ``interval`` s.
 
     ``attempts`` requests are made where the service is busy or out of reach, waiting as long as it asks or
@@ -88,7 +88,7 @@ class Service:
                 "Register for the TagMe VRE at D4Science and set CLEW_TAGME_TOKEN",
             )
         return [
-            annotation for start, piece in pieces(text) for annotation in self._read(self._ask(piece), start)
+            annotation for start, piece in split_text(text) for annotation in self._read(self._ask(piece), start)
         ]
 
     def _ask(self, text: str) -> Any:
@@ -149,10 +149,10 @@ def _prior(one: Mapping[str, Any]) -> float:
     return float((explanation.get("prior_explanation") or {}).get("entity_mention_probability", 1.0))
 
 
-def pieces(text: str, longest: int = LONGEST) -> list[tuple[int, str]]:
+def split_text(text: str, longest: int = MAX_CHARACTERS) -> list[tuple[int, str]]:
     """Cut ``text`` into runs of whole sentences of at most ``longest`` characters, with where each starts."""
     spans: list[tuple[int, int]] = []
-    for start, end in sentences(text):
+    for start, end in sentence_spans(text):
         if spans and end - spans[-1][0] <= longest:
             spans[-1] = (spans[-1][0], end)
         else:
@@ -161,7 +161,7 @@ def pieces(text: str, longest: int = LONGEST) -> list[tuple[int, str]]:
     return [(start, text[start:end]) for start, end in spans]
 
 
-class Annotations:
+class AnnotationCache:
     """What a service said of texts, in one SQLite file outside every base, keyed by a hash of the text.
 
     It can be thrown away at the price of asking again. Thresholds are not part of the key: all annotations
@@ -178,7 +178,7 @@ class Annotations:
             )
 
     @classmethod
-    def usual(cls) -> Annotations:
+    def default(cls) -> AnnotationCache:
         """Return those kept in the cache folder (``CLEW_CACHE``)."""
         return cls(cache_path() / "annotations.sqlite")
 
@@ -205,10 +205,10 @@ class Annotations:
         return sqlite3.connect(self._path, timeout=30)
 
 
-def annotate(
+def annotate_passages(
     snapshot: Snapshot,
-    service: Service,
-    kept: Annotations,
+    service: AnnotationService,
+    annotations: AnnotationCache,
     progress: Callable[[int, int], None] | None = None,
 ) -> int:
     """Ask the service about every passage and table row that was not asked about; return how many.
@@ -219,11 +219,11 @@ def annotate(
     rows, asked = passage_rows(snapshot), 0
     for start in range(0, len(rows), _BATCH):
         texts = [node.text for node in snapshot.nodes(rows[start : start + _BATCH])]
-        known = kept.get(service.maker, texts)
+        known = annotations.get(service.maker, texts)
         done: set[str] = set()
         for at, (text, found) in enumerate(zip(texts, known, strict=True)):
             if found is None and text not in done:
-                kept.put(service.maker, text, service.annotate(text))
+                annotations.put(service.maker, text, service.annotate(text))
                 done.add(text)
                 asked += 1
             if progress:
@@ -231,13 +231,13 @@ def annotate(
     return asked
 
 
-def waiting(snapshot: Snapshot, maker: str, kept: Annotations) -> int:
+def count_unannotated(snapshot: Snapshot, maker: str, annotations: AnnotationCache) -> int:
     """Return how many different texts ``maker`` was not asked about."""
     rows = passage_rows(snapshot)
     texts: set[str] = set()
     for start in range(0, len(rows), _BATCH):
         batch = [node.text for node in snapshot.nodes(rows[start : start + _BATCH])]
-        texts.update(text for text, found in zip(batch, kept.get(maker, batch), strict=True) if found is None)
+        texts.update(text for text, found in zip(batch, annotations.get(maker, batch), strict=True) if found is None)
     return len(texts)
 
 

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.naming import Names, only_generic, speaks_of_document, spoken, spoken_terms
+from clew.graph.naming import DocumentTitles, is_only_generic, mentions_document, name_terms, ordered_name_terms
 from clew.graph.outline import Outline, heading_terms
 from clew.graph.phrases import Phrase
-from clew.text import query_terms, term_hash, terms
+from clew.text import query_terms, hash_term, index_terms
 from clew.types import DOCUMENT, PAGE, ROW, SECTION, TABLE, Document, Node, Scope
 
 if TYPE_CHECKING:
     from clew.protocols import Rows, Snapshot
 
 #: Where no document is named, at most this many have their structure fetched ...
-MOST = 5
+MAX_DOCUMENTS = 5
 #: ... of at most this many that are looked at.
-LOOKED_AT = 40
+MAX_CANDIDATES = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,10 @@ class Reference:
     document: str
     kind: str
     node: str
-    said: str
+    words: str
 
 
-class Binder:
+class ReferenceResolver:
     """Finds what phrases of one question name, in a snapshot and a scope."""
 
     def __init__(self, snapshot: Snapshot, question: str, scope: Scope) -> None:
@@ -48,12 +48,12 @@ class Binder:
         every = snapshot.documents()
         self._documents = [one for one in every if inside is None or one.key in inside]
         self._names = (
-            Names(self._documents)
+            DocumentTitles(self._documents)
             if inside is not None
-            else snapshot.remember("graph/names", lambda: Names(every), of_documents=True)
+            else snapshot.memoize("graph/names", lambda: DocumentTitles(every), documents_only=True)
         )
 
-    def bind(self, phrase: Phrase, named: Sequence[Document]) -> list[Reference]:
+    def resolve(self, phrase: Phrase, named: Sequence[Document]) -> list[Reference]:
         """Return what ``phrase`` names in the documents that the question ``named`` for it.
 
         Where it named none, every document in scope is looked at, the best-matching first.
@@ -67,11 +67,11 @@ class Binder:
             nodes = self._nodes(phrase, Outline(self._snapshot, document), bool(named))
             found += [self._reference(phrase, node) for node in nodes]
             with_it += bool(nodes)
-            if not named and with_it == MOST:
+            if not named and with_it == MAX_DOCUMENTS:
                 break
         return found
 
-    def documents(self, found: Sequence[Phrase]) -> list[list[Document] | None]:
+    def named_documents(self, found: Sequence[Phrase]) -> list[list[Document] | None]:
         """Return for each phrase the documents that the question names for it.
 
         They are those named by the words around it; else, as in "page 2 and table 1 of the lease" or "compare
@@ -80,7 +80,7 @@ class Binder:
         """
         definite = [phrase for phrase in found if phrase.kind != DOCUMENT]
         own = {phrase: self._around(phrase, definite) for phrase in definite}
-        anywhere = self._names.chosen(self._question, share=0.5)
+        anywhere = self._names.choose(self._question, share=0.5)
         foreign = {phrase for phrase, documents in own.items() if documents is None}
         return [
             None if phrase in foreign else own.get(phrase) or self._borrowed(phrase, own) or anywhere
@@ -96,7 +96,7 @@ class Binder:
         return (own[nearest[0]] or []) if nearest else []
 
     def _reference(self, phrase: Phrase, node: Node) -> Reference:
-        said = phrase.said or " ".join(self._question[phrase.start : phrase.end].split())
+        said = phrase.words or " ".join(self._question[phrase.start : phrase.end].split())
         return Reference(node.document, node.kind, node.id, said)
 
     def _around(self, phrase: Phrase, definite: Sequence[Phrase]) -> list[Document] | None:
@@ -105,7 +105,7 @@ class Binder:
         None where it is a page, table or section of something that is not in the base.
         """
         if phrase.document:
-            return self._names.chosen(phrase.document)
+            return self._names.choose(phrase.document)
         before = max((one.end for one in definite if one.end <= phrase.start), default=0)
         after = min((one.start for one in definite if one.start >= phrase.end), default=None)
         if phrase.name and not phrase.at_end:
@@ -115,8 +115,8 @@ class Binder:
         what = _BESIDES.split(following["what"])[0] if following else ""
         if what and self._foreign(what) and following and following["of"]:
             return None
-        chosen = self._names.chosen(what) if what and not self._foreign(what) else []
-        return chosen or self._names.chosen(self._question[before : phrase.start], share=0.5)
+        chosen = self._names.choose(what) if what and not self._foreign(what) else []
+        return chosen or self._names.choose(self._question[before : phrase.start], share=0.5)
 
     def _foreign(self, what: str) -> bool:
         """Return whether "the surveyors' chart", of which a page is spoken, is nothing in this base.
@@ -124,43 +124,43 @@ class Binder:
         It is not where it is called a document ("the Smith agreement"), nor where half of its words or more
         are in titles, headings or captions.
         """
-        words = spoken(what)
-        hashes = np.array([term_hash(word) for word in words], dtype=np.uint64)
-        known = self._snapshot.postings("title").frequency(hashes) > 0
+        words = name_terms(what)
+        hashes = np.array([hash_term(word) for word in words], dtype=np.uint64)
+        known = self._snapshot.postings("title").document_frequency(hashes) > 0
         in_names = [word in self._names for word in words]
-        return bool(words) and not speaks_of_document(what) and bool((known | in_names).mean() < 0.5)
+        return bool(words) and not mentions_document(what) and bool((known | in_names).mean() < 0.5)
 
     def _whole_documents(self, phrase: Phrase) -> list[Document]:
         """Return the documents of "summarise the lease and the handbook", if it mentions nothing else."""
         if phrase.document:
-            return self._names.chosen(phrase.document)[:MOST]
-        pieces = [piece for piece in _SEVERAL.split(phrase.name) if spoken_terms(piece)]
-        chosen = [self._names.all_said(piece) for piece in pieces]
+            return self._names.choose(phrase.document)[:MAX_DOCUMENTS]
+        pieces = [piece for piece in _SEVERAL.split(phrase.name) if ordered_name_terms(piece)]
+        chosen = [self._names.match_all_words(piece) for piece in pieces]
         if chosen and all(chosen):
-            return list(dict.fromkeys(document for found in chosen for document in found[:MOST]))
-        return self._by_text()[:MOST] if only_generic(phrase.name) and not any(chosen) else []
+            return list(dict.fromkeys(document for found in chosen for document in found[:MAX_DOCUMENTS]))
+        return self._by_text()[:MAX_DOCUMENTS] if is_only_generic(phrase.name) and not any(chosen) else []
 
     def _candidates(self, phrase: Phrase) -> list[Document]:
         """Return the documents that may have the structure, where none is named: best match of text first."""
         if phrase.kind == PAGE:
-            return [document for document in self._by_text() if document.pages][:LOOKED_AT]
+            return [document for document in self._by_text() if document.pages][:MAX_CANDIDATES]
         if phrase.name:
-            rows = self._rows_with(anchors(phrase), phrase.kind)
+            rows = self._rows_with(anchor_words(phrase), phrase.kind)
         elif phrase.kind == SECTION:
             rows = self._rows_with([phrase.label] if phrase.label else [], phrase.kind)
         else:
             rows = np.flatnonzero(self._snapshot.mask(self._scope, [TABLE]))
         holding = set(self._snapshot.column("document")[rows].tolist())
         first = {one.key: self._snapshot.document_rows(one.key)[0] for one in self._documents}
-        return [one for one in self._by_text() if first[one.key] in holding][:LOOKED_AT]
+        return [one for one in self._by_text() if first[one.key] in holding][:MAX_CANDIDATES]
 
     def _rows_with(self, words: Sequence[str], kind: str) -> Rows:
         """Return rows of sections, or of tables and their rows, whose name or header has one of ``words``."""
         kinds, fields = (
             ([SECTION], ["title"]) if kind == SECTION else ([TABLE, ROW, SECTION], ["title", "text"])
         )
-        hashes = {term_hash(term) for word in words for term in (word, *terms(word))}
-        rows = [self._snapshot.postings(field).holders(number)[0] for field in fields for number in hashes]
+        hashes = {hash_term(term) for word in words for term in (word, *index_terms(word))}
+        rows = [self._snapshot.postings(field).rows_with(number)[0] for field in fields for number in hashes]
         every = np.unique(np.concatenate(rows)) if rows else np.empty(0, dtype=np.int64)
         return every[self._snapshot.mask(self._scope, kinds)[every]]
 
@@ -171,7 +171,7 @@ class Binder:
         postings, column = self._snapshot.postings("text"), self._snapshot.column("document")
         weights: defaultdict[int, float] = defaultdict(float)
         for term in set(query_terms(self._question)):
-            holding = np.unique(column[postings.holders(term_hash(term))[0]]).tolist()
+            holding = np.unique(column[postings.rows_with(hash_term(term))[0]]).tolist()
             for row in holding:
                 weights[row] += math.log(1 + len(self._documents) / len(holding))
         first = {one.key: self._snapshot.document_rows(one.key)[0] for one in self._documents}
@@ -182,24 +182,24 @@ class Binder:
         if phrase.word == "part" and not named:
             return []  # "the conclusion" of what?
         if phrase.kind == PAGE:
-            return outline.page(phrase.number, phrase.label)
+            return outline.find_pages(phrase.number, phrase.label)
         if phrase.word == "sheet":
             return _sheets(phrase, outline)
         if phrase.kind == TABLE:
             return _tables(phrase, outline)
         if phrase.name:
-            return best_named(phrase, outline.sections)
-        labelled = outline.section_labelled(phrase.word, phrase.label) if phrase.label else []
+            return best_matches(phrase, outline.sections)
+        labelled = outline.sections_with_label(phrase.word, phrase.label) if phrase.label else []
         # "section 3" of headings without numbers, or "the third section" of any.
-        counted = named and phrase.word in {"section", "chapter"} and not (phrase.label and outline.numbered)
-        return labelled or (outline.section_counted(phrase.number) if counted and phrase.number else [])
+        counted = named and phrase.word in {"section", "chapter"} and not (phrase.label and outline.has_numbered_headings)
+        return labelled or (outline.nth_section(phrase.number) if counted and phrase.number else [])
 
 
 def _tables(phrase: Phrase, outline: Outline) -> list[Node]:
     tables = outline.tables_on(phrase.page)
     if phrase.name:
-        return best_named(phrase, tables)
-    if phrase.label and (labelled := outline.table_labelled(phrase.label, tables)):
+        return best_matches(phrase, tables)
+    if phrase.label and (labelled := outline.tables_with_label(phrase.label, tables)):
         return labelled
     if phrase.number is not None:
         at = phrase.number if phrase.number < 0 else phrase.number - 1
@@ -213,17 +213,17 @@ def _sheets(phrase: Phrase, outline: Outline) -> list[Node]:
     sheets = [node for node in outline.sections if node.level == 1]
     if phrase.number is not None:
         return sheets[phrase.number - 1 :][:1] if phrase.number > 0 else sheets[phrase.number :][:1]
-    return best_named(phrase, sheets)
+    return best_matches(phrase, sheets)
 
 
-def best_named(phrase: Phrase, nodes: Sequence[Node]) -> list[Node]:
+def best_matches(phrase: Phrase, nodes: Sequence[Node]) -> list[Node]:
     """Return the nodes whose names fit the words of a phrase best; none where none fits well enough."""
-    scored = [(how_named(phrase, node), node) for node in nodes]
+    scored = [(match_score(phrase, node), node) for node in nodes]
     best = max((score for score, _ in scored), default=0.0)
     return [node for score, node in scored if score > 0 and math.isclose(score, best)]
 
 
-def how_named(phrase: Phrase, node: Node) -> float:
+def match_score(phrase: Phrase, node: Node) -> float:
     """Return how well the words of a phrase name a section or table, 0 for not at all.
 
     Of "the hours and charges section" every word back to some article or preposition must be a word of the
@@ -238,8 +238,8 @@ def _fit(phrase: Phrase, name: str, node: Node) -> float:
     heading = heading_terms(name)
     around = {*heading, *_header_terms(node)} if node.kind == TABLE else {*heading}
     best = 0.0
-    for words in readings(phrase):
-        said = spoken_terms(words)
+    for words in possible_names(phrase):
+        said = ordered_name_terms(words)
         run = said if phrase.at_end else list(itertools.takewhile(around.__contains__, said))
         if not run or not around.issuperset(run):
             continue
@@ -254,7 +254,7 @@ def _fit(phrase: Phrase, name: str, node: Node) -> float:
     return best
 
 
-def readings(phrase: Phrase) -> list[str]:
+def possible_names(phrase: Phrase) -> list[str]:
     """Return what of a phrase's words may be a name: for a name at their end, all that follows a boundary."""
     if not phrase.at_end:
         return [phrase.name]
@@ -264,15 +264,15 @@ def readings(phrase: Phrase) -> list[str]:
     return [phrase.name[start:] for start in starts]
 
 
-def anchors(phrase: Phrase) -> list[str]:
+def anchor_words(phrase: Phrase) -> list[str]:
     """Return the word of a named phrase that must be a word of the name: the one beside the noun."""
-    said = spoken_terms(phrase.name)
+    said = ordered_name_terms(phrase.name)
     return said[-1:] if phrase.at_end else said[:1]
 
 
 def _header_terms(node: Node) -> frozenset[str]:
     rows = (line for line in node.text.splitlines() if line.startswith("|"))
-    return frozenset(spoken_terms(f"{next(rows, '')} {' '.join(node.headings[-1:])}"))
+    return frozenset(ordered_name_terms(f"{next(rows, '')} {' '.join(node.headings[-1:])}"))
 
 
 _STOPS = (

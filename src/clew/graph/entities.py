@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import UsageError
-from clew.graph.annotation import Annotations
-from clew.graph.incidence import Incidence, distinct
+from clew.graph.annotation import AnnotationCache
+from clew.graph.incidence import Incidence, distinct_rows
 from clew.graph.passages import passage_rows
 
 if TYPE_CHECKING:
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 _BATCH = 2_000
 
 
-class Entities:
+class EntityGraph:
     """Neighbours are passages (and table rows) in which an annotation service found a common entity.
 
-    ``kept`` holds what the service ``maker`` (``wat/en``) said; :func:`clew.graph.annotation.annotate` fills
+    ``kept`` holds what the service ``maker`` (``wat/en``) said; :func:`clew.graph.annotation.annotate_passages` fills
     it. An annotation counts if its confidence is at least ``rho`` and its prior at least ``prior``, the
     paper's knob of density. ``missing`` is how many passages the service was not asked about; they have no
     neighbours. Raises UsageError where it was asked about none.
@@ -30,13 +30,13 @@ class Entities:
     def __init__(
         self,
         snapshot: Snapshot,
-        kept: Annotations,
-        maker: str = "wat/en",
+        annotations: AnnotationCache,
+        service: str = "wat/en",
         rho: float = 0.0,
         prior: float = 0.8,
     ) -> None:
         self.mutual = True
-        self.name = f"entities(prior={prior!r}, rho={rho!r}, service={maker!r})"
+        self.name = f"entities(prior={prior!r}, rho={rho!r}, service={service!r})"
         # Not remembered for the generation: annotations can be added within one.
         rows = passage_rows(snapshot)
         self._titles: dict[int, str] = {}
@@ -44,7 +44,7 @@ class Entities:
         self.missing = 0
         for start in range(0, len(rows), _BATCH):
             batch = rows[start : start + _BATCH]
-            found = kept.get(maker, [node.text for node in snapshot.nodes(batch)])
+            found = annotations.get(service, [node.text for node in snapshot.nodes(batch)])
             self.missing += sum(one is None for one in found)
             for row, said in zip(batch.tolist(), found, strict=True):
                 sure = [one for one in said or () if one.rho >= rho and one.prior >= prior]
@@ -52,7 +52,7 @@ class Entities:
                 pairs += [(row, entity) for entity in sorted({one.entity for one in sure})]
         if len(rows) and self.missing == len(rows):
             raise UsageError(
-                f"no passage was annotated by {maker}",
+                f"no passage was annotated by {service}",
                 "Annotate them first: clew annotate",
             )
         self._entities = _incidence(pairs, snapshot.size)
@@ -60,19 +60,19 @@ class Entities:
     def neighbours(self, row: int) -> Rows:
         """Return the rows that share an entity with ``row``, ascending, without itself."""
         found = self._entities.rows_with(self._entities.slots_of(row))
-        return distinct(found, self._entities.size, row)
+        return distinct_rows(found, self._entities.size, row)
 
     def strengths(self, row: int, neighbours: Rows) -> Floats:
         """Return 1 for each: an entity was annotated, or was not."""
         return np.ones(len(neighbours))
 
-    def why(self, source: int, target: int) -> str:
+    def explain_edge(self, source: int, target: int) -> str:
         """Return the titles of the entities that both mention (``entities: Ohio``)."""
-        shared = self._entities.keys[self._entities.slots_shared(source, target)].tolist()
+        shared = self._entities.keys[self._entities.shared_slots(source, target)].tolist()
         return f"entities: {', '.join(self._titles[entity] for entity in shared[:5])}" if shared else ""
 
 
 def _incidence(pairs: list[tuple[int, int]], size: int) -> Incidence:
     table = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     keys, slots = np.unique(table[:, 1].astype(np.uint64), return_inverse=True)
-    return Incidence.of(keys, table[:, 0].astype(np.int32), slots.astype(np.int32), size)
+    return Incidence.from_pairs(keys, table[:, 0].astype(np.int32), slots.astype(np.int32), size)

@@ -37,16 +37,16 @@ class Incidence:
     key_rows: NDArray[np.int32]
 
     @classmethod
-    def of(cls, keys: Hashes, rows: NDArray[np.int32], slots: NDArray[np.int32], size: int) -> Incidence:
+    def from_pairs(cls, keys: Hashes, rows: NDArray[np.int32], slots: NDArray[np.int32], size: int) -> Incidence:
         """Build it of distinct pairs, in any order; ``size`` is the number of rows."""
         if not _ascending(rows, slots):
             rows, slots = _sorted_pairs(rows, slots)
         _, by_key = _sorted_pairs(slots, rows)
         return cls(
             keys,
-            starts_of(np.bincount(rows, minlength=size)),
+            run_starts(np.bincount(rows, minlength=size)),
             slots,
-            starts_of(np.bincount(slots, minlength=len(keys))),
+            run_starts(np.bincount(slots, minlength=len(keys))),
             by_key,
         )
 
@@ -68,42 +68,42 @@ class Incidence:
         starts, ends = self.key_starts[slots].tolist(), self.key_starts[slots + 1].tolist()
         return [self.key_rows[start:end] for start, end in zip(starts, ends, strict=True)]
 
-    def slots_shared(self, source: int, target: int) -> NDArray[np.int32]:
+    def shared_slots(self, source: int, target: int) -> NDArray[np.int32]:
         """Return the slots that two rows have in common, ascending."""
         return np.intersect1d(self.slots_of(source), self.slots_of(target), assume_unique=True)
 
-    def only(self, kept: NDArray[np.bool_]) -> Incidence:
+    def select_keys(self, selected: NDArray[np.bool_]) -> Incidence:
         """Return the same with only the keys marked in ``kept`` (one per slot)."""
-        renumbered = np.cumsum(kept, dtype=np.int32) - np.int32(1)
-        pairs = kept[self.row_slots]
+        renumbered = np.cumsum(selected, dtype=np.int32) - np.int32(1)
+        pairs = selected[self.row_slots]
         rows = np.repeat(np.arange(self.size, dtype=np.int32), np.diff(self.row_starts))
-        return Incidence.of(self.keys[kept], rows[pairs], renumbered[self.row_slots[pairs]], self.size)
+        return Incidence.from_pairs(self.keys[selected], rows[pairs], renumbered[self.row_slots[pairs]], self.size)
 
 
-def distinct(parts: list[NDArray[np.int32]], size: int, without: int) -> Rows:
+def distinct_rows(parts: list[NDArray[np.int32]], size: int, excluded: int) -> Rows:
     """Return the distinct rows of ``parts``, ascending, as int64, ``without`` one; all are below ``size``."""
     total = sum(map(len, parts))
     if total == 0:
         return np.empty(0, dtype=np.int64)
     joined = np.concatenate(parts)
     if total < _SORT_BELOW:
-        few: Rows = np.unique(joined[joined != without]).astype(np.int64)
+        few: Rows = np.unique(joined[joined != excluded]).astype(np.int64)
         return few
     seen = np.zeros(size, dtype=np.bool_)
     seen[joined] = True
-    seen[without] = False
+    seen[excluded] = False
     rows: Rows = np.flatnonzero(seen)
     return rows
 
 
-def starts_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def run_starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return where each of consecutive runs of these lengths starts, and where the last one ends."""
     starts = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=starts[1:])
     return starts
 
 
-def positions(table: Hashes, wanted: Hashes) -> NDArray[np.int64]:
+def find_positions(table: Hashes, wanted: Hashes) -> NDArray[np.int64]:
     """Return the index of each wanted number in an ascending ``table``, -1 where it is not there."""
     if not len(table):
         return np.full(len(wanted), -1, dtype=np.int64)

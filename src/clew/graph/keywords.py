@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.errors import UsageError
-from clew.graph.incidence import Incidence, distinct, starts_of
-from clew.graph.passages import Block, containing, documents_by_title, posting_blocks
-from clew.graph.surface import surfaces
+from clew.graph.incidence import Incidence, distinct_rows, run_starts
+from clew.graph.passages import PostingBlock, build_incidence, documents_by_title, posting_blocks
+from clew.graph.surface import surface_forms
 from clew.protocols import Snapshot
-from clew.text import STOPWORDS, stem, term_hash
+from clew.text import STOPWORDS, stem, hash_term
 
 if TYPE_CHECKING:
     from clew.protocols import Floats, Hashes, Rows
@@ -23,7 +23,7 @@ _COUNT_BITS = 16
 _MOST = (1 << _COUNT_BITS) - 1
 
 
-class Keywords:
+class KeywordGraph:
     r"""Neighbours are passages (and table rows) that contain a common keyword.
 
     The keywords are pooled over all documents, as the paper pools them into :math:`\mathcal W`. A document
@@ -59,8 +59,8 @@ class Keywords:
         self._snapshot = snapshot
         self.mutual = True
         self.name = f"keywords(n={n})" if share == 1 else f"keywords(n={n}, share={share:g})"
-        made: tuple[Incidence, Incidence] = snapshot.remember(
-            f"graph/{self.name}", lambda: build(snapshot, n, share), of_documents=True
+        made: tuple[Incidence, Incidence] = snapshot.memoize(
+            f"graph/{self.name}", lambda: build_keyword_incidences(snapshot, n, share), documents_only=True
         )
         self._words, self._titles = made
 
@@ -68,18 +68,18 @@ class Keywords:
         """Return the rows that share a keyword or a title with ``row``, ascending, without itself."""
         parts = self._words.rows_with(self._words.slots_of(row))
         parts += self._titles.rows_with(self._titles.slots_of(row))
-        return distinct(parts, self._words.size, row)
+        return distinct_rows(parts, self._words.size, row)
 
     def strengths(self, row: int, neighbours: Rows) -> Floats:
         """Return 1 for each: a shared keyword is a shared keyword."""
         return np.ones(len(neighbours))
 
-    def why(self, source: int, target: int) -> str:
+    def explain_edge(self, source: int, target: int) -> str:
         """Return the keywords that both contain, as the target writes them (``keywords: Ohio, river``)."""
-        words = self._words.keys[self._words.slots_shared(source, target)]
-        titles = self._titles.keys[self._titles.slots_shared(source, target)]
+        words = self._words.keys[self._words.shared_slots(source, target)]
+        titles = self._titles.keys[self._titles.shared_slots(source, target)]
         text = self._snapshot.nodes(np.array([target], dtype=np.int64))[0].text
-        found = surfaces(text, words.tolist(), titles.tolist())
+        found = surface_forms(text, words.tolist(), titles.tolist())
         return f"keywords: {', '.join(found)}" if found else ""
 
     def keywords(self) -> Hashes:
@@ -87,20 +87,20 @@ class Keywords:
         return self._words.keys
 
 
-def build(snapshot: Snapshot, n: int, share: float = 1.0) -> tuple[Incidence, Incidence]:
+def build_keyword_incidences(snapshot: Snapshot, n: int, share: float = 1.0) -> tuple[Incidence, Incidence]:
     """Return the incidence of passages with the pooled keywords, and with the title phrases."""
     postings = snapshot.postings("text")
     document = snapshot.column("document")
     blocks = list(posting_blocks(snapshot, "text"))
     chosen = [_best_terms(block, document[block.rows], n) for block in blocks]
     pool = np.unique(np.concatenate([np.empty(0, dtype=np.uint64), *chosen]))
-    pool = pool[postings.frequency(pool) <= share * postings.count]
+    pool = pool[postings.document_frequency(pool) <= share * postings.node_count]
     titles = np.array(sorted(documents_by_title(snapshot)), dtype=np.uint64)
-    words = containing(blocks, pool, snapshot.size)
-    return words, containing(posting_blocks(snapshot, "mention"), titles, snapshot.size)
+    words = build_incidence(blocks, pool, snapshot.size)
+    return words, build_incidence(posting_blocks(snapshot, "mention"), titles, snapshot.size)
 
 
-def _best_terms(block: Block, documents: Rows, n: int) -> Hashes:
+def _best_terms(block: PostingBlock, documents: Rows, n: int) -> Hashes:
     """Return the ``n`` terms of the highest TF-IDF of each document; ``documents`` says which a row is in."""
     ordinal = np.cumsum(np.r_[False, documents[1:] != documents[:-1]])
     passages = np.bincount(ordinal)
@@ -108,8 +108,8 @@ def _best_terms(block: Block, documents: Rows, n: int) -> Hashes:
 
     # One number for each (document, term, count), in the order of document, then hash.
     width = len(block.vocabulary)
-    pair = np.repeat(ordinal, np.diff(block.starts)) * width + block.which
-    packed = np.sort(((pair << _COUNT_BITS) | np.minimum(block.counts, _MOST))[possible[block.which]])
+    pair = np.repeat(ordinal, np.diff(block.starts)) * width + block.term_indices
+    packed = np.sort(((pair << _COUNT_BITS) | np.minimum(block.counts, _MOST))[possible[block.term_indices]])
     pair, counts = packed >> _COUNT_BITS, packed & _MOST
     first = np.flatnonzero(np.r_[pair[:1] >= 0, pair[1:] != pair[:-1]])
     if not len(first):
@@ -130,12 +130,12 @@ def _top(group: NDArray[np.int64], weight: Floats, n: int) -> NDArray[np.int64]:
     spread = float(weight.max()) + 1.0
     keys = group * spread - weight
     sizes = np.bincount(group)
-    starts = starts_of(sizes)[:-1]
+    starts = run_starts(sizes)[:-1]
     last = np.sort(keys)[np.minimum(starts + n, starts + sizes) - 1] if n else np.full(len(sizes), -np.inf)
     few = np.flatnonzero(keys <= last[group] + 1e-12 * spread * len(sizes))
 
     order = few[np.lexsort((-weight[few], group[few]))]
-    starts = starts_of(np.bincount(group[order], minlength=len(sizes)))[:-1]
+    starts = run_starts(np.bincount(group[order], minlength=len(sizes)))[:-1]
     return order[np.arange(len(order)) - starts[group[order]] < n]
 
 
@@ -146,4 +146,4 @@ def function_words() -> frozenset[str]:
     return STOPWORDS | {stem(word) for word in STOPWORDS} | contracted | irregular
 
 
-_NEVER = np.array(sorted(map(term_hash, function_words())), dtype=np.uint64)
+_NEVER = np.array(sorted(map(hash_term, function_words())), dtype=np.uint64)

@@ -9,25 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.errors import UsageError
-from clew.graph.incidence import Incidence, distinct, positions
-from clew.graph.passages import containing, documents_by_title, leading_passages, posting_blocks
-from clew.graph.surface import surfaces
+from clew.graph.incidence import Incidence, distinct_rows, find_positions
+from clew.graph.passages import build_incidence, documents_by_title, leading_passages, posting_blocks
+from clew.graph.surface import surface_forms
 from clew.protocols import Snapshot
 
 if TYPE_CHECKING:
     from clew.protocols import Floats, Hashes, Rows
 
 #: The strength of an edge that is not from a name to the text about it; 0.5 measures best (decision 6).
-SHARED = 0.5
+SHARED_NAME_STRENGTH = 0.5
 
 
-class Mentions:
+class MentionGraph:
     """Neighbours are passages that share a name, or of which one is about what the other names.
 
     Table rows count as passages.
 
     The names of a passage are the capitalised, digit-initial or CJK spans of its text
-    (:func:`clew.text.names`, postings ``mention``); a name *links* if it is a document's title, with or
+    (:func:`clew.text.candidate_names`, postings ``mention``); a name *links* if it is a document's title, with or
     without a trailing parenthesis, or if passages of two documents contain it. Two kinds of edges follow:
 
     - between any two passages that contain the same linking name, unless that name is too common (below);
@@ -54,8 +54,8 @@ class Mentions:
         self._snapshot = snapshot
         self.mutual = True
         self.name = f"mentions(common={common}, leads={leads})"
-        self._links: Links = snapshot.remember(
-            f"graph/mentions/{leads}", lambda: build(snapshot, leads), of_documents=True
+        self._links: MentionLinks = snapshot.memoize(
+            f"graph/mentions/{leads}", lambda: build_mention_links(snapshot, leads), documents_only=True
         )
         self._joins = self._links.mentions.counts() <= common
 
@@ -66,22 +66,22 @@ class Mentions:
         parts = mentions.rows_with(named[self._joins[named]])
         parts += leads.rows_with(named)
         parts += mentions.rows_with(about)
-        return distinct(parts, mentions.size, row)
+        return distinct_rows(parts, mentions.size, row)
 
     def strengths(self, row: int, neighbours: Rows) -> Floats:
-        """Return 1 where ``row`` names the document that the neighbour leads, and ``SHARED`` elsewhere.
+        """Return 1 where ``row`` names the document that the neighbour leads, and ``SHARED_NAME_STRENGTH`` elsewhere.
 
         From a passage that names something to the text about it leads one edge; to the others that name it,
         or back, many lead.
         """
         leads = self._links.leads.rows_with(self._links.mentions.slots_of(row))
         about = np.isin(neighbours, np.concatenate(leads)) if leads else np.zeros(len(neighbours), np.bool_)
-        return np.where(about, 1.0, SHARED)
+        return np.where(about, 1.0, SHARED_NAME_STRENGTH)
 
-    def why(self, source: int, target: int) -> str:
+    def explain_edge(self, source: int, target: int) -> str:
         """Return the names that join two rows, as their texts write them (``mentions: Alf Clausen``)."""
         mentions, leads = self._links.mentions, self._links.leads
-        shared = mentions.slots_shared(source, target)
+        shared = mentions.shared_slots(source, target)
         slots = [shared[self._joins[shared]]]
         slots += [
             np.intersect1d(mentions.slots_of(one), leads.slots_of(other))
@@ -90,12 +90,12 @@ class Mentions:
         names = mentions.keys[np.unique(np.concatenate(slots))].tolist()
         nodes = self._snapshot.nodes(np.array([target, source], dtype=np.int64))
         # The target first: the source may only be about the name, and not contain it.
-        found = {name.casefold(): name for node in nodes for name in surfaces(node.text, (), names)}
+        found = {name.casefold(): name for node in nodes for name in surface_forms(node.text, (), names)}
         return f"mentions: {', '.join(list(found.values())[:5])}" if found else ""
 
 
 @dataclass(frozen=True, slots=True)
-class Links:
+class MentionLinks:
     """Which passages contain which linking names, and which passages lead the documents of that title.
 
     Both incidences have the same keys: the hashes of the linking names.
@@ -105,17 +105,17 @@ class Links:
     leads: Incidence
 
 
-def build(snapshot: Snapshot, leads: int) -> Links:
+def build_mention_links(snapshot: Snapshot, leads: int) -> MentionLinks:
     """Return the links of every name that is a live title or occurs in passages of two documents."""
     titles = documents_by_title(snapshot)
     title_keys = np.unique(np.array(list(titles), dtype=np.uint64))
     names, holders = snapshot.postings("mention").vocabulary()
     keys = np.union1d(names[holders > 1], title_keys)
-    mentions = containing(posting_blocks(snapshot, "mention"), keys, snapshot.size)
+    mentions = build_incidence(posting_blocks(snapshot, "mention"), keys, snapshot.size)
     linking = _recurring(mentions, snapshot.column("document"))
-    linking[positions(keys, title_keys)] = True
-    mentions = mentions.only(linking)
-    return Links(mentions, _leads(snapshot, mentions.keys, titles, leads))
+    linking[find_positions(keys, title_keys)] = True
+    mentions = mentions.select_keys(linking)
+    return MentionLinks(mentions, _leads(snapshot, mentions.keys, titles, leads))
 
 
 def _recurring(mentions: Incidence, document: Rows) -> NDArray[np.bool_]:
@@ -133,5 +133,5 @@ def _leads(snapshot: Snapshot, keys: Hashes, titles: dict[int, list[str]], count
     first = leading_passages(snapshot, count)
     pairs = {(row, name) for name, documents in titles.items() for key in documents for row in first[key]}
     rows = np.array([row for row, _ in pairs], dtype=np.int32)
-    slots = positions(keys, np.array([name for _, name in pairs], dtype=np.uint64)).astype(np.int32)
-    return Incidence.of(keys, rows, slots, snapshot.size)
+    slots = find_positions(keys, np.array([name for _, name in pairs], dtype=np.uint64)).astype(np.int32)
+    return Incidence.from_pairs(keys, rows, slots, snapshot.size)

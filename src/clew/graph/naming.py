@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clew.text import is_stop_term, terms
+from clew.text import is_stop_term, index_terms
 from clew.types import Document
 
 #: Words for a document as such: they name one only where it bears them itself, or where its type is meant.
@@ -18,7 +18,7 @@ _GENERIC = frozenset(
         "spreadsheet workbook excel csv word docx html website presentation whole entire full complete "
         "attached uploaded main short brief detail detailed content contents copy version please txt md xlsx htm"
     ).split()
-    for term in terms(word)
+    for term in index_terms(word)
 )
 _TYPES = {
     "pdf": ("pdf",),
@@ -31,11 +31,11 @@ _TYPES = {
     "website": ("html",),
     "markdown": ("markdown",),
 }
-_TYPE_TERMS = {term: kinds for word, kinds in _TYPES.items() for term in terms(word)}
+_TYPE_TERMS = {term: kinds for word, kinds in _TYPES.items() for term in index_terms(word)}
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class TitleMatch:
     """A document that some words name, and how well.
 
     ``weight`` is that of the words found, ``share`` their share of its title or its file name.
@@ -47,12 +47,12 @@ class Named:
     words: frozenset[str]
 
 
-class Names:
+class DocumentTitles:
     """The names of some documents, weighed: a word that few of them bear says more than one that all do."""
 
     def __init__(self, documents: Sequence[Document]) -> None:
         self._documents = documents
-        self._words = [names_of(document) for document in documents]
+        self._words = [title_and_file_terms(document) for document in documents]
         self._bearing: dict[str, list[int]] = {}
         for number, (title, file) in enumerate(self._words):
             for word in title | file:
@@ -66,12 +66,12 @@ class Names:
         """Return whether a term is a word of any document's name."""
         return word in self._weights
 
-    def named(self, text: str) -> list[Named]:
+    def match(self, text: str) -> list[TitleMatch]:
         """Return the documents that share a word with ``text``, best first.
 
         A word of a type ("the spreadsheet") speaks for the documents of that type.
         """
-        asked = spoken(text)
+        asked = name_terms(text)
         wanted = [kinds for term, kinds in _TYPE_TERMS.items() if term in asked]
         found = []
         bearing = {number for word in asked for number in self._bearing.get(word, ())}
@@ -83,17 +83,17 @@ class Names:
                 weight += 0.25
             if weight > 0:
                 shares = (self._weight(common & own) / self._weight(own) for own in (title, file) if own)
-                found.append(Named(document, weight, max(shares, default=0.0), common))
+                found.append(TitleMatch(document, weight, max(shares, default=0.0), common))
         return sorted(found, key=lambda named: (-round(named.weight, 9), named.document.key))
 
-    def chosen(self, text: str, share: float = 0.0) -> list[Document]:
+    def choose(self, text: str, share: float = 0.0) -> list[Document]:
         """Return the documents that ``text`` names: the best, its equals, and those named by other words.
 
         Generic words alone ("the report") name the documents that bear them. ``share`` is the least share of
         a document's own name that must be there.
         """
-        left = spoken(text)
-        named = [one for one in self.named(text) if one.share >= share or len(one.words - _GENERIC) > 1]
+        left = name_terms(text)
+        named = [one for one in self.match(text) if one.share >= share or len(one.words - _GENERIC) > 1]
         chosen: list[Document] = []
         while named:
             best = named[0]
@@ -104,45 +104,45 @@ class Names:
             left -= frozenset().union(*(one.words for one in equals))
             # "the harbour report and the lease": what is left of the words may name another.
             named = [
-                one for one in self.named(" ".join(left)) if one.document not in chosen and one.share >= 0.5
+                one for one in self.match(" ".join(left)) if one.document not in chosen and one.share >= 0.5
             ]
         return chosen
 
     def _weight(self, words: frozenset[str]) -> float:
         return sum(self._weights[word] for word in words)
 
-    def all_said(self, text: str) -> list[Document]:
+    def match_all_words(self, text: str) -> list[Document]:
         """Return the documents whose names hold every word of ``text`` that is not generic, best first.
 
         For "summarise the lease", which is about the document only if nothing else is mentioned.
         """
-        specific = spoken(text) - _GENERIC
-        return [one.document for one in self.named(text) if specific <= one.words]
+        specific = name_terms(text) - _GENERIC
+        return [one.document for one in self.match(text) if specific <= one.words]
 
 
-def only_generic(text: str) -> bool:
+def is_only_generic(text: str) -> bool:
     """Return whether ``text`` speaks of documents without naming one ("the whole document")."""
-    asked = spoken(text)
+    asked = name_terms(text)
     return bool(asked) and asked <= _GENERIC
 
 
-def speaks_of_document(text: str) -> bool:
+def mentions_document(text: str) -> bool:
     """Return whether ``text`` calls something a document ("the Smith agreement")."""
-    return not spoken(text).isdisjoint(_GENERIC)
+    return not name_terms(text).isdisjoint(_GENERIC)
 
 
-def spoken(text: str) -> frozenset[str]:
+def name_terms(text: str) -> frozenset[str]:
     """Return the terms of ``text`` that can name something, those of file names in it too."""
-    return frozenset(spoken_terms(text)) | frozenset(spoken_terms(cut(text)))
+    return frozenset(ordered_name_terms(text)) | frozenset(ordered_name_terms(split_file_name(text)))
 
 
-def spoken_terms(text: str) -> list[str]:
+def ordered_name_terms(text: str) -> list[str]:
     """Return the terms of ``text`` in order, function words left out; "10-K" is one word, as in file names."""
     joined = re.sub(r"\b(\d+)-([A-Za-z])\b", r"\1\2", text)
-    return [term for term in terms(joined) if not is_stop_term(term)]
+    return [term for term in index_terms(joined) if not is_stop_term(term)]
 
 
-def cut(name: str) -> str:
+def split_file_name(name: str) -> str:
     """Return a file name as words: cut at ``_``, at capitals and between words and numbers.
 
     >>> cut("FerryReport2021_final")
@@ -152,7 +152,7 @@ def cut(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z\d])|(?<=\d{4})(?=[A-Za-z])", " ", spaced)
 
 
-def names_of(document: Document) -> tuple[frozenset[str], frozenset[str]]:
+def title_and_file_terms(document: Document) -> tuple[frozenset[str], frozenset[str]]:
     """Return the terms of a document's title, and those of its file name."""
     stem = re.sub(r"\.\w{1,5}$", "", document.name)
-    return frozenset(spoken_terms(document.title)), frozenset(spoken_terms(cut(stem)))
+    return frozenset(ordered_name_terms(document.title)), frozenset(ordered_name_terms(split_file_name(stem)))

@@ -9,13 +9,13 @@ import numpy as np
 
 from clew.errors import UsageError
 from clew.protocols import Snapshot
-from clew.types import RETRIEVED, Scope
+from clew.types import RETRIEVED_KINDS, Scope
 
 if TYPE_CHECKING:
     from clew.protocols import Floats, Rows
 
 
-class Nearest:
+class NearestGraph:
     """Neighbours are the ``k`` passages (and table rows) whose vectors are nearest to the passage's own.
 
     A virtual relation (design, 4.5): nothing is stored but the vectors; a neighbourhood is a vector search,
@@ -31,7 +31,7 @@ class Nearest:
         self.mutual = False
         self.name = f"knn(k={k})"
         self._view = snapshot.vectors(encoder)
-        self._known: dict[int, Rows] = snapshot.remember(f"graph/knn/{encoder}/{k}", dict)
+        self._known: dict[int, Rows] = snapshot.memoize(f"graph/knn/{encoder}/{k}", dict)
 
     def neighbours(self, row: int) -> Rows:
         """Return the ``k`` nearest rows, ascending, without itself."""
@@ -48,14 +48,14 @@ class Nearest:
         """Return 1 for each: they are the nearest."""
         return np.ones(len(neighbours))
 
-    def why(self, source: int, target: int) -> str:
+    def explain_edge(self, source: int, target: int) -> str:
         """Return how similar two rows are (``knn: similarity 0.83``)."""
         one, other = self._view.vectors(np.array([source, target], dtype=np.int64)).astype(np.float64)
         return f"knn: similarity {one @ other:.2f}"
 
     def _search(self, rows: Rows) -> list[Rows]:
         vectors = self._view.vectors(rows)
-        allowed = self._snapshot.mask(Scope(), RETRIEVED)
+        allowed = self._snapshot.mask(Scope(), RETRIEVED_KINDS)
         found, _ = self._view.search(vectors, self._k + 1, allowed)
         found[~vectors.any(axis=1)] = -1
         return [

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.phrases import roman
-from clew.text import is_stop_term, terms
+from clew.graph.phrases import parse_roman
+from clew.text import is_stop_term, index_terms
 from clew.types import KINDS, PAGE, PASSAGE, ROW, SECTION, TABLE, Document, Node
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _SECTION_LABEL = re.compile(
     re.IGNORECASE,
 )
 #: Words before the number of a heading that are not part of what it says.
-LABELLED = frozenset(
+LABEL_WORDS = frozenset(
     "section chapter item part article appendix annex clause exhibit schedule note attachment paragraph §".split()
 )
 #: What a heading without a word before its number ("3.2 Data") may be called.
@@ -47,20 +47,20 @@ class Outline:
     @cached_property
     def sections(self) -> list[Node]:
         """Return the sections in reading order."""
-        return self._snapshot.nodes(self.of_kind(SECTION))
+        return self._snapshot.nodes(self.rows_of_kind(SECTION))
 
     @cached_property
     def tables(self) -> list[Node]:
         """Return the tables in reading order."""
-        return self._snapshot.nodes(self.of_kind(TABLE))
+        return self._snapshot.nodes(self.rows_of_kind(TABLE))
 
-    def of_kind(self, kind: str) -> Rows:
+    def rows_of_kind(self, kind: str) -> Rows:
         """Return the rows of one kind, ascending."""
         return np.flatnonzero(self._kind == KINDS.index(kind)) + self.start
 
-    def page(self, number: int | None, label: str = "") -> list[Node]:
+    def find_pages(self, number: int | None, label: str = "") -> list[Node]:
         """Return the page of a number (negative from the end), else the one with a printed label."""
-        nodes = self._snapshot.nodes(self.of_kind(PAGE))
+        nodes = self._snapshot.nodes(self.rows_of_kind(PAGE))
         if number is not None and number < 0:
             number += self.document.pages + 1
         counted = [node for node in nodes if number is not None and node.page == number]
@@ -76,17 +76,17 @@ class Outline:
         ids = set(self._snapshot.ids(np.array(sorted(holding), dtype=np.int64)))
         return [node for node in self.tables if node.page == number or node.id in ids]
 
-    def table_labelled(self, label: str, tables: list[Node]) -> list[Node]:
+    def tables_with_label(self, label: str, tables: list[Node]) -> list[Node]:
         """Return the tables whose caption says "Table <label>"."""
-        return [node for node in tables if table_label(node.name) == normal_label(label)]
+        return [node for node in tables if parse_table_label(node.name) == normalise_label(label)]
 
-    def section_labelled(self, word: str, label: str) -> list[Node]:
+    def sections_with_label(self, word: str, label: str) -> list[Node]:
         """Return the sections whose heading starts with a word and label ("Item 1A") or a label alone."""
-        wanted = normal_label(label)
+        wanted = normalise_label(label)
         found = []
         for node in self.sections:
             match = _SECTION_LABEL.match(node.name)
-            if match and normal_label(match["label"]) == wanted:
+            if match and normalise_label(match["label"]) == wanted:
                 said = (match["word"] or "").casefold()
                 # A lone letter or numeral without a word before it may be a word of the heading itself.
                 follows = node.name[match.end() : match.end() + 1]
@@ -96,11 +96,11 @@ class Outline:
         return found
 
     @cached_property
-    def numbered(self) -> bool:
+    def has_numbered_headings(self) -> bool:
         """Whether headings are numbered."""
         return any(_SECTION_LABEL.match(node.name) and node.name[:1].isdigit() for node in self.sections)
 
-    def section_counted(self, number: int) -> list[Node]:
+    def nth_section(self, number: int) -> list[Node]:
         """Return the n-th of the outermost sections, negative from the end."""
         levels = sorted({node.level for node in self.sections})
         by_level = ([node for node in self.sections if node.level == level] for level in levels)
@@ -109,7 +109,7 @@ class Outline:
         at = number if number < 0 else number - 1
         return outermost[at:][:1] if -len(outermost) <= at < len(outermost) else []
 
-    def below(self, node: Node) -> Rows:
+    def subtree_rows(self, node: Node) -> Rows:
         """Return the rows of a section, from its heading to the next that is not inside it; or of a node."""
         row = self.start + node.position
         if node.kind != SECTION:
@@ -119,29 +119,29 @@ class Outline:
         length = int(np.argmax(outside)) if outside.any() else len(outside)
         return np.arange(row, row + 1 + length)
 
-    def shown(self, rows: Rows) -> Rows:
+    def evidence_rows(self, rows: Rows) -> Rows:
         """Return those of ``rows`` that are given as evidence: passages, and tables as a whole."""
         kinds = self._kind[rows - self.start]
         shown: Rows = rows[(kinds == KINDS.index(PASSAGE)) | (kinds == KINDS.index(TABLE))]
         return shown
 
-    def on_page(self, number: int) -> Rows:
+    def rows_on_page(self, number: int) -> Rows:
         """Return the passages and tables that start on a page, and tables that go on there."""
         rows = np.flatnonzero(self._page == number) + self.start
         going_on = [self.start + node.position for node in self.tables_on(number)]
-        return np.array(sorted({*self.shown(rows).tolist(), *going_on}), dtype=np.int64)
+        return np.array(sorted({*self.evidence_rows(rows).tolist(), *going_on}), dtype=np.int64)
 
 
-def table_label(caption: str) -> str:
+def parse_table_label(caption: str) -> str:
     """Return the label of a caption ("Table IV: Dues" -> "4"), or nothing."""
     match = _TABLE_LABEL.match(caption)
-    return normal_label(match["label"]) if match else ""
+    return normalise_label(match["label"]) if match else ""
 
 
-def normal_label(label: str) -> str:
+def normalise_label(label: str) -> str:
     """Return a label as labels are compared: lower case, Roman numerals as digits, "2-3" as "2.3"."""
     folded = label.casefold().strip(" .").replace("-", ".")
-    number = roman(folded)
+    number = parse_roman(folded)
     return re.sub(r"^([a-z])\.?(?=\d)", r"\1", str(number) if number else folded)
 
 
@@ -154,6 +154,6 @@ def heading_terms(name: str) -> list[str]:
         said = (match["word"] or "").casefold()
         # "Apollo 11 landing" is no numbered heading, "Room 3: Losses", "Part II The vessel" and "3.2 Data" are.
         plain = not said and match["label"][:1].isdigit()
-        if plain or said in LABELLED or name[match.end() : match.end() + 1] in {".", ":", ")"}:
+        if plain or said in LABEL_WORDS or name[match.end() : match.end() + 1] in {".", ":", ")"}:
             rest = name[match.end() :]
-    return [term for term in terms(rest) if not is_stop_term(term)] or terms(name)
+    return [term for term in index_terms(rest) if not is_stop_term(term)] or index_terms(name)

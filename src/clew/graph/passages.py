@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.graph.incidence import Incidence, positions
+from clew.graph.incidence import Incidence, find_positions
 from clew.protocols import Snapshot
-from clew.text import STOPWORDS, term_hash, title_names
-from clew.types import RETRIEVED, Scope
+from clew.text import STOPWORDS, hash_term, title_names
+from clew.types import RETRIEVED_KINDS, Scope
 
 if TYPE_CHECKING:
     from clew.protocols import Hashes, Rows
@@ -23,7 +23,7 @@ _BLOCK = 1 << 20
 
 def passage_rows(snapshot: Snapshot) -> Rows:
     """Return the live rows of the kinds whose text is searched, ascending."""
-    return np.flatnonzero(snapshot.mask(Scope(), RETRIEVED)).astype(np.int64)
+    return np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS)).astype(np.int64)
 
 
 def passage_blocks(snapshot: Snapshot, field: str) -> Iterator[Rows]:
@@ -40,45 +40,45 @@ def passage_blocks(snapshot: Snapshot, field: str) -> Iterator[Rows]:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class PostingBlock:
     """The postings of some rows. ``vocabulary`` are their terms, ascending; ``which`` and ``counts`` say
     which of them a row contains and how often, from ``starts[i]`` to ``starts[i + 1]``."""
 
     rows: Rows
     starts: NDArray[np.int64]
     vocabulary: Hashes
-    which: NDArray[np.int32]
+    term_indices: NDArray[np.int32]
     counts: NDArray[np.int32]
 
-    def holding(self) -> NDArray[np.int32]:
+    def posting_rows(self) -> NDArray[np.int32]:
         """Return the row of each posting."""
         return np.repeat(self.rows.astype(np.int32), np.diff(self.starts))
 
 
-def posting_blocks(snapshot: Snapshot, field: str) -> Iterator[Block]:
+def posting_blocks(snapshot: Snapshot, field: str) -> Iterator[PostingBlock]:
     """Yield the postings of all passages, whole documents at a time."""
     postings = snapshot.postings(field)
     for rows in passage_blocks(snapshot, field):
-        starts, terms, counts = postings.of(rows)
+        starts, terms, counts = postings.term_matrix(rows)
         # np.unique(return_inverse=True), with the one sort that it needs.
         order = np.argsort(terms)
         ascending = terms[order]
         new = np.r_[ascending[:1] == ascending[:1], ascending[1:] != ascending[:-1]]
         which = np.empty(len(terms), dtype=np.int32)
         which[order] = np.cumsum(new, dtype=np.int32) - np.int32(1)
-        yield Block(rows, starts, ascending[new], which, counts.astype(np.int32))
+        yield PostingBlock(rows, starts, ascending[new], which, counts.astype(np.int32))
 
 
-def containing(blocks: Iterable[Block], keys: Hashes, size: int) -> Incidence:
+def build_incidence(blocks: Iterable[PostingBlock], keys: Hashes, size: int) -> Incidence:
     """Return which of ``keys`` (ascending) the rows of ``blocks`` contain; ``size`` is the snapshot's."""
     rows_found: list[NDArray[np.int32]] = [np.empty(0, dtype=np.int32)]
     slots_found: list[NDArray[np.int32]] = [np.empty(0, dtype=np.int32)]
     for block in blocks:
-        slots = positions(keys, block.vocabulary).astype(np.int32)[block.which]
+        slots = find_positions(keys, block.vocabulary).astype(np.int32)[block.term_indices]
         kept = slots >= 0
-        rows_found.append(block.holding()[kept])
+        rows_found.append(block.posting_rows()[kept])
         slots_found.append(slots[kept])
-    return Incidence.of(keys, np.concatenate(rows_found), np.concatenate(slots_found), size)
+    return Incidence.from_pairs(keys, np.concatenate(rows_found), np.concatenate(slots_found), size)
 
 
 def documents_by_title(snapshot: Snapshot) -> dict[int, list[str]]:
@@ -90,7 +90,7 @@ def documents_by_title(snapshot: Snapshot) -> dict[int, list[str]]:
     for document in snapshot.documents():
         for name in title_names(document.title):
             if name not in STOPWORDS:
-                found.setdefault(term_hash(name), []).append(document.key)
+                found.setdefault(hash_term(name), []).append(document.key)
     return found
 
 

@@ -36,10 +36,10 @@ class Phrase:
     whole: bool = False
     page: int | None = None
     document: str = ""
-    said: str = ""
+    words: str = ""
 
     @property
-    def bare(self) -> bool:
+    def is_bare(self) -> bool:
         """Whether it says no more than "the table"."""
         return self.kind == TABLE and not (self.label or self.name or self.number or self.page)
 
@@ -189,7 +189,7 @@ _MANNER = re.compile(
 )
 
 
-def phrases(question: str) -> list[Phrase]:
+def find_phrases(question: str) -> list[Phrase]:
     """Return what the question may name, in its order.
 
     A page, table or section with a number or label hides the less definite readings of the same words.
@@ -208,7 +208,7 @@ def phrases(question: str) -> list[Phrase]:
 
 def _add(found: list[Phrase], more: Iterator[Phrase]) -> None:
     """Add phrases that overlap none found by an earlier, more definite pattern."""
-    earlier = [old for old in found if not old.bare]
+    earlier = [old for old in found if not old.is_bare]
     found += [new for new in more if not any(new.start < old.end and old.start < new.end for old in earlier)]
 
 
@@ -369,10 +369,10 @@ def _number(text: str) -> int | None:
         return int(folded)
     if folded in _NUMBERS:
         return _NUMBERS[folded]
-    return roman(folded)
+    return parse_roman(folded)
 
 
-def roman(text: str) -> int | None:
+def parse_roman(text: str) -> int | None:
     """Return the value of a Roman numeral up to 39, else None.
 
     >>> roman("xiv"), roman("six")

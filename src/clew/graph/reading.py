@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ModelReading:
     """What a model read: the phrases, what it cost, and its reply where that could not be understood."""
 
     phrases: tuple[Phrase, ...]
@@ -35,20 +35,20 @@ class StructureReader:
 
     model: LanguageModel
     template: Template
-    shown: int = 100
+    max_documents: int = 100
 
-    def read(self, question: str, snapshot: Snapshot, scope: Scope) -> Reading:
+    def read(self, question: str, snapshot: Snapshot, scope: Scope) -> ModelReading:
         """Return what the model names; nothing of a reply in another form. Raises ModelError."""
         keys = scope.documents
         inside = [one for one in snapshot.documents() if keys is None or one.key in keys]
-        names = [f"{one.name} ({one.title})" for one in inside[: self.shown]]
+        names = [f"{one.name} ({one.title})" for one in inside[: self.max_documents]]
         prompt = self.template.render(question=question, documents="\n".join(names))
         completion = self.model.complete([prompt])[0]
         try:
             named = self.template.parse(completion.text)["structures"]
         except BadCompletion:
-            return Reading((), completion.usage, completion.text)
-        return Reading(tuple(_phrases(named, len(question))), completion.usage)
+            return ModelReading((), completion.usage, completion.text)
+        return ModelReading(tuple(_phrases(named, len(question))), completion.usage)
 
 
 def _phrases(named: list[Mapping[str, Any]], end: int) -> Iterator[Phrase]:
@@ -70,7 +70,7 @@ def _phrases(named: list[Mapping[str, Any]], end: int) -> Iterator[Phrase]:
             name=(document or name) if kind == DOCUMENT else "" if label else name,
             page=page if kind == TABLE else None,
             document=document,
-            said=" ".join(filter(None, [kind, label or name, document and f"of {document}"])),
+            words=" ".join(filter(None, [kind, label or name, document and f"of {document}"])),
         )
 
 

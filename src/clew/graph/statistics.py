@@ -18,7 +18,7 @@ EXACT_BELOW = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Statistics:
+class GraphStatistics:
     """``edges`` are distinct and undirected; ``density`` is their share of all pairs of ``nodes``.
 
     ``mean_degree`` is the mean number of neighbours as the graph gives them, ``isolated`` the number of nodes
@@ -35,7 +35,7 @@ class Statistics:
     sampled: int
 
 
-def statistics(snapshot: Snapshot, graph: Graph, sample: int = 2_000, seed: int = 0) -> Statistics:
+def compute_statistics(snapshot: Snapshot, graph: Graph, sample: int = 2_000, seed: int = 0) -> GraphStatistics:
     """Count a graph's edges between passages and table rows, one neighbourhood at a time.
 
     Exact for at most :data:`EXACT_BELOW` nodes. For more, ``sample`` nodes are drawn without replacement with
@@ -48,7 +48,7 @@ def statistics(snapshot: Snapshot, graph: Graph, sample: int = 2_000, seed: int 
     if count > EXACT_BELOW and sample < count:
         chosen = np.sort(np.random.default_rng(seed).choice(rows, sample, replace=False))
     if not len(chosen):
-        return Statistics(graph.name, 0, 0, 0.0, 0.0, 0, 0)
+        return GraphStatistics(graph.name, 0, 0, 0.0, 0.0, 0, 0)
     is_node = np.zeros(snapshot.size, dtype=np.bool_)
     is_node[rows] = True
     degrees, ends, alone = 0, 0, 0
@@ -62,7 +62,7 @@ def statistics(snapshot: Snapshot, graph: Graph, sample: int = 2_000, seed: int 
     edges, isolated = round(ends / 2 * scale), round(alone * scale)
     pairs = count * (count - 1) / 2
     density = edges / pairs if pairs else 0.0
-    return Statistics(graph.name, count, edges, density, degrees / len(chosen), isolated, len(chosen))
+    return GraphStatistics(graph.name, count, edges, density, degrees / len(chosen), isolated, len(chosen))
 
 
 def _one_sided(graph: Graph, row: int, near: Rows) -> int:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.binding import Binder, Reference
+from clew.graph.binding import ReferenceResolver, Reference
 from clew.graph.outline import Outline
-from clew.graph.phrases import Phrase, phrases
-from clew.graph.reading import Reading, StructureReader
+from clew.graph.phrases import Phrase, find_phrases
+from clew.graph.reading import ModelReading, StructureReader
 from clew.types import DOCUMENT, PAGE, SECTION, TABLE, Hit, Question, Scope, Step, Usage
 
 if TYPE_CHECKING:
@@ -27,33 +27,33 @@ if TYPE_CHECKING:
 
 EVERYTHING = Scope()
 
-__all__ = ["Reference", "Structures", "fetch", "references"]
+__all__ = ["Reference", "StructureSearch", "fetch_hits", "find_references"]
 
 
-def references(question: str, snapshot: Snapshot, scope: Scope = EVERYTHING) -> tuple[Reference, ...]:
+def find_references(question: str, snapshot: Snapshot, scope: Scope = EVERYTHING) -> tuple[Reference, ...]:
     """Return the structures that a question names, by pattern; nothing for a question about content.
 
     Where the question names a document, by words of its title or file name, only that one is looked at; where
     it names none, every document in scope that has such a structure, those that match the question's words
-    best first, up to :data:`clew.graph.binding.MOST`.
+    best first, up to :data:`clew.graph.binding.MAX_DOCUMENTS`.
     """
-    return bound(question, phrases(question), snapshot, scope)
+    return resolve_phrases(question, find_phrases(question), snapshot, scope)
 
 
-def bound(
+def resolve_phrases(
     question: str, found: Sequence[Phrase], snapshot: Snapshot, scope: Scope = EVERYTHING
 ) -> tuple[Reference, ...]:
     """Return what phrases of a question name in a base, in the order of the question, each once."""
     if not found:
         return ()
-    binder = Binder(snapshot, question, scope)
+    binder = ReferenceResolver(snapshot, question, scope)
     named: list[tuple[Phrase, list[Reference]]] = []
-    documents = dict(zip(found, binder.documents(found), strict=True))
+    documents = dict(zip(found, binder.named_documents(found), strict=True))
     for phrase in sorted(found, key=_modesty):
         if _modesty(phrase) and any(phrase.start < old.end and old.start < phrase.end for old, _ in named):
             continue
         inside = documents[phrase]
-        references = [] if inside is None else binder.bind(phrase, inside)
+        references = [] if inside is None else binder.resolve(phrase, inside)
         if references:
             named.append((phrase, references))
     named.sort(key=lambda pair: pair[0].start)
@@ -68,10 +68,10 @@ def _modesty(phrase: Phrase) -> int:
     "The table" gives way to its name; "summarise the harbour report" is the document, whatever its first
     heading is, unless page 2 of it is named; and "show the risk factors of it" is no document.
     """
-    return 1 if phrase.bare else 2 if phrase.kind == DOCUMENT else 3 if phrase.word == "part" else 0
+    return 1 if phrase.is_bare else 2 if phrase.kind == DOCUMENT else 3 if phrase.word == "part" else 0
 
 
-def fetch(snapshot: Snapshot, references: Sequence[Reference], limit: int = 30) -> list[Hit]:
+def fetch_hits(snapshot: Snapshot, references: Sequence[Reference], limit: int = 30) -> list[Hit]:
     """Return what the references name, in the order of the references, at most ``limit`` hits.
 
     A page is its passages and tables in order; a table its Markdown; a section its passages, tables and
@@ -94,7 +94,7 @@ def fetch(snapshot: Snapshot, references: Sequence[Reference], limit: int = 30) 
             node,
             1.0 - rank / len(hits),
             (node.id,) if node.id == reference.node else (reference.node, node.id),
-            () if node.id == reference.node else (f"structure: {reference.said}",),
+            () if node.id == reference.node else (f"structure: {reference.words}",),
         )
         for rank, (node, (_, reference)) in enumerate(zip(nodes, hits, strict=True))
     ]
@@ -107,12 +107,12 @@ def _content(snapshot: Snapshot, outline: Outline, reference: Reference, limit: 
     if node.kind == TABLE:
         return row
     if node.kind == PAGE:
-        return outline.on_page(node.page or 0)
-    rows = outline.shown(outline.below(node))
-    return rows if node.kind == SECTION or len(rows) <= limit else leading(rows, snapshot, limit)
+        return outline.rows_on_page(node.page or 0)
+    rows = outline.evidence_rows(outline.subtree_rows(node))
+    return rows if node.kind == SECTION or len(rows) <= limit else leading_rows(rows, snapshot, limit)
 
 
-def leading(rows: Rows, snapshot: Snapshot, limit: int) -> Rows:
+def leading_rows(rows: Rows, snapshot: Snapshot, limit: int) -> Rows:
     """Return ``limit`` of a document's rows, ascending: the first of every section, then the second, ..."""
     parent = snapshot.column("parent")[rows]
     order = np.argsort(parent, kind="stable")
@@ -123,7 +123,7 @@ def leading(rows: Rows, snapshot: Snapshot, limit: int) -> Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Structures:
+class StructureSearch:
     """Answers questions about structure with the nodes that they name; ``limit`` bounds the hits.
 
     ``reader`` is asked as well, where there is one, and what it names is added to what the patterns found.
@@ -136,14 +136,14 @@ class Structures:
     def find(self, question: Question, trail: Trail) -> Sequence[Hit]:
         """Return the content of what the question names; nothing if it asks about content."""
         started = time.perf_counter()
-        found = phrases(question.text)
-        read = Reading((), Usage())
+        found = find_phrases(question.text)
+        read = ModelReading((), Usage())
         if self.reader:
             read = self.reader.read(question.text, self.snapshot, question.scope)
-        named = bound(question.text, [*found, *read.phrases], self.snapshot, question.scope)
-        hits = fetch(self.snapshot, named, self.limit)
+        named = resolve_phrases(question.text, [*found, *read.phrases], self.snapshot, question.scope)
+        hits = fetch_hits(self.snapshot, named, self.limit)
         detail: dict[str, object] = {
-            "references": [{"said": one.said, "kind": one.kind, "node": one.node} for one in named]
+            "references": [{"said": one.words, "kind": one.kind, "node": one.node} for one in named]
         }
         if read.unreadable:
             detail["unreadable reply"] = read.unreadable

@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from clew.text import names, term_hash, terms
+from clew.text import candidate_names, hash_term, index_terms
 
 _WORD = re.compile(r"\w(?:[\w'’.,]*\w)?")
 
 
-def surfaces(text: str, words: Sequence[int], phrases: Sequence[int] = (), limit: int = 5) -> list[str]:
+def surface_forms(text: str, words: Sequence[int], phrases: Sequence[int] = (), limit: int = 5) -> list[str]:
     """Return how ``text`` writes the terms and names with these hashes; at most ``limit``, phrases first.
 
     Each is given once, as it first occurs, in the order of the text. A word of several terms (CJK) stands
@@ -22,10 +22,10 @@ def surfaces(text: str, words: Sequence[int], phrases: Sequence[int] = (), limit
     wanted = frozenset(phrases)
     found = {number: name for number, name in held.items() if number in wanted}
     for word in _WORD.findall(text) if asked else ():
-        for term in terms(word):
-            number = term_hash(term)
+        for term in index_terms(word):
+            number = hash_term(term)
             if number in asked and number not in found:
-                found[number] = word if len(terms(word)) == 1 else term
+                found[number] = word if len(index_terms(word)) == 1 else term
     return list(dict.fromkeys(found.values()))[:limit]
 
 
@@ -33,6 +33,6 @@ def surfaces(text: str, words: Sequence[int], phrases: Sequence[int] = (), limit
 @lru_cache(maxsize=256)
 def _names_of(text: str) -> dict[int, str]:
     found: dict[int, str] = {}
-    for name, start, end in names(text):
-        found.setdefault(term_hash(name), " ".join(text[start:end].split()))
+    for name, start, end in candidate_names(text):
+        found.setdefault(hash_term(name), " ".join(text[start:end].split()))
     return found

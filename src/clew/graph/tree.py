@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.errors import unknown
+from clew.errors import unknown_name_error
 from clew.graph.passages import passage_rows
 from clew.protocols import Snapshot
 from clew.types import KINDS, PAGE, ROW, SECTION, TABLE
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 RELATIONS = ("next", "parent", "table", "section", "page")
 
 
-class Structure:
+class StructureGraph:
     """Neighbours are nodes of the same document that its structure joins to a node.
 
     - ``next``: the passage or table row before and after it in reading order
@@ -37,7 +37,7 @@ class Structure:
     def __init__(self, snapshot: Snapshot, relations: Sequence[str] = RELATIONS) -> None:
         for relation in relations:
             if relation not in RELATIONS:
-                raise unknown("structural relation", relation, RELATIONS)
+                raise unknown_name_error("structural relation", relation, RELATIONS)
         self.mutual = True
         self._relations = tuple(name for name in RELATIONS if name in relations)
         everything = self._relations == RELATIONS
@@ -46,11 +46,11 @@ class Structure:
         self._parent = snapshot.column("parent")
         self._page = snapshot.column("page")
         self._kind = snapshot.column("kind")
-        self._passages: Rows = snapshot.remember(
-            "graph/passages", lambda: passage_rows(snapshot), of_documents=True
+        self._passages: Rows = snapshot.memoize(
+            "graph/passages", lambda: passage_rows(snapshot), documents_only=True
         )
-        self._spans: Spans = snapshot.remember(
-            "graph/documents", lambda: document_spans(snapshot), of_documents=True
+        self._spans: Spans = snapshot.memoize(
+            "graph/documents", lambda: document_spans(snapshot), documents_only=True
         )
 
     def neighbours(self, row: int) -> Rows:
@@ -68,7 +68,7 @@ class Structure:
         """Return 1 for each: what stands together stands together."""
         return np.ones(len(neighbours))
 
-    def why(self, source: int, target: int) -> str:
+    def explain_edge(self, source: int, target: int) -> str:
         """Return the closest relation that joins two rows (``structure: same table``)."""
         if self._document[source] >= 0 and self._document[source] == self._document[target]:
             start, end = self._spans[int(self._document[source])]

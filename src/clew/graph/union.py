@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from clew.protocols import Floats, Graph, Rows
 
 
-class Union:
+class UnionGraph:
     """Neighbours are those of any of the given graphs."""
 
     def __init__(self, graphs: Sequence[Graph]) -> None:
@@ -38,7 +38,7 @@ class Union:
             found[joined] = np.maximum(found[joined], graph.strengths(row, neighbours[joined]))
         return found
 
-    def why(self, source: int, target: int) -> str:
+    def explain_edge(self, source: int, target: int) -> str:
         """Return what joins the two in each graph that does (``mentions: Ohio; keywords: river``)."""
-        reasons = [graph.why(source, target) for graph in self._graphs if target in graph.neighbours(source)]
+        reasons = [graph.explain_edge(source, target) for graph in self._graphs if target in graph.neighbours(source)]
         return "; ".join(reason for reason in reasons if reason)

@@ -1,12 +1,12 @@
 """Files into a knowledge base: scan, decide, read, commit, catch up; and what that would cost."""
 
-from clew.ingest.add import Base, add
+from clew.ingest.add import IngestTarget, add
 from clew.ingest.estimate import Estimate, estimate
-from clew.ingest.graphs import GraphFiles, GraphReport, add_graph, graph_name
-from clew.ingest.report import Event, Failure, Progress, Report, silent
+from clew.ingest.graphs import GraphFiles, GraphReport, add_graph, default_graph_name
+from clew.ingest.report import Event, Failure, Progress, Report, ignore_event
 
 __all__ = [
-    "Base",
+    "IngestTarget",
     "Estimate",
     "Event",
     "Failure",
@@ -17,6 +17,6 @@ __all__ = [
     "add",
     "add_graph",
     "estimate",
-    "graph_name",
-    "silent",
+    "default_graph_name",
+    "ignore_event",
 ]

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from clew.errors import UnreadableFile
-from clew.ingest.plan import Plan, plan
-from clew.ingest.report import Event, Failure, Progress, Report, silent
-from clew.ingest.scan import Scan, scan
-from clew.types import RETRIEVED, ROW, TABLE, Document, Location, ParsedDocument
+from clew.ingest.plan import Plan, plan_files
+from clew.ingest.report import Event, Failure, Progress, Report, ignore_event
+from clew.ingest.scan import Scan, scan_paths
+from clew.types import RETRIEVED_KINDS, ROW, TABLE, Document, Location, ParsedDocument
 
 if TYPE_CHECKING:
     from clew.protocols import Encoder
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 CATCH_UP_EVERY = 2_000
 
 
-class Base(Protocol):
+class IngestTarget(Protocol):
     """What adding needs of a knowledge base."""
 
     @property
@@ -35,7 +35,7 @@ class Base(Protocol):
         ...
 
     @property
-    def passages(self) -> str:
+    def passage_unit(self) -> str:
         """The unit of passages, ``paragraph`` or ``sentence``."""
         ...
 
@@ -43,15 +43,15 @@ class Base(Protocol):
         """Return every document."""
         ...
 
-    def located(self) -> dict[str, tuple[Location, str]]:
+    def locations(self) -> dict[str, tuple[Location, str]]:
         """Return every location and its document's key, by path."""
         ...
 
-    def commit(self, parsed: ParsedDocument, location: Location) -> str:
+    def put_document(self, parsed: ParsedDocument, location: Location) -> str:
         """Store a document found at ``location``: "added", "replaced", "located" or "unchanged"."""
         ...
 
-    def locate(self, location: Location, key: str) -> str:
+    def put_location(self, location: Location, key: str) -> str:
         """Note a known document at another path, or its own path touched; the same answers."""
         ...
 
@@ -69,13 +69,13 @@ class Base(Protocol):
 
 
 def add(
-    base: Base,
+    base: IngestTarget,
     paths: Sequence[str | Path],
     *,
     sync: bool = False,
     checksum: bool = False,
     workers: int | None = None,
-    progress: Progress = silent,
+    progress: Progress = ignore_event,
     encoder: Callable[[], Encoder | None] = lambda: None,
 ) -> Report:
     """Add the files at and under ``paths`` and return what happened to each.
@@ -98,7 +98,7 @@ def add(
 
 @dataclass(slots=True)
 class _Adding:
-    base: Base
+    base: IngestTarget
     report: Report
     progress: Progress
     uncaught: int = 0  # new passages and rows since the indexes last caught up
@@ -107,18 +107,18 @@ class _Adding:
 
     def run(self, paths: Sequence[str | Path], *, sync: bool, checksum: bool, workers: int | None) -> None:
         """Scan, decide, locate, read and commit, mirror, catch up."""
-        from clew.parse.read import supported
+        from clew.parse.read import is_supported
 
-        found = scan(paths, supported, exclude=self.base.path)
-        located = self.base.located()
-        todo = plan(found.files, located, self.base.documents(), checksum=checksum)
+        found = scan_paths(paths, is_supported, exclude=self.base.path)
+        located = self.base.locations()
+        todo = plan_files(found.files, located, self.base.documents(), checksum=checksum)
         self.report.skipped = dict(found.skipped)
         self.report.unchanged = todo.unchanged
         self.total = len(found.failed) + len(found.files) - todo.unchanged
         for failure in found.failed:
             self.fail(failure.path, failure.reason, located)
         for location, key in todo.known:
-            self.finish(location.path, self.base.locate(location, key))
+            self.finish(location.path, self.base.put_location(location, key))
         self.read(todo, located, workers)
         if sync:
             self.mirror(found, located)
@@ -126,15 +126,15 @@ class _Adding:
 
     def read(self, todo: Plan, located: dict[str, tuple[Location, str]], workers: int | None) -> None:
         """Read what is new with worker processes, and commit each document as it comes."""
-        if not todo.parse:
+        if not todo.to_parse:
             return
         from clew.parse.pool import ParsePool
 
-        locations = {location.path: location for location in todo.parse}
+        locations = {location.path: location for location in todo.to_parse}
         with ParsePool(workers) as pool:
-            for read_path, outcome in pool.read([Path(path) for path in locations], self.base.passages):
+            for read_path, outcome in pool.read_files([Path(path) for path in locations], self.base.passage_unit):
                 path = str(read_path)
-                same = (locations[path], *todo.twins.get(path, ()))
+                same = (locations[path], *todo.duplicates.get(path, ()))
                 if isinstance(outcome, UnreadableFile):
                     for location in same:
                         self.fail(location.path, outcome.problem, located)
@@ -145,19 +145,19 @@ class _Adding:
         """Store a document with all the paths at which it lies."""
         first, *others = locations
         self.report.notes.extend((first.path, note) for note in parsed.notes)
-        said = self.base.commit(parsed, first)
+        said = self.base.put_document(parsed, first)
         if said in {"added", "replaced"}:
             self.count(parsed)
         self.finish(first.path, said)
         for location in others:
-            self.finish(location.path, self.base.locate(location, parsed.key))
+            self.finish(location.path, self.base.put_location(location, parsed.key))
         if self.uncaught >= CATCH_UP_EVERY:
             self.catch_up()
 
     def count(self, parsed: ParsedDocument) -> None:
         """Add a new document to the report's sums."""
         kinds = [node.kind for node in parsed.nodes]
-        retrieved = sum(kind in RETRIEVED for kind in kinds)
+        retrieved = sum(kind in RETRIEVED_KINDS for kind in kinds)
         self.report.pages += parsed.pages
         self.report.tables += kinds.count(TABLE)
         self.report.rows += kinds.count(ROW)
@@ -197,7 +197,7 @@ class _Adding:
 
     def finish(self, path: str, said: str) -> None:
         """Note what the base said about a file."""
-        self.report.file(path, said)
+        self.report.record(path, said)
         self.done += 1
         self.progress(Event("files", self.done, self.total, path, said))
 

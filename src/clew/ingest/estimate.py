@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clew.errors import UnreadableFile
-from clew.ingest.add import Base
-from clew.ingest.plan import plan
+from clew.ingest.add import IngestTarget
+from clew.ingest.plan import plan_files
 from clew.ingest.report import Failure
-from clew.ingest.scan import scan
-from clew.types import RETRIEVED, ROW, TABLE, Location, ParsedDocument
+from clew.ingest.scan import scan_paths
+from clew.types import RETRIEVED_KINDS, ROW, TABLE, Location, ParsedDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +45,23 @@ class Estimate:
 
 
 def estimate(
-    base: Base, paths: Sequence[str | Path], *, sample: int = 3, workers: int | None = None
+    base: IngestTarget, paths: Sequence[str | Path], *, sample: int = 3, workers: int | None = None
 ) -> Estimate:
     """Return what adding ``paths`` would bring. Reads ``sample`` files of each type, spread over the sizes
     (0: all of them), and adds nothing."""
     from clew.parse.pool import ParsePool
-    from clew.parse.read import supported
+    from clew.parse.read import is_supported
 
-    found = scan(paths, supported, exclude=base.path)
-    todo = plan(found.files, base.located(), base.documents())
+    found = scan_paths(paths, is_supported, exclude=base.path)
+    todo = plan_files(found.files, base.locations(), base.documents())
     types: defaultdict[str, list[Location]] = defaultdict(list)
-    for file in todo.parse:
+    for file in todo.to_parse:
         types[Path(file.path).suffix.casefold()].append(file)
-    chosen = {file.path: file for files in types.values() for file in spread(files, sample)}
+    chosen = {file.path: file for files in types.values() for file in sample_by_size(files, sample)}
     failed = list(found.failed)
     sums: dict[str, _Sum] = {suffix: _Sum() for suffix in types}
     with ParsePool(workers) as pool:
-        for path, outcome in pool.read([Path(path) for path in chosen], base.passages):
+        for path, outcome in pool.read_files([Path(path) for path in chosen], base.passage_unit):
             total = sums[Path(path).suffix.casefold()]
             total.files += 1
             total.bytes += chosen[str(path)].size
@@ -74,11 +74,11 @@ def estimate(
         round(sum(column)) for column in (zip(*scaled, strict=True) if scaled else ((),) * 6)
     )
     return Estimate(
-        files=len(todo.parse),
+        files=len(todo.to_parse),
         unchanged=todo.unchanged,
-        known=len(todo.known) + sum(map(len, todo.twins.values())),
+        known=len(todo.known) + sum(map(len, todo.duplicates.values())),
         read=len(chosen),
-        bytes=sum(file.size for file in todo.parse),
+        bytes=sum(file.size for file in todo.to_parse),
         documents=documents,
         pages=pages,
         passages=passages,
@@ -89,7 +89,7 @@ def estimate(
     )
 
 
-def spread(files: Sequence[Location], count: int) -> list[Location]:
+def sample_by_size(files: Sequence[Location], count: int) -> list[Location]:
     """Return ``count`` of ``files`` at even distances in order of size; all of them for 0 or few files."""
     ordered = sorted(files, key=lambda file: (file.size, file.path))
     if not count or len(ordered) <= count:
@@ -114,8 +114,8 @@ class _Sum:
         self.pages += parsed.pages
         self.tables += kinds.count(TABLE)
         self.rows += kinds.count(ROW)
-        self.passages += sum(kind in RETRIEVED for kind in kinds) - kinds.count(ROW)
-        self.characters += sum(len(node.text) for node in parsed.nodes if node.kind in RETRIEVED)
+        self.passages += sum(kind in RETRIEVED_KINDS for kind in kinds) - kinds.count(ROW)
+        self.characters += sum(len(node.text) for node in parsed.nodes if node.kind in RETRIEVED_KINDS)
 
     def scaled(self, files: Sequence[Location]) -> tuple[float, ...]:
         """Return the sums for all of ``files``, of which this saw some."""

@@ -20,7 +20,7 @@ from clew.prompts.structured import parse_json
 from clew.types import PASSAGE, Scope, Usage
 
 if TYPE_CHECKING:
-    from clew.ingest.graphs import Graphs
+    from clew.ingest.graphs import GraphTarget
     from clew.protocols import LanguageModel, Prompt, PromptTemplate, Rows, Snapshot
     from clew.types import Node
 
@@ -48,7 +48,7 @@ _UNTYPED = frozenset({"", "entity", "other", "unknown", "thing", "none", "n/a"})
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Extraction:
     """What a passage says: entities with their types ("" where that is not known), and triples.
 
     ``incomplete`` counts the triples of the reply that lacked a head, a relation or a tail, and are not here;
@@ -58,15 +58,15 @@ class Found:
     entities: tuple[tuple[str, str], ...] = ()
     triples: tuple[tuple[str, str, str], ...] = ()
     incomplete: int = 0
-    cut: bool = False
+    truncated: bool = False
 
-    def packed(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """Return what is stored."""
-        shape = [self.entities, self.triples, self.incomplete, self.cut]
+        shape = [self.entities, self.triples, self.incomplete, self.truncated]
         return json.dumps(shape, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
     @classmethod
-    def unpacked(cls, value: bytes) -> Found:
+    def from_bytes(cls, value: bytes) -> Extraction:
         """Return what :meth:`packed` wrote."""
         entities, triples, incomplete, cut = json.loads(value.decode("utf-8", "surrogatepass"))
         pairs = tuple((name, type) for name, type in entities)
@@ -74,7 +74,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class UnreadableReply:
     """A passage of which the reply made no sense: its document's name, its id, and why."""
 
     document: str
@@ -83,14 +83,14 @@ class Unreadable:
 
 
 @dataclass(slots=True)
-class Asked:
+class ExtractionRun:
     """What asking a model brought: passages answered, replies that made no sense, usage, and the budget that ended
     the work, "" where none did."""
 
     passages: int = 0
-    unreadable: list[Unreadable] = field(default_factory=list)
+    unreadable: list[UnreadableReply] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
-    stopped: str = ""
+    stop_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Extractor:
         """``triples(llm=openai:gpt-4o-mini, prompt=extract-triples.v1)``: what is found is kept under it."""
         return f"triples(llm={self.model.name}, prompt={self.template.name})"
 
-    def prompts(self, nodes: Sequence[Node]) -> list[Prompt]:
+    def render_prompts(self, nodes: Sequence[Node]) -> list[Prompt]:
         """Return what the model is asked about passages: for foreseeing what it costs, too."""
         return [self.template.render(heading=self._heading(node), text=node.text) for node in nodes]
 
@@ -114,48 +114,48 @@ class Extractor:
         title = self.titles.get(node.document, "") or node.document_name
         return " > ".join(dict.fromkeys((title, *node.headings)))
 
-    def extract(self, nodes: Sequence[Node]) -> tuple[list[Found | BadCompletion], Usage]:
+    def extract(self, nodes: Sequence[Node]) -> tuple[list[Extraction | BadCompletion], Usage]:
         """Return what was found in each passage, or why its reply cannot be read; and the cost. Raises ModelError."""
-        prompts = self.prompts(nodes)
+        prompts = self.render_prompts(nodes)
         replies = self.model.complete(prompts)
-        found: list[Found | BadCompletion] = []
+        found: list[Extraction | BadCompletion] = []
         for prompt, reply in zip(prompts, replies, strict=True):
             try:
                 one = _found(parse_json(reply.text, _READ))
-                found.append(replace(one, cut=reply.usage.tokens_out >= prompt.max_tokens))
+                found.append(replace(one, truncated=reply.usage.tokens_out >= prompt.max_tokens))
             except BadCompletion as error:
                 found.append(error)
         return found, sum((one.usage for one in replies), Usage())
 
 
 @dataclass(frozen=True, slots=True)
-class Passages:
+class PassageExtractions:
     """The passages of ``documents`` (keys) and what ``maker`` found in them."""
 
     snapshot: Snapshot
     maker: str
     documents: Sequence[str]
 
-    def missing(self) -> Rows:
+    def missing_rows(self) -> Rows:
         """Return the rows of the passages of which nothing is kept, ascending."""
         rows, ids = self._passages()
-        known = {f"{key}:{place}" for key in self.documents for place in self.snapshot.kept(self.maker, key)}
+        known = {f"{key}:{place}" for key in self.documents for place in self.snapshot.read_derived(self.maker, key)}
         return rows[[id not in known for id in ids]] if len(rows) else rows
 
-    def known(self) -> Iterator[tuple[str, Found]]:
+    def stored_extractions(self) -> Iterator[tuple[str, Extraction]]:
         """Yield the passages of which something is kept: ids, in the order of documents, and what was found."""
         for key in self.documents:
-            kept = self.snapshot.kept(self.maker, key)
+            kept = self.snapshot.read_derived(self.maker, key)
             for place in sorted(kept, key=int):
-                yield f"{key}:{place}", Found.unpacked(kept[place])
+                yield f"{key}:{place}", Extraction.from_bytes(kept[place])
 
-    def ask(self, extractor: Extractor, progress: Callable[[int, int], None] | None = None) -> Asked:
+    def extract_missing(self, extractor: Extractor, progress: Callable[[int, int], None] | None = None) -> ExtractionRun:
         """Ask about the missing passages; what is found is kept after each batch. Raises ModelError, StoreError.
 
         A budget refuses a batch whole, so what is left of it is spent on smaller ones.
         """
-        rows = self.missing()
-        asked = Asked()
+        rows = self.missing_rows()
+        asked = ExtractionRun()
         start, size = 0, BATCH
         while start < len(rows):
             nodes = self.snapshot.nodes(rows[start : start + size])
@@ -163,7 +163,7 @@ class Passages:
                 found, usage = extractor.extract(nodes)
             except BudgetExceeded as error:
                 if size == 1:
-                    asked.stopped = error.problem
+                    asked.stop_reason = error.problem
                     break
                 size //= 2
                 continue
@@ -174,16 +174,16 @@ class Passages:
                 progress(start, len(rows))
         return asked
 
-    def _keep(self, nodes: Sequence[Node], found: Sequence[Found | BadCompletion], asked: Asked) -> None:
+    def _keep(self, nodes: Sequence[Node], found: Sequence[Extraction | BadCompletion], asked: ExtractionRun) -> None:
         made: dict[str, dict[str, bytes]] = {}
         for node, one in zip(nodes, found, strict=True):
             if isinstance(one, BadCompletion):
-                asked.unreadable.append(Unreadable(node.document_name, node.id, one.problem))
+                asked.unreadable.append(UnreadableReply(node.document_name, node.id, one.problem))
             else:
                 asked.passages += 1
-                made.setdefault(node.document, {})[str(node.position)] = one.packed()
+                made.setdefault(node.document, {})[str(node.position)] = one.to_bytes()
         for key, values in made.items():
-            self.snapshot.keep(self.maker, key, values)
+            self.snapshot.write_derived(self.maker, key, values)
 
     def _passages(self) -> tuple[Rows, list[str]]:
         mask = self.snapshot.mask(Scope(documents=frozenset(self.documents)), (PASSAGE,))
@@ -192,43 +192,43 @@ class Passages:
 
 
 @dataclass(frozen=True, slots=True)
-class Put:
+class StoredGraph:
     """What storing did: ``added``, ``replaced`` or ``unchanged``; how many triples of the replies were incomplete,
     and how many replies were cut."""
 
     outcome: str
     incomplete: int
-    cut: int
+    truncated: int
 
 
-def put(graphs: Graphs, name: str, passages: Passages, options: dict[str, Any]) -> Put:
+def store_graph(graphs: GraphTarget, name: str, passages: PassageExtractions, options: dict[str, Any]) -> StoredGraph:
     """Store what is kept of passages as the graph ``name``, in place of one of that name.
 
     ``options`` say what it was made of. An entity is a node under its name; an edge has for each passage that says
     it the passage's id and the document's name.
     """
     called = {one.key: one.name for one in passages.snapshot.documents()}
-    builder = graphs.builder(name)
+    builder = graphs.create_builder(name)
     types: dict[str, set[str]] = {}
     incomplete = cut = 0
     try:
-        for id, found in passages.known():
+        for id, found in passages.stored_extractions():
             said = {"passage": id, "document": called[id.rpartition(":")[0]]}
             for entity, type in found.entities:
                 types.setdefault(entity, set()).update({type} if type else ())
             for head, relation, tail in found.triples:
-                builder.edge(head, relation, tail, said)
+                builder.add_edge(head, relation, tail, said)
             incomplete += found.incomplete
-            cut += found.cut
+            cut += found.truncated
         for entity in sorted(types):
-            builder.node(entity, types=sorted(types[entity]))
-        outcome = graphs.store(builder, (), json.dumps(options, sort_keys=True))
+            builder.add_node(entity, types=sorted(types[entity]))
+        outcome = graphs.store_graph(builder, (), json.dumps(options, sort_keys=True))
     finally:
         builder.close()
-    return Put(outcome, incomplete, cut)
+    return StoredGraph(outcome, incomplete, cut)
 
 
-def _found(reply: dict[str, Any]) -> Found:
+def _found(reply: dict[str, Any]) -> Extraction:
     entities = (
         (_clean(one.get("name")), _clean(one.get("type")).lower()) for one in reply.get("entities", ())
     )
@@ -238,7 +238,7 @@ def _found(reply: dict[str, Any]) -> Found:
         for one in reply["triples"]
     ]
     whole = [one for one in triples if all(one)]
-    return Found(tuple(typed), tuple(dict.fromkeys(whole)), len(triples) - len(whole))
+    return Extraction(tuple(typed), tuple(dict.fromkeys(whole)), len(triples) - len(whole))
 
 
 def _clean(text: str | None) -> str:

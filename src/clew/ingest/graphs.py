@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from clew.errors import UnreadableFile, UsageError
-from clew.ingest.report import Event, Progress, silent
+from clew.ingest.report import Event, Progress, ignore_event
 from clew.protocols import GraphSink
-from clew.text import slug
-from clew.triples import Faults, Options, answers_in, files_of, format_of, gives_iris, read
+from clew.text import slugify
+from clew.triples import RowErrors, Options, declared_answer_types, list_files, detect_format, has_iri_ids, read_graph
 from clew.types import GraphInfo, GraphSource
 
 #: Raised when a reader gives another graph for the same file: graphs are then read again.
-READERS = 2
+READER_VERSION = 2
 
 
-class Builder(GraphSink, Protocol):
+class GraphBuilder(GraphSink, Protocol):
     """A sink that counts and may be given up."""
 
-    def undescribed(self) -> int:
+    def count_undescribed(self) -> int:
         """Return how many nodes edges alone name, where others are described."""
         ...
 
@@ -33,18 +33,18 @@ class Builder(GraphSink, Protocol):
         ...
 
 
-class Graphs(Protocol):
+class GraphTarget(Protocol):
     """What adding a graph needs of a knowledge base."""
 
-    def infos(self) -> list[GraphInfo]:
+    def graph_infos(self) -> list[GraphInfo]:
         """Return what is known of every graph."""
         ...
 
-    def builder(self, name: str, *, iris: bool = False) -> Builder:
+    def create_builder(self, name: str, *, iris: bool = False) -> GraphBuilder:
         """Return what takes the graph of that name as it is read; ``iris``: its ids are IRIs."""
         ...
 
-    def store(
+    def store_graph(
         self,
         builder: Any,
         sources: Sequence[GraphSource],
@@ -54,7 +54,7 @@ class Graphs(Protocol):
         """Store what was read; ``added``, ``replaced`` or ``unchanged``."""
         ...
 
-    def touch(self, name: str, sources: Sequence[GraphSource]) -> None:
+    def update_sources(self, name: str, sources: Sequence[GraphSource]) -> None:
         """Note new times of a graph's files."""
         ...
 
@@ -68,11 +68,11 @@ class GraphFiles:
     edges: tuple[Path, ...] = ()
 
     @property
-    def every(self) -> tuple[Path, ...]:
+    def all_files(self) -> tuple[Path, ...]:
         """All files, nodes before edges."""
         return (*self.files, *self.nodes, *self.edges)
 
-    def kind(self, number: int) -> str:
+    def kind_of(self, number: int) -> str:
         """Return what the ``number``-th of all files was said to hold: ``nodes``, ``edges`` or ""."""
         inside = number - len(self.files)
         return "" if inside < 0 else "nodes" if inside < len(self.nodes) else "edges"
@@ -97,13 +97,13 @@ class GraphReport:
 
 
 def add_graph(
-    graphs: Graphs,
+    graphs: GraphTarget,
     name: str,
     files: GraphFiles,
     options: Options | None = None,
     *,
     skip_bad: bool = False,
-    progress: Progress = silent,
+    progress: Progress = ignore_event,
 ) -> GraphReport:
     """Add the graph that ``files`` hold, under ``name``, in place of one of that name.
 
@@ -112,45 +112,45 @@ def add_graph(
     """
     started = time.monotonic()
     options = options or Options()
-    if not files.every:
+    if not files.all_files:
         raise UsageError("no file was given", "For example: clew graph add films.tsv")
-    if len({gives_iris(path, options.format) for path in files.every}) > 1:
+    if len({has_iri_ids(path, options.format) for path in files.all_files}) > 1:
         raise UsageError("RDF and other files cannot make one graph", "Add them as two: their ids differ")
     said = _said(files, options, skip_bad)
-    known = next((one for one in graphs.infos() if one.name == name and one.options == said), None)
-    sources = _sources(files.every, options.format, known.sources if known else ())
+    known = next((one for one in graphs.graph_infos() if one.name == name and one.options == said), None)
+    sources = _sources(files.all_files, options.format, known.sources if known else ())
     if known and _contents(known.sources) == _contents(sources):
         if tuple(sources) != known.sources:
-            graphs.touch(name, sources)
+            graphs.update_sources(name, sources)
         known = replace(known, sources=tuple(sources))
         return GraphReport(known, "unchanged", seconds=time.monotonic() - started)
-    faults = Faults(skip_bad)
-    builder = graphs.builder(name, iris=gives_iris(files.every[0], options.format))
+    faults = RowErrors(skip_bad)
+    builder = graphs.create_builder(name, iris=has_iri_ids(files.all_files[0], options.format))
     try:
         _read(builder, files, sources, options, faults, progress)
-        undescribed = builder.undescribed()
-        done = graphs.store(builder, sources, said, lambda done, total: progress(Event("pack", done, total)))
+        undescribed = builder.count_undescribed()
+        done = graphs.store_graph(builder, sources, said, lambda done, total: progress(Event("pack", done, total)))
     finally:
         builder.close()
-    (made,) = (one for one in graphs.infos() if one.name == name)
+    (made,) = (one for one in graphs.graph_infos() if one.name == name)
     return GraphReport(
         made,
         done,
         faults.count,
-        tuple(faults.first),
-        dict(faults.left_out),
+        tuple(faults.messages),
+        dict(faults.omitted),
         undescribed,
         time.monotonic() - started,
     )
 
 
-def graph_name(path: Path) -> str:
+def default_graph_name(path: Path) -> str:
     """Return what a graph from this file is called: the file's name without its endings; of STaRK's folders
     ``processed`` that of the folder around it."""
     stem = path.absolute().parent.name if path.name in {"processed", "processed.zip"} else path.name
     while (shorter := Path(stem).stem) != stem:
         stem = shorter
-    return slug(stem)
+    return slugify(stem)
 
 
 def _read(
@@ -158,19 +158,19 @@ def _read(
     files: GraphFiles,
     sources: Sequence[GraphSource],
     options: Options,
-    faults: Faults,
+    faults: RowErrors,
     progress: Progress,
 ) -> None:
     total, before = sum(one.size for one in sources), 0
-    for number, (path, source) in enumerate(zip(files.every, sources, strict=True)):
+    for number, (path, source) in enumerate(zip(files.all_files, sources, strict=True)):
 
         def tick(done: int, before: int = before, path: Path = path) -> None:
             progress(Event("graph", min(before + done, total), total, str(path)))
 
-        read(path, builder, replace(options, kind=files.kind(number)), faults, tick)  # type: ignore[arg-type]
+        read_graph(path, builder, replace(options, kind=files.kind_of(number)), faults, tick)  # type: ignore[arg-type]
         before += source.size
         tick(0, before)
-    faults.check()
+    faults.raise_errors()
 
 
 def _contents(sources: Sequence[GraphSource]) -> list[tuple[str, str]]:
@@ -178,10 +178,10 @@ def _contents(sources: Sequence[GraphSource]) -> list[tuple[str, str]]:
 
 
 def _said(files: GraphFiles, options: Options, skip_bad: bool) -> str:
-    kinds = [files.kind(number) for number in range(len(files.every))]
-    forms = [format_of(path, options.format) for path in files.every]
-    said = asdict(options) | {"kind": kinds, "format": forms, "skip_bad": skip_bad, "readers": READERS}
-    declared = (type for path in files.every for type in answers_in(path, options.format))
+    kinds = [files.kind_of(number) for number in range(len(files.all_files))]
+    forms = [detect_format(path, options.format) for path in files.all_files]
+    said = asdict(options) | {"kind": kinds, "format": forms, "skip_bad": skip_bad, "readers": READER_VERSION}
+    declared = (type for path in files.all_files for type in declared_answer_types(path, options.format))
     said["answers"] = options.answers or tuple(dict.fromkeys(declared))
     if not said["answers"]:
         del said["answers"]  # as graphs say it that were added before there was such an option
@@ -196,7 +196,7 @@ def _sources(paths: Sequence[Path], form: str, known: Sequence[GraphSource]) -> 
     for path in paths:
         place = str(path.absolute())
         try:
-            files = files_of(path, form)
+            files = list_files(path, form)
             states = [one.stat() for one in files]
             size, latest = sum(one.st_size for one in states), max(one.st_mtime_ns for one in states)
             same = seen.get((place, size, latest))

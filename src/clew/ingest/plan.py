@@ -23,11 +23,11 @@ class Plan:
 
     unchanged: int = 0
     known: list[tuple[Location, str]] = field(default_factory=list)
-    parse: list[Location] = field(default_factory=list)
-    twins: dict[str, list[Location]] = field(default_factory=dict)
+    to_parse: list[Location] = field(default_factory=list)
+    duplicates: dict[str, list[Location]] = field(default_factory=dict)
 
 
-def plan(
+def plan_files(
     files: Sequence[Location],
     located: Mapping[str, tuple[Location, str]],
     documents: Iterable[Document],
@@ -56,10 +56,10 @@ def plan(
         else:
             result.known.append((file, key))
     for group in _equal(unread):
-        result.parse.append(group[0])
+        result.to_parse.append(group[0])
         if group[1:]:
-            result.twins[group[0].path] = group[1:]
-    result.parse.sort(key=lambda file: file.path)
+            result.duplicates[group[0].path] = group[1:]
+    result.to_parse.sort(key=lambda file: file.path)
     return result
 
 

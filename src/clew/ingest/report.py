@@ -31,7 +31,7 @@ Progress = Callable[[Event], None]
 """Receives events; called from the thread that adds."""
 
 
-def silent(event: Event) -> None:
+def ignore_event(event: Event) -> None:
     """Ignore an event: the progress of those who want none."""
 
 
@@ -83,7 +83,7 @@ class Report:
         """Whether every file is in the base now."""
         return not self.failed and not self.interrupted
 
-    def file(self, path: str, outcome: str) -> None:
+    def record(self, path: str, outcome: str) -> None:
         """Note what the base said about ``path``: added, replaced, located or unchanged."""
         if outcome == "unchanged":
             self.unchanged += 1

@@ -29,7 +29,7 @@ class Scan:
     skipped: Counter[str] = field(default_factory=Counter)
 
 
-def scan(paths: Sequence[str | Path], supported: Callable[[Path], bool], exclude: Path | None = None) -> Scan:
+def scan_paths(paths: Sequence[str | Path], supported: Callable[[Path], bool], exclude: Path | None = None) -> Scan:
     """Return the files under ``paths``. A file that was named itself is taken whatever its name, hidden or of
     a type that is not ``supported``: reading it says what it is.
 

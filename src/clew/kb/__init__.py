@@ -1,6 +1,6 @@
 """The knowledge base on disk."""
 
-from clew.kb.base import Finding, KnowledgeBase
-from clew.kb.info import Info
+from clew.kb.base import Finding, Store
+from clew.kb.info import StoreInfo
 
-__all__ = ["Finding", "Info", "KnowledgeBase"]
+__all__ = ["Finding", "StoreInfo", "Store"]

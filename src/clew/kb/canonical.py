@@ -14,14 +14,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from clew.types import ParsedDocument, ParsedNode
 
 
-def line(**fields: object) -> str:
+def dump_line(**fields: object) -> str:
     """Return one line of a dump: JSON with sorted names and nothing optional in its form."""
     return json.dumps(fields, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
-def document_lines(document: ParsedDocument) -> Iterator[str]:
+def dump_document(document: ParsedDocument) -> Iterator[str]:
     """Yield a document's lines: itself, then its nodes in reading order. Notes are no part of it."""
-    yield line(
+    yield dump_line(
         document=document.key,
         title=document.title,
         media_type=document.media_type,
@@ -30,12 +30,12 @@ def document_lines(document: ParsedDocument) -> Iterator[str]:
         text=document.text,
     )
     for position, node in enumerate(document.nodes):
-        yield node_line(f"{document.key}:{position}", node)
+        yield dump_node(f"{document.key}:{position}", node)
 
 
-def node_line(id: str, node: ParsedNode) -> str:
+def dump_node(id: str, node: ParsedNode) -> str:
     """Return the line of one node."""
-    return line(
+    return dump_line(
         node=id,
         kind=node.kind,
         text=node.text,
@@ -48,17 +48,17 @@ def node_line(id: str, node: ParsedNode) -> str:
     )
 
 
-def edge_line(edge: Sequence[str]) -> str:
+def dump_edge(edge: Sequence[str]) -> str:
     """Return the line of an edge: source, relation, target, owner."""
-    return line(edge=list(edge))
+    return dump_line(edge=list(edge))
 
 
-def setting_line(name: str, value: str) -> str:
+def dump_setting(name: str, value: str) -> str:
     """Return the line of a setting."""
-    return line(setting=name, value=value)
+    return dump_line(setting=name, value=value)
 
 
-def digest_of(lines: Iterable[str]) -> bytes:
+def hash_lines(lines: Iterable[str]) -> bytes:
     """Return the hash of some lines, 16 bytes."""
     made = hashlib.blake2b(digest_size=16)
     for one in lines:
@@ -67,6 +67,6 @@ def digest_of(lines: Iterable[str]) -> bytes:
     return made.digest()
 
 
-def stamp(key: str) -> int:
+def document_stamp(key: str) -> int:
     """Return the number of 63 bits by which arrays recognise the document with this key."""
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little") >> 1

@@ -20,9 +20,9 @@ from filelock import FileLock, Timeout
 from clew.errors import Damaged, Locked, StoreError
 from clew.kb.schema import MIGRATIONS
 
-FILE = "base.sqlite"
+DATABASE_FILE = "base.sqlite"
 #: Seconds to wait for another process's write. A write takes milliseconds, a large removal a few seconds.
-PATIENCE = 60.0
+LOCK_TIMEOUT = 60.0
 
 
 def connect(path: Path, *, write: bool) -> sqlite3.Connection:
@@ -33,7 +33,7 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
         uri=True,
         isolation_level=None,
         check_same_thread=False,
-        timeout=PATIENCE,
+        timeout=LOCK_TIMEOUT,
     )
     connection.execute("PRAGMA mmap_size = 0")
     if write:
@@ -44,7 +44,7 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
 
 
 @contextmanager
-def translated(path: Path) -> Iterator[None]:
+def translate_errors(path: Path) -> Iterator[None]:
     """Turn what SQLite raises into our errors."""
     try:
         yield
@@ -70,13 +70,13 @@ def _damaged(path: Path, said: str) -> Damaged:
 
 
 @contextmanager
-def held(path: Path, patience: float = PATIENCE) -> Iterator[None]:
+def hold_lock(path: Path, timeout: float = LOCK_TIMEOUT) -> Iterator[None]:
     """Hold the lock file ``path``. Raises Locked after ``patience`` seconds of waiting for it.
 
     The lock is the kernel's, so it goes with the process that held it, however that ended.
     """
     try:
-        with FileLock(path, timeout=patience):
+        with FileLock(path, timeout=timeout):
             yield
     except Timeout as error:
         raise Locked(
@@ -88,19 +88,19 @@ class Database:
     """The SQLite file of one base. Threads may share it: reads take turns on one connection."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / FILE
+        self.path = folder / DATABASE_FILE
         self._lock = folder / "write.lock"
         self._turn = threading.RLock()
         self._writer: sqlite3.Connection | None = None
-        with translated(self.path):
+        with translate_errors(self.path):
             self._check_version()
             self._reader = connect(self.path, write=False)
 
     @staticmethod
     def create(folder: Path, settings: dict[str, str]) -> None:
         """Make the database in ``folder`` unless another process just did."""
-        path = folder / FILE
-        with held(folder / "write.lock"), translated(path):
+        path = folder / DATABASE_FILE
+        with hold_lock(folder / "write.lock"), translate_errors(path):
             connection = connect(path, write=True)
             try:
                 if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
@@ -122,7 +122,7 @@ class Database:
         if version == 0:
             raise _damaged(self.path, "it holds no knowledge base")
         if version < len(MIGRATIONS):
-            with held(self._lock):
+            with hold_lock(self._lock):
                 connection = connect(self.path, write=True)
                 try:
                     _migrate(connection, connection.execute("PRAGMA user_version").fetchone()[0], {})
@@ -130,9 +130,9 @@ class Database:
                     connection.close()
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
+    def read_transaction(self) -> Iterator[sqlite3.Connection]:
         """One short read transaction: everything read inside belongs to one state of the base."""
-        with self._turn, translated(self.path):
+        with self._turn, translate_errors(self.path):
             self._reader.execute("BEGIN")
             try:
                 yield self._reader
@@ -140,9 +140,9 @@ class Database:
                 self._reader.execute("COMMIT")
 
     @contextmanager
-    def reading_apart(self) -> Iterator[sqlite3.Connection]:
+    def separate_read_transaction(self) -> Iterator[sqlite3.Connection]:
         """One read transaction on a connection of its own, for what takes seconds: other threads need not wait."""
-        with translated(self.path):
+        with translate_errors(self.path):
             connection = connect(self.path, write=False)
             try:
                 connection.execute("BEGIN")
@@ -151,12 +151,12 @@ class Database:
                 connection.close()
 
     @contextmanager
-    def writing(self, *, truth: bool = True) -> Iterator[sqlite3.Connection]:
+    def write_transaction(self, *, truth: bool = True) -> Iterator[sqlite3.Connection]:
         """One write transaction; on an exception nothing of it remains. It counts as one generation if it
         changed anything; one that only keeps derived data (``truth`` False) does not, and views stay valid.
 
         The lock is waited for first: meanwhile other threads may read. Not to be called while reading."""
-        with held(self._lock), self._turn, translated(self.path):
+        with hold_lock(self._lock), self._turn, translate_errors(self.path):
             if self._writer is None:
                 self._writer = connect(self.path, write=True)
             writer = self._writer
@@ -178,7 +178,7 @@ class Database:
         A reader of another process can stand in the way for the length of a read; the debt is then kept in
         ``state`` and paid by the next writer.
         """
-        with held(self._lock), self._turn, translated(self.path):
+        with hold_lock(self._lock), self._turn, translate_errors(self.path):
             if self._writer is None:
                 self._writer = connect(self.path, write=True)
             writer = self._writer
@@ -191,9 +191,9 @@ class Database:
                 writer.execute("UPDATE state SET value = 1 WHERE name = 'scrub'")
             return not busy
 
-    def check(self) -> list[str]:
+    def check_integrity(self) -> list[str]:
         """Return what SQLite's own check finds wrong; empty where nothing is."""
-        with self._turn, translated(self.path):
+        with self._turn, translate_errors(self.path):
             found = [row[0] for row in self._reader.execute("PRAGMA integrity_check")]
         return [] if found == ["ok"] else found
 
@@ -202,7 +202,7 @@ class Database:
         with self._turn:
             self._reader.close()
         if self._writer is not None:
-            with held(self._lock), self._turn, translated(self.path):
+            with hold_lock(self._lock), self._turn, translate_errors(self.path):
                 self._writer.close()
                 self._writer = None
 

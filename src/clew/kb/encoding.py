@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.kb.database import Database
-from clew.kb.fields import encoded_texts
-from clew.kb.reading import Entry, entries, parsed
-from clew.kb.vectors import Store, folder_of, text_hashes
+from clew.kb.fields import texts_to_encode
+from clew.kb.reading import DocumentEntry, read_entries, read_parsed_document
+from clew.kb.vectors import VectorFiles, vectors_folder, hash_texts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 BATCH = 256
 
 
-def encode(database: Database, derived: Path, encoder: Encoder, progress: Callable[[int, int], None]) -> int:
+def encode_missing(database: Database, derived: Path, encoder: Encoder, progress: Callable[[int, int], None]) -> int:
     """Encode every passage and table row without a vector; return how many were made, reused ones too."""
-    store = Store(folder_of(derived, encoder.name))
-    with database.reading() as connection:
-        truth = entries(connection)
+    store = VectorFiles(vectors_folder(derived, encoder.name))
+    with database.read_transaction() as connection:
+        truth = read_entries(connection)
         total = connection.execute(
             "SELECT coalesce(sum(nodes), 0) FROM tally WHERE kind IN ('passage', 'row')"
         ).fetchone()[0]
-    known = Known(store)
+    known = KnownTexts(store)
     rows = known.rows
     have = frozenset(rows.tolist())
     live = live_mask(truth)
@@ -40,20 +40,20 @@ def encode(database: Database, derived: Path, encoder: Encoder, progress: Callab
         _append(store, known, encoder, batch_rows, texts)
         made += len(texts)
         progress(made, waiting)
-    store.mend()
-    store.forget(live)
+    store.repair_binary_index()
+    store.clear_removed(live)
     return made
 
 
-def forget(database: Database, derived: Path) -> None:
+def clear_removed_vectors(database: Database, derived: Path) -> None:
     """Blank the vectors of nodes that are gone, for every encoder."""
-    with database.reading() as connection:
-        live = live_mask(entries(connection))
+    with database.read_transaction() as connection:
+        live = live_mask(read_entries(connection))
     for path in derived.glob("vectors/*"):
-        Store(path).forget(live)
+        VectorFiles(path).clear_removed(live)
 
 
-def live_mask(truth: list[Entry]) -> Mask:
+def live_mask(truth: list[DocumentEntry]) -> Mask:
     """Return which rows belong to a document."""
     live = np.zeros(max((one.end for one in truth), default=0), dtype=np.bool_)
     for one in truth:
@@ -62,20 +62,20 @@ def live_mask(truth: list[Entry]) -> Mask:
 
 
 def _missing(
-    database: Database, truth: list[Entry], have: frozenset[int]
+    database: Database, truth: list[DocumentEntry], have: frozenset[int]
 ) -> Iterator[tuple[Rows, list[str]]]:
     """Yield rows without a vector and their texts, a batch at a time."""
     rows: list[int] = []
     texts: list[str] = []
     for one in truth:
-        with database.reading() as connection:
+        with database.read_transaction() as connection:
             alive = connection.execute(
                 "SELECT stamp FROM document WHERE first_row = ?", (one.first,)
             ).fetchone()
             if alive is None or alive[0] != one.stamp:
                 continue
-            nodes = parsed(connection, one).nodes
-        for position, text in encoded_texts(nodes):
+            nodes = read_parsed_document(connection, one).nodes
+        for position, text in texts_to_encode(nodes):
             if one.first + position not in have:
                 rows.append(one.first + position)
                 texts.append(text)
@@ -86,10 +86,10 @@ def _missing(
         yield np.array(rows, dtype=np.int64), texts
 
 
-class Known:
+class KnownTexts:
     """The texts that have a vector already, also of nodes that are gone; kept up to date while more are made."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: VectorFiles) -> None:
         _, self.rows, hashes = store.open()
         self._order = np.argsort(hashes, kind="stable")
         self._sorted = hashes[self._order]
@@ -113,9 +113,9 @@ class Known:
             self._count += 1
 
 
-def _append(store: Store, known: Known, encoder: Encoder, rows: Rows, texts: list[str]) -> None:
+def _append(store: VectorFiles, known: KnownTexts, encoder: Encoder, rows: Rows, texts: list[str]) -> None:
     """Add vectors for rows; a text that has one already is not encoded again, nor one twice in a batch."""
-    hashes = text_hashes(texts)
+    hashes = hash_texts(texts)
     slots = known.slots(hashes)
     old = slots >= 0
     vectors = np.zeros((len(texts), encoder.dimension), dtype=np.float32)

@@ -14,22 +14,22 @@ import numpy as np
 from clew.errors import Damaged
 from clew.kb import segments
 from clew.kb.database import Database
-from clew.kb.fields import MAKER
-from clew.kb.reading import Entry, entries, parsed
+from clew.kb.fields import SEGMENTS_MAKER
+from clew.kb.reading import DocumentEntry, read_entries, read_parsed_document
 from clew.kb.segments import Segment, write_manifest
 
 MANIFEST = "segments.json"
 #: Nodes that are indexed at a time: enough to make few segments, little enough to hold in memory.
 BATCH = 100_000
 #: A segment with a larger share of removed nodes is written anew.
-DEAD = 0.2
+MAX_DEAD_SHARE = 0.2
 #: A segment is merged into the one before it once it has this share of its size, so that a base has a
 #: logarithmic number of segments and a node is rewritten a logarithmic number of times.
-RATIO = 0.5
+MERGE_RATIO = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Index:
+class SegmentIndex:
     """The segments under ``folder``. Writing methods are called under ``index.lock``."""
 
     folder: Path
@@ -42,7 +42,7 @@ class Index:
         listed = self.manifest()
         while True:
             try:
-                return [segments.load(one["name"], self.folder, one["files"]) for one in listed]
+                return [segments.load_segment(one["name"], self.folder, one["files"]) for one in listed]
             except (Damaged, OSError, KeyError):
                 before, listed = listed, self.manifest()
                 if listed == before:
@@ -53,11 +53,11 @@ class Index:
         """Return what the manifest lists; nothing if there is none that this version can use."""
         try:
             content = json.loads((self.folder / MANIFEST).read_text(encoding="utf-8"))
-            return list(content["segments"]) if content["maker"] == MAKER else []
+            return list(content["segments"]) if content["maker"] == SEGMENTS_MAKER else []
         except (OSError, ValueError, KeyError, TypeError):
             return []
 
-    def behind(self, truth: Sequence[Entry], have: Sequence[Segment]) -> list[Entry]:
+    def unindexed_documents(self, truth: Sequence[DocumentEntry], have: Sequence[Segment]) -> list[DocumentEntry]:
         """Return the documents that no segment holds."""
         known = {(int(d[0]), int(d[2])) for one in have for d in one.documents}
         return [one for one in truth if (one.first, one.stamp) not in known]
@@ -67,72 +67,72 @@ class Index:
         self.folder.mkdir(parents=True, exist_ok=True)
         have = self.load()
         files = {one["name"]: one["files"] for one in self.manifest()}
-        with database.reading() as connection:
-            truth = entries(connection)
-        missing = self.behind(truth, have)
+        with database.read_transaction() as connection:
+            truth = read_entries(connection)
+        missing = self.unindexed_documents(truth, have)
         done = 0
         for batch in _batches(missing):
             made = self._build(database, batch, have)
             done += len(batch)
             if made is not None:
-                files[made.name] = segments.save(made, self.folder)
+                files[made.name] = segments.save_segment(made, self.folder)
                 have = sorted([*have, made], key=lambda one: int(one.documents[0, 0]))
                 self._keep(have, files)
             progress(done, len(missing))
         self._tidy(have, files, truth)
         return done
 
-    def _build(self, database: Database, batch: Sequence[Entry], have: Sequence[Segment]) -> Segment | None:
+    def _build(self, database: Database, batch: Sequence[DocumentEntry], have: Sequence[Segment]) -> Segment | None:
         read = []
-        with database.reading() as connection:
+        with database.read_transaction() as connection:
             # One that was removed since the list was made is left out.
-            alive = {one.first: one.stamp for one in entries(connection)}
+            alive = {one.first: one.stamp for one in read_entries(connection)}
             for one in batch:
                 if alive.get(one.first) == one.stamp:
-                    read.append((one.first, one.stamp, parsed(connection, one).nodes))
-        return segments.build(_fresh_name(self.folder, have), read) if read else None
+                    read.append((one.first, one.stamp, read_parsed_document(connection, one).nodes))
+        return segments.build_segment(_fresh_name(self.folder, have), read) if read else None
 
-    def _tidy(self, have: list[Segment], files: dict[str, Any], truth: Sequence[Entry]) -> None:
+    def _tidy(self, have: list[Segment], files: dict[str, Any], truth: Sequence[DocumentEntry]) -> None:
         alive = {(one.first, one.stamp) for one in truth}
 
         def live(one: Segment) -> np.ndarray[Any, np.dtype[np.bool_]]:
             return np.array([(int(d[0]), int(d[2])) in alive for d in one.documents], dtype=np.bool_)
 
         for group in _to_merge(have, [float(one.documents[live(one), 1].sum()) for one in have]):
-            made = segments.merge(_fresh_name(self.folder, have), group, [live(one) for one in group])
+            made = segments.merge_segments(_fresh_name(self.folder, have), group, [live(one) for one in group])
             have = [one for one in have if one not in group]
             if len(made.documents):
-                files[made.name] = segments.save(made, self.folder)
+                files[made.name] = segments.save_segment(made, self.folder)
                 have = sorted([*have, made], key=lambda one: int(one.documents[0, 0]))
         self._keep(have, files)
 
     def _keep(self, have: Sequence[Segment], files: dict[str, Any]) -> None:
         listed = [{"name": one.name, "files": files[one.name]} for one in have]
         documents = [[int(d[0]), int(d[2])] for one in have for d in one.documents]
-        content = {"maker": MAKER, "segments": listed, "documents": documents}
+        content = {"maker": SEGMENTS_MAKER, "segments": listed, "documents": documents}
         write_manifest(self.folder / MANIFEST, content)
         names = {one.name for one in have}
         for folder in self.folder.glob("s*"):
             if folder.is_dir() and folder.name not in names:
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def faults(self) -> list[str]:
+    def find_faults(self) -> list[str]:
         """Return which files do not have the checksum that the manifest gives."""
         found = []
         for one in self.manifest():
             for file, (_, wanted) in one["files"].items():
                 path = self.folder / one["name"] / file
-                if not path.is_file() or segments.checksum(path) != wanted:
+                if not path.is_file() or segments.file_checksum(path) != wanted:
                     found.append(f"{one['name']}/{file}")
         return found
 
-    def forget(self) -> None:
+    def delete(self) -> None:
         """Delete every segment; the next catch-up makes them anew."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _batches(missing: Sequence[Entry]) -> Iterator[list[Entry]]:
-    batch: list[Entry] = []
+def _batches(missing: Sequence[DocumentEntry]) -> Iterator[list[DocumentEntry]]:
+    batch: list[DocumentEntry] = []
     nodes = 0
     for one in missing:
         batch.append(one)
@@ -149,11 +149,11 @@ def _to_merge(have: Sequence[Segment], sizes: Sequence[float]) -> list[list[Segm
     runs: list[list[int]] = []
     for number in range(len(have)):
         runs.append([number])
-        while len(runs) > 1 and sum(sizes[n] for n in runs[-1]) > RATIO * sum(sizes[n] for n in runs[-2]):
+        while len(runs) > 1 and sum(sizes[n] for n in runs[-1]) > MERGE_RATIO * sum(sizes[n] for n in runs[-2]):
             last = runs.pop()
             runs[-1] += last
     dead = [
-        size < (1 - DEAD) * float(one.documents[:, 1].sum()) for one, size in zip(have, sizes, strict=True)
+        size < (1 - MAX_DEAD_SHARE) * float(one.documents[:, 1].sum()) for one, size in zip(have, sizes, strict=True)
     ]
     return [[have[n] for n in run] for run in runs if len(run) > 1 or dead[run[0]]]
 

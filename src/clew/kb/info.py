@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Info:
+class StoreInfo:
     """Sizes of a base. ``encoders`` maps an encoder's name to its number of vectors; ``pending`` counts
     documents that are not yet searchable; ``kept`` maps a maker (a summariser) to how many parts of documents it
     made something of; ``imported`` are the graphs that were added or mounted."""
@@ -33,7 +33,7 @@ class Info:
     imported: list[GraphInfo] = field(default_factory=list)
 
 
-def indexed(derived: Path) -> set[tuple[int, int]]:
+def indexed_documents(derived: Path) -> set[tuple[int, int]]:
     """Return which documents (first row, stamp) the manifest of the segments lists."""
     try:
         content = json.loads((derived / "segments" / "segments.json").read_text(encoding="utf-8"))
@@ -42,7 +42,7 @@ def indexed(derived: Path) -> set[tuple[int, int]]:
         return set()
 
 
-def encoders(derived: Path) -> dict[str, int]:
+def vector_counts(derived: Path) -> dict[str, int]:
     """Return the number of vectors of each encoder."""
     found = {}
     for path in sorted(derived.glob("vectors/*/vectors.json")):
@@ -54,7 +54,7 @@ def encoders(derived: Path) -> dict[str, int]:
     return found
 
 
-def manifests(derived: Path) -> tuple[tuple[str, int], ...]:
+def manifest_times(derived: Path) -> tuple[tuple[str, int], ...]:
     """Return the manifests of derived data with the time of their last change, in nanoseconds."""
     found = []
     for path in sorted([derived / "segments" / "segments.json", *derived.glob("vectors/*/vectors.json")]):
@@ -63,7 +63,7 @@ def manifests(derived: Path) -> tuple[tuple[str, int], ...]:
     return tuple(found)
 
 
-def size(folder: Path) -> int:
+def folder_size(folder: Path) -> int:
     """Return the bytes of the files in a folder. What another process deletes meanwhile does not count."""
     total = 0
     # os.walk passes over a folder that is gone by the time it is read; Path.rglob raises.

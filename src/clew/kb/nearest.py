@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.kb.vectors import living
+from clew.kb.vectors import live_slots
 from clew.vectors import cosines
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.kb.signs import Signs
+    from clew.kb.signs import BinaryIndex
     from clew.protocols import Floats, Mask, Rows, Vectors
 
     Slots = NDArray[np.int64]
 
 #: Among so many vectors the products with all of them are computed; a scope is often smaller than a base.
-EXACT = 1 << 15
+EXACT_LIMIT = 1 << 15
 #: A shortlist has so many vectors, and so many for each one asked for (docs/decisions/0005).
-SHORTLIST, PER_NEAREST = 3000, 25
+SHORTLIST_SIZE, SHORTLIST_PER_HIT = 3000, 25
 #: Vectors whose products are computed at a time.
 BLOCK = 1 << 16
 #: How many more than asked for are scored again exactly, so that rounding in BLAS cannot push one out.
@@ -34,7 +34,7 @@ SPARE = 16
 
 
 @dataclass(frozen=True)
-class NearestView:
+class StoredVectors:
     """:class:`clew.protocols.VectorView` over one encoder's slots, as they were when it was made.
 
     ``live`` marks the rows of the snapshot that live, ``wanted`` those that should have a vector. Without
@@ -44,8 +44,8 @@ class NearestView:
     slots: Vectors
     slot_rows: Rows
     live: Mask
-    wanted: Mask
-    signs: Signs | None = None
+    expected: Mask
+    binary_index: BinaryIndex | None = None
 
     @property
     def dimension(self) -> int:
@@ -67,13 +67,13 @@ class NearestView:
     @cached_property
     def _slot_of(self) -> Slots:
         found = np.full(len(self.live) + 1, -1, dtype=np.int64)
-        slots = np.flatnonzero(living(self.slot_rows, self.live))
+        slots = np.flatnonzero(live_slots(self.slot_rows, self.live))
         found[self.slot_rows[slots]] = slots
         return found
 
-    def missing(self) -> int:
+    def missing_count(self) -> int:
         """Return how many retrieved nodes have no vector yet."""
-        return int((self.wanted & (self._slot_of[:-1] < 0)).sum())
+        return int((self.expected & (self._slot_of[:-1] < 0)).sum())
 
     def vectors(self, rows: Rows) -> Vectors:
         """Return the vectors of ``rows``, (n, dimension); zeros for a row without one."""
@@ -92,11 +92,11 @@ class NearestView:
         scores = np.full((len(queries), k), -np.inf)
         if not len(slots) or not k:
             return found, scores
-        if self.signs is None or len(slots) <= EXACT:
+        if self.binary_index is None or len(slots) <= EXACT_LIMIT:
             proposed = list(self._proposed(queries, slots, k + SPARE))
         else:
-            size = max(SHORTLIST, PER_NEAREST * k)
-            lists = [self.signs.shortlist(query, among, size) for query in queries]
+            size = max(SHORTLIST_SIZE, SHORTLIST_PER_HIT * k)
+            lists = [self.binary_index.shortlist(query, among, size) for query in queries]
             proposed = [
                 self._proposed(query[None], near, k + SPARE)[0]
                 for query, near in zip(queries, lists, strict=True)

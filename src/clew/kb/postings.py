@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.kb.segments import Field, starts_of
+from clew.kb.segments import FieldPostings, run_offsets
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Part:
+class SegmentPart:
     """The postings of one segment, and which of its rows live (None: all)."""
 
-    field: Field
-    alive: NDArray[np.bool_] | None
+    field: FieldPostings
+    live: NDArray[np.bool_] | None
 
     @cached_property
-    def frequency(self) -> NDArray[np.int64]:
+    def document_frequency(self) -> NDArray[np.int64]:
         """For each term of the vocabulary the number of live rows with it."""
-        if self.alive is None:
+        if self.live is None:
             return np.diff(self.field.holder_starts)
-        living = self.alive[self.field.holders].astype(np.int64)
+        living = self.live[self.field.holders].astype(np.int64)
         total = np.concatenate([[0], np.cumsum(living)])
         return np.diff(total[self.field.holder_starts])
 
@@ -39,7 +39,7 @@ class Part:
         total = np.concatenate([[0], np.cumsum(self.field.counts, dtype=np.int64)])
         return np.diff(total[self.field.starts])
 
-    def holders(self, term: np.uint64) -> tuple[Rows, NDArray[np.int64]]:
+    def rows_with(self, term: np.uint64) -> tuple[Rows, NDArray[np.int64]]:
         """Return the live rows with ``term``, and how often."""
         one = self.field
         place = int(np.searchsorted(one.vocabulary, term))
@@ -47,19 +47,19 @@ class Part:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
         start, end = int(one.holder_starts[place]), int(one.holder_starts[place + 1])
         places, counts = one.holders[start:end], one.holder_counts[start:end].astype(np.int64)
-        if self.alive is not None:
-            living = self.alive[places]
+        if self.live is not None:
+            living = self.live[places]
             places, counts = places[living], counts[living]
         return one.rows[places], counts
 
-    def of(self, rows: Rows) -> tuple[NDArray[np.int64], Hashes, NDArray[np.int64]]:
+    def terms_of_rows(self, rows: Rows) -> tuple[NDArray[np.int64], Hashes, NDArray[np.int64]]:
         """Return number of terms, terms and counts of rows; 0 terms for a row that is not here or not live."""
         one = self.field
         places = np.searchsorted(one.rows, rows)
         places[places == len(one.rows)] = 0
         known = one.rows[places] == rows if len(one.rows) else np.zeros(len(rows), dtype=np.bool_)
-        if self.alive is not None and len(one.rows):
-            known = known & self.alive[places]
+        if self.live is not None and len(one.rows):
+            known = known & self.live[places]
         if not known.any():
             none = np.empty(0, dtype=np.int64)
             return np.zeros(len(rows), dtype=np.int64), none.astype(np.uint64), none
@@ -67,7 +67,7 @@ class Part:
         starts, sizes = one.starts[places], one.starts[places + 1] - one.starts[places]
         lengths = np.zeros(len(rows), dtype=np.int64)
         lengths[known] = sizes
-        pairs = np.repeat(starts - starts_of(sizes)[:-1], sizes) + np.arange(int(sizes.sum()))
+        pairs = np.repeat(starts - run_offsets(sizes)[:-1], sizes) + np.arange(int(sizes.sum()))
         return lengths, one.vocabulary[one.terms[pairs]], one.counts[pairs].astype(np.int64)
 
 
@@ -75,27 +75,27 @@ class Part:
 class SegmentedPostings:
     """:class:`clew.protocols.Postings` over segments in ascending order of rows."""
 
-    segments: Sequence[Field]
+    segments: Sequence[FieldPostings]
     live: Mask = field(repr=False)
 
     @cached_property
-    def _parts(self) -> list[Part]:
+    def _parts(self) -> list[SegmentPart]:
         parts = []
         for one in self.segments:
             alive = self.live[one.rows]
-            parts.append(Part(one, None if alive.all() else alive))
+            parts.append(SegmentPart(one, None if alive.all() else alive))
         return parts
 
     @cached_property
-    def count(self) -> int:
+    def node_count(self) -> int:
         """Number of live nodes of the field."""
-        return sum(len(p.field.rows) if p.alive is None else int(p.alive.sum()) for p in self._parts)
+        return sum(len(p.field.rows) if p.live is None else int(p.live.sum()) for p in self._parts)
 
     @cached_property
     def average_length(self) -> float:
         """Mean number of terms of a live node; 0 where there is none."""
-        total = sum(int((p.lengths if p.alive is None else p.lengths[p.alive]).sum()) for p in self._parts)
-        return total / self.count if self.count else 0.0
+        total = sum(int((p.lengths if p.live is None else p.lengths[p.live]).sum()) for p in self._parts)
+        return total / self.node_count if self.node_count else 0.0
 
     def lengths(self, rows: Rows) -> NDArray[np.int64]:
         """Return the number of terms of each row, 0 for one without postings."""
@@ -109,7 +109,7 @@ class SegmentedPostings:
         found[~self.live] = 0
         return found
 
-    def frequency(self, terms: Hashes) -> NDArray[np.int64]:
+    def document_frequency(self, terms: Hashes) -> NDArray[np.int64]:
         """Return the number of live nodes that contain each term."""
         terms = np.asarray(terms, dtype=np.uint64)
         found = np.zeros(len(terms), dtype=np.int64)
@@ -118,12 +118,12 @@ class SegmentedPostings:
             if len(vocabulary):
                 places = np.searchsorted(vocabulary, terms)
                 places[places == len(vocabulary)] = 0
-                found += np.where(vocabulary[places] == terms, part.frequency[places], 0)
+                found += np.where(vocabulary[places] == terms, part.document_frequency[places], 0)
         return found
 
-    def holders(self, term: int) -> tuple[Rows, NDArray[np.int64]]:
+    def rows_with(self, term: int) -> tuple[Rows, NDArray[np.int64]]:
         """Return the live rows that contain ``term``, ascending, and how often each does."""
-        found = [part.holders(np.uint64(term)) for part in self._parts]
+        found = [part.rows_with(np.uint64(term)) for part in self._parts]
         if len(found) == 1:
             return found[0]
         none = np.empty(0, dtype=np.int64)
@@ -132,24 +132,24 @@ class SegmentedPostings:
             np.concatenate([none, *(counts for _, counts in found)]),
         )
 
-    def of(self, rows: Rows) -> tuple[NDArray[np.int64], Hashes, NDArray[np.int64]]:
+    def term_matrix(self, rows: Rows) -> tuple[NDArray[np.int64], Hashes, NDArray[np.int64]]:
         """Return the terms of ``rows`` as a sparse matrix: offsets (n + 1), terms, counts."""
         rows = np.asarray(rows, dtype=np.int64)
-        found = [part.of(rows) for part in self._parts]
+        found = [part.terms_of_rows(rows) for part in self._parts]
         if len(found) == 1:
             lengths, terms, counts = found[0]
-            return starts_of(lengths), terms, counts
+            return run_offsets(lengths), terms, counts
         lengths = (
             np.sum([one[0] for one in found], axis=0, dtype=np.int64)
             if found
             else np.zeros(len(rows), dtype=np.int64)
         )
-        starts = starts_of(lengths)
+        starts = run_offsets(lengths)
         terms = np.empty(int(starts[-1]), dtype=np.uint64)
         counts = np.empty(int(starts[-1]), dtype=np.int64)
         for sizes, some_terms, some_counts in found:
             # A row is in one segment only, so its terms go where all of the row's terms start.
-            into = np.repeat(starts[:-1] - starts_of(sizes)[:-1], sizes) + np.arange(int(sizes.sum()))
+            into = np.repeat(starts[:-1] - run_offsets(sizes)[:-1], sizes) + np.arange(int(sizes.sum()))
             terms[into], counts[into] = some_terms, some_counts
         return starts, terms, counts
 
@@ -162,7 +162,7 @@ class SegmentedPostings:
         if not self._parts:
             return np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64)
         terms = np.concatenate([part.field.vocabulary for part in self._parts])
-        frequency = np.concatenate([part.frequency for part in self._parts])
+        frequency = np.concatenate([part.document_frequency for part in self._parts])
         every, place = np.unique(terms[frequency > 0], return_inverse=True)
         summed = np.zeros(len(every), dtype=np.int64)
         np.add.at(summed, place, frequency[frequency > 0])

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from clew.errors import Damaged, NotFound
-from clew.kb.schema import PIECE
+from clew.kb.schema import PIECE_LENGTH
 from clew.types import SECTION, Box, Document, Location, Node, ParsedDocument, ParsedNode
 
 #: How many values one statement is given; SQLite takes 999 everywhere.
-BATCH = 900
+ROWS_PER_QUERY = 900
 _NODE = "row, kind, parent, level, name, text, page, first, last, boxes"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class DocumentEntry:
     """A document with its place among the rows: the half-open range ``first`` to ``end``."""
 
     document: Document
@@ -28,7 +28,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class NodeRecord:
     """A row of the table ``node``; ``text`` None where it is the document's text between ``first`` and ``last``."""
 
     row: int
@@ -43,12 +43,12 @@ class Record:
     boxes: str | None
 
 
-def state(connection: sqlite3.Connection, name: str) -> int:
+def read_counter(connection: sqlite3.Connection, name: str) -> int:
     """Return one of the base's counters."""
     return int(connection.execute("SELECT value FROM state WHERE name = ?", (name,)).fetchone()[0])
 
 
-def entries(connection: sqlite3.Connection, first: int | None = None) -> list[Entry]:
+def read_entries(connection: sqlite3.Connection, first: int | None = None) -> list[DocumentEntry]:
     """Return every document in order of rows, or the one that starts at row ``first``."""
     where, values = ("", ()) if first is None else (" WHERE {} = ?", (first,))
     paths: dict[int, list[str]] = {}
@@ -67,11 +67,11 @@ def entries(connection: sqlite3.Connection, first: int | None = None) -> list[En
         known = tuple(sorted(paths.get(start, ())))
         name = PurePath(known[0]).name if known else ""
         document = Document(key, name, title, media_type, parser, pages, nodes, known)
-        found.append(Entry(document, start, start + nodes, stamp))
+        found.append(DocumentEntry(document, start, start + nodes, stamp))
     return found
 
 
-def first_row(connection: sqlite3.Connection, key: str) -> int:
+def find_first_row(connection: sqlite3.Connection, key: str) -> int:
     """Return the first row of the document ``key``. Raises NotFound."""
     row = connection.execute("SELECT first_row FROM document WHERE key = ?", (key,)).fetchone()
     if row is None:
@@ -79,12 +79,12 @@ def first_row(connection: sqlite3.Connection, key: str) -> int:
     return int(row[0])
 
 
-def entry(connection: sqlite3.Connection, key: str) -> Entry:
+def read_entry(connection: sqlite3.Connection, key: str) -> DocumentEntry:
     """Return the document ``key``. Raises NotFound."""
-    return entries(connection, first_row(connection, key))[0]
+    return read_entries(connection, find_first_row(connection, key))[0]
 
 
-def locations(connection: sqlite3.Connection) -> dict[str, tuple[Location, str]]:
+def read_locations(connection: sqlite3.Connection) -> dict[str, tuple[Location, str]]:
     """Return every location and its document's key, by path."""
     rows = connection.execute(
         "SELECT path, root, size, mtime_ns, inode, key FROM location "
@@ -96,54 +96,54 @@ def locations(connection: sqlite3.Connection) -> dict[str, tuple[Location, str]]
     }
 
 
-def kept(connection: sqlite3.Connection, first: int, maker: str) -> dict[str, bytes]:
+def read_derived(connection: sqlite3.Connection, first: int, maker: str) -> dict[str, bytes]:
     """Return what ``maker`` made of parts of the document that starts at row ``first``, by part."""
     rows = connection.execute("SELECT part, value FROM kept WHERE document = ? AND maker = ?", (first, maker))
     return dict(rows.fetchall())
 
 
-def makers(connection: sqlite3.Connection) -> dict[str, int]:
+def count_derived(connection: sqlite3.Connection) -> dict[str, int]:
     """Return who made what is kept, and of how many parts."""
     rows = connection.execute("SELECT maker, count(*) FROM kept GROUP BY maker ORDER BY maker")
     return dict(rows.fetchall())
 
 
-def text(connection: sqlite3.Connection, first: int) -> str:
+def read_text(connection: sqlite3.Connection, first: int) -> str:
     """Return the canonical text of the document that starts at row ``first``."""
     pieces = connection.execute("SELECT text FROM piece WHERE document = ? ORDER BY number", (first,))
     return "".join(piece for (piece,) in pieces)
 
 
-def records(connection: sqlite3.Connection, rows: Iterable[int]) -> dict[int, Record]:
+def read_records(connection: sqlite3.Connection, rows: Iterable[int]) -> dict[int, NodeRecord]:
     """Return the records of ``rows``, by row; a row that is gone is missing."""
     wanted = list(dict.fromkeys(rows))
-    found: dict[int, Record] = {}
-    for start in range(0, len(wanted), BATCH):
-        batch = wanted[start : start + BATCH]
+    found: dict[int, NodeRecord] = {}
+    for start in range(0, len(wanted), ROWS_PER_QUERY):
+        batch = wanted[start : start + ROWS_PER_QUERY]
         marks = ",".join("?" * len(batch))
         for row in connection.execute(f"SELECT {_NODE} FROM node WHERE row IN ({marks})", batch):
-            found[row[0]] = Record(*row)
+            found[row[0]] = NodeRecord(*row)
     return found
 
 
-def range_records(connection: sqlite3.Connection, first: int, end: int) -> list[Record]:
+def read_record_range(connection: sqlite3.Connection, first: int, end: int) -> list[NodeRecord]:
     """Return the records of a range of rows, ascending."""
     rows = connection.execute(
         f"SELECT {_NODE} FROM node WHERE row >= ? AND row < ? ORDER BY row", (first, end)
     )
-    return [Record(*row) for row in rows]
+    return [NodeRecord(*row) for row in rows]
 
 
-def parsed(connection: sqlite3.Connection, one: Entry) -> ParsedDocument:
+def read_parsed_document(connection: sqlite3.Connection, one: DocumentEntry) -> ParsedDocument:
     """Return a document as it was committed, without its notes."""
-    document, whole = one.document, text(connection, one.first)
-    nodes = tuple(_parsed_node(record, whole) for record in range_records(connection, one.first, one.end))
+    document, whole = one.document, read_text(connection, one.first)
+    nodes = tuple(_parsed_node(record, whole) for record in read_record_range(connection, one.first, one.end))
     return ParsedDocument(
         document.key, document.title, document.media_type, document.parser, whole, nodes, document.pages
     )
 
 
-def _parsed_node(record: Record, whole: str) -> ParsedNode:
+def _parsed_node(record: NodeRecord, whole: str) -> ParsedNode:
     content = whole[record.first : record.last] if record.text is None else record.text
     return ParsedNode(
         record.kind,
@@ -153,16 +153,16 @@ def _parsed_node(record: Record, whole: str) -> ParsedNode:
         record.level,
         record.page,
         (record.first, record.last),
-        boxes_of(record.boxes),
+        unpack_boxes(record.boxes),
     )
 
 
-def boxes_of(packed: str | None) -> tuple[Box, ...]:
+def unpack_boxes(packed: str | None) -> tuple[Box, ...]:
     """Return the boxes that :func:`packed_boxes` wrote."""
     return tuple(Box(*values) for values in json.loads(packed)) if packed else ()
 
 
-def packed_boxes(boxes: Sequence[Box]) -> str | None:
+def pack_boxes(boxes: Sequence[Box]) -> str | None:
     """Return boxes as they are stored."""
     return json.dumps([[b.page, b.x0, b.y0, b.x1, b.y1] for b in boxes]) if boxes else None
 
@@ -175,15 +175,15 @@ class NodeReader:
         self._above: dict[int, tuple[str, ...]] = {}  # row of a section or table -> headings of what is in it
         self._pieces: dict[tuple[int, int], str] = {}
 
-    def nodes(self, rows: Sequence[int], owners: Sequence[Entry]) -> list[Node]:
+    def nodes(self, rows: Sequence[int], owners: Sequence[DocumentEntry]) -> list[Node]:
         """Return the nodes of ``rows``, of which ``owners`` are the documents. Raises NotFound."""
-        found = records(self._connection, rows)
+        found = read_records(self._connection, rows)
         owner_of = dict(zip(rows, owners, strict=True))
         self._read_headings({row: owner_of[row].first for row in found}, found)
         self._read_pieces(owner_of, found)
         return [self._node(found, row, owner) for row, owner in zip(rows, owners, strict=True)]
 
-    def _node(self, found: dict[int, Record], row: int, owner: Entry) -> Node:
+    def _node(self, found: dict[int, NodeRecord], row: int, owner: DocumentEntry) -> Node:
         document = owner.document
         record = found.get(row)
         if record is None:
@@ -203,25 +203,25 @@ class NodeReader:
             page=record.page,
             headings=() if parent is None else self._above[owner.first + parent],
             span=(record.first, record.last),
-            boxes=boxes_of(record.boxes),
+            boxes=unpack_boxes(record.boxes),
         )
 
-    def _content(self, first: int, record: Record) -> str:
+    def _content(self, first: int, record: NodeRecord) -> str:
         if record.text is not None:
             return record.text
         if record.first >= record.last:
             return ""
-        numbers = range(record.first // PIECE, (record.last - 1) // PIECE + 1)
+        numbers = range(record.first // PIECE_LENGTH, (record.last - 1) // PIECE_LENGTH + 1)
         joined = "".join(self._pieces[first, number] for number in numbers)
-        offset = numbers.start * PIECE
+        offset = numbers.start * PIECE_LENGTH
         return joined[record.first - offset : record.last - offset]
 
-    def _read_pieces(self, owner_of: dict[int, Entry], found: dict[int, Record]) -> None:
+    def _read_pieces(self, owner_of: dict[int, DocumentEntry], found: dict[int, NodeRecord]) -> None:
         wanted = {
             (owner_of[row].first, number)
             for row, record in found.items()
             if record.text is None and record.first < record.last
-            for number in range(record.first // PIECE, (record.last - 1) // PIECE + 1)
+            for number in range(record.first // PIECE_LENGTH, (record.last - 1) // PIECE_LENGTH + 1)
         }
         for first, number in sorted(wanted - self._pieces.keys()):
             piece = self._connection.execute(
@@ -231,13 +231,13 @@ class NodeReader:
                 raise Damaged("the text of a document is incomplete", "Run: clew doctor")
             self._pieces[first, number] = piece[0]
 
-    def _read_headings(self, first_of: dict[int, int], found: dict[int, Record]) -> None:
+    def _read_headings(self, first_of: dict[int, int], found: dict[int, NodeRecord]) -> None:
         """Fill ``_above`` for the parents of ``found``, one level of the tree at a time."""
         chain = dict(found)
         first = dict(first_of)
         waiting = _parents(first, found.values())
         while new := {row: start for row, start in waiting.items() if row not in chain}:
-            read = records(self._connection, new)
+            read = read_records(self._connection, new)
             first.update(new)
             chain.update(read)
             waiting = _parents(first, read.values())
@@ -254,14 +254,14 @@ class NodeReader:
                 (*above, self._heading(first[row], record)) if record.kind == SECTION else above
             )
 
-    def _heading(self, first: int, record: Record) -> str:
+    def _heading(self, first: int, record: NodeRecord) -> str:
         return self._content(first, record) if record.name is None else record.name
 
-    def _read_pieces_of(self, first: dict[int, int], sections: Iterable[Record]) -> None:
+    def _read_pieces_of(self, first: dict[int, int], sections: Iterable[NodeRecord]) -> None:
         wanted = {
             (first[record.row], number)
             for record in sections
-            for number in range(record.first // PIECE, (record.last - 1) // PIECE + 1)
+            for number in range(record.first // PIECE_LENGTH, (record.last - 1) // PIECE_LENGTH + 1)
         }
         for start, number in sorted(wanted - self._pieces.keys()):
             piece = self._connection.execute(
@@ -271,11 +271,11 @@ class NodeReader:
                 self._pieces[start, number] = piece[0]
 
 
-def _parents(first: dict[int, int], of: Iterable[Record]) -> dict[int, int]:
+def _parents(first: dict[int, int], of: Iterable[NodeRecord]) -> dict[int, int]:
     return {first[r.row] + r.parent: first[r.row] for r in of if r.parent is not None}
 
 
-def edges(connection: sqlite3.Connection) -> Iterator[tuple[str, str, str, str]]:
+def read_edges(connection: sqlite3.Connection) -> Iterator[tuple[str, str, str, str]]:
     """Yield every asserted edge as ids: source, relation, target, owner; in no particular order."""
     rows = connection.execute(
         "SELECT s.key, e.source - s.first_row, relation, t.key, e.target - t.first_row, owner FROM edge e "

@@ -7,7 +7,7 @@ migrations that a base has had.
   that an array made earlier can be behind but never wrong. Rows stay inside: no id, digest or order shows them.
 * ``node.text`` and ``node.name`` are NULL where they can be read elsewhere: the text where it is the document's
   canonical text between ``first`` and ``last``, the name where it is the text.
-* ``piece`` holds the canonical text in pieces of :data:`PIECE` characters, so that reading one passage of a
+* ``piece`` holds the canonical text in pieces of :data:`PIECE_LENGTH` characters, so that reading one passage of a
   long document does not read the document.
 * A graph's rows are its own, 0 to ``nodes`` - 1, in order of the external ids, so that they are a function of what it
   holds. ``graph_node.lines`` are JSON lines of 64 nodes each, compressed; ``graph_edge.pairs`` are at most 65,536
@@ -21,7 +21,7 @@ migrations that a base has had.
 
 from __future__ import annotations
 
-PIECE = 1 << 14
+PIECE_LENGTH = 1 << 14
 
 MIGRATIONS: tuple[str, ...] = (
     """

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import Damaged
-from clew.kb.fields import FIELDS, field_counts
+from clew.kb.fields import FIELDS, count_field_terms
 from clew.types import KINDS, ParsedNode
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FieldPostings:
     """The postings of one field: a sparse matrix of rows by terms, compressed both ways.
 
     ``rows`` are all nodes of the field, ascending, those without a term included. ``starts``, ``terms`` and
@@ -49,7 +49,7 @@ class Field:
     holder_counts: NDArray[np.uint32]
 
     @classmethod
-    def of(cls, rows: Rows, lengths: NDArray[np.int64], hashes: Hashes, counts: NDArray[np.uint32]) -> Field:
+    def from_terms(cls, rows: Rows, lengths: NDArray[np.int64], hashes: Hashes, counts: NDArray[np.uint32]) -> FieldPostings:
         """Build both directions of each row's number of terms, and of the terms and counts row after row."""
         vocabulary, places = np.unique(hashes, return_inverse=True)
         terms = places.astype(np.uint32)
@@ -57,16 +57,16 @@ class Field:
         by_term = np.argsort(terms, kind="stable")
         return cls(
             rows,
-            starts_of(lengths),
+            run_offsets(lengths),
             terms,
             counts,
             vocabulary,
-            starts_of(np.bincount(terms, minlength=len(vocabulary))),
+            run_offsets(np.bincount(terms, minlength=len(vocabulary))),
             owner[by_term],
             counts[by_term],
         )
 
-    def kept(self, keep: NDArray[np.bool_]) -> tuple[Rows, NDArray[np.int64], Hashes, NDArray[np.uint32]]:
+    def select_rows(self, keep: NDArray[np.bool_]) -> tuple[Rows, NDArray[np.int64], Hashes, NDArray[np.uint32]]:
         """Return rows, lengths, hashes and counts of the rows marked in ``keep``."""
         lengths = np.diff(self.starts)
         pairs = np.repeat(keep, lengths)
@@ -82,13 +82,13 @@ class Segment:
     kind: NDArray[np.uint8]
     parent: NDArray[np.int32]
     page: NDArray[np.int32]
-    fields: dict[str, Field]
+    fields: dict[str, FieldPostings]
 
     @property
     def rows(self) -> Rows:
         """The row of every node."""
         first, nodes = self.documents[:, 0], self.documents[:, 1]
-        return np.arange(int(nodes.sum())) + np.repeat(first - starts_of(nodes)[:-1], nodes)
+        return np.arange(int(nodes.sum())) + np.repeat(first - run_offsets(nodes)[:-1], nodes)
 
     def arrays(self) -> Arrays:
         """Return every array by the name of its file."""
@@ -99,18 +99,18 @@ class Segment:
             "page": self.page,
         }
         for name, field in self.fields.items():
-            found |= {f"{name}.{part}": getattr(field, part) for part in Field.__slots__}
+            found |= {f"{name}.{part}": getattr(field, part) for part in FieldPostings.__slots__}
         return found
 
 
-def starts_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+def run_offsets(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return where each of consecutive runs of these lengths starts, and where the last one ends."""
     starts = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=starts[1:])
     return starts
 
 
-def build(name: str, documents: Sequence[tuple[int, int, Sequence[ParsedNode]]]) -> Segment:
+def build_segment(name: str, documents: Sequence[tuple[int, int, Sequence[ParsedNode]]]) -> Segment:
     """Index documents, each with its first row and stamp, in ascending order of rows."""
     table = [(first, len(nodes), stamp) for first, stamp, nodes in documents]
     every = [node for _, _, nodes in documents for node in nodes]
@@ -125,15 +125,15 @@ def build(name: str, documents: Sequence[tuple[int, int, Sequence[ParsedNode]]])
     )
 
 
-def _field(field: str, rows: Sequence[int], nodes: Sequence[ParsedNode]) -> Field:
+def _field(field: str, rows: Sequence[int], nodes: Sequence[ParsedNode]) -> FieldPostings:
     counted = [
         (row, counts)
         for row, node in zip(rows, nodes, strict=True)
-        if (counts := field_counts(field, node)) is not None
+        if (counts := count_field_terms(field, node)) is not None
     ]
     # Terms in order of their hash, so that the arrays do not depend on the order of words.
     pairs = [pair for _, counts in counted for pair in sorted(counts.items())]
-    return Field.of(
+    return FieldPostings.from_terms(
         np.array([row for row, _ in counted], dtype=np.int64),
         np.array([len(counts) for _, counts in counted], dtype=np.int64),
         np.array([term for term, _ in pairs], dtype=np.uint64),
@@ -141,7 +141,7 @@ def _field(field: str, rows: Sequence[int], nodes: Sequence[ParsedNode]) -> Fiel
     )
 
 
-def merge(name: str, segments: Sequence[Segment], live: Iterable[NDArray[np.bool_]]) -> Segment:
+def merge_segments(name: str, segments: Sequence[Segment], live: Iterable[NDArray[np.bool_]]) -> Segment:
     """Return adjacent segments as one, with only the documents marked live in each."""
     masks = list(live)
     by_node = [np.repeat(mask, one.documents[:, 1]) for one, mask in zip(segments, masks, strict=True)]
@@ -149,11 +149,11 @@ def merge(name: str, segments: Sequence[Segment], live: Iterable[NDArray[np.bool
     fields = {}
     for field in FIELDS:
         parts = [
-            one.fields[field].kept(np.isin(one.fields[field].rows, one.rows[nodes], assume_unique=True))
+            one.fields[field].select_rows(np.isin(one.fields[field].rows, one.rows[nodes], assume_unique=True))
             for one, nodes in pairs
         ]
         rows, lengths, hashes, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
-        fields[field] = Field.of(rows, lengths, hashes, counts)
+        fields[field] = FieldPostings.from_terms(rows, lengths, hashes, counts)
     return Segment(
         name,
         np.concatenate([one.documents[mask] for one, mask in zip(segments, masks, strict=True)]),
@@ -164,7 +164,7 @@ def merge(name: str, segments: Sequence[Segment], live: Iterable[NDArray[np.bool
     )
 
 
-def save(segment: Segment, folder: Path) -> dict[str, list[int | str]]:
+def save_segment(segment: Segment, folder: Path) -> dict[str, list[int | str]]:
     """Write a segment to ``folder / name``; return the size and checksum of every file."""
     return write_arrays(segment.arrays(), folder / segment.name)
 
@@ -181,7 +181,7 @@ def write_arrays(arrays: Arrays, folder: Path) -> dict[str, list[int | str]]:
             np.save(file, array)
             file.flush()
             os.fsync(file.fileno())
-        files[path.name] = [path.stat().st_size, checksum(path)]
+        files[path.name] = [path.stat().st_size, file_checksum(path)]
     shutil.rmtree(folder, ignore_errors=True)
     unfinished.rename(folder)
     return files
@@ -202,11 +202,11 @@ def read_arrays(folder: Path, files: dict[str, list[int | str]]) -> Arrays:
     return arrays
 
 
-def load(name: str, folder: Path, files: dict[str, list[int | str]]) -> Segment:
+def load_segment(name: str, folder: Path, files: dict[str, list[int | str]]) -> Segment:
     """Open a segment, memory-mapped. Raises Damaged where a file is missing or has another size."""
     arrays = read_arrays(folder / name, files)
     fields = {
-        field: Field(*(arrays[f"{field}.{part}"] for part in Field.__slots__))  # type: ignore[arg-type]
+        field: FieldPostings(*(arrays[f"{field}.{part}"] for part in FieldPostings.__slots__))  # type: ignore[arg-type]
         for field in FIELDS
     }
     return Segment(
@@ -219,7 +219,7 @@ def load(name: str, folder: Path, files: dict[str, list[int | str]]) -> Segment:
     )
 
 
-def checksum(path: Path) -> str:
+def file_checksum(path: Path) -> str:
     """Return the checksum of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()

@@ -7,7 +7,7 @@ directions (Charikar, STOC 2002), so few differing bits mean a small angle. The 
 A code is a function of its vector alone, and a shortlist takes every vector at its largest distance or none:
 what is found depends on the live vectors, never on the order in which they came or on what is gone.
 
-On disk the codes lie in blocks of :data:`BLOCK` slots, within a block word after word, so that one operation
+On disk the codes lie in blocks of :data:`WORD_BLOCK` slots, within a block word after word, so that one operation
 compares one word of many vectors. The last block is padded with zeros.
 """
 
@@ -32,21 +32,21 @@ BLOCK = 1 << 14
 _READ = 1 << 16
 
 
-def codes(vectors: Vectors) -> Codes:
+def binary_codes(vectors: Vectors) -> Codes:
     """Return the signs of (n, dimension) vectors as (n, words) numbers of 64 bits; 0 counts as negative."""
     packed = np.packbits(vectors > 0, axis=1, bitorder="little")
-    whole = np.zeros((len(packed), 8 * words_of(vectors.shape[1])), dtype=np.uint8)
+    whole = np.zeros((len(packed), 8 * words_per_code(vectors.shape[1])), dtype=np.uint8)
     whole[:, : packed.shape[1]] = packed
     return whole.view("<u8")
 
 
-def words_of(dimension: int) -> int:
+def words_per_code(dimension: int) -> int:
     """Return how many numbers of 64 bits hold ``dimension`` bits."""
     return -(-dimension // 64)
 
 
 @dataclass(frozen=True, slots=True)
-class SignFile:
+class BinaryIndexFile:
     """The codes of ``count`` vectors of ``dimension`` numbers in ``path``."""
 
     path: Path
@@ -56,22 +56,22 @@ class SignFile:
     @property
     def size(self) -> int:
         """Bytes of the whole file."""
-        return -(-self.count // BLOCK) * BLOCK * words_of(self.dimension) * 8
+        return -(-self.count // BLOCK) * BLOCK * words_per_code(self.dimension) * 8
 
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Return whether the file is there and has its size."""
         return self.path.is_file() and self.path.stat().st_size >= self.size
 
-    def read(self) -> Signs:
+    def read(self) -> BinaryIndex:
         """Return the codes, memory-mapped."""
-        return Signs(np.asarray(self._map("r")), self.count)
+        return BinaryIndex(np.asarray(self._map("r")), self.count)
 
     def write(self, first: int, vectors: Vectors) -> None:
         """Put the codes of ``vectors`` at slots from ``first`` on; ``count`` is what there are after it."""
         with self.path.open("ab") as file:
             file.truncate(self.size)
         blocks = self._map("r+")
-        made = codes(vectors).T
+        made = binary_codes(vectors).T
         done = 0
         while done < len(vectors):
             block, start = divmod(first + done, BLOCK)
@@ -80,7 +80,7 @@ class SignFile:
             done += some
         blocks.flush()
 
-    def blank(self, slots: NDArray[np.int64]) -> None:
+    def clear_slots(self, slots: NDArray[np.int64]) -> None:
         """Put zeros where the codes of ``slots`` are: what a vector of zeros has."""
         blocks = self._map("r+")
         blocks[slots // BLOCK, :, slots % BLOCK] = 0
@@ -88,30 +88,30 @@ class SignFile:
 
     def rebuild(self, vectors: Vectors) -> None:
         """Write the file anew from every vector; it is there when it is whole."""
-        unfinished = SignFile(self.path.with_suffix(".new"), self.dimension, self.count)
+        unfinished = BinaryIndexFile(self.path.with_suffix(".new"), self.dimension, self.count)
         for start in range(0, self.count, _READ):
             unfinished.write(start, np.asarray(vectors[start : start + _READ]))
         unfinished.path.replace(self.path)
 
-    def right(self, vectors: Vectors) -> bool:
+    def matches(self, vectors: Vectors) -> bool:
         """Return whether the file holds the codes of ``vectors``; reads all of them."""
-        if not self.whole():
+        if not self.is_complete():
             return False
         blocks = self._map("r")
         for start in range(0, self.count, BLOCK):
-            made = codes(np.asarray(vectors[start : start + BLOCK])).T
+            made = binary_codes(np.asarray(vectors[start : start + BLOCK])).T
             if not np.array_equal(blocks[start // BLOCK, :, : made.shape[1]], made):
                 return False
         return True
 
     def _map(self, mode: Literal["r", "r+"]) -> np.memmap[Any, np.dtype[np.uint64]]:
-        shape = (-(-self.count // BLOCK), words_of(self.dimension), BLOCK)
+        shape = (-(-self.count // BLOCK), words_per_code(self.dimension), BLOCK)
         return np.memmap(self.path, np.dtype("<u8"), mode, shape=shape)
 
 
 @dataclass(frozen=True, slots=True)
-class Signs:
-    """The codes of ``count`` slots: (blocks, words, :data:`BLOCK`)."""
+class BinaryIndex:
+    """The codes of ``count`` slots: (blocks, words, :data:`WORD_BLOCK`)."""
 
     blocks: Codes
     count: int
@@ -121,14 +121,14 @@ class Signs:
 
         At least ``size`` where there are as many: all at the largest distance are in.
         """
-        distance = self.distances(codes(query[None])[0])
+        distance = self.hamming_distances(binary_codes(query[None])[0])
         bits = 64 * self.blocks.shape[1]
         distance[~among] = bits + 1
         within = np.cumsum(np.bincount(distance, minlength=bits + 2))[: bits + 1]
         limit = min(int(np.searchsorted(within, size)), bits)
         return np.flatnonzero(distance <= limit)
 
-    def distances(self, code: Codes) -> NDArray[np.uint16]:
+    def hamming_distances(self, code: Codes) -> NDArray[np.uint16]:
         """Return in how many bits every slot's code differs from ``code``."""
         found = np.zeros(len(self.blocks) * BLOCK, dtype=np.uint16)
         differing, counted = np.empty(BLOCK, dtype=np.uint64), np.empty(BLOCK, dtype=np.uint8)

@@ -11,26 +11,26 @@ import numpy as np
 from clew.errors import NotFound, UsageError
 from clew.kb.database import Database
 from clew.kb.fields import FIELDS
-from clew.kb.graphs.truth import no_graph
-from clew.kb.nearest import NearestView
+from clew.kb.graphs.truth import unknown_graph_error
+from clew.kb.nearest import StoredVectors
 from clew.kb.postings import SegmentedPostings
-from clew.kb.reading import Entry, NodeReader, kept, text
-from clew.kb.segments import Segment, starts_of
-from clew.kb.vectors import Store, folder_of
-from clew.kb.views import Views
-from clew.kb.writing import keep
-from clew.types import KINDS, RETRIEVED, Document, Node, Scope
+from clew.kb.reading import DocumentEntry, NodeReader, read_derived, read_text
+from clew.kb.segments import Segment, run_offsets
+from clew.kb.vectors import VectorFiles, vectors_folder
+from clew.kb.views import ViewCache
+from clew.kb.writing import write_derived
+from clew.types import KINDS, RETRIEVED_KINDS, Document, Node, Scope
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.kb.graphs.shelf import Graphs
-    from clew.protocols import Mask, Postings, PropertyGraph, Rows, VectorView
+    from clew.kb.graphs.shelf import GraphStore
+    from clew.protocols import Mask, Postings, PropertyGraph, Rows, VectorIndex
 
 COLUMNS = ("document", "parent", "page", "kind")
 
 
-class BaseSnapshot:
+class StoreSnapshot:
     """:class:`clew.protocols.Snapshot` of a base on disk.
 
     It holds the documents that were both in the truth and indexed when it was made. Arrays stay as they were;
@@ -42,9 +42,9 @@ class BaseSnapshot:
         database: Database,
         derived: Path,
         generation: int,
-        truth: Sequence[Entry],
+        truth: Sequence[DocumentEntry],
         segments: Sequence[Segment],
-        graphs: Graphs,
+        graphs: GraphStore,
     ) -> None:
         indexed = {(int(d[0]), int(d[2])) for one in segments for d in one.documents}
         self._database = database
@@ -57,8 +57,8 @@ class BaseSnapshot:
         self.pending = len(truth) - len(self._entries)
         self.size = max((one.end for one in self._entries), default=0)
         self._graphs = graphs
-        self._known_graphs = graphs.known()
-        self._views, self._document_views = Views(), Views()
+        self._known_graphs = graphs.graphs_by_name()
+        self._views, self._document_views = ViewCache(), ViewCache()
         self._live = np.zeros(self.size, dtype=np.bool_)
         for one in self._entries:
             self._live[one.first : one.end] = True
@@ -88,14 +88,14 @@ class BaseSnapshot:
         rows = np.asarray(rows, dtype=np.int64)
         if not len(rows):
             return []
-        with self._database.reading() as connection:
+        with self._database.read_transaction() as connection:
             return NodeReader(connection).nodes(rows.tolist(), self._owners(rows))
 
-    def text_of(self, document: str) -> str:
+    def document_text(self, document: str) -> str:
         """Return a document's canonical text. Raises NotFound."""
         one = self._entry(document)
-        with self._database.reading() as connection:
-            return text(connection, one.first)
+        with self._database.read_transaction() as connection:
+            return read_text(connection, one.first)
 
     def mask(self, scope: Scope, kinds: Sequence[str] | None = None) -> Mask:
         """Return which rows are live, in ``scope`` and of one of ``kinds``."""
@@ -116,15 +116,15 @@ class BaseSnapshot:
             codes = [KINDS.index(kind) for kind in kinds if kind in KINDS]
             return self._live & np.isin(self.column("kind"), codes)
 
-        found: Mask = self.remember(f"mask/{','.join(sorted(kinds))}", make, of_documents=True)
+        found: Mask = self.memoize(f"mask/{','.join(sorted(kinds))}", make, documents_only=True)
         return found
 
     def column(self, name: str) -> NDArray[np.int64]:
         """Return one number per row: ``document``, ``parent``, ``page`` or ``kind``; -1 where there is none."""
         if name not in COLUMNS:
             raise UsageError(f"no column named '{name}'", f"Known: {', '.join(COLUMNS)}")
-        found: NDArray[np.int64] = self.remember(
-            f"column/{name}", lambda: self._column(name), of_documents=True
+        found: NDArray[np.int64] = self.memoize(
+            f"column/{name}", lambda: self._column(name), documents_only=True
         )
         return found
 
@@ -146,29 +146,29 @@ class BaseSnapshot:
 
     def relations(self) -> Mapping[str, int]:
         """Return the relations of asserted edges, with how many edges each has."""
-        with self._database.reading() as connection:
+        with self._database.read_transaction() as connection:
             counted = connection.execute(
                 "SELECT relation, count(*) FROM (SELECT DISTINCT relation, source, target FROM edge) "
                 "GROUP BY relation"
             )
             return dict(counted.fetchall())
 
-    def adjacent(self, rows: Rows, relation: str, inverse: bool = False) -> tuple[NDArray[np.int64], Rows]:
+    def neighbours(self, rows: Rows, relation: str, inverse: bool = False) -> tuple[NDArray[np.int64], Rows]:
         """Return the live neighbours of ``rows`` by asserted edges: offsets (n + 1), rows ascending.
 
         The adjacency of a relation is built when it is first asked for in a generation.
         """
-        starts, targets = self.remember(
+        starts, targets = self.memoize(
             f"adjacency/{relation}/{inverse}", lambda: self._adjacency(relation, inverse)
         )
         rows = np.asarray(rows, dtype=np.int64)
         sizes = starts[rows + 1] - starts[rows]
-        offsets = starts_of(sizes)
+        offsets = run_offsets(sizes)
         places = np.repeat(starts[rows] - offsets[:-1], sizes) + np.arange(int(sizes.sum()))
         return offsets, targets[places]
 
     def _adjacency(self, relation: str, inverse: bool) -> tuple[NDArray[np.int64], Rows]:
-        with self._database.reading() as connection:
+        with self._database.read_transaction() as connection:
             read = connection.execute(
                 "SELECT DISTINCT source, target FROM edge WHERE relation = ?", (relation,)
             )
@@ -178,7 +178,7 @@ class BaseSnapshot:
         if inverse:
             pairs = pairs[:, ::-1]
         pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
-        return starts_of(np.bincount(pairs[:, 0], minlength=self.size)), np.ascontiguousarray(pairs[:, 1])
+        return run_offsets(np.bincount(pairs[:, 0], minlength=self.size)), np.ascontiguousarray(pairs[:, 1])
 
     def postings(self, field: str) -> Postings:
         """Return the postings of ``text``, ``title`` or ``mention``."""
@@ -192,41 +192,41 @@ class BaseSnapshot:
                 live = np.concatenate([live, np.zeros(ends - len(live), dtype=np.bool_)])
             return SegmentedPostings([one.fields[field] for one in self._segments], live)
 
-        found: Postings = self.remember(f"postings/{field}", make, of_documents=True)
+        found: Postings = self.memoize(f"postings/{field}", make, documents_only=True)
         return found
 
-    def vectors(self, encoder: str, dimension: int = 0) -> VectorView:
+    def vectors(self, encoder: str, dimension: int = 0) -> VectorIndex:
         """Return the vectors that the encoder named ``encoder`` made; where there are none yet, a view of none with
         that ``dimension``. Raises NotFound without it."""
-        wanted = self._kinds(frozenset(RETRIEVED))
+        wanted = self._kinds(frozenset(RETRIEVED_KINDS))
 
-        def make() -> NearestView:
-            store = Store(folder_of(self._derived, encoder))
-            if not store.manifest():
+        def make() -> StoredVectors:
+            store = VectorFiles(vectors_folder(self._derived, encoder))
+            if not store.read_manifest():
                 raise NotFound(f"no vectors of '{encoder}' in this base", "Make them: clew encoder encode")
-            slots, rows, signs = store.searchable()
-            return NearestView(slots, rows, self._live, wanted, signs)
+            slots, rows, signs = store.open_for_search()
+            return StoredVectors(slots, rows, self._live, wanted, signs)
 
         try:
-            found: VectorView = self.remember(f"vectors/{encoder}", make)
+            found: VectorIndex = self.memoize(f"vectors/{encoder}", make)
         except NotFound:
             if not dimension:
                 raise
             none = np.empty((0, dimension), dtype=np.float32)
-            return NearestView(none, np.empty(0, dtype=np.int64), self._live, wanted)
+            return StoredVectors(none, np.empty(0, dtype=np.int64), self._live, wanted)
         return found
 
-    def kept(self, maker: str, document: str) -> Mapping[str, bytes]:
+    def read_derived(self, maker: str, document: str) -> Mapping[str, bytes]:
         """Return what ``maker`` made of parts of a document, by part; what was made since is there, too."""
         one = self._entry(document)
-        with self._database.reading() as connection:
-            return kept(connection, one.first, maker)
+        with self._database.read_transaction() as connection:
+            return read_derived(connection, one.first, maker)
 
-    def keep(self, maker: str, document: str, made: Mapping[str, bytes]) -> bool:
+    def write_derived(self, maker: str, document: str, made: Mapping[str, bytes]) -> bool:
         """Keep what ``maker`` made, in one transaction; False where the document is gone. Raises StoreError."""
         one = self._entry(document)
-        with self._database.writing(truth=False) as connection:
-            return keep(connection, one.first, one.stamp, maker, made)
+        with self._database.write_transaction(truth=False) as connection:
+            return write_derived(connection, one.first, one.stamp, maker, made)
 
     def graphs(self) -> list[str]:
         """Return the names of the imported and mounted graphs, sorted."""
@@ -235,23 +235,23 @@ class BaseSnapshot:
     def graph(self, name: str) -> PropertyGraph:
         """Return a graph by its name. Raises UsageError where there is none."""
         if name not in self._known_graphs:
-            raise no_graph(name, self._known_graphs)
-        found: PropertyGraph = self.remember(
+            raise unknown_graph_error(name, self._known_graphs)
+        found: PropertyGraph = self.memoize(
             f"property graph/{name}", lambda: self._graphs.open(self._known_graphs[name])
         )
         return found
 
-    def remember(self, key: str, make: Callable[[], Any], *, of_documents: bool = False) -> Any:
+    def memoize(self, key: str, make: Callable[[], Any], *, documents_only: bool = False) -> Any:
         """Return ``make()``, computed once for this view; ``of_documents``, once for all views of these documents."""
-        return (self._document_views if of_documents else self._views).get(key, make)
+        return (self._document_views if documents_only else self._views).get(key, make)
 
-    def take_over(self, before: BaseSnapshot) -> None:
+    def reuse_views(self, before: StoreSnapshot) -> None:
         """Take over what an earlier view remembers of its documents, where this one has the same: vectors were made,
         an edge or a graph was added, or a document that is not indexed yet."""
         if self._entries == before._entries:
             self._document_views = before._document_views
 
-    def _entry(self, key: str) -> Entry:
+    def _entry(self, key: str) -> DocumentEntry:
         if key not in self._by_key:
             raise NotFound(f"no document with the key '{key}'", "See: clew list")
         return self._by_key[key]
@@ -263,6 +263,6 @@ class BaseSnapshot:
             raise NotFound(f"no node '{id}'", "Ids are those that search --json prints; see also: clew list")
         return one.first + int(position)
 
-    def _owners(self, rows: Rows) -> list[Entry]:
+    def _owners(self, rows: Rows) -> list[DocumentEntry]:
         places = np.searchsorted(self._first, np.asarray(rows, dtype=np.int64), side="right") - 1
         return [self._entries[place] for place in places.tolist()]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-class Views:
+class ViewCache:
     """Values by key, each made once, though several threads ask for it at once: the others wait for the one."""
 
     def __init__(self) -> None:

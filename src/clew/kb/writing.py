@@ -8,29 +8,29 @@ from collections.abc import Iterable, Mapping
 
 from clew.errors import NotFound
 from clew.kb import canonical
-from clew.kb.reading import entries, first_row, packed_boxes, state
-from clew.kb.schema import PIECE
+from clew.kb.reading import read_entries, find_first_row, pack_boxes, read_counter
+from clew.kb.schema import PIECE_LENGTH
 from clew.types import Document, Edge, Location, ParsedDocument
 
 
-def commit(connection: sqlite3.Connection, parsed: ParsedDocument, location: Location) -> str:
+def put_document(connection: sqlite3.Connection, parsed: ParsedDocument, location: Location) -> str:
     """Put a document at a path; return ``added``, ``replaced``, ``located`` or ``unchanged``."""
-    known = has(connection, parsed.key)
+    known = has_document(connection, parsed.key)
     if not known:
-        insert(connection, parsed)
-    done = locate(connection, location, parsed.key)
+        insert_document(connection, parsed)
+    done = put_location(connection, location, parsed.key)
     if done == "replaced" or known:
         return done
     return "added"
 
 
-def locate(connection: sqlite3.Connection, location: Location, key: str) -> str:
+def put_location(connection: sqlite3.Connection, location: Location, key: str) -> str:
     """Put a known document at a path; what was there goes, with its last path, for good.
 
     Return ``unchanged`` where it was there already (its size and times are brought up to date), ``located``
     for a new path, ``replaced`` where another document was there. Raises NotFound.
     """
-    document = first_row(connection, key)
+    document = find_first_row(connection, key)
     old = connection.execute("SELECT * FROM location WHERE path = ?", (location.path,)).fetchone()
     new = (
         location.path,
@@ -47,51 +47,51 @@ def locate(connection: sqlite3.Connection, location: Location, key: str) -> str:
         return "located"
     if old[1] == document:
         return "unchanged"
-    drop_if_nowhere(connection, old[1])
+    delete_without_location(connection, old[1])
     return "replaced"
 
 
-def remove(connection: sqlite3.Connection, paths: Iterable[str]) -> list[Document]:
+def remove_paths(connection: sqlite3.Connection, paths: Iterable[str]) -> list[Document]:
     """Forget paths; return the documents that had no other, which are gone. Raises NotFound."""
     gone = []
     for path in paths:
         row = connection.execute("SELECT document FROM location WHERE path = ?", (path,)).fetchone()
         if row is None:
             raise NotFound(f"no document at '{path}'", "See: clew list")
-        document = entries(connection, row[0])[0].document
+        document = read_entries(connection, row[0])[0].document
         connection.execute("DELETE FROM location WHERE path = ?", (path,))
-        if drop_if_nowhere(connection, row[0]):
+        if delete_without_location(connection, row[0]):
             gone.append(document)
     return gone
 
 
-def has(connection: sqlite3.Connection, key: str) -> bool:
+def has_document(connection: sqlite3.Connection, key: str) -> bool:
     """Return whether a document with this key is there."""
     return connection.execute("SELECT 1 FROM document WHERE key = ?", (key,)).fetchone() is not None
 
 
-def insert(connection: sqlite3.Connection, parsed: ParsedDocument) -> int:
+def insert_document(connection: sqlite3.Connection, parsed: ParsedDocument) -> int:
     """Add a document to a fresh range of rows, which is returned by its first."""
-    first = state(connection, "next_row")
+    first = read_counter(connection, "next_row")
     connection.execute(
         "INSERT INTO document VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             first,
             len(parsed.nodes),
             parsed.key,
-            canonical.stamp(parsed.key),
+            canonical.document_stamp(parsed.key),
             parsed.title,
             parsed.media_type,
             parsed.parser,
             parsed.pages,
             len(parsed.text),
-            canonical.digest_of(canonical.document_lines(parsed)),
+            canonical.hash_lines(canonical.dump_document(parsed)),
         ),
     )
-    pieces = range(0, len(parsed.text), PIECE)
+    pieces = range(0, len(parsed.text), PIECE_LENGTH)
     connection.executemany(
         "INSERT INTO piece VALUES (?, ?, ?)",
-        ((first, start // PIECE, parsed.text[start : start + PIECE]) for start in pieces),
+        ((first, start // PIECE_LENGTH, parsed.text[start : start + PIECE_LENGTH]) for start in pieces),
     )
     connection.executemany(
         "INSERT INTO node VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -105,7 +105,7 @@ def insert(connection: sqlite3.Connection, parsed: ParsedDocument) -> int:
                 None if node.text == parsed.text[node.span[0] : node.span[1]] else node.text,
                 node.page,
                 *node.span,
-                packed_boxes(node.boxes),
+                pack_boxes(node.boxes),
             )
             for position, node in enumerate(parsed.nodes)
         ),
@@ -116,7 +116,7 @@ def insert(connection: sqlite3.Connection, parsed: ParsedDocument) -> int:
     return first
 
 
-def drop_if_nowhere(connection: sqlite3.Connection, first: int) -> bool:
+def delete_without_location(connection: sqlite3.Connection, first: int) -> bool:
     """Delete a document without a path, its nodes, and the edges that touch them; return whether it was."""
     if connection.execute("SELECT 1 FROM location WHERE document = ?", (first,)).fetchone():
         return False
@@ -133,7 +133,7 @@ def drop_if_nowhere(connection: sqlite3.Connection, first: int) -> bool:
     return True
 
 
-def keep(
+def write_derived(
     connection: sqlite3.Connection, first: int, stamp: int, maker: str, made: Mapping[str, bytes]
 ) -> bool:
     """Keep what ``maker`` made of parts of a document; False, and nothing, where the document is gone."""
@@ -153,7 +153,7 @@ def assert_edges(connection: sqlite3.Connection, edges: Iterable[Edge]) -> None:
 
     def row(id: str) -> int:
         if id not in rows:
-            rows[id] = row_of(connection, id)
+            rows[id] = find_row(connection, id)
         return rows[id]
 
     connection.executemany(
@@ -162,7 +162,7 @@ def assert_edges(connection: sqlite3.Connection, edges: Iterable[Edge]) -> None:
     )
 
 
-def row_of(connection: sqlite3.Connection, id: str) -> int:
+def find_row(connection: sqlite3.Connection, id: str) -> int:
     """Return the row of a node id. Raises NotFound."""
     key, _, position = id.rpartition(":")
     found = connection.execute("SELECT first_row, nodes FROM document WHERE key = ?", (key,)).fetchone()

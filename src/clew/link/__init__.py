@@ -1,18 +1,18 @@
 """Linking: what names and relation words stand for in a graph, and which nodes of several graphs are one thing."""
 
-from clew.link.entities import Entities
+from clew.link.entities import GraphEntityLinker
 from clew.link.grounding import Grounding, ground
-from clew.link.relations import Relations, load_aliases
-from clew.link.same import SameLink, links, same, same_in
+from clew.link.relations import GraphRelationLinker, load_aliases
+from clew.link.same import EntityAlignment, align_graphs, align_entity, align_entity_with
 
 __all__ = [
-    "Entities",
+    "GraphEntityLinker",
     "Grounding",
-    "Relations",
-    "SameLink",
+    "GraphRelationLinker",
+    "EntityAlignment",
     "ground",
-    "links",
+    "align_graphs",
     "load_aliases",
-    "same",
-    "same_in",
+    "align_entity",
+    "align_entity_with",
 ]

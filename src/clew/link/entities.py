@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import BadCompletion, UsageError
-from clew.link.describing import degrees, described, said
-from clew.link.mentions import Mention, mention_of, without_qualifier
-from clew.link.nearest import WORTH, NearestNames
-from clew.text import folded_name, terms
+from clew.link.describing import node_degrees, describe_nodes, qualifier_text
+from clew.link.mentions import Mention, parse_mention, split_qualifier
+from clew.link.nearest import MEANING_WEIGHT, NearestNames
+from clew.text import fold_name, index_terms
 from clew.types import LinkedEntity, Step, Usage
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class _Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Entities:
+class GraphEntityLinker:
     """:class:`clew.protocols.EntityLinker`.
 
     Candidates are the nodes with the mention's name or alias and those spelled like it
@@ -100,7 +100,7 @@ class Entities:
         Nodes of ``types`` come before others that are called as well. What the model was asked goes to the trail.
         Raises ModelError.
         """
-        mentions = [mention_of(name) for name in names]
+        mentions = [parse_mention(name) for name in names]
         found = self._candidates(graph, mentions, types)
         for name, several in zip(names, found, strict=True):
             _written_the_same(name, several)
@@ -133,14 +133,14 @@ class Entities:
             asked = [
                 n
                 for n, several in enumerate(found)
-                if mentions[n].ways
+                if mentions[n].variants
                 and (types or max((score for score, _ in several.values()), default=0.0) < FAILED)
             ]
-            alike = self.nearest.alike(graph, [mentions[n].ways[0][0] for n in asked], types)
+            alike = self.nearest.search(graph, [mentions[n].variants[0][0] for n in asked], types)
             for n, near in zip(asked, alike, strict=True):
                 for row, cosine in near.items():
-                    if row not in found[n] or found[n][row][0] < cosine * WORTH:
-                        found[n][row] = cosine * WORTH, f"meaning {cosine:.2f}"
+                    if row not in found[n] or found[n][row][0] < cosine * MEANING_WEIGHT:
+                        found[n][row] = cosine * MEANING_WEIGHT, f"meaning {cosine:.2f}"
         rows = np.array(sorted({row for several in found for row in several}), dtype=np.int64)
         entities = dict(zip(rows.tolist(), graph.entities(rows), strict=True))
         return [
@@ -163,10 +163,10 @@ class Entities:
         if not every:
             return
         rows = np.array([one.row for one in every], dtype=np.int64)
-        for one, degree in zip(every, degrees(graph, rows).tolist(), strict=True):
+        for one, degree in zip(every, node_degrees(graph, rows).tolist(), strict=True):
             one.degree = degree
         if self.encoder or self.model or any(mention.qualifier for mention in mentions):
-            for one, line in zip(every, described(graph, [one.entity for one in every], rows), strict=True):
+            for one, line in zip(every, describe_nodes(graph, [one.entity for one in every], rows), strict=True):
                 one.line = line
         for mention, several in zip(mentions, doubtful, strict=True):
             if mention.qualifier:
@@ -237,15 +237,15 @@ def _rows(graph: PropertyGraph, mention: Mention) -> dict[int, tuple[float, str]
         if row not in found or found[row][0] < likeness:
             found[row] = likeness, how
 
-    for way, worth in mention.ways:
-        for row in graph.named(way)[:POOL].tolist():
+    for way, worth in mention.variants:
+        for row in graph.find_by_name(way)[:POOL].tolist():
             take(row, worth, "name")
-        if graph.mounted and found:
+        if graph.is_mounted and found:
             # Each look-up is a question over a network, or a scan; what has the name itself is enough.
             return found
     # An article or "'s" hardly changes what is spelled alike: only the qualifier is worth a second search.
-    for way, worth in mention.ways[: 2 if mention.qualifier else 1]:
-        rows, likeness = graph.similar(way, POOL)
+    for way, worth in mention.variants[: 2 if mention.qualifier else 1]:
+        rows, likeness = graph.find_similar_names(way, POOL)
         for row, alike in zip(rows.tolist(), likeness.tolist(), strict=True):
             if alike >= LEAST:
                 take(row, alike * worth, f"spelling {alike:.2f}")
@@ -255,12 +255,12 @@ def _rows(graph: PropertyGraph, mention: Mention) -> dict[int, tuple[float, str]
 def _settled(mention: Mention, one: _Candidate) -> _Candidate:
     """Say whether it was a name or an alias that was found; raise what is called so but for a qualifier of its
     own."""
-    ways = {folded_name(way): worth for way, worth in mention.ways}
+    ways = {fold_name(way): worth for way, worth in mention.variants}
     if one.how == ["name"]:
-        one.how = ["name" if folded_name(one.entity.name) in ways else "alias"]
+        one.how = ["name" if fold_name(one.entity.name) in ways else "alias"]
         return one
-    bare, qualifier = without_qualifier(one.entity.name)
-    worth = ways.get(folded_name(bare), 0.0) * QUALIFIED if qualifier else 0.0
+    bare, qualifier = split_qualifier(one.entity.name)
+    worth = ways.get(fold_name(bare), 0.0) * QUALIFIED if qualifier else 0.0
     if worth > one.score:
         one.score, one.how = worth, [f"name ({qualifier})"]
     return one
@@ -277,7 +277,7 @@ def _written_the_same(name: str, several: Sequence[_Candidate]) -> None:
 
 def _typed(one: _Candidate, types: Sequence[str]) -> _Candidate:
     """Take a little from what is of another type than was asked for; what has none may be of any."""
-    own = {type for type in (one.entity.type, *one.entity.also) if type}
+    own = {type for type in (one.entity.type, *one.entity.more_types) if type}
     if types and own and not own & set(types):
         one.score *= OTHER_TYPE
         one.how.append(f"of the type {one.entity.type}")
@@ -294,8 +294,8 @@ def _near(mention: Mention, several: list[_Candidate]) -> list[_Candidate]:
 
 def _qualify(qualifier: str, several: Sequence[_Candidate]) -> None:
     """Take from the score of each candidate what of the qualifier the graph confirms of others, but not of it."""
-    wanted = set(terms(qualifier))
-    shares = [len(wanted & set(terms(said(one.entity, one.line)))) for one in several]
+    wanted = set(index_terms(qualifier))
+    shares = [len(wanted & set(index_terms(qualifier_text(one.entity, one.line)))) for one in several]
     most = max(shares, default=0)
     for one, share in zip(several, shares, strict=True):
         if most and one.score < 1:  # else the qualifier is part of its name

@@ -40,7 +40,7 @@ def ground(
     heads = np.array([one.row for one in entities], dtype=np.int64)
     found: list[tuple[int, Grounding]] = []
     for relation in relations:
-        offsets, ends = graph.adjacent(heads, relation.name, relation.inverse)
+        offsets, ends = graph.neighbours(heads, relation.name, relation.inverse)
         for place in np.flatnonzero(np.diff(offsets)).tolist():
             entity = entities[place]
             rows = ends[offsets[place] : offsets[place + 1]]

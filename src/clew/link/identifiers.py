@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.link.wording import spelled
-from clew.text import term_hash
+from clew.link.wording import verbalise_relation
+from clew.text import hash_term
 
 if TYPE_CHECKING:
     from clew.protocols import PropertyGraph, Rows
@@ -40,32 +40,32 @@ _SAME = frozenset(("same as", "sameas", "exact match", "owl same as", "skos exac
 _BATCH = 4096
 
 
-def scheme_of(property: str) -> str:
+def identifier_scheme(property: str) -> str:
     """Return the scheme of a property's values, "" for one that identifies nothing.
 
     >>> scheme_of("imdb_id"), scheme_of("Wikidata ID"), scheme_of("id"), scheme_of("year")
     ('imdb', 'wikidata', '', '')
     """
-    key = re.sub(r"[\W_]+", "", spelled(property))
+    key = re.sub(r"[\W_]+", "", verbalise_relation(property))
     for ending in ("identifier", "number", "id", ""):
         if key.endswith(ending) and key[: len(key) - len(ending)] in _SCHEMES:
             return _SCHEMES[key[: len(key) - len(ending)]]
     return ""
 
 
-def says_same(relation: str) -> bool:
+def is_same_as_relation(relation: str) -> bool:
     """Return whether a relation, or a property, joins what is the same (``owl:sameAs``, ``skos:exactMatch``)."""
-    return spelled(relation) in _SAME
+    return verbalise_relation(relation) in _SAME
 
 
-def of_id(external: str) -> Identifier | None:
+def parse_external_id(external: str) -> Identifier | None:
     """Return what an external id says beyond its graph: a Wikidata id, or an IRI; None for any other id."""
     if found := _WIKIDATA.match(external):
         return "wikidata", found["id"]
     return ("iri", external) if _IRI.match(external) else None
 
 
-def forms_of(identifier: Identifier) -> tuple[str, ...]:
+def external_id_forms(identifier: Identifier) -> tuple[str, ...]:
     """Return the external ids that another graph may give what has this identifier."""
     scheme, value = identifier
     if scheme == "wikidata":
@@ -73,19 +73,19 @@ def forms_of(identifier: Identifier) -> tuple[str, ...]:
     return (value,) if scheme == "iri" else ()
 
 
-def identifiers_of(entity: Entity) -> dict[Identifier, str]:
+def entity_identifiers(entity: Entity) -> dict[Identifier, str]:
     """Return the identifiers of a node, each with where it stands: ``identifier wikidata=Q2868``, ``sameAs``."""
     found: dict[Identifier, str] = {}
-    own = of_id(entity.id.partition(":")[2])
+    own = parse_external_id(entity.id.partition(":")[2])
     if own is not None:
         found[own] = _said(own)
     for property, value in entity.properties.items():
         for one in value if isinstance(value, tuple) else (value,):
             text = str(one).strip()
-            if says_same(property):
-                if same := of_id(text):
+            if is_same_as_relation(property):
+                if same := parse_external_id(text):
                     found.setdefault(same, "sameAs")
-            elif text and (scheme := scheme_of(property)):
+            elif text and (scheme := identifier_scheme(property)):
                 wikidata = _WIKIDATA.match(text) if scheme == "wikidata" else None
                 identifier = (scheme, wikidata["id"] if wikidata else _plain(scheme, text))
                 found.setdefault(identifier, _said(identifier))
@@ -129,12 +129,12 @@ class IdentifierIndex:
 
 
 def _hash(identifier: Identifier) -> int:
-    return term_hash("\x1f".join(identifier))
+    return hash_term("\x1f".join(identifier))
 
 
 def _every(graph: PropertyGraph) -> Iterator[tuple[int, Identifier]]:
     for first in range(0, graph.size, _BATCH):
         rows = np.arange(first, min(first + _BATCH, graph.size))
         for row, entity in zip(rows.tolist(), graph.entities(rows), strict=True):
-            for identifier in identifiers_of(entity):
+            for identifier in entity_identifiers(entity):
                 yield row, identifier

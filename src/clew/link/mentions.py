@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 #: What the name without its qualifier, article or "'s" keeps of its likeness.
-SHORTENED = 0.97
+SHORTENED_WEIGHT = 0.97
 
 _QUALIFIER = re.compile(r"^(?P<name>.*\S)\s*\((?P<said>[^()]+)\)\s*$")
 _POSSESSIVE = re.compile(r"['’]s?$")
@@ -17,11 +17,11 @@ _ARTICLE = re.compile(r"^(?:the|a|an)\s+(?=\S)", re.IGNORECASE)
 class Mention:
     """The ways to look a name up, as it is written first, with what each is worth; what its qualifier says."""
 
-    ways: tuple[tuple[str, float], ...]
+    variants: tuple[tuple[str, float], ...]
     qualifier: str = ""
 
 
-def mention_of(name: str) -> Mention:
+def parse_mention(name: str) -> Mention:
     """Return how to look a name up: as it is written; without its qualifier, a trailing "'s", a leading article.
 
     >>> mention_of("24 Hours (1931 film)")
@@ -29,16 +29,16 @@ def mention_of(name: str) -> Mention:
     """
     name = name.strip().strip('"“”').strip()
     ways = {name: 1.0}
-    bare, qualifier = without_qualifier(name)
-    ways.setdefault(bare, SHORTENED)
+    bare, qualifier = split_qualifier(name)
+    ways.setdefault(bare, SHORTENED_WEIGHT)
     for way, worth in list(ways.items()):
         owner = _POSSESSIVE.sub("", way)
         for other in (owner, _ARTICLE.sub("", owner)):
-            ways.setdefault(other, worth * SHORTENED)
+            ways.setdefault(other, worth * SHORTENED_WEIGHT)
     return Mention(tuple((way, worth) for way, worth in ways.items() if way), qualifier)
 
 
-def without_qualifier(name: str) -> tuple[str, str]:
+def split_qualifier(name: str) -> tuple[str, str]:
     """Return a name without what stands in brackets at its end, and that; ("", of course, where nothing does).
 
     >>> without_qualifier("Kismet (film)"), without_qualifier("Kismet")

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.rows import together
+from clew.rows import union
 
 if TYPE_CHECKING:
     from clew.protocols import Encoder, PropertyGraph, Rows
 
 #: What the vectors of names are kept under.
-NAMES = "names/1"
+NAME_VECTORS = "names/1"
 #: Names that are embedded for one look-up at the most.
 CAP = 2000
 #: Candidates by vector, and how like the name they must be.
 POOL, LEAST = 20, 0.5
 #: What a candidate by vector keeps of its cosine: an equal name comes first.
-WORTH = 0.9
+MEANING_WEIGHT = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +36,23 @@ class NearestNames:
     cap: int = CAP
     least: float = LEAST
 
-    def alike(
+    def search(
         self, graph: PropertyGraph, names: Sequence[str], types: Sequence[str] = (), k: int = POOL
     ) -> list[dict[int, float]]:
         """Return for each name at most ``k`` rows of ``types`` (none: of all) with their cosines, nearest first."""
-        if graph.mounted or not names:
+        if graph.is_mounted or not names:
             return [{} for _ in names]
-        kept = graph.vectors(self.encoder, NAMES)
-        of_types = rows_of(graph, types)
-        few = len(kept.missing(of_types)) <= self.cap
+        kept = graph.node_vectors(self.encoder, NAME_VECTORS)
+        of_types = rows_of_types(graph, types)
+        few = len(kept.rows_without_vectors(of_types)) <= self.cap
         queries = self.encoder.encode(list(names))
         found: list[dict[int, float]] = []
         for name, query in zip(names, queries, strict=True):
-            rows = of_types if few else spelled_like(graph, name, of_types, self.cap)
+            rows = of_types if few else rows_spelled_like(graph, name, of_types, self.cap)
             if rows is not None and not len(rows):
                 found.append({})
                 continue
-            kept.make(np.arange(graph.size) if rows is None else rows, lambda some: named(graph, some))
+            kept.encode_missing(np.arange(graph.size) if rows is None else rows, lambda some: node_names(graph, some))
             mask = None
             if rows is not None:
                 mask = np.zeros(graph.size, dtype=np.bool_)
@@ -63,20 +63,20 @@ class NearestNames:
         return found
 
 
-def named(graph: PropertyGraph, rows: Rows) -> list[list[str]]:
+def node_names(graph: PropertyGraph, rows: Rows) -> list[list[str]]:
     """Return the name of each node, as :class:`clew.protocols.NodeVectors` takes texts."""
     return [[entity.name] for entity in graph.entities(rows)]
 
 
-def rows_of(graph: PropertyGraph, types: Sequence[str]) -> Rows | None:
+def rows_of_types(graph: PropertyGraph, types: Sequence[str]) -> Rows | None:
     """Return the rows of ``types``, ascending; None for all, where there are none of them."""
-    found = [rows for one in types if len(rows := graph.of_type(one))]
-    return together(found) if found else None
+    found = [rows for one in types if len(rows := graph.rows_of_type(one))]
+    return union(found) if found else None
 
 
-def spelled_like(graph: PropertyGraph, name: str, among: Rows | None, most: int) -> Rows:
+def rows_spelled_like(graph: PropertyGraph, name: str, among: Rows | None, most: int) -> Rows:
     """Return the rows that are spelled most like ``name`` of all, without those that are not in ``among`` (None:
     with them), ascending: no more than ``most`` or ten times :data:`POOL`; none of ``among`` where others are
     spelled more like it."""
-    rows, _ = graph.similar(name, min(most, 10 * POOL))
+    rows, _ = graph.find_similar_names(name, min(most, 10 * POOL))
     return np.sort(rows if among is None else rows[np.isin(rows, among)])

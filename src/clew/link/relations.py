@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import UnreadableFile
-from clew.link.wording import backwards, called, role, spelled, stems
+from clew.link.wording import is_backwards, root_word, head_role, verbalise_relation, word_stems
 from clew.types import LinkedRelation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.protocols import Encoder, Floats, Labelled, Vectors
+    from clew.protocols import Encoder, Floats, RelationSource, Vectors
 
 #: What a candidate the other way round keeps of the score of its words.
 AGAINST = 0.85
 #: The score of a relation that is called as it is asked for; no other has it.
-EXACT = 1.0
+EXACT_SCORE = 1.0
 #: How much the encoder says, against shared stems and spelling.
 ENCODED = 0.6
 #: Graphs whose labels are kept.
@@ -49,7 +49,7 @@ class _Labels:
 
 
 @dataclass(slots=True)
-class Relations:
+class GraphRelationLinker:
     """:class:`clew.protocols.RelationLinker` (Su et al., NAACL 2024, Section 3.2).
 
     A phrase and a relation are as alike as the phrase and the likest wording of the relation: its name, spelled
@@ -58,7 +58,7 @@ class Relations:
     shared stems and spelling, which know "directed by" for "director" where an encoder trained on passages may
     not; without an encoder these alone decide. And the paper only goes from head to tail: here each direction of a
     relation is a candidate of its own; the one that the phrase is not worded for
-    (:func:`clew.link.wording.backwards`) has ``AGAINST`` of the score.
+    (:func:`clew.link.wording.is_backwards`) has ``AGAINST`` of the score.
 
     Labels are encoded once for each graph and set of relations.
     """
@@ -69,10 +69,10 @@ class Relations:
     _kept: dict[tuple[str, tuple[str, ...]], _Labels] = field(default_factory=dict, init=False, repr=False)
     _lock: Lock = field(default_factory=Lock, init=False, repr=False)
 
-    def link(self, graph: Labelled, phrases: Sequence[str], k: int = 5) -> list[tuple[LinkedRelation, ...]]:
+    def link(self, graph: RelationSource, phrases: Sequence[str], k: int = 5) -> list[tuple[LinkedRelation, ...]]:
         """Return for each phrase at most ``k`` candidates, best first; ties in the order of names, forward first."""
         labels = self._labels(graph)
-        asked = [spelled(phrase) for phrase in phrases]
+        asked = [verbalise_relation(phrase) for phrase in phrases]
         if not labels.names or not asked:
             return [() for _ in phrases]
         cosines = None
@@ -92,9 +92,9 @@ class Relations:
         words = _alike(labels, phrase)
         scores = words if cosines is None else self.weight * cosines + (1 - self.weight) * words
         same = np.array([one == phrase for one in labels.words], dtype=np.bool_)
-        scores = np.where(same, EXACT, np.minimum(scores, 0.99))
+        scores = np.where(same, EXACT_SCORE, np.minimum(scores, 0.99))
         turned = _turned(labels, phrase)
-        asked, best = stems(phrase), np.full((len(labels.names), 2), -1.0)
+        asked, best = word_stems(phrase), np.full((len(labels.names), 2), -1.0)
         best_of = np.zeros((len(labels.names), 2), dtype=np.int64)
         for inverse in (0, 1):
             way = np.where(turned == bool(inverse), scores, scores * AGAINST)
@@ -118,17 +118,17 @@ class Relations:
         name, words = labels.names[place // 2], labels.words[label]
         parts = []
         if words == phrase:
-            parts.append("name" if words == spelled(name) else f"alias '{words}'")
+            parts.append("name" if words == verbalise_relation(name) else f"alias '{words}'")
         else:
-            if words != spelled(name):
+            if words != verbalise_relation(name):
                 parts.append(f"alias '{words}'")
             if cosines is not None:
                 parts.append(f"encoder {cosines[label]:.2f}")
-            if common := stems(phrase) & labels.stems[label]:
+            if common := word_stems(phrase) & labels.stems[label]:
                 parts.append(f"words {'/'.join(sorted(common))}")
         return LinkedRelation(name, bool(place % 2), score, ", ".join(parts) or "spelling")
 
-    def _labels(self, graph: Labelled) -> _Labels:
+    def _labels(self, graph: RelationSource) -> _Labels:
         relations = graph.relations()
         key = (graph.name, tuple(relations))
         with self._lock:
@@ -140,13 +140,13 @@ class Relations:
                 self._kept[key] = found
             return found
 
-    def _made(self, graph: Labelled) -> _Labels:
+    def _made(self, graph: RelationSource) -> _Labels:
         relations = graph.relations()
         owners: list[int] = []
         words: list[str] = []
         for number, (name, relation) in enumerate(relations.items()):
             given = (*self.aliases.get(name, ()), *(self.aliases.get(relation.id, ()) if relation.id else ()))
-            for wording in dict.fromkeys((spelled(name), *map(spelled, given))):
+            for wording in dict.fromkeys((verbalise_relation(name), *map(verbalise_relation, given))):
                 owners.append(number)
                 words.append(wording)
         distinct = list(dict.fromkeys(words))
@@ -154,7 +154,7 @@ class Relations:
         if self.encoder is not None and distinct:
             place_of = {one: place for place, one in enumerate(distinct)}
             vectors = self.encoder.encode(distinct)[[place_of[one] for one in words]]
-        roots = tuple(map(stems, words))
+        roots = tuple(map(word_stems, words))
         return _Labels(
             tuple(relations),
             np.array(owners, dtype=np.int64),
@@ -162,9 +162,9 @@ class Relations:
             roots,
             np.array(list(map(len, roots)), dtype=np.float64),
             _inverted(roots),
-            np.array([backwards(one) for one in words], dtype=np.bool_),
-            np.array([role(one) for one in words], dtype=np.str_),
-            np.array([called(one) for one in words], dtype=np.str_),
+            np.array([is_backwards(one) for one in words], dtype=np.bool_),
+            np.array([head_role(one) for one in words], dtype=np.str_),
+            np.array([root_word(one) for one in words], dtype=np.str_),
             (
                 _inverted([_types(one.head_types) for one in relations.values()]),
                 _inverted([_types(one.tail_types) for one in relations.values()]),
@@ -173,23 +173,23 @@ class Relations:
         )
 
 
-def called_so(phrase: str, one: LinkedRelation) -> bool:
+def has_asked_name(phrase: str, one: LinkedRelation) -> bool:
     """Return whether a candidate has the name or an alias that was asked for, or its words in another form:
     ``directed_by`` beside ``director``, but not ``casting director``."""
-    return one.score == EXACT or stems(spelled(phrase)) == stems(spelled(one.name))
+    return one.score == EXACT_SCORE or word_stems(verbalise_relation(phrase)) == word_stems(verbalise_relation(one.name))
 
 
 def _turned(labels: _Labels, phrase: str) -> NDArray[np.bool_]:
     """Return which wordings are said the other way than a phrase, (labels,)."""
-    asked, wanted = role(phrase), called(phrase)
-    ours = (labels.called == asked) & bool(asked) | backwards(phrase)
+    asked, wanted = head_role(phrase), root_word(phrase)
+    ours = (labels.called == asked) & bool(asked) | is_backwards(phrase)
     theirs = (labels.roles == wanted) & (labels.roles != "") | labels.backwards
     turned: NDArray[np.bool_] = ours != theirs
     return turned
 
 
 def _types(types: Iterable[str]) -> frozenset[str]:
-    return frozenset(one for type in types for one in stems(spelled(type)))
+    return frozenset(one for type in types for one in word_stems(verbalise_relation(type)))
 
 
 def _inverted(sets: Sequence[frozenset[str]]) -> dict[str, NDArray[np.int64]]:
@@ -212,7 +212,7 @@ def _alike(labels: _Labels, phrase: str) -> Floats:
     """Return how alike a phrase is to each wording by stems and spelling, (labels,)."""
     from rapidfuzz import fuzz, process
 
-    asked = stems(phrase)
+    asked = word_stems(phrase)
     common = np.zeros(len(labels.words))
     for stem in asked & labels.holders.keys():
         common[labels.holders[stem]] += 1

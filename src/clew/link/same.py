@@ -16,15 +16,15 @@ from clew.errors import NotFound
 from clew.link.identifiers import (
     Identifier,
     IdentifierIndex,
-    forms_of,
-    identifiers_of,
-    of_id,
-    says_same,
+    external_id_forms,
+    entity_identifiers,
+    parse_external_id,
+    is_same_as_relation,
 )
-from clew.link.mentions import without_qualifier
-from clew.link.wording import spelled, stems
-from clew.rows import together
-from clew.text import folded_name
+from clew.link.mentions import split_qualifier
+from clew.link.wording import verbalise_relation, word_stems
+from clew.rows import union
+from clew.text import fold_name
 
 if TYPE_CHECKING:
     from clew.protocols import PropertyGraph, Rows, Snapshot
@@ -38,7 +38,7 @@ _BATCH = 512
 
 
 @dataclass(frozen=True, slots=True)
-class SameLink:
+class EntityAlignment:
     """Two nodes, or a node and a document, that are the same thing. ``score`` is from 0 to 1.
 
     ``source`` is the id of a node; ``target`` that of a node of another graph, or, where ``document``, the key of a
@@ -55,14 +55,14 @@ class SameLink:
     document: bool = False
 
     @property
-    def said(self) -> str:
+    def summary(self) -> str:
         """The link and its evidence in a line: ``atlas:lima is films:Q2868: identifier wikidata=Q2868``."""
         return f"{self.source} is {self.target}: {'; '.join(self.by)}"
 
 
-def same(
+def align_entity(
     snapshot: Snapshot, id: str, *, remote: Collection[str] = (), thorough: bool = True
-) -> tuple[SameLink, ...]:
+) -> tuple[EntityAlignment, ...]:
     """Return what is the same as a node in the other graphs and among the documents, the surest first.
 
     Names count only where they tell: one node on each side has the name, or one of a type that both share; and never
@@ -77,7 +77,7 @@ def same(
     return _same(_Look(snapshot, frozenset(remote), thorough), graph, int(rows[0]), entity, others)
 
 
-def same_in(snapshot: Snapshot, id: str, name: str) -> tuple[SameLink, ...]:
+def align_entity_with(snapshot: Snapshot, id: str, name: str) -> tuple[EntityAlignment, ...]:
     """Return what is the same as a node in one other graph, the surest first: of :func:`same` without ``thorough``
     the links to it. No other graph is asked, and no document. Raises NotFound, UsageError."""
     graph = snapshot.graph(id.partition(":")[0])
@@ -89,9 +89,9 @@ def same_in(snapshot: Snapshot, id: str, name: str) -> tuple[SameLink, ...]:
     return _sorted(_in_graphs(look, graph, int(rows[0]), entity, [name]))
 
 
-def links(
+def align_graphs(
     snapshot: Snapshot, graph: str | None = None, *, remote: Collection[str] = ()
-) -> Iterator[SameLink]:
+) -> Iterator[EntityAlignment]:
     """Yield the links of a graph's nodes, or of every graph's, in the order of their ids; each pair of nodes once.
 
     A mounted graph's own nodes are not gone through; it is the target of links only. Raises UsageError.
@@ -124,21 +124,21 @@ class _Look:
     def identified(self, graph: PropertyGraph) -> IdentifierIndex | None:
         if not self.thorough or graph.name in self.remote:
             return None
-        found: IdentifierIndex = self.snapshot.remember(
+        found: IdentifierIndex = self.snapshot.memoize(
             f"identifiers/{graph.name}", lambda: IdentifierIndex(graph)
         )
         return found
 
     def saying_same(self, graph: PropertyGraph) -> list[str]:
         """Return the relations of a graph that join what is the same."""
-        found: list[str] = self.snapshot.remember(
-            f"same as/{graph.name}", lambda: [one for one in graph.relations() if says_same(one)]
+        found: list[str] = self.snapshot.memoize(
+            f"same as/{graph.name}", lambda: [one for one in graph.relations() if is_same_as_relation(one)]
         )
         return found
 
     def titled(self, graph: PropertyGraph) -> Rows:
         """Return the rows of a graph that are called like a document, ascending."""
-        return together([graph.named(title) for title in self.titles()])
+        return union([graph.find_by_name(title) for title in self.titles()])
 
     def titles(self) -> dict[str, list[tuple[str, str]]]:
         """Return key and title of the documents by their folded titles, whole and without a qualifier."""
@@ -146,12 +146,12 @@ class _Look:
         def make() -> dict[str, list[tuple[str, str]]]:
             found: dict[str, list[tuple[str, str]]] = {}
             for one in self.snapshot.documents():
-                for title in {folded_name(one.title), folded_name(without_qualifier(one.title)[0])}:
+                for title in {fold_name(one.title), fold_name(split_qualifier(one.title)[0])}:
                     if title:
                         found.setdefault(title, []).append((one.key, one.title))
             return found
 
-        kept: dict[str, list[tuple[str, str]]] = self.snapshot.remember("titles/folded", make)
+        kept: dict[str, list[tuple[str, str]]] = self.snapshot.memoize("titles/folded", make)
         return kept
 
 
@@ -167,22 +167,22 @@ class _Found:
 
 def _same(
     look: _Look, graph: PropertyGraph, row: int, entity: Entity, others: Collection[str]
-) -> tuple[SameLink, ...]:
+) -> tuple[EntityAlignment, ...]:
     return _sorted([*_in_graphs(look, graph, row, entity, others), *_documents(look, graph, entity)])
 
 
-def _sorted(found: Sequence[SameLink]) -> tuple[SameLink, ...]:
+def _sorted(found: Sequence[EntityAlignment]) -> tuple[EntityAlignment, ...]:
     return tuple(sorted(found, key=lambda one: (-one.score, one.target)))
 
 
 def _in_graphs(
     look: _Look, graph: PropertyGraph, row: int, entity: Entity, others: Collection[str]
-) -> list[SameLink]:
-    identifiers = identifiers_of(entity)
+) -> list[EntityAlignment]:
+    identifiers = entity_identifiers(entity)
     for end in _told_same(look, graph, row):
-        if (identifier := of_id(end)) is not None:
+        if (identifier := parse_external_id(end)) is not None:
             identifiers.setdefault(identifier, "sameAs")
-    found: list[SameLink] = []
+    found: list[EntityAlignment] = []
     for name in others:
         other = look.snapshot.graph(name)
         rows: dict[int, _Found] = {}
@@ -190,7 +190,7 @@ def _in_graphs(
         _by_name(graph, entity, identifiers, other, rows)
         ends = other.entities(np.array(list(rows), dtype=np.int64))
         found += [
-            SameLink(entity.id, entity.name, end.id, end.name, one.score, tuple(one.by))
+            EntityAlignment(entity.id, entity.name, end.id, end.name, one.score, tuple(one.by))
             for end, one in zip(ends, rows.values(), strict=True)
         ]
     return found
@@ -201,7 +201,7 @@ def _told_same(look: _Look, graph: PropertyGraph, row: int) -> list[str]:
     told = []
     for relation in look.saying_same(graph):
         for inverse in (False, True):
-            ends = graph.adjacent(np.array([row], dtype=np.int64), relation, inverse)[1]
+            ends = graph.neighbours(np.array([row], dtype=np.int64), relation, inverse)[1]
             told += [id.partition(":")[2] for id in graph.ids(ends)]
     return told
 
@@ -213,7 +213,7 @@ def _by_identifier(
     index = look.identified(other)
     for identifier, said in identifiers.items():
         met: dict[int, None] = {}
-        for form in forms_of(identifier):
+        for form in external_id_forms(identifier):
             try:
                 met[int(other.rows([f"{other.name}:{form}"])[0])] = None
             except NotFound:
@@ -237,7 +237,7 @@ def _rows_told_same(look: _Look, graph: PropertyGraph, row: int) -> list[int]:
     rows = np.array([row], dtype=np.int64)
     told: list[int] = []
     for relation in look.saying_same(graph):
-        told += graph.adjacent(rows, relation, inverse=True)[1].tolist()
+        told += graph.neighbours(rows, relation, inverse=True)[1].tolist()
     return told
 
 
@@ -250,9 +250,9 @@ def _by_name(
 ) -> None:
     """Find the nodes of another graph with a name of this one, where the name tells one from the others."""
     types = _types(entity)
-    names = {folded_name(name): name for name in reversed((entity.name, *entity.aliases)) if name}
+    names = {fold_name(name): name for name in reversed((entity.name, *entity.aliases)) if name}
     for folded, name in reversed(names.items()):
-        theirs, ours = other.named(name), graph.named(name)
+        theirs, ours = other.find_by_name(name), graph.find_by_name(name)
         if not len(theirs) or max(len(theirs), len(ours)) > COMMON:
             continue
         ends = other.entities(theirs)
@@ -264,19 +264,19 @@ def _by_name(
             continue
         for end, end_row in zip(ends, theirs.tolist(), strict=True):
             agree = bool(_types(end) & types)
-            if not (single or agree) or (_differ(identifiers, identifiers_of(end)) and end_row not in rows):
+            if not (single or agree) or (_differ(identifiers, entity_identifiers(end)) and end_row not in rows):
                 continue
             score = SAME_TYPE if agree else OTHER_TYPE if types and _types(end) else NAMED
-            kind = "name" if folded == folded_name(entity.name) == folded_name(end.name) else "alias"
+            kind = "name" if folded == fold_name(entity.name) == fold_name(end.name) else "alias"
             rows.setdefault(end_row, _Found()).take(f"{kind} '{name}'", score)
 
 
 def _types(entity: Entity) -> frozenset[str]:
     return frozenset(
         stem
-        for type in (entity.type, *entity.also)
+        for type in (entity.type, *entity.more_types)
         if type
-        for stem in [" ".join(sorted(stems(spelled(type))))]
+        for stem in [" ".join(sorted(word_stems(verbalise_relation(type))))]
     )
 
 
@@ -289,14 +289,14 @@ def _differ(ours: dict[Identifier, str], theirs: dict[Identifier, str]) -> bool:
     )
 
 
-def _documents(look: _Look, graph: PropertyGraph, entity: Entity) -> list[SameLink]:
+def _documents(look: _Look, graph: PropertyGraph, entity: Entity) -> list[EntityAlignment]:
     """Return links to documents whose title is a name of the node: one document, and one node of this graph."""
     titles = look.titles()
-    found: dict[str, SameLink] = {}
+    found: dict[str, EntityAlignment] = {}
     for name in (entity.name, *entity.aliases):
-        documents = titles.get(folded_name(name), ()) if titles else ()
-        if len(documents) == 1 and len(graph.named(name)) == 1:
+        documents = titles.get(fold_name(name), ()) if titles else ()
+        if len(documents) == 1 and len(graph.find_by_name(name)) == 1:
             ((key, title),) = documents
-            link = SameLink(entity.id, entity.name, key, title, TITLED, (f"title '{title}'",), document=True)
+            link = EntityAlignment(entity.id, entity.name, key, title, TITLED, (f"title '{title}'",), document=True)
             found.setdefault(key, link)
     return list(found.values())

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from clew.text import is_stop_term, stem, terms
+from clew.text import is_stop_term, stem, index_terms
 
 _IRI_END = re.compile(r"[^/#]+(?=[/#]?$)")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -27,7 +27,7 @@ _AUXILIARY = frozenset("is was are were be been being has have had who what that
 
 
 @lru_cache(maxsize=1 << 14)
-def spelled(name: str) -> str:
+def verbalise_relation(name: str) -> str:
     """Return a relation's name as words: the readable end of an IRI, camel case and underscores spelled out.
 
     >>> spelled("directed_by"), spelled("http://example.org/ns#placeOfBirth"), spelled("wdt:P57")
@@ -40,7 +40,7 @@ def spelled(name: str) -> str:
     return " ".join(_NOT_WORD.sub(" ", _CAMEL.sub(" ", name)).casefold().split()) or name
 
 
-def backwards(phrase: str) -> bool:
+def is_backwards(phrase: str) -> bool:
     """Return whether spelled words say what the first does to the other, not what the other is to the first.
 
     >>> [backwards(one) for one in ("directed by", "directed", "films directed by", "born in", "won the prize")]
@@ -58,7 +58,7 @@ def backwards(phrase: str) -> bool:
     return first in _DOING and words[1] in {"in", "as", "for"}
 
 
-def role(phrase: str) -> str:
+def head_role(phrase: str) -> str:
     """Return what the first is said to be of the other, as a root: "" unless the words are such as ``director of``.
 
     Backwards for a relation that is called after that role alone: the ``citizen of`` a country is not asked for by
@@ -68,12 +68,12 @@ def role(phrase: str) -> str:
     ('direct', '')
     """
     words = _bare(phrase)
-    return called(" ".join(words[:-1])) if len(words) > 1 and words[-1] == "of" else ""
+    return root_word(" ".join(words[:-1])) if len(words) > 1 and words[-1] == "of" else ""
 
 
-def called(phrase: str) -> str:
+def root_word(phrase: str) -> str:
     """Return the root of the first word that is not a function word: of a relation, what it calls the other end."""
-    return next((_root(term) for term in terms(phrase) if not is_stop_term(term)), "")
+    return next((_root(term) for term in index_terms(phrase) if not is_stop_term(term)), "")
 
 
 def _bare(phrase: str) -> list[str]:
@@ -84,13 +84,13 @@ def _bare(phrase: str) -> list[str]:
 
 
 @lru_cache(maxsize=1 << 14)
-def stems(phrase: str) -> frozenset[str]:
+def word_stems(phrase: str) -> frozenset[str]:
     """Return the stems of a phrase's words, without function words and with those of one family made one.
 
     >>> sorted(stems("directed by")) == sorted(stems("the director"))
     True
     """
-    found = {_root(term) for term in terms(phrase) if not is_stop_term(term)}
+    found = {_root(term) for term in index_terms(phrase) if not is_stop_term(term)}
     return frozenset(found or map(stem, phrase.split()))
 
 

@@ -9,22 +9,22 @@ from clew.errors import BudgetExceeded
 from clew.protocols import Reader
 from clew.read import NOT_FOUND
 from clew.text import normalise
-from clew.trail import Recorder
+from clew.trail import TrailRecorder
 from clew.types import Answer, Hit, Question, Step
 
 #: How many hits an answer that abstains shows as what came nearest.
-NEAREST = 5
+NEAREST_HITS = 5
 #: What a model says that does not know.
 _UNKNOWN = frozenset({"unknown", "not known", "i don't know", "i do not know", "cannot be determined"})
 #: What an answer says that was cut short: by a spent budget, or by who asked. ``Answer.stopped`` says which.
 CUT_SHORT = "Not answered: it was stopped before there was an answer. The evidence found so far is below."
 
 
-def answered(
+def read_answer(
     reader: Reader,
     question: Question,
     hits: Sequence[Hit],
-    record: Recorder,
+    record: TrailRecorder,
     recipe: str,
     context: Sequence[Hit] | None = None,
 ) -> Answer:
@@ -35,30 +35,30 @@ def answered(
     try:
         answer = reader.read(question, hits, record)
     except BudgetExceeded as error:
-        stopped(record, error)
+        record_stop(record, error)
         answer = Answer(CUT_SHORT, abstained=True)
     if answer.abstained and not answer.evidence:
-        answer = replace(answer, evidence=tuple(hits[:NEAREST]))
+        answer = replace(answer, evidence=tuple(hits[:NEAREST_HITS]))
     read = tuple(hits if context is None else context)
     return replace(answer, trail=tuple(record.steps), usage=record.usage(), recipe=recipe, context=read)
 
 
-def stopped(record: Recorder, error: BudgetExceeded) -> None:
+def record_stop(record: TrailRecorder, error: BudgetExceeded) -> None:
     """Enter into the trail that the budget ended a step: what is there is used, and it is said."""
     record.add(Step("stopped", {"budget": error.problem}))
 
 
-def unsaid(record: Recorder) -> str:
+def no_answer_text(record: TrailRecorder) -> str:
     """Return what an answer without a text says: that it was stopped, or that nothing was found."""
     return CUT_SHORT if any(step.name == "stopped" for step in record.steps) else NOT_FOUND
 
 
-def finished(
+def model_answer(
     reader: Reader | None,
     question: Question,
-    said: str,
+    reply: str,
     hits: Sequence[Hit],
-    record: Recorder,
+    record: TrailRecorder,
     recipe: str,
 ) -> Answer:
     """Return the reader's answer; without a reader, what the model itself gave as the answer (``said``).
@@ -67,14 +67,14 @@ def finished(
     evidence. Nothing said, or that it is not known, is an answer that abstains.
     """
     if reader is not None:
-        return answered(reader, question, hits, record, recipe)
-    said = "" if normalise(said).rstrip(".") in _UNKNOWN else said
+        return read_answer(reader, question, hits, record, recipe)
+    reply = "" if normalise(reply).rstrip(".") in _UNKNOWN else reply
     return Answer(
-        said or unsaid(record),
-        tuple(hits) if said else tuple(hits[:NEAREST]),
+        reply or no_answer_text(record),
+        tuple(hits) if reply else tuple(hits[:NEAREST_HITS]),
         trail=tuple(record.steps),
         usage=record.usage(),
-        abstained=not said,
+        abstained=not reply,
         reader="model",
         recipe=recipe,
         context=tuple(hits),

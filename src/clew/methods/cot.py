@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from clew.errors import BudgetExceeded
-from clew.methods.answering import finished, stopped
-from clew.methods.replies import final_answer, majority
+from clew.methods.answering import model_answer, record_stop
+from clew.methods.replies import parse_final_answer, majority_vote
 from clew.protocols import Completion, LanguageModel, PromptTemplate, Retriever, Trail
-from clew.read.contexts import titled
-from clew.trail import Recorder, retrieved
+from clew.read.contexts import titled_contexts
+from clew.trail import TrailRecorder, retrieve_with_trail
 from clew.types import Answer, Hit, Question, Step, Usage
 
 
@@ -37,28 +37,28 @@ class ChainOfThought:
     k: int = 5
     samples: int = 1
     temperature: float = 0.7
-    understood: Callable[[str], str] = final_answer
+    parse_reply: Callable[[str], str] = parse_final_answer
     recipe: str = "cot"
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer that most of the model's reasonings reach. Raises ModelError."""
-        record = Recorder(watch=trail.add, stop=trail.stopped)
+        record = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
         hits: Sequence[Hit] = ()
         said = ""
         try:
             if self.retriever is not None:
-                hits = retrieved(self.retriever, question, self.k, record, query=question.text)
+                hits = retrieve_with_trail(self.retriever, question, self.k, record, query=question.text)
             said = self._reasoned(question, hits, record)
         except BudgetExceeded as error:
-            stopped(record, error)
-        return finished(None, question, said, hits, record, self.recipe)
+            record_stop(record, error)
+        return model_answer(None, question, said, hits, record, self.recipe)
 
-    def _reasoned(self, question: Question, hits: Sequence[Hit], record: Recorder) -> str:
+    def _reasoned(self, question: Question, hits: Sequence[Hit], record: TrailRecorder) -> str:
         """Return the answer that most samples reach."""
         started = time.perf_counter()
         made = self._drawn(question, hits)
-        answers = [self.understood(one.text) for one in made]
-        said, votes = majority(answers)
+        answers = [self.parse_reply(one.text) for one in made]
+        said, votes = majority_vote(answers)
         detail: dict[str, Any] = {"reader": "model", "prompt": self.template.name, "model": made[0].model}
         detail |= {"thoughts": [one.text.strip() for one in made], "final": said}
         if len(made) > 1:
@@ -71,7 +71,7 @@ class ChainOfThought:
 
     def _drawn(self, question: Question, hits: Sequence[Hit]) -> list[Completion]:
         """Return the model's reasonings; the one of a single sample is the likeliest."""
-        contexts = f"{titled(hits)}\n\n" if hits else ""
+        contexts = f"{titled_contexts(hits)}\n\n" if hits else ""
         prompt = self.template.render(question=question.text, contexts=contexts)
         if self.samples > 1:
             prompt = replace(prompt, temperature=self.temperature)

@@ -6,9 +6,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clew.methods.answering import answered
+from clew.methods.answering import read_answer
 from clew.protocols import LanguageModel, PromptTemplate, Reader, Trail
-from clew.trail import Recorder
+from clew.trail import TrailRecorder
 from clew.types import Answer, Hit, Question, Step
 
 
@@ -22,7 +22,7 @@ class Direct:
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return what the model says from memory. Raises ModelError."""
-        record = Recorder(watch=trail.add, stop=trail.stopped)
+        record = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
         started = time.perf_counter()
         made = self.model.complete([self.template.render(question=question.text)])[0]
         seconds = time.perf_counter() - started
@@ -49,6 +49,6 @@ class Golden:
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return what the reader makes of the gold evidence."""
-        record = Recorder(watch=trail.add, stop=trail.stopped)
+        record = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
         record.add(Step("golden", {"hits": len(self.hits)}, tuple(self.hits)))
-        return answered(self.reader, question, self.hits, record, self.recipe)
+        return read_answer(self.reader, question, self.hits, record, self.recipe)

@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from clew.errors import BudgetExceeded
-from clew.methods.answering import finished, stopped
-from clew.methods.replies import final_answer
-from clew.prompts import plain
+from clew.methods.answering import model_answer, record_stop
+from clew.methods.replies import parse_final_answer
+from clew.prompts import clean_reply
 from clew.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
-from clew.read.contexts import titled
+from clew.read.contexts import titled_contexts
 from clew.text import normalise
-from clew.trail import Recorder, retrieved
+from clew.trail import TrailRecorder, retrieve_with_trail
 from clew.types import Answer, Hit, Question, Step
 
 _QUERY = re.compile(r"(?:search\s+)?query(?:\s+\d+)?\W*:\W*(?P<query>[^\n]*)", re.IGNORECASE)
@@ -31,12 +31,12 @@ _NONE = re.compile(r"(?:none|n/?a|nothing|no(?:\s+\w+)*\s+(?:needed|required|nec
 _AROUND = " \t*_\"'“”`"
 
 
-def understood(reply: str) -> tuple[str, str]:
+def parse_reply(reply: str) -> tuple[str, str]:
     """Return the summary and the query of a reply; the query is "" where none is given, or it is ``none``.
 
     A line that is a question is a query without the word for it.
     """
-    text = plain(reply)
+    text = clean_reply(reply)
     found = _QUERY.search(text)
     before = text[: found.start()] if found else text
     lines = [line.strip(_AROUND + "-•") for line in _SUMMARY.sub("", before).splitlines()]
@@ -59,7 +59,7 @@ class _Known:
 
     def context(self) -> str:
         """Return the context of the next hop."""
-        return "\n".join(part for part in (" ".join(self.summaries), titled(self.last)) if part) or "none yet"
+        return "\n".join(part for part in (" ".join(self.summaries), titled_contexts(self.last)) if part) or "none yet"
 
     def before(self, query: str) -> bool:
         """Return whether ``query`` was asked, in whatever case and spacing."""
@@ -93,33 +93,33 @@ class DSP:
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return what is read from the passages of all hops."""
-        record = Recorder(watch=trail.add, stop=trail.stopped)
+        record = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
         known = _Known()
         said = ""
         try:
-            while len(known.queries) < self.hops and not record.stopped():
+            while len(known.queries) < self.hops and not record.should_stop():
                 query = self._next(question, known, record)
                 if not query or known.before(query):
                     break
                 asked = Question(query, question.scope)
-                known.take(query, retrieved(self.retriever, asked, self.k, record, query=query))
+                known.take(query, retrieve_with_trail(self.retriever, asked, self.k, record, query=query))
             if not known.found:
-                found = retrieved(self.retriever, question, self.k, record, query=question.text)
+                found = retrieve_with_trail(self.retriever, question, self.k, record, query=question.text)
                 known.take(question.text, found)
             if self.reader is None:
                 said = self._predicted(question, self._read(known), record)
         except BudgetExceeded as error:
-            stopped(record, error)
-        return finished(self.reader, question, said, self._read(known), record, self.recipe)
+            record_stop(record, error)
+        return model_answer(self.reader, question, said, self._read(known), record, self.recipe)
 
     def _read(self, known: _Known) -> list[Hit]:
         return list(known.found.values())[: self.budget]
 
-    def _next(self, question: Question, known: _Known, record: Recorder) -> str:
+    def _next(self, question: Question, known: _Known, record: TrailRecorder) -> str:
         """Return the query of the next hop, "" where the model wants none."""
         started = time.perf_counter()
         made = self.model.complete([self.template.render(question=question.text, context=known.context())])[0]
-        summary, query = understood(made.text)
+        summary, query = parse_reply(made.text)
         if summary:
             known.summaries.append(summary)
         detail = {"prompt": self.template.name, "hop": len(known.queries) + 1, "summary": summary}
@@ -127,12 +127,12 @@ class DSP:
         record.add(Step("hop", detail, usage=made.usage, seconds=time.perf_counter() - started))
         return query
 
-    def _predicted(self, question: Question, hits: Sequence[Hit], record: Recorder) -> str:
+    def _predicted(self, question: Question, hits: Sequence[Hit], record: TrailRecorder) -> str:
         """Return the answer of the model's chain of thought over the passages."""
         started = time.perf_counter()
-        contexts = f"{titled(hits)}\n\n" if hits else ""
+        contexts = f"{titled_contexts(hits)}\n\n" if hits else ""
         made = self.model.complete([self.predict.render(question=question.text, contexts=contexts)])[0]
-        said = final_answer(made.text)
+        said = parse_final_answer(made.text)
         detail = {"reader": "model", "prompt": self.predict.name, "thought": made.text.strip(), "final": said}
         record.add(Step("read", detail, tuple(hits), made.usage, time.perf_counter() - started))
         return said

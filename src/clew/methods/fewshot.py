@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from clew.errors import BudgetExceeded
-from clew.methods.answering import finished, stopped
-from clew.methods.replies import short_answer
+from clew.methods.answering import model_answer, record_stop
+from clew.methods.replies import parse_short_answer
 from clew.protocols import LanguageModel, PromptTemplate, Trail
-from clew.trail import Recorder
+from clew.trail import TrailRecorder
 from clew.types import Answer, Question, Step
 
 
@@ -27,20 +27,20 @@ class FewShot:
 
     model: LanguageModel
     template: PromptTemplate
-    understood: Callable[[str], str] = short_answer
+    parse_reply: Callable[[str], str] = parse_short_answer
     recipe: str = "fewshot"
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return what the model answers from memory. Raises ModelError."""
-        record = Recorder(watch=trail.add, stop=trail.stopped)
+        record = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
         said = ""
         try:
             started = time.perf_counter()
             made = self.model.complete([self.template.render(question=question.text)])[0]
-            said = self.understood(made.text)
+            said = self.parse_reply(made.text)
             detail = {"reader": "model", "prompt": self.template.name, "model": made.model}
             detail |= {"final": said} if said else {"unreadable": made.text}
             record.add(Step("read", detail, (), made.usage, time.perf_counter() - started))
         except BudgetExceeded as error:
-            stopped(record, error)
-        return finished(None, question, said, (), record, self.recipe)
+            record_stop(record, error)
+        return model_answer(None, question, said, (), record, self.recipe)

@@ -3,11 +3,11 @@
 Those of the paper follow Eq. (1), ``argmax over neighbours v of phi(g(X_v), f(X_0 || ... || X_j))``, and are
 two collaborators in a :class:`TextGuide`. An *expectation* is ``f``: it turns the question and a path of
 passages into the text of the evidence still missing. A *matcher* is ``phi`` and ``g``: it scores passages
-against that text. :class:`Residual` is ours.
+against that text. :class:`ResidualGuide` is ours.
 
 | guide       | expectation        | matcher           | in the paper (Section 4, Supplementary 8.2)     |
 |-------------|--------------------|-------------------|-------------------------------------------------|
-| `none`      | (not asked)        | `Unranked`        | breadth-first search alone                      |
+| `none`      | (not asked)        | `EqualMatcher`        | breadth-first search alone                      |
 | `question`  | the question       | TF-IDF            | "KGP w/o LM"                                    |
 | `tfidf`     | question and path  | TF-IDF            |                                                 |
 | `encoder`   | question and path  | inner product     | KGP-MDR                                         |
@@ -24,22 +24,22 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from clew.protocols import Encoder, LanguageModel, PromptTemplate, Snapshot
-from clew.retrieve.covering import Ahead
-from clew.retrieve.dense import standing
-from clew.text import hop_query
+from clew.retrieve.covering import Lookahead
+from clew.retrieve.dense import texts_with_headings
+from clew.text import build_hop_query
 from clew.types import Usage
 from clew.vectors import cosines
 
 if TYPE_CHECKING:
     from clew.protocols import Floats, Mask, Rows, Vectors
-    from clew.retrieve.evidence import Evidence
+    from clew.retrieve.evidence import ContextualSearch
     from clew.types import Question
 
     Scored = tuple[Rows, Floats]
 
 #: Prompts of a generated guide: for a model that was not tuned for it, and the two forms in which a model is
 #: tuned (Supplementary 8.1: Listing 1 for LLaMA, the instruction as a prefix for T5).
-PROMPTS = {"untuned": "kgp-generate", "listing1": "kgp-listing1", "prefix": "kgp-prefix"}
+GENERATION_PROMPTS = {"untuned": "kgp-generate", "listing1": "kgp-listing1", "prefix": "kgp-prefix"}
 
 #: The objective of encoders that are asked with the passages so far.
 MDR = "mdr"
@@ -48,13 +48,13 @@ Texts = Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class NeighbourScores:
     """What a guide says: for each path the rows considered with their scores, and what it cost.
 
     ``expected`` holds a text per path where a model wrote what to look for, and is empty otherwise.
     """
 
-    scored: list[Scored]
+    scores: list[Scored]
     expected: list[str] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
 
@@ -62,9 +62,9 @@ class Judged:
 class Guide(Protocol):
     """Ranks what may come next on each of several paths."""
 
-    def judge(
-        self, question: Question, paths: Sequence[Sequence[int]], near: Sequence[Rows], beyond: Beyond
-    ) -> Judged:
+    def score_neighbours(
+        self, question: Question, paths: Sequence[Sequence[int]], near: Sequence[Rows], beyond: OpenCandidates
+    ) -> NeighbourScores:
         """Score for each path (rows, seed first) its neighbours ``near`` and what ``beyond`` adds; 1 is a
         perfect match."""
         ...
@@ -81,13 +81,13 @@ class Expectation(Protocol):
 class Matcher(Protocol):
     """``phi`` and ``g`` of Eq. (1): how well passages match a text; 1 is a perfect match."""
 
-    def match(self, texts: Sequence[str], candidates: Sequence[Rows], beyond: Beyond) -> list[Scored]:
+    def match(self, texts: Sequence[str], candidates: Sequence[Rows], beyond: OpenCandidates) -> list[Scored]:
         """Return for each text its candidates, and what ``beyond`` adds to them, with their scores."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Beyond:
+class OpenCandidates:
     """How many passages to consider that no edge proposes: the ``k`` best matches of all ``allowed`` ones."""
 
     k: int
@@ -109,11 +109,11 @@ class QuestionAndPath:
 
     def expect(self, question: str, paths: Sequence[Texts]) -> tuple[list[str], Usage]:
         """Return the question followed by each path's passages."""
-        return [hop_query(question, path) for path in paths], Usage()
+        return [build_hop_query(question, path) for path in paths], Usage()
 
 
 @dataclass(frozen=True, slots=True)
-class Generated:
+class GeneratedEvidence:
     """A language model writes the next evidence (Section 4; the instruction of Listing 1).
 
     ``prompt`` renders the question and the path; what the model writes may be wrong in its facts: it is only
@@ -134,7 +134,7 @@ class Generated:
         return texts, sum((made.usage for made in completions), Usage())
 
 
-class Scorer(Protocol):
+class LexicalScorer(Protocol):
     """A lexical scorer over postings, such as :class:`clew.retrieve.lexical.TfIdf`."""
 
     def scores(self, query: str, rows: Rows) -> Floats:
@@ -147,12 +147,12 @@ class Scorer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Lexical:
+class LexicalMatcher:
     """Matches by words: TF-IDF cosine, as the paper's own matching of generated evidence."""
 
-    scorer: Scorer
+    scorer: LexicalScorer
 
-    def match(self, texts: Sequence[str], candidates: Sequence[Rows], beyond: Beyond) -> list[Scored]:
+    def match(self, texts: Sequence[str], candidates: Sequence[Rows], beyond: OpenCandidates) -> list[Scored]:
         """Return the TF-IDF cosine of each candidate with its text."""
         found = []
         for text, rows in zip(texts, candidates, strict=True):
@@ -163,13 +163,13 @@ class Lexical:
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class EncoderMatcher:
     """Matches by inner product of unit vectors."""
 
     snapshot: Snapshot
     encoder: Encoder
 
-    def match(self, texts: Sequence[str], candidates: Sequence[Rows], beyond: Beyond) -> list[Scored]:
+    def match(self, texts: Sequence[str], candidates: Sequence[Rows], beyond: OpenCandidates) -> list[Scored]:
         """Return the cosine of each candidate's stored vector with its text's."""
         view = self.snapshot.vectors(self.encoder.name)
         queries = self.encoder.encode(texts, query=True)
@@ -185,10 +185,10 @@ class Encoded:
 
 
 @dataclass(frozen=True, slots=True)
-class Unranked:
+class EqualMatcher:
     """No guide: every neighbour is as good as another, so the traverser takes them in order of node id."""
 
-    def match(self, texts: Sequence[str], candidates: Sequence[Rows], beyond: Beyond) -> list[Scored]:
+    def match(self, texts: Sequence[str], candidates: Sequence[Rows], beyond: OpenCandidates) -> list[Scored]:
         """Return equal scores; without a guide only the graph proposes."""
         return [(rows, np.ones(len(rows))) for rows in candidates]
 
@@ -201,28 +201,28 @@ class TextGuide:
     expectation: Expectation
     matcher: Matcher
 
-    def judge(
-        self, question: Question, paths: Sequence[Sequence[int]], near: Sequence[Rows], beyond: Beyond
-    ) -> Judged:
+    def score_neighbours(
+        self, question: Question, paths: Sequence[Sequence[int]], near: Sequence[Rows], beyond: OpenCandidates
+    ) -> NeighbourScores:
         """Score the candidates of each path against the text that is expected after it."""
-        generated = isinstance(self.expectation, Generated)
+        generated = isinstance(self.expectation, GeneratedEvidence)
         # An encoder knows passages by what is encoded of them, a language model reads what they say.
-        encoded = isinstance(self.matcher, Encoded) and not generated
+        encoded = isinstance(self.matcher, EncoderMatcher) and not generated
         texts = [
-            standing(self.snapshot, np.array(path))
+            texts_with_headings(self.snapshot, np.array(path))
             if encoded
             else [node.text for node in self.snapshot.nodes(np.array(path))]
             for path in paths
         ]
         wanted, usage = self.expectation.expect(question.text, texts)
-        return Judged(self.matcher.match(wanted, near, beyond), wanted if generated else [], usage)
+        return NeighbourScores(self.matcher.match(wanted, near, beyond), wanted if generated else [], usage)
 
 
 @dataclass(frozen=True, slots=True)
-class Residual:
+class ResidualGuide:
     """Scores passages by what the path leaves open of the question; needs no language model.
 
-    The scorer is that of the search (:class:`clew.retrieve.evidence.Evidence`), with what the passages of the
+    The scorer is that of the search (:class:`clew.retrieve.evidence.ContextualSearch`), with what the passages of the
     path already say taken out: a word that one of them matches to the degree ``m`` counts ``1 - covered * m``
     of its weight, and a document's worth fades by ``fading`` with each of its passages on the path. It is the
     lexical counterpart of asking a model for the evidence that is still missing (Section 4 of the paper).
@@ -234,47 +234,47 @@ class Residual:
     take the question's vector without its part along those of the path.
     """
 
-    search: Evidence
+    search: ContextualSearch
     covered: float = 0.5
     fading: float = 0.7
-    ahead: float = 1.2
-    encoded: int = 2
+    meaning: float = 1.2
+    encoded_paths: int = 2
     words: int = 64
     nearest: int = 30
 
-    def judge(
-        self, question: Question, paths: Sequence[Sequence[int]], near: Sequence[Rows], beyond: Beyond
-    ) -> Judged:
+    def score_neighbours(
+        self, question: Question, paths: Sequence[Sequence[int]], near: Sequence[Rows], beyond: OpenCandidates
+    ) -> NeighbourScores:
         """Score the candidates of each path: all neighbours, and the best hits of the whole question."""
-        asked = self.search.ask(question)
-        found = self.search.best(asked, beyond.k, beyond.allowed)[0] if beyond.k else np.zeros(0, np.int64)
+        asked = self.search.weigh_question(question)
+        found = self.search.best_rows(asked, beyond.k, beyond.allowed)[0] if beyond.k else np.zeros(0, np.int64)
         wanted = self._wanted(question, paths)
         hits = self._nearest(wanted, beyond)
         pools = [np.union1d(np.union1d(found, rows), more) for rows, more in zip(near, hits, strict=True)]
         everything = np.unique(np.concatenate([*pools, *(np.array(path, np.int64) for path in paths)]))
-        candidates = self.search.candidates_of(asked, everything)
+        candidates = self.search.coverage_selector(asked, everything)
         scored = []
         for path, pool, vector in zip(paths, pools, wanted, strict=True):
             places = np.searchsorted(everything, path).tolist()
-            ahead = None if vector is None else Ahead(vector, self.ahead)
-            adds = candidates.after(places, self.covered, self.fading, ahead)
+            ahead = None if vector is None else Lookahead(vector, self.meaning)
+            adds = candidates.gains_after(places, self.covered, self.fading, ahead)
             scored.append((pool, adds[np.searchsorted(everything, pool)]))
-        return Judged(scored)
+        return NeighbourScores(scored)
 
     def _wanted(self, question: Question, paths: Sequence[Sequence[int]]) -> list[Vectors | None]:
         """Return the vector of what each path leads to, or None where it is not encoded."""
         encoder = self.search.encoder
         if encoder is None or encoder.objective != MDR:
             return [None] * len(paths)
-        read = [standing(self.search.snapshot, np.array(path)) for path in paths[: self.encoded]]
+        read = [texts_with_headings(self.search.snapshot, np.array(path)) for path in paths[: self.encoded_paths]]
         chosen = [
-            hop_query(question.text, [" ".join(text.split()[: self.words]) for text in texts])
+            build_hop_query(question.text, [" ".join(text.split()[: self.words]) for text in texts])
             for texts in read
         ]
         vectors = encoder.encode(chosen, query=True)
         return [*vectors, *[None] * (len(paths) - len(chosen))]
 
-    def _nearest(self, wanted: Sequence[Vectors | None], beyond: Beyond) -> list[Rows]:
+    def _nearest(self, wanted: Sequence[Vectors | None], beyond: OpenCandidates) -> list[Rows]:
         encoder = self.search.encoder
         vectors = [one for one in wanted if one is not None]
         nothing = np.zeros(0, np.int64)

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clew.errors import BudgetExceeded
-from clew.methods.answering import answered, stopped
+from clew.methods.answering import read_answer, record_stop
 from clew.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
-from clew.read.contexts import titled
-from clew.text import sentences
-from clew.trail import Recorder, retrieved
+from clew.read.contexts import titled_contexts
+from clew.text import sentence_spans
+from clew.trail import TrailRecorder, retrieve_with_trail
 from clew.types import Answer, Hit, Question, Step
 
 #: A thought that says this is the last one.
@@ -42,43 +42,43 @@ class IRCoT:
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer that the reader finds in all passages that the reasoning brought up."""
-        record = Recorder(watch=trail.add, stop=trail.stopped)
+        record = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
         hits: dict[str, Hit] = {}
         thoughts: list[str] = []
         query = question.text
         while len(thoughts) <= self.rounds:
             self._retrieve(question, query, hits, record)
-            if len(hits) >= self.budget or len(thoughts) == self.rounds or record.stopped():
+            if len(hits) >= self.budget or len(thoughts) == self.rounds or record.should_stop():
                 break
             try:
                 thought = self._reason(question, thoughts, list(hits.values()), record)
             except BudgetExceeded as error:
-                stopped(record, error)
+                record_stop(record, error)
                 break
             if not thought or thought in thoughts or _DONE.search(thought):
                 break
             thoughts.append(thought)
             query = thought
-        return answered(self.reader, question, list(hits.values()), record, self.recipe)
+        return read_answer(self.reader, question, list(hits.values()), record, self.recipe)
 
-    def _retrieve(self, question: Question, query: str, hits: dict[str, Hit], record: Recorder) -> None:
+    def _retrieve(self, question: Question, query: str, hits: dict[str, Hit], record: TrailRecorder) -> None:
         """Add the passages nearest to ``query`` that are new, as far as the budget goes."""
         asked = Question(query, question.scope)
-        found = retrieved(self.retriever, asked, self.each, record, query=query)
+        found = retrieve_with_trail(self.retriever, asked, self.each, record, query=query)
         new = [hit for hit in found if hit.node.id not in hits][: self.budget - len(hits)]
         hits.update((hit.node.id, hit) for hit in new)
 
     def _reason(
-        self, question: Question, thoughts: Sequence[str], hits: Sequence[Hit], record: Recorder
+        self, question: Question, thoughts: Sequence[str], hits: Sequence[Hit], record: TrailRecorder
     ) -> str:
         """Return the next sentence of the reasoning."""
         started = time.perf_counter()
         prompt = self.template.render(
-            question=question.text, contexts=titled(hits), thoughts=" ".join(thoughts)
+            question=question.text, contexts=titled_contexts(hits), thoughts=" ".join(thoughts)
         )
         made = self.model.complete([prompt])[0]
         text = made.text.strip()
-        spans = sentences(text)
+        spans = sentence_spans(text)
         thought = text[slice(*spans[0])] if spans else ""
         seconds = time.perf_counter() - started
         record.add(Step("reason", {"thought": thought}, usage=made.usage, seconds=seconds))

@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clew.errors import BudgetExceeded
-from clew.methods.answering import finished, stopped
-from clew.methods.replies import final_answer
-from clew.prompts import plain
+from clew.methods.answering import model_answer, record_stop
+from clew.methods.replies import parse_final_answer
+from clew.prompts import clean_reply
 from clew.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
-from clew.read.contexts import titled
+from clew.read.contexts import titled_contexts
 from clew.text import normalise
-from clew.trail import Recorder, retrieved
+from clew.trail import TrailRecorder, retrieve_with_trail
 from clew.types import Answer, Hit, Question, Step
 
 
@@ -42,7 +42,7 @@ class IterRetGen:
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return what is read from the passages of the last iteration."""
-        record = Recorder(watch=trail.add, stop=trail.stopped)
+        record = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
         hits: Sequence[Hit] = ()
         written: list[str] = []
         said = ""
@@ -50,8 +50,8 @@ class IterRetGen:
             for number in range(1, self.rounds + 1):
                 query = " ".join((question.text, *written[-1:]))
                 asked = Question(query, question.scope)
-                hits = retrieved(self.retriever, asked, self.k, record, query=query, round=number)
-                if record.stopped() or (self.reader is not None and number == self.rounds):
+                hits = retrieve_with_trail(self.retriever, asked, self.k, record, query=query, round=number)
+                if record.should_stop() or (self.reader is not None and number == self.rounds):
                     break
                 text, answer = self._generated(question, hits, number, record)
                 said = answer or said
@@ -59,17 +59,17 @@ class IterRetGen:
                     break
                 written.append(text)
         except BudgetExceeded as error:
-            stopped(record, error)
-        return finished(self.reader, question, said, hits, record, self.recipe)
+            record_stop(record, error)
+        return model_answer(self.reader, question, said, hits, record, self.recipe)
 
     def _generated(
-        self, question: Question, hits: Sequence[Hit], number: int, record: Recorder
+        self, question: Question, hits: Sequence[Hit], number: int, record: TrailRecorder
     ) -> tuple[str, str]:
         """Return all that the model writes about the passages, and its answer."""
         started = time.perf_counter()
-        contexts = f"{titled(hits)}\n\n" if hits else ""
+        contexts = f"{titled_contexts(hits)}\n\n" if hits else ""
         made = self.model.complete([self.template.render(question=question.text, contexts=contexts)])[0]
-        text, said = " ".join(plain(made.text).split()), final_answer(made.text)
+        text, said = " ".join(clean_reply(made.text).split()), parse_final_answer(made.text)
         detail = {"prompt": self.template.name, "round": number, "thought": text, "final": said}
         record.add(Step("reason", detail, usage=made.usage, seconds=time.perf_counter() - started))
         return text, said

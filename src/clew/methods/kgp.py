@@ -30,17 +30,17 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import numpy as np
 
 from clew.errors import BudgetExceeded
-from clew.methods.answering import answered, stopped
-from clew.methods.guides import Beyond, Guide, Judged
+from clew.methods.answering import read_answer, record_stop
+from clew.methods.guides import OpenCandidates, Guide, NeighbourScores
 from clew.protocols import Graph, Reader, Retriever, Snapshot, Trail
-from clew.trail import Recorder, explored
-from clew.types import RETRIEVED, Answer, Hit, Question, Step
+from clew.trail import TrailRecorder, explore_retriever
+from clew.types import RETRIEVED_KINDS, Answer, Hit, Question, Step
 
 if TYPE_CHECKING:
     from clew.protocols import Floats, Mask, Rows
 
 
-class Structures(Protocol):
+class StructureFinder(Protocol):
     """Recognises a question about structure."""
 
     def find(self, question: Question, trail: Trail) -> Sequence[Hit]:
@@ -58,7 +58,7 @@ class Path:
 
     rows: tuple[int, ...]
     scores: tuple[float, ...]
-    along_edge: tuple[bool, ...] = ()
+    follows_edge: tuple[bool, ...] = ()
 
     @property
     def score(self) -> float:
@@ -68,7 +68,7 @@ class Path:
     def prefixes(self) -> list[Path]:
         """Return the path cut after each of its passages; the last is itself."""
         return [
-            Path(self.rows[:n], self.scores[:n], self.along_edge[: n - 1])
+            Path(self.rows[:n], self.scores[:n], self.follows_edge[: n - 1])
             for n in range(1, len(self.rows) + 1)
         ]
 
@@ -89,7 +89,7 @@ class KGP:
     graph: Graph
     guide: Guide
     reader: Reader
-    structures: Structures | None = None
+    structures: StructureFinder | None = None
     contents: Reader | None = None
     seeds: int = 10
     branch: int = 3
@@ -104,24 +104,24 @@ class KGP:
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer to a question about structure or content."""
-        record = Recorder(watch=trail.add, stop=trail.stopped)
+        record = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
         hits = self._structures(question, record)
         if hits:
-            return answered(self.contents or self.reader, question, hits, record, self.recipe)
+            return read_answer(self.contents or self.reader, question, hits, record, self.recipe)
         found = self._seeds(question, self.budget, record)
         paths = self._walk(question, found, record)
         if self.context == "passages":
             best = self._ranked(paths, found, self.budget)
-            return answered(self.reader, question, best, record, self.recipe)
+            return read_answer(self.reader, question, best, record, self.recipe)
         visited = self._visited(paths)
-        items = visited if self.context == "visited" else self.as_items(paths)
-        return answered(self.reader, question, items, record, self.recipe, visited)
+        items = visited if self.context == "visited" else self.path_hits(paths)
+        return read_answer(self.reader, question, items, record, self.recipe, visited)
 
-    def _structures(self, question: Question, record: Recorder) -> Sequence[Hit]:
+    def _structures(self, question: Question, record: TrailRecorder) -> Sequence[Hit]:
         try:
             return self.structures.find(question, record) if self.structures else ()
         except BudgetExceeded as error:
-            stopped(record, error)
+            record_stop(record, error)
             return ()
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
@@ -130,19 +130,19 @@ class KGP:
         found = self._seeds(question, k, None)
         return self._ranked(self._walk(question, found, None), found, k)
 
-    def walk(self, question: Question, trail: Recorder) -> list[Path]:
+    def walk(self, question: Question, trail: TrailRecorder) -> list[Path]:
         """Return every path of Algorithm 1 that was visited and not extended, in the order of the queue."""
         return self._walk(question, self._seeds(question, self.budget, trail), trail)
 
-    def _walk(self, question: Question, found: Sequence[Path], trail: Recorder | None) -> list[Path]:
-        allowed = self.snapshot.mask(question.scope, RETRIEVED)
+    def _walk(self, question: Question, found: Sequence[Path], trail: TrailRecorder | None) -> list[Path]:
+        allowed = self.snapshot.mask(question.scope, RETRIEVED_KINDS)
         queue = list(found[: min(self.seeds, self.budget)])
         ended: list[Path] = []
         while queue and len(queue[0].rows) < self.hops:
             # One continuation each makes paths longer, not more: seeds that fill the budget are extended too.
             if self.branch > 1 and len(queue) + len(ended) >= self.budget:
                 break
-            if trail is not None and trail.stopped():
+            if trail is not None and trail.should_stop():
                 break
             batch, queue = self._affordable(queue, len(ended))
             room = self.budget - len(queue) - len(ended) - len(batch)
@@ -151,7 +151,7 @@ class KGP:
             except BudgetExceeded as error:
                 if trail is None:
                     raise
-                stopped(trail, error)
+                record_stop(trail, error)
                 return (ended + batch + queue)[: self.budget]
             for path, children in expanded:
                 children = children[: room + 1]
@@ -160,7 +160,7 @@ class KGP:
                 (ended if at_end else queue).extend(children or [path])
         return (ended + queue)[: self.budget]
 
-    def as_items(self, paths: Iterable[Path]) -> list[Hit]:
+    def path_hits(self, paths: Iterable[Path]) -> list[Hit]:
         """Return one hit per path: its last passage, reached by the others."""
         return self._hits([(path.rows[-1], path) for path in paths])
 
@@ -189,7 +189,7 @@ class KGP:
         started = time.perf_counter()
         wanted = min(self.seeds, self.budget)
         depth = wanted if self.prior is None else max(wanted, k, self.beyond)
-        hits = explored(self.seeding, question, depth, trail or Recorder())
+        hits = explore_retriever(self.seeding, question, depth, trail or TrailRecorder())
         rows = self.snapshot.rows([hit.node.id for hit in hits])
         scores = np.array([hit.score for hit in hits])
         if self.relative and len(hits) and scores[0] > 0:
@@ -223,11 +223,11 @@ class KGP:
         """Return the ``branch`` best continuations of each path, best first."""
         started = time.perf_counter()
         near = [self._neighbours(path, allowed) for path in paths]
-        beyond = Beyond(0 if self.prior is None else self.beyond, allowed)
-        judged = self.guide.judge(question, [path.rows for path in paths], near, beyond)
+        beyond = OpenCandidates(0 if self.prior is None else self.beyond, allowed)
+        judged = self.guide.score_neighbours(question, [path.rows for path in paths], near, beyond)
         expanded = [
             (path, self._continue(path, rows, scores, neighbours))
-            for path, (rows, scores), neighbours in zip(paths, judged.scored, near, strict=True)
+            for path, (rows, scores), neighbours in zip(paths, judged.scores, near, strict=True)
         ]
         if trail is not None:
             trail.add(self._step(expanded, judged, time.perf_counter() - started))
@@ -248,18 +248,18 @@ class KGP:
         chosen = best_rows(self.snapshot, rows, scores, self.branch)
         neighbours = set(near.tolist())
         return [
-            Path((*path.rows, row), (*path.scores, path.score * score), (*path.along_edge, row in neighbours))
+            Path((*path.rows, row), (*path.scores, path.score * score), (*path.follows_edge, row in neighbours))
             for row, score in chosen
         ]
 
-    def _step(self, expanded: Sequence[tuple[Path, list[Path]]], judged: Judged, seconds: float) -> Step:
+    def _step(self, expanded: Sequence[tuple[Path, list[Path]]], judged: NeighbourScores, seconds: float) -> Step:
         ids = [self.snapshot.ids(np.array(path.rows)) for path, _ in expanded]
         expected: Sequence[str | None] = judged.expected or [None] * len(expanded)
         paths = [
             {"path": path, "considered": len(rows), "chosen": len(children)}
             | ({} if text is None else {"expected": text})
             for path, (rows, _), (_, children), text in zip(
-                ids, judged.scored, expanded, expected, strict=True
+                ids, judged.scores, expanded, expected, strict=True
             )
         ]
         detail = {"hop": len(expanded[0][0].rows) + 1, "graph": self.graph.name, "paths": paths}
@@ -274,9 +274,9 @@ class KGP:
         ]
 
     def _via(self, path: Path) -> tuple[str, ...]:
-        steps = zip(path.rows, path.rows[1:], path.along_edge, strict=False)
+        steps = zip(path.rows, path.rows[1:], path.follows_edge, strict=False)
         return tuple(
-            self.graph.why(one, other) if joined else "no edge: best match" for one, other, joined in steps
+            self.graph.explain_edge(one, other) if joined else "no edge: best match" for one, other, joined in steps
         )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clew.methods.answering import answered
+from clew.methods.answering import read_answer
 from clew.protocols import Reader, Retriever, Trail
-from clew.trail import Recorder, retrieved
+from clew.trail import TrailRecorder, retrieve_with_trail
 from clew.types import Answer, Question
 
 
@@ -21,6 +21,6 @@ class RetrieveAndRead:
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer that the reader finds in the best hits."""
-        record = Recorder(watch=trail.add, stop=trail.stopped)
-        hits = retrieved(self.retriever, question, self.k, record)
-        return answered(self.reader, question, hits, record, self.recipe)
+        record = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
+        hits = retrieve_with_trail(self.retriever, question, self.k, record)
+        return read_answer(self.reader, question, hits, record, self.recipe)

@@ -1,8 +1,8 @@
 """ReAct (Yao et al., ICLR 2023): thoughts and actions in turns, over any retriever.
 
-The actions are those of their Section 3.1: ``Search`` and ``Lookup``, whose observations are given back to the model,
+The actions are those of their Section 3.1: ``Search`` and ``NameLookup``, whose observations are given back to the model,
 and ``Finish``. Deviations: ``Search`` asks the retriever and shows the first five sentences of each passage that it
-finds, where the paper shows those of a Wikipedia page; ``Lookup`` goes through the whole passages of the last search;
+finds, where the paper shows those of a Wikipedia page; ``NameLookup`` goes through the whole passages of the last search;
 an action that repeats an earlier search, or a step without an action, ends the steps (theirs asks again). The final
 answer is read from what the searches found, so that it rests on quotes, and what ``Finish`` said is in the trail;
 without a reader, what it said is the answer, as in the paper. The two demonstrations are our own (theirs: six).
@@ -15,18 +15,18 @@ import time
 from dataclasses import dataclass, field
 
 from clew.errors import BudgetExceeded
-from clew.methods.answering import finished, stopped
-from clew.methods.replies import final_answer
-from clew.prompts import plain
+from clew.methods.answering import model_answer, record_stop
+from clew.methods.replies import parse_final_answer
+from clew.prompts import clean_reply
 from clew.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
-from clew.read.contexts import title_of
-from clew.text import normalise, sentences
-from clew.trail import Recorder, retrieved
+from clew.read.contexts import hit_title
+from clew.text import normalise, sentence_spans
+from clew.trail import TrailRecorder, retrieve_with_trail
 from clew.types import Answer, Hit, Question, Step
 
 SEARCH, LOOKUP, FINISH = "search", "lookup", "finish"
 #: Sentences of a passage that a search shows (Section 3.1).
-SHOWN = 5
+SHOWN_SENTENCES = 5
 _ACTION = re.compile(
     r"\b(?P<name>search|look[\s-]?up|finish)\b[*_\"'`]*\s*"
     r"(?:\[(?P<square>[^\n]*?)(?:\](?=[^\]]*$)|$)|\((?P<round>[^\n]*?)(?:\)(?=[^)]*$)|$)"
@@ -41,21 +41,21 @@ _AROUND = " \t*_\"'“”`"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Reply:
     """What the model wrote next: a thought, and an action with what it is about; no action is ""."""
 
     thought: str = ""
     action: str = ""
-    about: str = ""
+    argument: str = ""
 
 
-def understood(reply: str) -> Said:
+def parse_reply(reply: str) -> Reply:
     """Return the first action of a reply and the thought before it, in whatever form they are written.
 
     What is marked as an action goes before words in a thought that look like one. ``the answer is: X`` without an
     action finishes.
     """
-    text = plain(reply)
+    text = clean_reply(reply)
     made_up = _MADE_UP.search(text)
     text = text[: made_up.start()] if made_up else text
     marked = _MARKED.search(text)
@@ -65,10 +65,10 @@ def understood(reply: str) -> Said:
     if found:
         about = next((part for part in found.group("square", "round", "input", "rest") if part), "")
         about, action = about.strip(_AROUND), re.sub(r"\W", "", found["name"].casefold())
-        return Said(thought, action, about) if about else Said(thought)
+        return Reply(thought, action, about) if about else Reply(thought)
     # A short line that only thinks is no answer: it must say that it is one.
-    final = final_answer(text) if "answer" in text.casefold() else ""
-    return Said(thought, FINISH, final) if final else Said(thought)
+    final = parse_final_answer(text) if "answer" in text.casefold() else ""
+    return Reply(thought, FINISH, final) if final else Reply(thought)
 
 
 @dataclass(slots=True)
@@ -85,10 +85,10 @@ class _Notes:
         """Return the steps so far, and the beginning of the next."""
         return "\n".join([*self.steps, f"Thought {len(self.steps) + 1}:"])
 
-    def observe(self, said: Said, observation: str) -> None:
+    def observe(self, said: Reply, observation: str) -> None:
         """Add a step with what came of it."""
         number = len(self.steps) + 1
-        lines = [f"Thought {number}: {said.thought}", f"Action {number}: {said.action.title()}[{said.about}]"]
+        lines = [f"Thought {number}: {said.thought}", f"Action {number}: {said.action.title()}[{said.argument}]"]
         self.steps.append("\n".join([*lines, f"Observation {number}: {observation}"]))
 
     def searched(self, query: str, hits: list[Hit]) -> str:
@@ -96,7 +96,7 @@ class _Notes:
         self.queries.append(normalise(query))
         self.last, self.looked = hits, {}
         self.found |= {hit.node.id: hit for hit in hits if hit.node.id not in self.found}
-        shown = [f"Title: {title_of(hit)}\n{_beginning(hit.node.text)}" for hit in hits]
+        shown = [f"Title: {hit_title(hit)}\n{_beginning(hit.node.text)}" for hit in hits]
         return "\n".join(shown) or "Nothing was found."
 
     def look_up(self, words: str) -> str:
@@ -105,7 +105,7 @@ class _Notes:
         found = [
             hit.node.text[slice(*span)]
             for hit in self.last
-            for span in sentences(hit.node.text)
+            for span in sentence_spans(hit.node.text)
             if wanted in normalise(hit.node.text[slice(*span)])
         ]
         number = self.looked[wanted] = self.looked.get(wanted, 0) + 1
@@ -133,48 +133,48 @@ class ReAct:
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return what is read from what the searches found."""
-        record = Recorder(watch=trail.add, stop=trail.stopped)
+        record = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
         notes, final = _Notes(), ""
         try:
-            while len(notes.steps) < self.rounds and not record.stopped():
+            while len(notes.steps) < self.rounds and not record.should_stop():
                 said = self._next(question, notes, record)
                 if said.action == FINISH:
-                    final = said.about
+                    final = said.argument
                 if said.action in ("", FINISH) or self._repeats(said, notes):
                     break
                 notes.observe(said, self._done(question, said, notes, record))
             if not notes.found and self.reader is not None:
-                self._done(question, Said(action=SEARCH, about=question.text), notes, record)
+                self._done(question, Reply(action=SEARCH, argument=question.text), notes, record)
         except BudgetExceeded as error:
-            stopped(record, error)
+            record_stop(record, error)
         hits = list(notes.found.values())[: self.budget]
-        return finished(self.reader, question, final, hits, record, self.recipe)
+        return model_answer(self.reader, question, final, hits, record, self.recipe)
 
-    def _next(self, question: Question, notes: _Notes, record: Recorder) -> Said:
+    def _next(self, question: Question, notes: _Notes, record: TrailRecorder) -> Reply:
         """Return the model's next thought and action."""
         started = time.perf_counter()
         made = self.model.complete([self.template.render(question=question.text, steps=notes.told())])[0]
-        said = understood(made.text)
+        said = parse_reply(made.text)
         detail = {"prompt": self.template.name, "round": len(notes.steps) + 1, "thought": said.thought}
-        detail |= {"action": said.action, "about": said.about} if said.action else {"unreadable": made.text}
+        detail |= {"action": said.action, "about": said.argument} if said.action else {"unreadable": made.text}
         record.add(Step("act", detail, usage=made.usage, seconds=time.perf_counter() - started))
         return said
 
-    def _repeats(self, said: Said, notes: _Notes) -> bool:
-        return said.action == SEARCH and normalise(said.about) in notes.queries
+    def _repeats(self, said: Reply, notes: _Notes) -> bool:
+        return said.action == SEARCH and normalise(said.argument) in notes.queries
 
-    def _done(self, question: Question, said: Said, notes: _Notes, record: Recorder) -> str:
+    def _done(self, question: Question, said: Reply, notes: _Notes, record: TrailRecorder) -> str:
         """Do an action; return what is observed."""
         if said.action == LOOKUP:
             started = time.perf_counter()
-            observation = notes.look_up(said.about)
-            detail = {"words": said.about, "observation": observation}
+            observation = notes.look_up(said.argument)
+            detail = {"words": said.argument, "observation": observation}
             record.add(Step("look up", detail, seconds=time.perf_counter() - started))
             return observation
-        asked = Question(said.about, question.scope)
-        return notes.searched(said.about, retrieved(self.retriever, asked, self.k, record, query=said.about))
+        asked = Question(said.argument, question.scope)
+        return notes.searched(said.argument, retrieve_with_trail(self.retriever, asked, self.k, record, query=said.argument))
 
 
 def _beginning(text: str) -> str:
-    spans = sentences(text)[:SHOWN]
+    spans = sentence_spans(text)[:SHOWN_SENTENCES]
     return text[spans[0][0] : spans[-1][1]] if spans else ""

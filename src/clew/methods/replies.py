@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from clew.errors import BadCompletion
-from clew.prompts import parse_json, plain
-from clew.text import normalise, normalise_name, sentences
+from clew.prompts import parse_json, clean_reply
+from clew.text import normalise, normalise_name, sentence_spans
 
 _FINAL = re.compile(
     r"(?:\b(?:final|correct)\s+answer(?:\s+is\b)?|\bthe\s+answer\s+is\b|^[\s*_]*answer\b(?:\s+is\b|(?=[*_]*\s*:)))"
@@ -23,13 +23,13 @@ _OBJECT = {"type": "object", "properties": {"answer": {"type": "string"}}, "requ
 _SHORT = 8
 
 
-def final_answer(reply: str) -> str:
+def parse_final_answer(reply: str) -> str:
     """Return what a reasoning gives as its answer in the end; "" where it gives none.
 
     >>> final_answer("Lamb was born in Ellery. So the answer is: **Ellery**.")
     'Ellery'
     """
-    text = plain(reply)
+    text = clean_reply(reply)
     if stated := _in_object(text):
         return stated
     if boxed := _BOXED.findall(text):
@@ -40,16 +40,16 @@ def final_answer(reply: str) -> str:
     return _one(lines[0]) if len(lines) == 1 and len(lines[0].split()) <= _SHORT else ""
 
 
-def short_answer(reply: str) -> str:
+def parse_short_answer(reply: str) -> str:
     """Return the answer where nothing but an answer was asked for: the first line that says something."""
-    text = plain(reply)
+    text = clean_reply(reply)
     if stated := _in_object(text):
         return stated
     found = _FINAL.search(text)
     return next((_one(line) for line in _lines(text[found.end() :] if found else text)), "")
 
 
-def majority(answers: Sequence[str]) -> tuple[str, dict[str, int]]:
+def majority_vote(answers: Sequence[str]) -> tuple[str, dict[str, int]]:
     """Return the answer that most agree on, as the first of them wrote it, and the votes; of equals, the earliest.
 
     Case, punctuation and a leading article do not count (self-consistency: Wang et al., ICLR 2023). An empty answer
@@ -71,7 +71,7 @@ def _lines(text: str) -> list[str]:
 def _one(said: str) -> str:
     """Return the first sentence of a line, without what stands around it."""
     said = said.strip().partition("\n")[0].strip(_AROUND)
-    spans = sentences(said)
+    spans = sentence_spans(said)
     first = said[slice(*spans[0])] if spans else ""
     return first.strip(_AROUND).rstrip(".").strip(_AROUND)
 

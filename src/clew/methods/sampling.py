@@ -10,7 +10,7 @@ from clew.protocols import Prompt
 TEMPERATURE = 0.7
 
 
-def sampled(prompt: Prompt, samples: int) -> list[Prompt]:
+def sample_prompts(prompt: Prompt, samples: int) -> list[Prompt]:
     """Return the prompt for each of some samples; one alone is taken at temperature 0."""
     if samples == 1:
         return [prompt]

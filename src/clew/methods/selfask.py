@@ -14,11 +14,11 @@ import time
 from dataclasses import dataclass, field
 
 from clew.errors import BudgetExceeded
-from clew.methods.answering import answered, stopped
+from clew.methods.answering import read_answer, record_stop
 from clew.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
 from clew.read import NOT_FOUND
 from clew.text import normalise
-from clew.trail import Recorder, retrieved
+from clew.trail import TrailRecorder, retrieve_with_trail
 from clew.types import Answer, Hit, Question, Step
 
 _FOLLOW_UP = re.compile(r"follow[\s-]*up(?:\s+question)?(?:\s+\d+)?\W*:\s*(?P<asked>[^\n]+)", re.IGNORECASE)
@@ -30,23 +30,23 @@ _AROUND = " \t*_\"'“”`"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Reply:
     """What the model wrote next: a follow-up question, or a final answer, or neither."""
 
-    asked: str = ""
+    question: str = ""
     final: str = ""
 
 
-def understood(reply: str) -> Said:
+def parse_reply(reply: str) -> Reply:
     """Return what a reply says first; a line that is a question is a follow-up without the words for it."""
     text = _THOUGHT.sub("", reply)
     follow, final = _FOLLOW_UP.search(text), _FINAL.search(text)
     if follow and (final is None or follow.start() < final.start()):
-        return Said(asked=follow["asked"].strip(_AROUND))
+        return Reply(question=follow["asked"].strip(_AROUND))
     if final:
-        return Said(final=final["answer"].strip(_AROUND))
+        return Reply(final=final["answer"].strip(_AROUND))
     lines = [line.strip(_AROUND + "-•") for line in text.splitlines()]
-    return Said(asked=next((line for line in lines if line.endswith("?") and len(line) > 1), ""))
+    return Reply(question=next((line for line in lines if line.endswith("?") and len(line) > 1), ""))
 
 
 @dataclass(slots=True)
@@ -95,37 +95,37 @@ class SelfAsk:
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer that the reader finds in the evidence of all follow-up questions."""
-        record = Recorder(watch=trail.add, stop=trail.stopped)
+        record = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
         so_far = _Asked()
         try:
-            while len(so_far.exchange) < self.rounds and not record.stopped():
+            while len(so_far.exchange) < self.rounds and not record.should_stop():
                 said = self._next(question, so_far, record)
-                if not said.asked or so_far.before(said.asked):
+                if not said.question or so_far.before(said.question):
                     break
-                self._answer(Question(said.asked, question.scope), so_far, record)
+                self._answer(Question(said.question, question.scope), so_far, record)
             if not so_far.exchange:
-                found = retrieved(self.retriever, question, self.k, record, query=question.text)
+                found = retrieve_with_trail(self.retriever, question, self.k, record, query=question.text)
                 so_far.found |= {hit.node.id: hit for hit in found}
         except BudgetExceeded as error:
-            stopped(record, error)
-        return answered(self.reader, question, so_far.hits(self.budget), record, self.recipe)
+            record_stop(record, error)
+        return read_answer(self.reader, question, so_far.hits(self.budget), record, self.recipe)
 
-    def _next(self, question: Question, so_far: _Asked, record: Recorder) -> Said:
+    def _next(self, question: Question, so_far: _Asked, record: TrailRecorder) -> Reply:
         """Return what the model asks next, or its final answer."""
         started = time.perf_counter()
         made = self.model.complete([self.template.render(question=question.text, exchange=_told(so_far))])[0]
-        said = understood(made.text)
+        said = parse_reply(made.text)
         detail = {"prompt": self.template.name, "round": len(so_far.exchange) + 1}
-        detail |= {"question": said.asked} if said.asked else {"final": said.final} if said.final else {}
-        if not (said.asked or said.final or _NEEDED.match(made.text)):
+        detail |= {"question": said.question} if said.question else {"final": said.final} if said.final else {}
+        if not (said.question or said.final or _NEEDED.match(made.text)):
             detail["unreadable"] = made.text
         seconds = time.perf_counter() - started
         record.add(Step("follow up", detail, usage=made.usage, seconds=seconds))
         return said
 
-    def _answer(self, asked: Question, so_far: _Asked, record: Recorder) -> None:
+    def _answer(self, asked: Question, so_far: _Asked, record: TrailRecorder) -> None:
         """Answer a follow-up question from what the retriever finds for it."""
-        found = retrieved(self.retriever, asked, self.k, record, query=asked.text)
+        found = retrieve_with_trail(self.retriever, asked, self.k, record, query=asked.text)
         so_far.take(asked.text, self.reader.read(asked, found, record), found)
 
 

@@ -13,9 +13,9 @@ from weakref import WeakValueDictionary
 from clew.models.names import (
     ENCODERS,
     LANGUAGE_MODELS,
-    Name,
-    destination,
-    endpoint,
+    ModelName,
+    describe_destination,
+    resolve_endpoint,
     leaves_machine,
     parse_name,
     parse_roles,
@@ -23,28 +23,28 @@ from clew.models.names import (
 
 if TYPE_CHECKING:
     from clew.models.budgeted import Budget
-    from clew.models.retrying import Patience
+    from clew.models.retrying import RetryPolicy
     from clew.protocols import Encoder, LanguageModel
 
 __all__ = [
     "ENCODERS",
     "LANGUAGE_MODELS",
-    "anchored",
-    "destination",
-    "encoder",
-    "language_model",
+    "absolute_name",
+    "describe_destination",
+    "create_encoder",
+    "create_language_model",
     "leaves_machine",
 ]
 
 
-def language_model(
+def create_language_model(
     name: str,
     *,
     cache: bool = False,
-    charged: bool = False,
+    charge_cached: bool = False,
     budget: Budget | None = None,
     record: str | Path | None = None,
-    patience: Patience | None = None,
+    retries: RetryPolicy | None = None,
 ) -> LanguageModel:
     """Return the language model of a name, or of one name per role, ready for use.
 
@@ -53,26 +53,26 @@ def language_model(
     What is replayed is not retried, cached or counted. Raises UsageError for a name that makes no sense or whose
     key is not set.
     """
-    from clew.models.cassette import Recording
-    from clew.models.roles import Roles
+    from clew.models.cassette import RecordingModel
+    from clew.models.roles import RoleRouter
 
     models = {
-        role: _wrapped(one, cache=cache, charged=charged, budget=budget, patience=patience)
+        role: _wrapped(one, cache=cache, charged=charge_cached, budget=budget, patience=retries)
         for role, one in parse_roles(name).items()
     }
     default = models.pop("", models.get("read"))
-    model = default if default is not None and not models else Roles(models, default)
-    return model if record is None else Recording(model, record)
+    model = default if default is not None and not models else RoleRouter(models, default)
+    return model if record is None else RecordingModel(model, record)
 
 
-def encoder(name: str) -> Encoder:
+def create_encoder(name: str) -> Encoder:
     """Return the encoder of a name. Raises UsageError, NotFound; the weights are loaded at the first use."""
     parsed = parse_name(name, ENCODERS)
     if parsed.scheme == "clew":
-        from clew.models.embedded import folder
+        from clew.models.embedded import encoder_folder
         from clew.models.onnx import OnnxEncoder
 
-        return OnnxEncoder(folder(parsed.rest))
+        return OnnxEncoder(encoder_folder(parsed.rest))
     if parsed.scheme == "onnx":
         from clew.models.onnx import OnnxEncoder
 
@@ -83,10 +83,10 @@ def encoder(name: str) -> Encoder:
         return SentenceTransformerEncoder(parsed.rest)
     from clew.models.encoders import OpenAIEncoder
 
-    return OpenAIEncoder(endpoint(parsed))
+    return OpenAIEncoder(resolve_endpoint(parsed))
 
 
-def anchored(name: str) -> str:
+def absolute_name(name: str) -> str:
     """Return an encoder's name for a base's settings: a folder's path made absolute, so that it means the
     same from anywhere. Raises UsageError."""
     parsed = parse_name(name, ENCODERS)
@@ -97,34 +97,34 @@ def anchored(name: str) -> str:
 
 
 def _wrapped(
-    name: Name, *, cache: bool, charged: bool, budget: Budget | None, patience: Patience | None
+    name: ModelName, *, cache: bool, charged: bool, budget: Budget | None, patience: RetryPolicy | None
 ) -> LanguageModel:
     if name.scheme == "replay":
-        from clew.models.cassette import Replaying
+        from clew.models.cassette import ReplayModel
 
-        return Replaying(name.rest)
+        return ReplayModel(name.rest)
     model = _bare(name)
     if name.scheme != "local":
-        from clew.models.retrying import Patience, Retrying
+        from clew.models.retrying import RetryPolicy, RetryingModel
 
-        model = Retrying(model, patience or Patience())
+        model = RetryingModel(model, patience or RetryPolicy())
     if budget is not None:
-        from clew.models.budgeted import Budgeted
+        from clew.models.budgeted import BudgetedModel
 
-        model = Budgeted(model, budget)
+        model = BudgetedModel(model, budget)
     if cache:
-        from clew.models.cached import Cached
+        from clew.models.cached import CachedModel
 
-        model = Cached(model, charged=charged)
+        model = CachedModel(model, charge_cached=charged)
     return model
 
 
-def _bare(name: Name) -> LanguageModel:
+def _bare(name: ModelName) -> LanguageModel:
     """Return the model itself, the same one to all who have it at a time.
 
     Weights are gigabytes; connections, and what an endpoint refuses, are worth keeping.
     """
-    key: object = name.rest if name.scheme == "local" else endpoint(name)
+    key: object = name.rest if name.scheme == "local" else resolve_endpoint(name)
     with _making:
         found = _IN_USE.get(key)
         if found is None:
@@ -132,14 +132,14 @@ def _bare(name: Name) -> LanguageModel:
     return found
 
 
-def _made(name: Name) -> LanguageModel:
+def _made(name: ModelName) -> LanguageModel:
     if name.scheme == "local":
         from clew.models.local import LocalModel
 
         return LocalModel(name.rest)
     from clew.models.openai import OpenAIModel
 
-    return OpenAIModel(endpoint(name))
+    return OpenAIModel(resolve_endpoint(name))
 
 
 _IN_USE: WeakValueDictionary[object, LanguageModel] = WeakValueDictionary()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from clew.errors import BudgetExceeded, UsageError
 from clew.models.prices import price
-from clew.models.tokens import estimate
+from clew.models.tokens import estimate_usage
 from clew.protocols import Completion, LanguageModel, Prompt
 from clew.types import Usage
 
@@ -56,7 +56,7 @@ class Budget:
             self.spent += cost
 
 
-class Budgeted:
+class BudgetedModel:
     """Refuses a batch of calls that might exceed ``budget``, before any of them is made.
 
     What a batch will cost is not known before, so the most that it can cost is set aside (:func:`estimate`:
@@ -80,7 +80,7 @@ class Budgeted:
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return one completion per prompt, in order. Raises BudgetExceeded and ModelError."""
-        number = self.budget.reserve(estimate(prompts, self.name))
+        number = self.budget.reserve(estimate_usage(prompts, self.name))
         # A batch that fails may have cost something; nobody says what, so its calls count and no more.
         cost = Usage(calls=len(prompts))
         try:

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from clew.config import cache_path
 from clew.errors import Damaged, StoreError
-from clew.models.wire import completion_of, completion_shape, digest, prompt_shape
+from clew.models.wire import completion_from_dict, completion_to_dict, json_digest, prompt_to_dict
 from clew.protocols import Completion, LanguageModel, Prompt
 from clew.types import Usage
 
-FILE = "completions.sqlite"
+CACHE_FILE = "completions.sqlite"
 #: Completions are kept as they arrive, this many prompts at a time, so that a failure loses few.
 _BATCH = 32
 #: Seconds to wait for another process that is writing.
@@ -23,7 +23,7 @@ _PATIENCE = 30.0
 _TABLE = "CREATE TABLE IF NOT EXISTS completion (key TEXT PRIMARY KEY, reply TEXT NOT NULL)"
 
 
-class Completions:
+class CompletionCache:
     """Completions by key, in a SQLite file that several processes may share.
 
     It holds the models' replies, which may quote documents, and hashes of what they were asked; so it is
@@ -32,10 +32,10 @@ class Completions:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self.path = path or cache_path() / FILE
+        self.path = path or cache_path() / CACHE_FILE
 
     @property
-    def bytes(self) -> int:
+    def size(self) -> int:
         """The size of the file; 0 where nothing is kept."""
         return self.path.stat().st_size if self.path.is_file() and self.count() else 0
 
@@ -51,12 +51,12 @@ class Completions:
             for key in dict.fromkeys(keys):
                 row = database.execute("SELECT reply FROM completion WHERE key = ?", (key,)).fetchone()
                 if row is not None:
-                    found[key] = completion_of(json.loads(row[0]))
+                    found[key] = completion_from_dict(json.loads(row[0]))
         return found
 
-    def keep(self, made: dict[str, Completion]) -> None:
+    def put(self, made: dict[str, Completion]) -> None:
         """Keep completions under their keys."""
-        rows = [(key, json.dumps(completion_shape(completion))) for key, completion in made.items()]
+        rows = [(key, json.dumps(completion_to_dict(completion))) for key, completion in made.items()]
         with self._open() as database:
             database.executemany("INSERT OR REPLACE INTO completion (key, reply) VALUES (?, ?)", rows)
 
@@ -88,7 +88,7 @@ class Completions:
             ) from error
 
 
-class Cached:
+class CachedModel:
     """Keeps the completions of ``model``, by its name, the parameters and the prompt.
 
     A cached completion costs nothing and says that it is cached; ``charged``, its usage is what asking for it did
@@ -97,11 +97,11 @@ class Cached:
     """
 
     def __init__(
-        self, model: LanguageModel, kept: Completions | None = None, *, charged: bool = False
+        self, model: LanguageModel, cache: CompletionCache | None = None, *, charge_cached: bool = False
     ) -> None:
         self.model = model
-        self.kept = kept or Completions()
-        self.charged = charged
+        self.cache = cache or CompletionCache()
+        self.charge_cached = charge_cached
 
     @property
     def name(self) -> str:
@@ -111,13 +111,13 @@ class Cached:
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return one completion per prompt, in order. Raises ModelError, StoreError."""
         keys = [self._key(prompt) for prompt in prompts]
-        found = {key: self._again(completion) for key, completion in self.kept.find(keys).items()}
+        found = {key: self._again(completion) for key, completion in self.cache.find(keys).items()}
         missing = {key: prompt for key, prompt in zip(keys, prompts, strict=True) if key not in found}
         fresh: dict[str, Completion] = {}
         for start in range(0, len(missing), _BATCH):
             batch = dict(list(missing.items())[start : start + _BATCH])
             made = dict(zip(batch, self.model.complete(list(batch.values())), strict=True))
-            self.kept.keep(made)
+            self.cache.put(made)
             fresh |= made
             found |= {key: self._again(completion) for key, completion in made.items()}
         # A prompt that is asked twice in one batch is paid for once.
@@ -125,7 +125,7 @@ class Cached:
 
     def _key(self, prompt: Prompt) -> str:
         # What a reply is for changes nothing about it.
-        return digest(self.name, prompt_shape(replace(prompt, role="")))
+        return json_digest(self.name, prompt_to_dict(replace(prompt, role="")))
 
     def _again(self, completion: Completion) -> Completion:
-        return replace(completion, usage=completion.usage if self.charged else Usage(), cached=True)
+        return replace(completion, usage=completion.usage if self.charge_cached else Usage(), cached=True)

@@ -13,13 +13,13 @@ from functools import cached_property
 from pathlib import Path
 
 from clew.errors import ModelError, NotFound
-from clew.models.wire import completion_of, completion_shape, digest, prompt_shape
+from clew.models.wire import completion_from_dict, completion_to_dict, json_digest, prompt_to_dict
 from clew.protocols import Completion, LanguageModel, Prompt
 
 _SHOWN = 80
 
 
-class Recording:
+class RecordingModel:
     """Appends every completion of ``model`` to the cassette ``path``, in the order of the prompts."""
 
     def __init__(self, model: LanguageModel, path: str | Path) -> None:
@@ -37,7 +37,7 @@ class Recording:
         completions = self.model.complete(prompts)
         lines = [
             json.dumps(
-                {"prompt": prompt_shape(prompt), "completion": completion_shape(made)}, ensure_ascii=False
+                {"prompt": prompt_to_dict(prompt), "completion": completion_to_dict(made)}, ensure_ascii=False
             )
             for prompt, made in zip(prompts, completions, strict=True)
         ]
@@ -46,7 +46,7 @@ class Recording:
         return completions
 
 
-class Replaying:
+class ReplayModel:
     """Replies from the cassette ``path`` what was recorded for the same prompt, and to nothing else.
 
     Prompts are compared by role, system and user text, and by which sample they are. What was recorded several
@@ -100,7 +100,7 @@ class Replaying:
                 shape = json.loads(line)
                 asked = shape["prompt"]
                 prompt = Prompt(asked["user"], asked["system"], asked["role"], sample=asked.get("sample", 0))
-                completion = completion_of(shape["completion"])
+                completion = completion_from_dict(shape["completion"])
             except (ValueError, KeyError, TypeError) as error:
                 raise ModelError(
                     f"{self.path}, line {number} is no recorded completion: {error!r}", "Record it again"
@@ -132,4 +132,4 @@ def _whole(prompt: Prompt) -> str:
 
 
 def _key(prompt: Prompt) -> str:
-    return digest(prompt.role, prompt.system, prompt.user, prompt.sample)
+    return json_digest(prompt.role, prompt.system, prompt.user, prompt.sample)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from clew.prompts import schema_words
+from clew.prompts import schema_instruction
 from clew.protocols import Prompt
 
 _TOO_LONG = ("context length", "context_length", "context size", "too long", "maximum context")
@@ -26,7 +26,7 @@ class Dialect:
     temperature: bool = True
     system: bool = True
 
-    def body(self, prompt: Prompt) -> dict[str, Any]:
+    def request_body(self, prompt: Prompt) -> dict[str, Any]:
         """Return the request for a prompt, without the model's name."""
         body: dict[str, Any] = {"messages": self._messages(prompt), self.limit: prompt.max_tokens}
         if self.temperature:
@@ -40,7 +40,7 @@ class Dialect:
             body["response_format"] = {"type": "json_object"}
         return body
 
-    def after(self, complaint: str, prompt: Prompt) -> Dialect | None:
+    def step_down(self, complaint: str, prompt: Prompt) -> Dialect | None:
         """Return the dialect to try after a refusal, or None where the refusal is about something else."""
         said = complaint.casefold()
         if any(words in said for words in _TOO_LONG):
@@ -59,7 +59,7 @@ class Dialect:
     def _messages(self, prompt: Prompt) -> list[dict[str, str]]:
         system = prompt.system
         if prompt.schema is not None and self.structure != "json_schema":
-            system = f"{system}\n\n{schema_words(prompt.schema)}".strip()
+            system = f"{system}\n\n{schema_instruction(prompt.schema)}".strip()
         if system and self.system:
             return [{"role": "system", "content": system}, {"role": "user", "content": prompt.user}]
         return [{"role": "user", "content": f"{system}\n\n{prompt.user}".strip()}]

@@ -13,8 +13,8 @@ import numpy as np
 
 from clew.errors import BadCompletion, MissingExtra, ModelError
 from clew.models.endpoint import Endpoint
-from clew.models.pool import each
-from clew.models.retrying import Patience
+from clew.models.pool import map_threads
+from clew.models.retrying import RetryPolicy
 
 if TYPE_CHECKING:
     import openai
@@ -34,10 +34,10 @@ class OpenAIEncoder:
     last digits. ``dimension`` is learnt by encoding one word. Raises ModelError.
     """
 
-    def __init__(self, endpoint: Endpoint, *, workers: int = 4, patience: Patience | None = None) -> None:
+    def __init__(self, endpoint: Endpoint, *, workers: int = 4, retries: RetryPolicy | None = None) -> None:
         self.endpoint = endpoint
         self.workers = workers
-        self.patience = patience or Patience()
+        self.retries = retries or RetryPolicy()
         self._lock = threading.Lock()
 
     @property
@@ -62,8 +62,8 @@ class OpenAIEncoder:
         with self._lock:
             self._client  # noqa: B018 - made once, before the threads start
         batches = [list(texts[start : start + _BATCH]) for start in range(0, len(texts), _BATCH)]
-        parts = each(lambda batch: self.patience.call(lambda: self._embed(batch)), batches, self.workers)
-        return unit(np.vstack(parts))
+        parts = map_threads(lambda batch: self.retries.call(lambda: self._embed(batch)), batches, self.workers)
+        return scale_to_unit_length(np.vstack(parts))
 
     @cached_property
     def _client(self) -> openai.OpenAI:
@@ -79,7 +79,7 @@ class OpenAIEncoder:
                 model=self.endpoint.model, input=asked, encoding_format="float"
             )
         except openai.OpenAIError as error:
-            raise self.endpoint.explained(error, _TIMEOUT) from error
+            raise self.endpoint.explain_error(error, _TIMEOUT) from error
         except ValueError as error:  # a damaged body, or no data in it
             raise self._no_endpoint(str(error)) from error
         found = {one.index: one.embedding for one in getattr(reply, "data", None) or ()}
@@ -132,7 +132,7 @@ class SentenceTransformerEncoder:
         vectors = [
             self._model.encode([prefix + text], prompt="", show_progress_bar=False)[0] for text in texts
         ]
-        return unit(np.array(vectors, dtype=np.float64))
+        return scale_to_unit_length(np.array(vectors, dtype=np.float64))
 
     @cached_property
     def _model(self) -> Any:
@@ -148,7 +148,7 @@ class SentenceTransformerEncoder:
             ) from error
 
 
-def unit(vectors: Any) -> Vectors:
+def scale_to_unit_length(vectors: Any) -> Vectors:
     """Return rows scaled to length 1, as float32; a row of zeros stays."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     scaled: Vectors = (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float32)

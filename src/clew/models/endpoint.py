@@ -30,7 +30,7 @@ class Endpoint:
     url: str
     model: str
     key: str | None = field(default=None, repr=False)
-    key_from: str = "CLEW_API_KEY"
+    key_variable: str = "CLEW_API_KEY"
 
     @property
     def on_this_machine(self) -> bool:
@@ -69,7 +69,7 @@ class Endpoint:
             return None
         return openai.DefaultHttpxClient(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
 
-    def explained(self, error: openai.OpenAIError, timeout: float) -> ModelError:
+    def explain_error(self, error: openai.OpenAIError, timeout: float) -> ModelError:
         """Return what an error of the client means to a person."""
         import openai
 
@@ -88,9 +88,9 @@ class Endpoint:
         return Unavailable(f"{self.url} broke off the connection: {error.__cause__ or error}")
 
     def _refused(self, error: openai.APIStatusError) -> ModelError:
-        status, said = error.status_code, complaint(error)
+        status, said = error.status_code, refusal_text(error)
         if status in {401, 403}:
-            hint = "" if self.key else f"Set {self.key_from}"
+            hint = "" if self.key else f"Set {self.key_variable}"
             return ModelError(
                 f"{self.url} refused {'the key' if self.key else 'a call without a key'}: {said}", hint
             )
@@ -104,7 +104,7 @@ class Endpoint:
         return ModelError(f"{self.url} refused the call with {status}: {said}")
 
 
-def complaint(error: Any) -> str:
+def refusal_text(error: Any) -> str:
     """Return what an endpoint said when it refused."""
     body = error.body if isinstance(error.body, dict) else {}
     return " ".join(str(body.get("message") or error.message).split())[:500]

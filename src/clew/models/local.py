@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from clew.errors import MissingExtra, ModelError
-from clew.models.openai import until
-from clew.prompts import schema_words
+from clew.models.openai import cut_at_stop
+from clew.prompts import schema_instruction
 from clew.protocols import Completion, Prompt
 from clew.types import Usage
 
-BATCH = 8
+BATCH_SIZE = 8
 #: Tokens at the end of a text in which a stop string is looked for.
 _TAIL = 32
 
@@ -30,9 +30,9 @@ class LocalModel:
     longer than the model's window: to cut it would lose the question or the evidence.
     """
 
-    def __init__(self, source: str, *, batch: int = BATCH) -> None:
+    def __init__(self, source: str, *, batch_size: int = BATCH_SIZE) -> None:
         self.source = source
-        self.batch = batch
+        self.batch_size = batch_size
         # One generation at a time: the device is shared.
         self._lock = threading.Lock()
 
@@ -49,8 +49,8 @@ class LocalModel:
         completions: dict[int, Completion] = {}
         with self._lock:
             for indexes in alike.values():
-                for start in range(0, len(indexes), self.batch):
-                    chosen = indexes[start : start + self.batch]
+                for start in range(0, len(indexes), self.batch_size):
+                    chosen = indexes[start : start + self.batch_size]
                     made = self._generate([prompts[index] for index in chosen])
                     completions.update(zip(chosen, made, strict=True))
         return [completions[index] for index in range(len(prompts))]
@@ -58,7 +58,7 @@ class LocalModel:
     def _generate(self, prompts: list[Prompt]) -> list[Completion]:
         """Complete prompts of one temperature and stop list, padded to one batch."""
         started = time.perf_counter()
-        encoded = tokenized(self._tokenizer, prompts, return_tensors="pt", padding=True)
+        encoded = tokenize_prompts(self._tokenizer, prompts, return_tensors="pt", padding=True)
         encoded = encoded.to(self._model.device)
         lengths = encoded["attention_mask"].sum(dim=1).tolist()
         self._check(lengths, prompts)
@@ -69,7 +69,7 @@ class LocalModel:
         if first.temperature:
             choice["temperature"] = first.temperature
         # A causal model's output starts with its input, a sequence-to-sequence model's with one start token.
-        skip = 1 if self._model.config.is_encoder_decoder else encoded["input_ids"].shape[1]
+        skip = 1 if self._model.config.is_encoder_decoder else encoded["input_ids"].to_dict[1]
         if first.stop:
             choice["stopping_criteria"] = [self._stopping(first.stop, skip)]
         with torch.inference_mode():
@@ -89,7 +89,7 @@ class LocalModel:
     def _completion(self, prompt: Prompt, ids: list[int], given: int, seconds: float) -> Completion:
         padding = {self._tokenizer.pad_token_id, self._tokenizer.eos_token_id}
         made = sum(token not in padding for token in ids)
-        text = until(self._tokenizer.decode(ids, skip_special_tokens=True), prompt.stop)
+        text = cut_at_stop(self._tokenizer.decode(ids, skip_special_tokens=True), prompt.stop)
         return Completion(text.strip(), Usage(1, int(given), made, seconds, 0.0), self.name)
 
     def _stopping(self, stops: Sequence[str], skip: int) -> Any:
@@ -104,7 +104,7 @@ class LocalModel:
 
     def _check(self, lengths: Sequence[int], prompts: Sequence[Prompt]) -> None:
         config = self._model.config
-        room = window(config)
+        room = context_window(config)
         if room is None:
             return
         for length, prompt in zip(lengths, prompts, strict=True):
@@ -117,7 +117,7 @@ class LocalModel:
 
     @cached_property
     def _model(self) -> Any:
-        return load_model(self.source).to(device()).eval()
+        return load_model(self.source).to(choose_device()).eval()
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -126,7 +126,7 @@ class LocalModel:
         return load_tokenizer(self.source, side)
 
 
-def device() -> str:
+def choose_device() -> str:
     """Return where models of this process run: on a GPU where there is one."""
     import torch
 
@@ -141,9 +141,9 @@ def load_config(source: str) -> Any:
     except ImportError:
         raise MissingExtra("transformers", "local") from None
     try:
-        return transformers.AutoConfig.from_pretrained(place(source))
+        return transformers.AutoConfig.from_pretrained(resolve_source(source))
     except (OSError, ValueError) as error:
-        raise unloadable(source, error) from error
+        raise load_error(source, error) from error
 
 
 def load_model(source: str, dtype: Any = "auto") -> Any:
@@ -156,9 +156,9 @@ def load_model(source: str, dtype: Any = "auto") -> Any:
 
     kind = transformers.AutoModelForSeq2SeqLM if encoder_decoder else transformers.AutoModelForCausalLM
     try:
-        return kind.from_pretrained(place(source), dtype=dtype)
+        return kind.from_pretrained(resolve_source(source), dtype=dtype)
     except (OSError, ValueError) as error:
-        raise unloadable(source, error) from error
+        raise load_error(source, error) from error
 
 
 def load_tokenizer(source: str, padding_side: str) -> Any:
@@ -169,19 +169,19 @@ def load_tokenizer(source: str, padding_side: str) -> Any:
     from transformers import AutoTokenizer
 
     try:
-        tokenizer = AutoTokenizer.from_pretrained(place(source), padding_side=padding_side)
+        tokenizer = AutoTokenizer.from_pretrained(resolve_source(source), padding_side=padding_side)
     except (OSError, ValueError) as error:
-        raise unloadable(source, error) from error
+        raise load_error(source, error) from error
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
     return tokenizer
 
 
-def model_input(tokenizer: Any, prompt: Prompt) -> str:
+def render_prompt(tokenizer: Any, prompt: Prompt) -> str:
     """Return the text that a model is given for a prompt: by its chat template, or the prompt's words alone."""
     system = prompt.system
     if prompt.schema is not None:
-        system = f"{system}\n\n{schema_words(prompt.schema)}".strip()
+        system = f"{system}\n\n{schema_instruction(prompt.schema)}".strip()
     if not tokenizer.chat_template:
         return f"{system}\n\n{prompt.user}".strip()
     messages = [{"role": "user", "content": prompt.user}]
@@ -190,28 +190,28 @@ def model_input(tokenizer: Any, prompt: Prompt) -> str:
     return str(tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
 
 
-def tokenized(tokenizer: Any, prompts: Sequence[Prompt], **form: Any) -> Any:
+def tokenize_prompts(tokenizer: Any, prompts: Sequence[Prompt], **form: Any) -> Any:
     """Return the token ids that a model is given for each prompt; ``form`` is the tokenizer's own options.
 
     What is trained on is made here too (:mod:`clew.train.traverser`), so that it is what is asked.
     """
     # A chat template writes the special tokens itself.
     special = not tokenizer.chat_template
-    return tokenizer([model_input(tokenizer, one) for one in prompts], add_special_tokens=special, **form)
+    return tokenizer([render_prompt(tokenizer, one) for one in prompts], add_special_tokens=special, **form)
 
 
-def window(config: Any) -> int | None:
+def context_window(config: Any) -> int | None:
     """Return how many tokens a model takes: input and output of a causal one, input of another; None: any."""
     room = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
     return None if room is None else int(room)
 
 
-def place(source: str) -> str:
+def resolve_source(source: str) -> str:
     """Return a folder with its home written out, or a hub name as it is."""
     folder = Path(source).expanduser()
     return str(folder) if folder.is_dir() else source
 
 
-def unloadable(source: str, error: Exception) -> ModelError:
+def load_error(source: str, error: Exception) -> ModelError:
     """Return the error for a model that could not be loaded."""
     return ModelError(f"cannot load '{source}': {error}", "Give a folder or a Hugging Face hub name")

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from clew.config import environment
-from clew.errors import UsageError, refuse_password, unknown
+from clew.errors import UsageError, refuse_password, unknown_name_error
 from clew.models.endpoint import OPENAI, Endpoint, is_loopback
 from clew.models.roles import ROLES
 
@@ -50,7 +50,7 @@ _ROLE = re.compile(r"\s*([A-Za-z_]+)=(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class ModelName:
     """A name taken apart: ``openai`` and ``gpt-4o-mini``; for a URL, the scheme and the whole."""
 
     scheme: str
@@ -60,41 +60,41 @@ class Name:
         return self.rest if self.scheme in {"http", "https"} else f"{self.scheme}:{self.rest}"
 
 
-def parse_name(text: str, known: dict[str, str]) -> Name:
+def parse_name(text: str, known: dict[str, str]) -> ModelName:
     """Take a name apart. Raises UsageError, naming the nearest form, where its scheme is not ``known``."""
     scheme, colon, rest = text.strip().partition(":")
     if scheme not in known:
         what = "kind of model" if colon else "model"
-        error = unknown(what, scheme if colon else text, known)
+        error = unknown_name_error(what, scheme if colon else text, known)
         near = f"{error.hint} " if error.hint.endswith("?") else ""
         raise UsageError(error.problem, f"{near}The forms are {', '.join(known.values())}")
     if not rest:
         raise UsageError(f"'{text}' names no model", f"Write it as {known[scheme]}")
     if scheme not in {"http", "https"}:
-        return Name(scheme, rest)
+        return ModelName(scheme, rest)
     url, _, model = text.strip().partition("#")
     # A name is written down with every answer.
     refuse_password(url, "the address of a model", "Give the key as CLEW_API_KEY")
     if not model or not urlsplit(url).hostname:
         raise UsageError(f"'{text}' needs an address and a model", f"Write it as {known[scheme]}")
-    return Name(scheme, f"{url.rstrip('/')}#{model}")
+    return ModelName(scheme, f"{url.rstrip('/')}#{model}")
 
 
-def parse_roles(text: str) -> dict[str, Name]:
+def parse_roles(text: str) -> dict[str, ModelName]:
     """Return the language model of each role that is named; ``""`` is for all others."""
-    found: dict[str, Name] = {}
+    found: dict[str, ModelName] = {}
     for part in text.split(","):
         assigned = _ROLE.fullmatch(part)
         role, name = (assigned[1], assigned[2]) if assigned else ("", part)
         if role and role not in ROLES:
-            raise unknown("role", role, ROLES)
+            raise unknown_name_error("role", role, ROLES)
         if role in found:
             raise UsageError(f"two models for {f'the role {role!r}' if role else 'all roles'}: '{text}'")
         found[role] = parse_name(name, LANGUAGE_MODELS)
     return found
 
 
-def endpoint(name: Name) -> Endpoint:
+def resolve_endpoint(name: ModelName) -> Endpoint:
     """Return where a remote model is reached. Raises UsageError where its key is not set.
 
     ``OPENAI_API_KEY`` goes to OpenAI (or ``OPENAI_BASE_URL``, if that is set) and nowhere else; other
@@ -113,7 +113,7 @@ def endpoint(name: Name) -> Endpoint:
     return Endpoint(str(name), url, model, environment("CLEW_API_KEY"))
 
 
-def destination(name: str) -> str:
+def describe_destination(name: str) -> str:
     """Say in words where the texts go that a model is given: ``sent to https://api.openai.com (OpenAI)``.
 
     Works for language models, one or per role, and for encoders, by the name they were given or have.
@@ -126,7 +126,7 @@ def leaves_machine(name: str) -> bool:
     return any(_where(one).startswith("sent") for _, one in _parts(name))
 
 
-def _parts(name: str) -> Iterable[tuple[str, Name]]:
+def _parts(name: str) -> Iterable[tuple[str, ModelName]]:
     scheme = name.partition(":")[0]
     if scheme in ENCODERS and scheme not in LANGUAGE_MODELS:
         return [("", parse_name(name, ENCODERS))]
@@ -136,7 +136,7 @@ def _parts(name: str) -> Iterable[tuple[str, Name]]:
     return [(role or "others", one) for role, one in found.items()]
 
 
-def _where(name: Name) -> str:
+def _where(name: ModelName) -> str:
     if name.scheme not in _REMOTE:
         return "stays on this machine"
     if name.scheme == "ollama" and name.rest.endswith("cloud"):

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.errors import ModelError, NotFound
-from clew.models.pool import each
+from clew.models.pool import map_threads
 
 if TYPE_CHECKING:
     from clew.protocols import Vectors
 
-MODEL, TOKENIZER, SETTINGS = "model.onnx", "tokenizer.json", "clew-encoder.json"
+MODEL_FILE, TOKENIZER_FILE, SETTINGS_FILE = "model.onnx", "tokenizer.json", "clew-encoder.json"
 FORMAT = 1
 
 
@@ -42,13 +42,13 @@ class OnnxEncoder:
     def __init__(self, folder: str | Path, threads: int | None = None) -> None:
         self.folder = Path(folder).expanduser().absolute()
         self.threads = threads or os.cpu_count() or 1
-        missing = [name for name in (MODEL, TOKENIZER, SETTINGS) if not (self.folder / name).is_file()]
+        missing = [name for name in (MODEL_FILE, TOKENIZER_FILE, SETTINGS_FILE) if not (self.folder / name).is_file()]
         if missing:
             raise NotFound(
                 f"no encoder in {self.folder}: {', '.join(missing)} missing",
                 "Make one: clew encoder export --help",
             )
-        self._settings = _read_settings(self.folder / SETTINGS)
+        self._settings = _read_settings(self.folder / SETTINGS_FILE)
         self.dimension: int = self._settings["dimension"]
         # Guards the lazy load, which several threads of a server may ask for at once.
         self._lock = threading.Lock()
@@ -57,7 +57,7 @@ class OnnxEncoder:
     def name(self) -> str:
         """``onnx:minilm@3f2a9c1d``: the settings' name and eight digits of the content's hash."""
         digest = hashlib.sha256()
-        for file in (MODEL, TOKENIZER, SETTINGS):
+        for file in (MODEL_FILE, TOKENIZER_FILE, SETTINGS_FILE):
             with (self.folder / file).open("rb") as opened:
                 digest.update(hashlib.file_digest(opened, "sha256").digest())
         return f"onnx:{self._settings['name']}@{digest.hexdigest()[:8]}"
@@ -77,7 +77,7 @@ class OnnxEncoder:
         def encode_one(index: int) -> None:
             made[index] = self._run(prefix + texts[index])
 
-        each(encode_one, range(len(texts)), self.threads)
+        map_threads(encode_one, range(len(texts)), self.threads)
         return made
 
     def _run(self, text: str) -> Vectors:
@@ -111,15 +111,15 @@ class OnnxEncoder:
         options.log_severity_level = 3
         try:
             session = onnxruntime.InferenceSession(
-                str(self.folder / MODEL), options, providers=["CPUExecutionProvider"]
+                str(self.folder / MODEL_FILE), options, providers=["CPUExecutionProvider"]
             )
         except (Fail, InvalidArgument, InvalidProtobuf, NoSuchFile) as error:
-            raise ModelError(f"damaged encoder {self.folder / MODEL}: {error}", "Export it again") from error
-        tokenizer = _read_tokenizer(Tokenizer, self.folder / TOKENIZER)
+            raise ModelError(f"damaged encoder {self.folder / MODEL_FILE}: {error}", "Export it again") from error
+        tokenizer = _read_tokenizer(Tokenizer, self.folder / TOKENIZER_FILE)
         tokenizer.no_padding()
         tokenizer.enable_truncation(self._settings["max_tokens"])
         inputs = [given.name for given in session.get_inputs()]
-        width = session.get_outputs()[0].shape[-1]
+        width = session.get_outputs()[0].to_dict[-1]
         if isinstance(width, int) and width != self.dimension:
             raise ModelError(
                 f"encoder {self.folder} makes vectors of {width}, its settings say {self.dimension}",

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import BadCompletion
 from clew.models.dialect import Dialect
-from clew.models.endpoint import Endpoint, complaint
-from clew.models.pool import each
-from clew.models.prices import money
-from clew.models.tokens import count, tokens_in
+from clew.models.endpoint import Endpoint, refusal_text
+from clew.models.pool import map_threads
+from clew.models.prices import cost_in_dollars
+from clew.models.tokens import count_tokens, count_prompt_tokens
 from clew.protocols import Completion, Prompt
 from clew.types import Usage
 
@@ -50,7 +50,7 @@ class OpenAIModel:
         """Return one completion per prompt, in order. Raises ModelError."""
         with self._lock:
             self._client  # noqa: B018 - made once, before the threads start
-        return each(self._complete, prompts, self.workers)
+        return map_threads(self._complete, prompts, self.workers)
 
     @cached_property
     def _client(self) -> openai.OpenAI:
@@ -74,15 +74,15 @@ class OpenAIModel:
         import openai
 
         try:
-            body = dialect.body(prompt)
+            body = dialect.request_body(prompt)
             return self._client.chat.completions.create(model=self.endpoint.model, **body), None
         except openai.APIStatusError as error:
-            other = dialect.after(f"{error.param} {complaint(error)}", prompt)
+            other = dialect.step_down(f"{error.param} {refusal_text(error)}", prompt)
             if error.status_code not in _REFUSED or other is None:
-                raise self.endpoint.explained(error, self.timeout) from error
+                raise self.endpoint.explain_error(error, self.timeout) from error
             return None, other
         except openai.OpenAIError as error:
-            raise self.endpoint.explained(error, self.timeout) from error
+            raise self.endpoint.explain_error(error, self.timeout) from error
         except ValueError as error:  # the SDK lets the JSON error of a damaged body through
             raise self._no_endpoint(str(error)) from error
 
@@ -91,7 +91,7 @@ class OpenAIModel:
         if not choices or getattr(choices[0], "message", None) is None:
             raise self._no_endpoint(str(reply)[:100])
         message = choices[0].message
-        text = until(message.content or getattr(message, "refusal", None) or "", prompt.stop)
+        text = cut_at_stop(message.content or getattr(message, "refusal", None) or "", prompt.stop)
         usage = self._usage(getattr(reply, "usage", None), prompt, text, seconds)
         return Completion(text, usage, self.name)
 
@@ -99,8 +99,8 @@ class OpenAIModel:
         given, made = getattr(said, "prompt_tokens", None), getattr(said, "completion_tokens", None)
         estimated = not isinstance(given, int) or not isinstance(made, int)
         if not isinstance(given, int) or not isinstance(made, int):
-            given, made = tokens_in(prompt), count(text)
-        return Usage(1, given, made, seconds, money(self.name, given, made), estimated)
+            given, made = count_prompt_tokens(prompt), count_tokens(text)
+        return Usage(1, given, made, seconds, cost_in_dollars(self.name, given, made), estimated)
 
     def _no_endpoint(self, saw: str) -> BadCompletion:
         return BadCompletion(
@@ -109,7 +109,7 @@ class OpenAIModel:
         )
 
 
-def until(text: str, stops: Sequence[str]) -> str:
+def cut_at_stop(text: str, stops: Sequence[str]) -> str:
     """Cut a text at the first stop string; some endpoints ignore them."""
     ends = [at for stop in stops if (at := text.find(stop)) >= 0]
     return text[: min(ends)] if ends else text

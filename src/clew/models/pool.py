@@ -10,7 +10,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def each(function: Callable[[T], R], inputs: Sequence[T], workers: int) -> list[R]:
+def map_threads(function: Callable[[T], R], inputs: Sequence[T], workers: int) -> list[R]:
     """Return ``function`` of every input, in order, ``workers`` at a time.
 
     The first failure is raised once the calls under way have ended; calls not yet begun are not made.

@@ -33,7 +33,7 @@ def price(model: str) -> tuple[float, float] | None:
     return (0.0, 0.0) if on_this_machine else None
 
 
-def money(model: str, tokens_in: int, tokens_out: int) -> float | None:
+def cost_in_dollars(model: str, tokens_in: int, tokens_out: int) -> float | None:
     """Return what tokens cost in US dollars, or None where no price is known."""
     known = price(model)
     return None if known is None else (tokens_in * known[0] + tokens_out * known[1]) / _MILLION

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from clew.models.names import parse_roles
-from clew.models.tokens import estimate
+from clew.models.tokens import estimate_usage
 from clew.protocols import Completion, Prompt
 from clew.types import Usage
 
@@ -26,7 +26,7 @@ class Rehearsal:
     """
 
     name: str
-    asked: defaultdict[str, Usage] = field(default_factory=lambda: defaultdict(Usage))
+    usage_by_role: defaultdict[str, Usage] = field(default_factory=lambda: defaultdict(Usage))
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return the least reply to each prompt, and note what asking for it would cost."""
@@ -35,8 +35,8 @@ class Rehearsal:
         completions = []
         for prompt in prompts:
             model = str(models.get(prompt.role, default) or "")
-            usage = estimate([prompt], model)
-            self.asked[prompt.role] += usage
+            usage = estimate_usage([prompt], model)
+            self.usage_by_role[prompt.role] += usage
             free = "1" if prompt.role == "select" else _exemplified(prompt.user)
             text = json.dumps(_least(prompt.schema)) if prompt.schema else free
             completions.append(Completion(text, usage, model))

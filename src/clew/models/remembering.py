@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembering:
+class RememberingEncoder:
     """Keeps the vectors of passages in memory, for as long as the process lives: 4 bytes times the dimension each.
 
     Nothing changes but the time, since a vector depends on its text alone. Those of questions are made anew every

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.errors import MissingExtra, ModelError
-from clew.models.local import device, load_model, load_tokenizer, place, unloadable
+from clew.models.local import choose_device, load_model, load_tokenizer, resolve_source, load_error
 from clew.models.names import parse_name
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ RERANKERS = {
 }
 #: Tokens of a pair, as MonoT5 was trained on and the cross-encoders of MS MARCO are.
 WINDOW = 512
-BATCH = 16
+BATCH_SIZE = 16
 
 
-def reranker(name: str) -> Reranker:
+def create_reranker(name: str) -> Reranker:
     """Return the reranker of a name such as ``monot5:FOLDER``. Raises UsageError; weights load at the first use."""
     parsed = parse_name(name, RERANKERS)
     return MonoT5(parsed.rest) if parsed.scheme == "monot5" else CrossEncoder(parsed.rest)
@@ -45,8 +45,8 @@ class MonoT5:
     the text is cut, never the last word, which the model answers to. ``source`` is a hub name or a folder.
     """
 
-    def __init__(self, source: str, *, window: int = WINDOW, batch: int = BATCH) -> None:
-        self.source, self.window, self.batch = source, window, batch
+    def __init__(self, source: str, *, window: int = WINDOW, batch_size: int = BATCH_SIZE) -> None:
+        self.source, self.window, self.batch_size = source, window, batch_size
         # The device is shared.
         self._lock = threading.Lock()
 
@@ -59,7 +59,7 @@ class MonoT5:
         """Return the probability that each text is relevant, (n,). Raises ModelError, MissingExtra."""
         with self._lock:
             inputs = [self._input(question, text) for text in texts]
-            return _in_batches(inputs, self.batch, len, self._scores)
+            return _in_batches(inputs, self.batch_size, len, self._scores)
 
     def _input(self, question: str, text: str) -> list[int]:
         tail = self._ids("Relevant:") + self._end
@@ -91,7 +91,7 @@ class MonoT5:
         model = load_model(self.source)
         if not model.config.is_encoder_decoder:
             raise ModelError(f"'{self.source}' is no sequence-to-sequence model", "Name a MonoT5")
-        return model.to(device()).eval()
+        return model.to(choose_device()).eval()
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -119,8 +119,8 @@ class CrossEncoder:
     folder.
     """
 
-    def __init__(self, source: str, *, batch: int = BATCH) -> None:
-        self.source, self.batch = source, batch
+    def __init__(self, source: str, *, batch_size: int = BATCH_SIZE) -> None:
+        self.source, self.batch_size = source, batch_size
         self._lock = threading.Lock()
 
     @property
@@ -132,11 +132,11 @@ class CrossEncoder:
         """Return the score of each text, (n,). Raises ModelError, MissingExtra."""
         with self._lock:
             return _in_batches(
-                texts, self.batch, len, lambda batch: self._scores([(question, text) for text in batch])
+                texts, self.batch_size, len, lambda batch: self._scores([(question, text) for text in batch])
             )
 
     def _scores(self, pairs: Sequence[tuple[str, str]]) -> Floats:
-        made = self._model.predict(list(pairs), batch_size=self.batch, show_progress_bar=False)
+        made = self._model.predict(list(pairs), batch_size=self.batch_size, show_progress_bar=False)
         found = np.asarray(made, dtype=np.float64)
         if found.shape != (len(pairs),):
             raise ModelError(
@@ -151,9 +151,9 @@ class CrossEncoder:
         except ImportError:
             raise MissingExtra("sentence-transformers", "local") from None
         try:
-            return Loaded(place(self.source), device=device())
+            return Loaded(resolve_source(self.source), device=choose_device())
         except (OSError, ValueError) as error:
-            raise unloadable(self.source, error) from error
+            raise load_error(self.source, error) from error
 
 
 def _in_batches(items: Sequence[Any], size: int, length: Any, score: Any) -> Floats:

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from clew.errors import Unavailable
-from clew.models.pool import each
+from clew.models.pool import map_threads
 from clew.protocols import Completion, LanguageModel, Prompt
 
 R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How often and how long: at most ``tries`` calls, and no wait over ``longest`` seconds.
 
     The wait doubles from ``first`` seconds, and up to half is added by chance, so that callers who were
@@ -25,8 +25,8 @@ class Patience:
     """
 
     tries: int = 5
-    first: float = 1.0
-    longest: float = 60.0
+    first_wait: float = 1.0
+    longest_wait: float = 60.0
     sleep: Callable[[float], None] = time.sleep
 
     def call(self, function: Callable[[], R]) -> R:
@@ -37,19 +37,19 @@ class Patience:
             except Unavailable as error:
                 wait = error.retry_after
                 if wait is None:
-                    wait = min(self.longest, self.first * 2 ** (attempt - 1) * (1 + random.random() / 2))
-                elif wait > self.longest:
+                    wait = min(self.longest_wait, self.first_wait * 2 ** (attempt - 1) * (1 + random.random() / 2))
+                elif wait > self.longest_wait:
                     raise Unavailable(error.problem, f"It asks to wait {wait:g} seconds", wait) from error
                 self.sleep(wait)
         return function()
 
 
 @dataclass(frozen=True, slots=True)
-class Retrying:
+class RetryingModel:
     """Retries each prompt by itself, ``workers`` at once: a refused one costs no other a second call."""
 
     model: LanguageModel
-    patience: Patience = Patience()
+    policy: RetryPolicy = RetryPolicy()
     workers: int = 4
 
     @property
@@ -59,6 +59,6 @@ class Retrying:
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return one completion per prompt, in order. Raises ModelError."""
-        return each(
-            lambda prompt: self.patience.call(lambda: self.model.complete([prompt])[0]), prompts, self.workers
+        return map_threads(
+            lambda prompt: self.policy.call(lambda: self.model.complete([prompt])[0]), prompts, self.workers
         )

@@ -13,7 +13,7 @@ ROLES = ("guide", "select", "summarise", "read", "grade", "structure", "extract"
 
 
 @dataclass(frozen=True, slots=True)
-class Roles:
+class RoleRouter:
     """Hands every prompt to the model of its role, or to ``default`` (None: there is none, and it fails)."""
 
     models: Mapping[str, LanguageModel]

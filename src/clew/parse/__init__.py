@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from clew.parse.pool import ParsePool as ParsePool
     from clew.parse.read import parse as parse
     from clew.parse.read import read_file as read_file
-    from clew.parse.read import supported as supported
+    from clew.parse.read import is_supported as supported
 
 _HOMES = {
     "ParsePool": "clew.parse.pool",
@@ -20,7 +20,7 @@ _HOMES = {
     "read_file": "clew.parse.read",
     "supported": "clew.parse.read",
 }
-__all__ = ["ParsePool", "parse", "read_file", "supported"]
+__all__ = ["ParsePool", "parse", "read_file", "is_supported"]
 
 
 def __getattr__(name: str) -> Any:

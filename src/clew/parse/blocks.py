@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from clew.errors import UnreadableFile
-from clew.parse.build import DocumentBuilder, Unit
+from clew.parse.build import DocumentBuilder, PassageUnit
 from clew.parse.limits import LIMITS, Limits
 from clew.parse.tables import Table
-from clew.text import sentences
+from clew.text import sentence_spans
 from clew.types import ParsedDocument
 
 #: Characters. A list up to this length is one passage; longer ones are several of up to this length.
@@ -59,7 +59,7 @@ class Item:
     depth: int = 0
     marker: str = "-"
 
-    def line(self) -> str:
+    def to_line(self) -> str:
         """Return the item as it is written in a passage."""
         return f"{'  ' * self.depth}{self.marker} {self.text}" if self.marker else self.text
 
@@ -93,18 +93,18 @@ _CAPTION_LENGTH = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceFile:
     """What is being parsed, by whom. ``name`` is the file's name; ``parser`` has no unit (``html/1``)."""
 
     data: bytes
     name: str
     media_type: str
     parser: str
-    unit: Unit = "paragraph"
+    unit: PassageUnit = "paragraph"
     limits: Limits = LIMITS
 
 
-def assemble(blocks: Iterable[Block], source: Source) -> ParsedDocument:
+def build_document(blocks: Iterable[Block], source: SourceFile) -> ParsedDocument:
     """Return the document that ``blocks`` make up.
 
     Its title is its own, else the first heading of level 1, else the file's name without suffix. Raises
@@ -119,14 +119,14 @@ def assemble(blocks: Iterable[Block], source: Source) -> ParsedDocument:
                 title = title or text.strip()
             case Heading(level, text):
                 top_heading = top_heading or (text.strip() if level == 1 else "")
-                builder.heading(level, text)
+                builder.add_heading(level, text)
                 size = len(text)
             case Paragraph(text):
-                builder.paragraph(text)
+                builder.add_paragraph(text)
                 size = len(text)
             case Table():
                 source.limits.check_nodes(nodes + len(block.rows))
-                builder.table(block)
+                builder.add_table(block)
                 nodes += len(block.rows)
                 size = sum(len(cell) for row in block.rows for cell in row)
             case Note(text):
@@ -136,7 +136,7 @@ def assemble(blocks: Iterable[Block], source: Source) -> ParsedDocument:
             characters += size
             source.limits.check_nodes(nodes)
             source.limits.check_characters(characters)
-    if builder.empty:
+    if builder.is_empty:
         raise UnreadableFile("holds no text")
     return builder.finish(
         data=source.data,
@@ -227,7 +227,7 @@ def _list_passages(lead: str, items: Sequence[Item]) -> Iterator[Paragraph]:
     for item in items:
         if not item.text.strip():
             continue
-        line = item.line()
+        line = item.to_line()
         alone = len(item.text) > ITEM_LENGTH
         # A lead-in without an item would be a passage that says nothing, so the first item stays with it.
         if lines and (length + len(line) > LIST_LENGTH or alone) and lines != [lead]:
@@ -254,7 +254,7 @@ def _divided(paragraph: Paragraph) -> Iterator[Paragraph]:
 def _cut(window: str) -> int:
     """Return where to end a passage within ``window``: after a sentence, else a line, else a word."""
     half = len(window) // 2
-    spans = sentences(window)
+    spans = sentence_spans(window)
     # The last sentence is the one that the window itself cuts.
     if len(spans) > 1 and spans[-2][1] > half:
         return spans[-2][1]

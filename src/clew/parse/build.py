@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from clew.parse.tables import Table
-from clew.text import sentences
+from clew.text import sentence_spans
 from clew.types import DOCUMENT, PAGE, PASSAGE, ROW, SECTION, TABLE, Box, ParsedDocument, ParsedNode
 
-Unit = Literal["paragraph", "sentence"]
+PassageUnit = Literal["paragraph", "sentence"]
 
 
 def document_key(data: bytes, media_type: str, parser: str) -> str:
@@ -28,7 +28,7 @@ class DocumentBuilder:
     The canonical text is the headings, paragraphs and tables, joined by blank lines; every span refers to it.
     """
 
-    unit: Unit = "paragraph"
+    unit: PassageUnit = "paragraph"
     _nodes: list[ParsedNode] = field(default_factory=lambda: [ParsedNode(DOCUMENT, "")])
     _pieces: list[str] = field(default_factory=list)
     _length: int = 0
@@ -36,13 +36,13 @@ class DocumentBuilder:
     _page: int | None = None
     notes: list[str] = field(default_factory=list)
 
-    def page(self, number: int, label: str = "", box: Box | None = None) -> None:
+    def add_page(self, number: int, label: str = "", box: Box | None = None) -> None:
         """Start page ``number`` (1-based); ``label`` is what is printed on it, where that differs."""
         self._page = number
         boxes = (box,) if box else ()
         self._nodes.append(ParsedNode(PAGE, "", 0, label, page=number, span=(self._length,) * 2, boxes=boxes))
 
-    def heading(self, level: int, text: str, boxes: Sequence[Box] = ()) -> None:
+    def add_heading(self, level: int, text: str, boxes: Sequence[Box] = ()) -> None:
         """Start a section of ``level`` (1 is outermost); deeper and equal ones end."""
         text = " ".join(text.split())
         if not text:
@@ -55,25 +55,25 @@ class DocumentBuilder:
         self._nodes.append(node)
         self._open.append(len(self._nodes) - 1)
 
-    def paragraph(self, text: str, boxes: Sequence[Box] = ()) -> None:
+    def add_paragraph(self, text: str, boxes: Sequence[Box] = ()) -> None:
         """Add a paragraph: one passage, or one per sentence if that is the unit."""
         text = text.strip()
         if not text:
             return
         start, end = self._append(text)
         page = boxes[0].page if boxes else self._page
-        spans = sentences(text) if self.unit == "sentence" else [(0, end - start)]
+        spans = sentence_spans(text) if self.unit == "sentence" else [(0, end - start)]
         for first, last in spans:
             span = (start + first, start + last)
             self._nodes.append(
                 ParsedNode(PASSAGE, text[first:last], self._open[-1], "", 0, page, span, tuple(boxes))
             )
 
-    def table(self, table: Table) -> None:
+    def add_table(self, table: Table) -> None:
         """Add a table and its rows."""
         if not table.rows and not table.header:
             return
-        text = table.markdown()
+        text = table.to_markdown()
         span = self._append(text)
         page = table.boxes[0].page if table.boxes else self._page
         self._nodes.append(ParsedNode(TABLE, text, self._open[-1], table.caption, 0, page, span, table.boxes))
@@ -84,7 +84,7 @@ class DocumentBuilder:
             self._nodes.append(ParsedNode(ROW, row, parent, "", 0, row_page, span, boxes))
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether nothing readable was added."""
         return not self._pieces
 

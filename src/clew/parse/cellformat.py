@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
 
-BUILT_IN = {
+BUILT_IN_FORMATS = {
     0: "General", 1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 11: "0.00E+00",
     12: "General", 13: "General", 14: "yyyy-mm-dd", 15: "yyyy-mm-dd", 16: "d-mmm", 17: "mmm-yy",
     18: "h:mm AM/PM", 19: "h:mm:ss AM/PM", 20: "h:mm", 21: "h:mm:ss", 22: "yyyy-mm-dd hh:mm",
@@ -31,20 +31,20 @@ _MONTHS = "January February March April May June July August September October N
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 
 
-def shown(value: float, code: str, epoch_1904: bool = False) -> str:
+def format_number(value: float, code: str, epoch_1904: bool = False) -> str:
     """Return a number as the format ``code`` shows it.
 
     >>> [shown(v, c) for v, c in ((1234.5, "#,##0.00"), (0.256, "0.0%"), (-12, "#,##0;(#,##0)"))]
     ['1,234.50', '25.6%', '(12)']
     """
     if code in {"General", "@", ""}:
-        return general(value)
-    if is_date(code):
+        return format_general(value)
+    if is_date_format(code):
         return _date(value, code, epoch_1904)
     return _number(value, code)
 
 
-def general(value: float) -> str:
+def format_general(value: float) -> str:
     """Return a number without a format: all its digits, without those that only binary fractions have."""
     if value == int(value) and abs(value) < 1e15:
         return str(int(value))
@@ -52,7 +52,7 @@ def general(value: float) -> str:
 
 
 @lru_cache(maxsize=1024)
-def is_date(code: str) -> bool:
+def is_date_format(code: str) -> bool:
     """Return whether a format shows its number as a date, a time or a duration."""
     if re.search(r"\[(h+|m+|s+)\]", code, re.I):
         return True
@@ -88,7 +88,7 @@ def _number(value: float, code: str) -> str:
     elif not conditional and value == 0 and len(sections) > 2:
         section = sections[2]
     if "general" in section.lower():
-        return _wrapped(section, re.compile("general", re.I), general(number))
+        return _wrapped(section, re.compile("general", re.I), format_general(number))
     return _section(number, section)
 
 
@@ -165,7 +165,7 @@ def _date(value: float, code: str, epoch_1904: bool) -> str:
     try:
         moment = _moment(value, epoch_1904, 3 if "s.0" in section.lower() else 0)
     except (OverflowError, ValueError):
-        return general(value)
+        return format_general(value)
     tokens = _TOKEN.findall(section)
     twelve = any(token.upper() in {"AM/PM", "A/P"} for token in tokens)
     parts: list[str] = []

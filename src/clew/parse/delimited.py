@@ -8,13 +8,13 @@ from itertools import islice
 from pathlib import PurePath
 from typing import Literal
 
-from clew.delimiters import delimiter as best_delimiter
+from clew.delimiters import detect_delimiter as best_delimiter
 from clew.errors import UnreadableFile
-from clew.parse.blocks import Block, Note, Source, assemble
-from clew.parse.build import Unit
+from clew.parse.blocks import Block, Note, SourceFile, build_document
+from clew.parse.build import PassageUnit
 from clew.parse.detect import CSV, TSV
-from clew.parse.encoding import decode
-from clew.parse.grid import Row, trim
+from clew.parse.encoding import decode_text
+from clew.parse.grid import Row, trim_grid
 from clew.parse.limits import LIMITS, Limits
 from clew.parse.sheets import table_blocks
 from clew.types import ParsedDocument
@@ -27,11 +27,11 @@ _SAMPLE = 200
 _LINES = 500
 
 
-def parse(data: bytes, *, unit: Unit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
+def parse(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
     """Parse a CSV or TSV file. Raises UnreadableFile."""
-    text, remarks = decode(data)
+    text, remarks = decode_text(data)
     media_type = TSV if PurePath(name).suffix.lower() in {".tsv", ".tab"} else CSV
-    return assemble(_document(text, remarks, limits), Source(data, name, media_type, PARSER, unit, limits))
+    return build_document(_document(text, remarks, limits), SourceFile(data, name, media_type, PARSER, unit, limits))
 
 
 def _document(text: str, remarks: Sequence[str], limits: Limits) -> Iterator[Block]:
@@ -53,7 +53,7 @@ def _document(text: str, remarks: Sequence[str], limits: Limits) -> Iterator[Blo
             rows = list(_rows(lines, delimiter, csv.QUOTE_NONE, limits))
         except csv.Error as error:
             raise UnreadableFile(f"is not a table ({error})") from error
-    yield from table_blocks(trim(rows), frozenset(), "")
+    yield from table_blocks(trim_grid(rows), frozenset(), "")
 
 
 def _rows(lines: Sequence[str], delimiter: str, quoting: Literal[0, 3], limits: Limits) -> Iterator[Row]:

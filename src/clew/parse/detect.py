@@ -103,7 +103,7 @@ _HTML_START = re.compile(
 )
 
 
-def detect(data: bytes, name: str) -> str:
+def detect_media_type(data: bytes, name: str) -> str:
     """Return the media type of a file's content; ``name`` decides between kinds of text.
 
     Raises UnreadableFile, with what the file is, for everything that is not read.

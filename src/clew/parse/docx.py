@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from clew.parse.blocks import Block, Caption, Heading, Item, ListBlock, Paragraph, Source, Title, assemble
-from clew.parse.build import Unit
+from clew.parse.blocks import Block, Caption, Heading, Item, ListBlock, Paragraph, SourceFile, Title, build_document
+from clew.parse.build import PassageUnit
 from clew.parse.detect import DOCX
-from clew.parse.docxtable import is_frame, read_table
-from clew.parse.docxtext import Notes, paragraph_text
+from clew.parse.docxtable import is_layout_table, read_table
+from clew.parse.docxtext import Footnotes, paragraph_text
 from clew.parse.limits import LIMITS, Limits
-from clew.parse.numbering import LEVELS, Numbering
-from clew.parse.opc import Package, attribute, local
+from clew.parse.numbering import LEVELS, ListNumbering
+from clew.parse.opc import OfficePackage, attribute_value, local_name
 from clew.types import ParsedDocument
 
 if TYPE_CHECKING:
@@ -35,24 +35,24 @@ _NO_TITLES = re.compile(r"^(?:microsoft word - .*|word document|document\d*|unti
 _WRAPPERS = frozenset("sdt sdtContent customXml ins moveTo smartTag AlternateContent Choice tr tc".split())
 
 
-def parse(data: bytes, *, unit: Unit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
+def parse(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
     """Parse a Word document. Raises UnreadableFile."""
-    package = Package(data, limits)
-    return assemble(_document(package, limits), Source(data, name, DOCX, PARSER, unit, limits))
+    package = OfficePackage(data, limits)
+    return build_document(_document(package, limits), SourceFile(data, name, DOCX, PARSER, unit, limits))
 
 
-def _document(package: Package, limits: Limits) -> Iterator[Block]:
+def _document(package: OfficePackage, limits: Limits) -> Iterator[Block]:
     main = package.main_part("word/document.xml")
-    root = package.xml(main)
+    root = package.read_xml(main)
 
     def part(kind: str) -> _Element | None:
-        name = package.related(main, kind)
-        return package.xml(name) if name else None
+        name = package.related_part(main, kind)
+        return package.read_xml(name) if name else None
 
     walk = _Walk(
-        Styles.read(part("styles")),
-        Numbering.read(part("numbering")),
-        Notes.read(part("footnotes"), part("endnotes")),
+        Styles.from_xml(part("styles")),
+        ListNumbering.from_xml(part("numbering")),
+        Footnotes.from_xml(part("footnotes"), part("endnotes")),
         limits,
     )
     stated = package.title()
@@ -82,22 +82,22 @@ class Styles:
     default: str = ""
 
     @classmethod
-    def read(cls, root: _Element | None) -> Styles:
+    def from_xml(cls, root: _Element | None) -> Styles:
         """Read styles.xml."""
         raw: dict[str, Style] = {}
         default = ""
         for element in root if root is not None else ():
-            if local(element) != "style" or attribute(element, "type", "paragraph") != "paragraph":
+            if local_name(element) != "style" or attribute_value(element, "type", "paragraph") != "paragraph":
                 continue
-            style_id = attribute(element, "styleId")
+            style_id = attribute_value(element, "styleId")
             raw[style_id] = _style(element)
-            if attribute(element, "default") in {"1", "true"}:
+            if attribute_value(element, "default") in {"1", "true"}:
                 default = style_id
         return cls({style_id: _inherited(raw, style_id) for style_id in raw}, default)
 
-    def of(self, properties: _Element | None) -> Style:
+    def style_of(self, properties: _Element | None) -> Style:
         """Return the style that paragraph properties name."""
-        name = next((attribute(child, "val") for child in _children(properties, "pStyle")), self.default)
+        name = next((attribute_value(child, "val") for child in _children(properties, "pStyle")), self.default)
         return self.by_id.get(name, Style())
 
 
@@ -105,11 +105,11 @@ def _style(element: _Element) -> Style:
     name = based_on = ""
     properties = None
     for child in element:
-        match local(child):
+        match local_name(child):
             case "name":
-                name = attribute(child, "val")
+                name = attribute_value(child, "val")
             case "basedOn":
-                based_on = attribute(child, "val")
+                based_on = attribute_value(child, "val")
             case "pPr":
                 properties = child
     list_id, depth = _list_of(properties)
@@ -130,13 +130,13 @@ def _inherited(raw: dict[str, Style], style_id: str) -> Style:
 
 
 def _children(element: _Element | None, name: str) -> Iterator[_Element]:
-    return (child for child in (element if element is not None else ()) if local(child) == name)
+    return (child for child in (element if element is not None else ()) if local_name(child) == name)
 
 
 def _outline(properties: _Element | None) -> int | None:
     """Return the outline level, 0 to 8; 9 is body text and says that a heading style is overruled."""
     for child in _children(properties, "outlineLvl"):
-        value = attribute(child, "val")
+        value = attribute_value(child, "val")
         return int(value) if re.fullmatch(r"\d", value) else None
     return None
 
@@ -144,7 +144,7 @@ def _outline(properties: _Element | None) -> int | None:
 def _list_of(properties: _Element | None) -> tuple[str, int | None]:
     """Return the list that paragraph properties name ("0" takes one out of its style's list) and the depth."""
     for numbered in _children(properties, "numPr"):
-        values = {local(child): attribute(child, "val") for child in numbered}
+        values = {local_name(child): attribute_value(child, "val") for child in numbered}
         depth = values.get("ilvl", "")
         known = re.fullmatch(r"\d", depth)
         return values.get("numId", ""), min(int(depth), LEVELS - 1) if known else None
@@ -156,8 +156,8 @@ class _Walk:
     """One pass over the body."""
 
     styles: Styles
-    numbering: Numbering
-    notes: Notes
+    numbering: ListNumbering
+    notes: Footnotes
     limits: Limits
     title: str = ""
     _items: list[Item] = field(default_factory=list)
@@ -166,19 +166,19 @@ class _Walk:
     def blocks(self, root: _Element) -> Iterator[Block]:
         """Yield the blocks of the body in order; footnotes after what refers to them."""
         for element in _body(root):
-            if local(element) == "tbl":
+            if local_name(element) == "tbl":
                 yield from self._end_list()
                 table = read_table(element, self.notes, self.limits, self._cells)
                 self._cells += sum(map(len, table.rows))
                 yield table
-                yield from map(Paragraph, self.notes.take())
+                yield from map(Paragraph, self.notes.take_pending())
             else:
                 yield from self._paragraph(element)
         yield from self._end_list()
 
     def _paragraph(self, element: _Element) -> Iterator[Block]:
         properties = next(_children(element, "pPr"), None)
-        style = self.styles.of(properties)
+        style = self.styles.style_of(properties)
         text, boxes = paragraph_text(element, self.notes)
         name = style.name.lower()
         if text and not _CONTENTS_STYLE.match(name):
@@ -191,7 +191,7 @@ class _Walk:
         list_id, depth = _list_of(properties)
         list_id = list_id or style.list_id
         depth = next((d for d in (depth, style.list_depth) if d is not None), 0)
-        number = self.numbering.next(list_id, depth) if list_id not in {"", "0"} else ""
+        number = self.numbering.next_label(list_id, depth) if list_id not in {"", "0"} else ""
         level = _heading_level(name, _outline(properties), style)
         if level:
             yield from self._end_list()
@@ -204,14 +204,14 @@ class _Walk:
         else:
             yield from self._end_list()
             yield Caption(text) if name == "caption" else Paragraph(text)
-        yield from map(Paragraph, self.notes.take())
+        yield from map(Paragraph, self.notes.take_pending())
 
     def _end_list(self) -> Iterator[Block]:
         if self._items:
             least = min(item.depth for item in self._items)
             yield ListBlock(tuple(Item(i.text, i.depth - least, i.marker) for i in self._items))
             self._items = []
-            yield from map(Paragraph, self.notes.take())
+            yield from map(Paragraph, self.notes.take_pending())
 
 
 def _heading_level(name: str, outline: int | None, style: Style) -> int:
@@ -234,8 +234,8 @@ def _body(root: _Element) -> Iterator[_Element]:
         if element is None:
             open_elements.pop()
             continue
-        name = local(element)
-        if name == "p" or (name == "tbl" and not is_frame(element)):
+        name = local_name(element)
+        if name == "p" or (name == "tbl" and not is_layout_table(element)):
             yield element
         elif name == "tbl" or (name in _WRAPPERS and not _is_contents(element)):
             open_elements.append(iter(element))
@@ -245,5 +245,5 @@ def _is_contents(element: _Element) -> bool:
     """Return whether a content control holds the table of contents."""
     for properties in _children(element, "sdtPr"):
         for part in _children(properties, "docPartObj"):
-            return any(attribute(g, "val") == "Table of Contents" for g in _children(part, "docPartGallery"))
+            return any(attribute_value(g, "val") == "Table of Contents" for g in _children(part, "docPartGallery"))
     return False

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from clew.parse.docxtext import Notes, element_text
-from clew.parse.grid import Row, header_rows, merge_header, trim
+from clew.parse.docxtext import Footnotes, element_text
+from clew.parse.grid import Row, count_header_rows, merge_header, trim_grid
 from clew.parse.limits import Limits
-from clew.parse.opc import attribute, local
+from clew.parse.opc import attribute_value, local_name
 from clew.parse.tables import Table
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _WRAPPERS = frozenset("sdt sdtContent customXml ins".split())
 
 
-def is_frame(table: _Element) -> bool:
+def is_layout_table(table: _Element) -> bool:
     """Return whether a table only arranges text: one row, one column, or tables within it."""
     rows = list(_inside(table, "tr"))
     if len(rows) < 2 or all(len(list(_inside(row, "tc"))) < 2 for row in rows):
@@ -26,7 +26,7 @@ def is_frame(table: _Element) -> bool:
     return any(len(list(_inside(nested, "tr"))) > 1 for nested in table.iter("{*}tbl") if nested is not table)
 
 
-def read_table(table: _Element, notes: Notes, limits: Limits, used: int = 0) -> Table:
+def read_table(table: _Element, notes: Footnotes, limits: Limits, used: int = 0) -> Table:
     """Return a table; ``used`` cells of the document's allowance are gone already."""
     rows: list[Row] = []
     marked: list[bool] = []
@@ -42,12 +42,12 @@ def read_table(table: _Element, notes: Notes, limits: Limits, used: int = 0) -> 
         rows.append(cells)
         marked.append(_is_header(row))
     spans_at = frozenset(spanned)
-    rows = trim(rows)
+    rows = trim_grid(rows)
     count = 0
     while count < len(rows) and marked[count]:
         count += 1
     if not count or count == len(rows):
-        count = header_rows(rows, spans_at)
+        count = count_header_rows(rows, spans_at)
     body = tuple(_group(row, place in spans_at) for place, row in enumerate(rows) if place >= count)
     return Table(merge_header(rows[:count]), body)
 
@@ -57,20 +57,20 @@ def _group(row: Row, spanned: bool) -> Row:
     return (row[0],) + ("",) * (len(row) - 1) if spanned and len(set(row)) == 1 else row
 
 
-def _cells(row: _Element, above: Row, notes: Notes, limits: Limits, used: int) -> tuple[Row, bool]:
+def _cells(row: _Element, above: Row, notes: Footnotes, limits: Limits, used: int) -> tuple[Row, bool]:
     """Return a row's cells, each as often as it spans columns, and whether one does."""
     cells: list[str] = [""] * _skipped(row)
     spans = False
     for cell in _inside(row, "tc"):
         width, merge = 1, ""
         for properties in cell:
-            if local(properties) != "tcPr":
+            if local_name(properties) != "tcPr":
                 continue
             for said in properties:
-                if local(said) == "gridSpan":
-                    width = _count(attribute(said, "val"))
-                elif local(said) == "vMerge":
-                    merge = attribute(said, "val", "continue")
+                if local_name(said) == "gridSpan":
+                    width = _count(attribute_value(said, "val"))
+                elif local_name(said) == "vMerge":
+                    merge = attribute_value(said, "val", "continue")
         limits.check_cells(used + len(cells) + width)
         text = " ".join(element_text(cell, notes).split())
         if merge == "continue":
@@ -85,18 +85,18 @@ def _cells(row: _Element, above: Row, notes: Notes, limits: Limits, used: int) -
 def _skipped(row: _Element) -> int:
     """Return how many columns a row leaves out at its start."""
     for properties in row:
-        if local(properties) == "trPr":
+        if local_name(properties) == "trPr":
             for said in properties:
-                if local(said) == "gridBefore":
-                    return _count(attribute(said, "val"), 0)
+                if local_name(said) == "gridBefore":
+                    return _count(attribute_value(said, "val"), 0)
     return 0
 
 
 def _is_header(row: _Element) -> bool:
     for properties in row:
-        if local(properties) == "trPr":
+        if local_name(properties) == "trPr":
             return any(
-                local(said) == "tblHeader" and attribute(said, "val", "1") not in {"0", "false", "off"}
+                local_name(said) == "tblHeader" and attribute_value(said, "val", "1") not in {"0", "false", "off"}
                 for said in properties
             )
     return False
@@ -111,7 +111,7 @@ def _inside(element: _Element, name: str) -> Iterator[_Element]:
     waiting = list(element)[::-1]
     while waiting:
         child = waiting.pop()
-        if local(child) == name:
+        if local_name(child) == name:
             yield child
-        elif local(child) in _WRAPPERS:
+        elif local_name(child) in _WRAPPERS:
             waiting.extend(list(child)[::-1])

@@ -28,7 +28,7 @@ _OTHER = "cp1251 koi8_r cp1253 cp1255 cp1256 cp874 shift_jis euc_jp gb18030 big5
 _BINARY_SHARE = 0.01
 
 
-def decode(data: bytes, declared: str = "") -> tuple[str, tuple[str, ...]]:
+def decode_text(data: bytes, declared: str = "") -> tuple[str, tuple[str, ...]]:
     """Return the text of ``data`` and remarks on what could not be read as it stands.
 
     A byte order mark wins, then ``declared`` if it fits, UTF-8, UTF-16 without a mark, and the likeliest

@@ -31,12 +31,12 @@ def is_value(cell: str) -> bool:
     return bool(_NUMBER.match(cell) or _DATE.match(cell)) or cell in {"-", "–", "—", "n/a", "N/A"}
 
 
-def filled(row: Iterable[str]) -> int:
+def count_filled(row: Iterable[str]) -> int:
     """Return how many cells of a row hold something."""
     return sum(1 for cell in row if cell.strip())
 
 
-def header_rows(rows: Sequence[Row], spanned: frozenset[int] = frozenset()) -> int:
+def count_header_rows(rows: Sequence[Row], spanned: frozenset[int] = frozenset()) -> int:
     """Return how many of the first rows are header, 0 where none is.
 
     ``spanned`` are rows in which a cell spans columns: such a row above a header belongs to it.
@@ -83,17 +83,17 @@ def merge_header(rows: Sequence[Row]) -> Row:
     return tuple(" ".join(dict.fromkeys(cell for cell in column if cell.strip())) for column in columns)
 
 
-def trim(rows: Sequence[Row]) -> list[Row]:
+def trim_grid(rows: Sequence[Row]) -> list[Row]:
     """Return rows of equal length without the rows and columns that hold nothing."""
     width = max(map(len, rows), default=0)
-    padded = [row + ("",) * (width - len(row)) for row in rows if filled(row)]
+    padded = [row + ("",) * (width - len(row)) for row in rows if count_filled(row)]
     used = [any(row[column].strip() for row in padded) for column in range(width)]
     if all(used):
         return padded
     return [tuple(cell for cell, keep in zip(row, used, strict=True) if keep) for row in padded]
 
 
-def titles(rows: Sequence[Row]) -> tuple[list[str], int]:
+def split_titles(rows: Sequence[Row]) -> tuple[list[str], int]:
     """Return the title lines above a table and how many rows they take: rows with one cell, above a row with
     several."""
     found: list[str] = []

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from clew.errors import UnreadableFile
-from clew.parse.blocks import Block, Heading, Item, ListBlock, Note, Paragraph, Source, Title, assemble
-from clew.parse.build import Unit
+from clew.parse.blocks import Block, Heading, Item, ListBlock, Note, Paragraph, SourceFile, Title, build_document
+from clew.parse.build import PassageUnit
 from clew.parse.detect import HTML
-from clew.parse.encoding import decode
-from clew.parse.htmltable import is_layout, read_table
+from clew.parse.encoding import decode_text
+from clew.parse.htmltable import find_layout_tables, read_table
 from clew.parse.limits import LIMITS, Limits
 from clew.types import ParsedDocument
 
@@ -60,15 +60,15 @@ _CONTENT_SHARE = 0.5
 _MAIN_SHARE = 0.3
 
 
-def parse(data: bytes, *, unit: Unit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
+def parse(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
     """Parse an HTML page. Raises UnreadableFile."""
     declared = _XML_ENCODING.match(data[:200]) or _META_CHARSET.search(data[:4096])
-    text, remarks = decode(data, declared[1].decode("ascii") if declared else "")
-    source = Source(data, name, HTML, PARSER, unit, limits)
-    return assemble(_document(_tree(text, limits), remarks, limits), source)
+    text, remarks = decode_text(data, declared[1].decode("ascii") if declared else "")
+    source = SourceFile(data, name, HTML, PARSER, unit, limits)
+    return build_document(_document(_tree(text, limits), remarks, limits), source)
 
 
-def fragment(text: str) -> Iterator[Block]:
+def fragment_blocks(text: str) -> Iterator[Block]:
     """Yield the blocks of a piece of HTML, as Markdown embeds it."""
     tree = _tree(text, LIMITS)
     if tree is not None:
@@ -134,7 +134,7 @@ class _Walk:
         from lxml import etree
 
         start = _main(self.root)
-        layout = is_layout(start)
+        layout = find_layout_tables(start)
         dropped = _boilerplate(start)
         walk = etree.iterwalk(start, events=("start", "end", "comment"))
         depth = 0

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from clew.parse.grid import Row, header_rows, merge_header, trim
+from clew.parse.grid import Row, count_header_rows, merge_header, trim_grid
 from clew.parse.limits import Limits
 from clew.parse.tables import Table
 
@@ -20,7 +20,7 @@ _BLOCKS = frozenset("p div br li ul ol dl dt dd table tr td th h1 h2 h3 h4 h5 h6
 _SKIPPED = frozenset(("script", "style", "noscript", "template"))
 
 
-def is_layout(root: _Element) -> set[_Element]:
+def find_layout_tables(root: _Element) -> set[_Element]:
     """Return the tables below ``root`` that arrange a page rather than data.
 
     Those are tables that hold tables or headings, say so by their role, or have a single row or column and
@@ -146,7 +146,7 @@ def read_table(element: _Element, limits: Limits, used: int = 0) -> Table:
 
 def _table(grid: _Grid, caption: str) -> Table:
     kept = [number for number, row in enumerate(grid.rows) if any(row)]
-    rows = trim([grid.rows[number] for number in kept])
+    rows = trim_grid([grid.rows[number] for number in kept])
     marked = 0
     while marked < len(kept) and grid.heads[kept[marked]]:
         marked += 1
@@ -154,7 +154,7 @@ def _table(grid: _Grid, caption: str) -> Table:
     if marked == len(rows):  # a table of header cells alone
         marked = min(1, marked)
     # Who marks the names of rows, but not those of columns, has none for columns.
-    count = marked if marked or grid.marked else header_rows(rows, spanned)
+    count = marked if marked or grid.marked else count_header_rows(rows, spanned)
     body = tuple(_unrepeated(row, place in spanned) for place, row in enumerate(rows) if place >= count)
     return Table(merge_header(rows[:count]), body, caption)
 

@@ -55,7 +55,7 @@ LIMITS = Limits()
 """What is used unless a caller says otherwise."""
 
 
-def size_in_words(size: int) -> str:
+def format_size(size: int) -> str:
     """Return a number of bytes as a person reads it.
 
     >>> size_in_words(3 * MIB)

@@ -10,11 +10,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from clew.errors import UnreadableFile
-from clew.parse.blocks import Block, Heading, Item, ListBlock, Note, Paragraph, Source, Title, assemble
-from clew.parse.build import Unit
+from clew.parse.blocks import Block, Heading, Item, ListBlock, Note, Paragraph, SourceFile, Title, build_document
+from clew.parse.build import PassageUnit
 from clew.parse.detect import MARKDOWN
-from clew.parse.encoding import decode
-from clew.parse.html import fragment
+from clew.parse.encoding import decode_text
+from clew.parse.html import fragment_blocks
 from clew.parse.limits import LIMITS, Limits
 from clew.parse.tables import Table
 from clew.types import ParsedDocument
@@ -33,11 +33,11 @@ _KEY = re.compile(r"^([A-Za-z][\w -]*):[ \t]*(.*)$")
 _INFORMATIVE = ("subtitle", "author", "authors", "date", "description", "summary", "abstract", "version")
 
 
-def parse(data: bytes, *, unit: Unit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
+def parse(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
     """Parse a Markdown file. Raises UnreadableFile."""
-    text, remarks = decode(data)
-    source = Source(data, name, MARKDOWN, PARSER, unit, limits)
-    return assemble(_document(text, remarks), source)
+    text, remarks = decode_text(data)
+    source = SourceFile(data, name, MARKDOWN, PARSER, unit, limits)
+    return build_document(_document(text, remarks), source)
 
 
 def _document(text: str, remarks: Sequence[str]) -> Iterator[Block]:
@@ -150,7 +150,7 @@ class _Walk:
             self._items.append(Item(f"{last.text}\n{text}", last.depth, last.marker))
 
     def _html(self, markup: str) -> Iterator[Block]:
-        for block in fragment(markup):
+        for block in fragment_blocks(markup):
             if self._lists and isinstance(block, Paragraph | Heading):
                 yield from self._text(block.text)
             else:

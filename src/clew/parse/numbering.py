@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from clew.parse.opc import attribute, local
+from clew.parse.opc import attribute_value, local_name
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -16,7 +16,7 @@ _PLACE = re.compile(r"%([1-9])")
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class ListLevel:
     """How one level of a list is numbered. ``text`` has %1 to %9 for the numbers of the levels."""
 
     form: str = "decimal"
@@ -25,44 +25,44 @@ class Level:
 
 
 @dataclass(slots=True)
-class Numbering:
+class ListNumbering:
     """All lists of a document and how far each has counted."""
 
-    _levels: dict[str, dict[int, Level]] = field(default_factory=dict)  # by list (numId)
+    _levels: dict[str, dict[int, ListLevel]] = field(default_factory=dict)  # by list (numId)
     _shared: dict[str, str] = field(default_factory=dict)  # list -> the definition that counts for it
     _overridden: dict[str, dict[int, int]] = field(default_factory=dict)
     _counts: dict[str, list[int | None]] = field(default_factory=dict)
     _started: set[str] = field(default_factory=set)
 
     @classmethod
-    def read(cls, root: _Element | None) -> Numbering:
+    def from_xml(cls, root: _Element | None) -> ListNumbering:
         """Read numbering.xml; a document without one numbers nothing."""
         numbering = cls()
-        abstract: dict[str, dict[int, Level]] = {}
+        abstract: dict[str, dict[int, ListLevel]] = {}
         for element in root if root is not None else ():
-            if local(element) == "abstractNum":
-                abstract[attribute(element, "abstractNumId")] = dict(
-                    _level(child) for child in element if local(child) == "lvl"
+            if local_name(element) == "abstractNum":
+                abstract[attribute_value(element, "abstractNumId")] = dict(
+                    _level(child) for child in element if local_name(child) == "lvl"
                 )
-            elif local(element) == "num":
+            elif local_name(element) == "num":
                 numbering._define(element, abstract)
         return numbering
 
-    def _define(self, element: _Element, abstract: dict[str, dict[int, Level]]) -> None:
-        name = attribute(element, "numId")
+    def _define(self, element: _Element, abstract: dict[str, dict[int, ListLevel]]) -> None:
+        name = attribute_value(element, "numId")
         for child in element:
-            if local(child) == "abstractNumId":
-                self._shared[name] = attribute(child, "val")
+            if local_name(child) == "abstractNumId":
+                self._shared[name] = attribute_value(child, "val")
                 self._levels[name] = dict(abstract.get(self._shared[name], {}))
-            elif local(child) == "lvlOverride":
-                depth = _number(attribute(child, "ilvl"))
+            elif local_name(child) == "lvlOverride":
+                depth = _number(attribute_value(child, "ilvl"))
                 for inner in child:
-                    if local(inner) == "startOverride":
-                        self._overridden.setdefault(name, {})[depth] = _number(attribute(inner, "val"), 1)
-                    elif local(inner) == "lvl":
+                    if local_name(inner) == "startOverride":
+                        self._overridden.setdefault(name, {})[depth] = _number(attribute_value(inner, "val"), 1)
+                    elif local_name(inner) == "lvl":
                         self._levels.setdefault(name, {}).update([_level(inner)])
 
-    def next(self, name: str, depth: int) -> str:
+    def next_label(self, name: str, depth: int) -> str:
         """Count one paragraph of the list ``name`` at ``depth`` (from 0); return what is printed before it.
 
         That is ``-`` for a bullet and "" where nothing is printed or the list is not defined.
@@ -86,18 +86,18 @@ class Numbering:
 
         def number(match: re.Match[str]) -> str:
             place = int(match[1]) - 1
-            other = levels.get(place, Level())
+            other = levels.get(place, ListLevel())
             count = counts[place]
-            return formatted(other.start if count is None else count, other.form)
+            return format_list_number(other.start if count is None else count, other.form)
 
         return _PLACE.sub(number, level.text).strip()
 
 
-def _level(element: _Element) -> tuple[int, Level]:
-    values = {local(child): attribute(child, "val") for child in element}
+def _level(element: _Element) -> tuple[int, ListLevel]:
+    values = {local_name(child): attribute_value(child, "val") for child in element}
     return (
-        min(_number(attribute(element, "ilvl")), LEVELS - 1),
-        Level(
+        min(_number(attribute_value(element, "ilvl")), LEVELS - 1),
+        ListLevel(
             values.get("numFmt", "decimal"), values.get("lvlText", ""), _number(values.get("start", "1"), 1)
         ),
     )
@@ -116,7 +116,7 @@ _ROMAN = tuple(
 )
 
 
-def formatted(number: int, form: str) -> str:
+def format_list_number(number: int, form: str) -> str:
     """Return a list number in one of Word's forms; decimal where the form is one we do not write.
 
     >>> [formatted(n, f) for n, f in ((4, "lowerRoman"), (28, "upperLetter"), (3, "decimalZero"))]

@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING
 from xml.parsers import expat
 
 from clew.errors import UnreadableFile
-from clew.parse.limits import Limits, size_in_words
+from clew.parse.limits import Limits, format_size
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -27,13 +27,13 @@ _ENCRYPTED_FLAG = 1
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, RuntimeError, ValueError)
 
 
-def local(element: _Element) -> str:
+def local_name(element: _Element) -> str:
     """Return an element's name without its namespace: transitional and strict files differ only in that."""
     tag = element.tag
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
-def attribute(element: _Element, name: str, default: str = "") -> str:
+def attribute_value(element: _Element, name: str, default: str = "") -> str:
     """Return an attribute by its local name."""
     for key, value in element.attrib.items():
         if str(key).rpartition("}")[2] == name:
@@ -41,7 +41,7 @@ def attribute(element: _Element, name: str, default: str = "") -> str:
     return default
 
 
-class Package:
+class OfficePackage:
     """An open office document. Raises UnreadableFile where the container is damaged or oversized."""
 
     def __init__(self, data: bytes, limits: Limits) -> None:
@@ -57,7 +57,7 @@ class Package:
         if any(part.flag_bits & _ENCRYPTED_FLAG for part in parts):
             raise UnreadableFile("is encrypted", "Save it without a password and add that")
         if sum(part.file_size for part in parts) > limits.unpacked_bytes:
-            raise UnreadableFile(f"unpacks to more than {size_in_words(limits.unpacked_bytes)} (a zip bomb?)")
+            raise UnreadableFile(f"unpacks to more than {format_size(limits.unpacked_bytes)} (a zip bomb?)")
         for part in parts:
             ratio = part.file_size / max(part.compress_size, 1)
             if part.file_size > limits.ratio_floor and ratio > limits.unpacked_ratio:
@@ -68,27 +68,27 @@ class Package:
 
     def main_part(self, fallback: str) -> str:
         """Return the name of the part that the package is about."""
-        for kind, target, _ in self.relations(""):
+        for kind, target, _ in self.relationships(""):
             if kind == "officeDocument" and target in self:
                 return target
         if fallback in self:
             return fallback
         raise UnreadableFile(f"is damaged: {fallback} is missing")
 
-    def related(self, part: str, kind: str, fallback: str = "") -> str:
+    def related_part(self, part: str, kind: str, fallback: str = "") -> str:
         """Return the part of ``kind`` that belongs to ``part``, or "" where there is none."""
-        for found, target, _ in self.relations(part):
+        for found, target, _ in self.relationships(part):
             if found == kind and target in self:
                 return target
         return fallback if fallback in self else ""
 
-    def relations(self, part: str) -> Iterator[tuple[str, str, str]]:
+    def relationships(self, part: str) -> Iterator[tuple[str, str, str]]:
         """Yield the relations of a part: kind, target, id. The package's own are those of ""."""
         folder, name = posixpath.split(part)
         file = posixpath.join(folder, "_rels", f"{name}.rels")
         if file not in self:
             return
-        for relation in self.xml(file):
+        for relation in self.read_xml(file):
             if relation.get("TargetMode") == "External":
                 continue
             target = relation.get("Target", "")
@@ -101,17 +101,17 @@ class Package:
 
     def title(self) -> str:
         """Return the title of the core properties, "" where there is none."""
-        core = self.related("", "core-properties", "docProps/core.xml")
-        for child in self.xml(core) if core else ():
-            if local(child) == "title":
+        core = self.related_part("", "core-properties", "docProps/core.xml")
+        for child in self.read_xml(core) if core else ():
+            if local_name(child) == "title":
                 return (child.text or "").strip()
         return ""
 
-    def xml(self, name: str) -> _Element:
+    def read_xml(self, name: str) -> _Element:
         """Return the root of an XML part."""
         from lxml import etree
 
-        with self.open(name) as stream, _damage(name):
+        with self.open_part(name) as stream, _damage(name):
             data = stream.read()
         parser = etree.XMLParser(
             resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True
@@ -119,10 +119,10 @@ class Package:
         try:
             return etree.fromstring(data, parser)
         except etree.XMLSyntaxError as error:
-            raise xml_problem(name, error) from error
+            raise xml_error(name, error) from error
 
     @contextmanager
-    def open(self, name: str) -> Iterator[IO[bytes]]:
+    def open_part(self, name: str) -> Iterator[IO[bytes]]:
         """Open a part that has been checked to declare no document type."""
         if name not in self._parts:
             raise UnreadableFile(f"is damaged: {name} is missing")
@@ -134,7 +134,7 @@ class Package:
             yield stream
 
 
-def xml_problem(name: str, error: Exception) -> UnreadableFile:
+def xml_error(name: str, error: Exception) -> UnreadableFile:
     """Return the error for a part that is not well-formed."""
     if "depth" in str(error):
         return UnreadableFile(f"nested too deeply: {name}")
@@ -169,4 +169,4 @@ def _refuse_doctype(stream: IO[bytes], name: str) -> None:
     except _RootReached:
         return
     except expat.ExpatError as error:
-        raise xml_problem(name, error) from error
+        raise xml_error(name, error) from error

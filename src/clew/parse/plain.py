@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from clew.parse.blocks import Block, Heading, Item, ListBlock, Note, Paragraph, Source, assemble
-from clew.parse.build import Unit
+from clew.parse.blocks import Block, Heading, Item, ListBlock, Note, Paragraph, SourceFile, build_document
+from clew.parse.build import PassageUnit
 from clew.parse.detect import PLAIN
-from clew.parse.encoding import decode
+from clew.parse.encoding import decode_text
 from clew.parse.limits import LIMITS, Limits
 from clew.types import ParsedDocument
 
@@ -30,19 +30,19 @@ _DATE = re.compile(
 _BULLET = re.compile(r"^(\s*)([-*•‣◦–·o+]|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,5})[.)])\s+(\S.*)$")
 
 
-def parse(data: bytes, *, unit: Unit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
+def parse(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
     """Parse a text file. Raises UnreadableFile."""
-    text, remarks = decode(data)
-    source = Source(data, name, PLAIN, PARSER, unit, limits)
-    return assemble(_document(text, remarks), source)
+    text, remarks = decode_text(data)
+    source = SourceFile(data, name, PLAIN, PARSER, unit, limits)
+    return build_document(_document(text, remarks), source)
 
 
 def _document(text: str, remarks: Sequence[str]) -> Iterator[Block]:
     yield from map(Note, remarks)
-    yield from blocks(text)
+    yield from text_blocks(text)
 
 
-def blocks(text: str) -> Iterator[Block]:
+def text_blocks(text: str) -> Iterator[Block]:
     """Yield what a plain text consists of, in order."""
     groups = _groups(text)
     capitals = _capitals_are_headings(groups)

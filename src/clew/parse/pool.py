@@ -28,7 +28,7 @@ from clew.types import ParsedDocument
 
 Outcome = ParsedDocument | UnreadableFile
 #: A function of a module that a spawned process can import. It returns a document, or what its caller expects.
-ReadFile = Callable[..., Any]
+FileReader = Callable[..., Any]
 
 #: Seconds that one file may take. A filing of 260 pages takes ten; a thousand pages with tables, a minute.
 TIME_LIMIT = 900.0
@@ -58,14 +58,14 @@ class ParsePool:
         self,
         workers: int | None = None,
         *,
-        reader: ReadFile = read_file,
-        seconds: float = TIME_LIMIT,
-        memory: int = MEMORY_LIMIT,
+        reader: FileReader = read_file,
+        time_limit: float = TIME_LIMIT,
+        memory_limit: int = MEMORY_LIMIT,
     ) -> None:
         self._size = max(workers or os.cpu_count() or 1, 1)
         self._reader = reader
-        self._seconds = seconds
-        self._memory = memory
+        self._seconds = time_limit
+        self._memory = memory_limit
         self._workers: list[_Worker] = []
 
     def __enter__(self) -> Self:
@@ -74,17 +74,17 @@ class ParsePool:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def read(
+    def read_files(
         self,
         paths: Iterable[Path],
         unit: str = "paragraph",
-        more: Mapping[Path, Mapping[str, Any]] = MappingProxyType({}),
+        options: Mapping[Path, Mapping[str, Any]] = MappingProxyType({}),
     ) -> Iterator[tuple[Path, Outcome]]:
         """Yield every path with its document, or with why there is none, as they are done.
 
         ``more`` are further arguments of the reader, by path: the ``name`` that the file is to have.
         """
-        waiting = deque((path, {"unit": unit, **more.get(path, {})}) for path in paths)
+        waiting = deque((path, {"unit": unit, **options.get(path, {})}) for path in paths)
         self._hand_out(waiting)
         while busy := [worker for worker in self._workers if worker.path is not None]:
             soonest = min(worker.deadline for worker in busy)
@@ -197,7 +197,7 @@ def _ending(code: int) -> str:
         return f"signal {-code}"
 
 
-def _work(pipe: Connection, reader: ReadFile, memory: int) -> None:
+def _work(pipe: Connection, reader: FileReader, memory: int) -> None:
     """Serve one parent until it goes."""
     # A person's Ctrl-C reaches every process of the terminal; the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -213,7 +213,7 @@ def _work(pipe: Connection, reader: ReadFile, memory: int) -> None:
             pipe.send(_outcome(reader, path, options))
 
 
-def _outcome(reader: ReadFile, path: Path, options: dict[str, Any]) -> Outcome:
+def _outcome(reader: FileReader, path: Path, options: dict[str, Any]) -> Outcome:
     try:
         made: Outcome = reader(path, **options)
         return made

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from clew.errors import UnreadableFile
-from clew.parse.build import Unit
-from clew.parse.detect import CSV, DOCX, HTML, MARKDOWN, PDF, PLAIN, SUFFIXES, TSV, XLSX, detect
-from clew.parse.limits import LIMITS, Limits, size_in_words
+from clew.parse.build import PassageUnit
+from clew.parse.detect import CSV, DOCX, HTML, MARKDOWN, PDF, PLAIN, SUFFIXES, TSV, XLSX, detect_media_type
+from clew.parse.limits import LIMITS, Limits, format_size
 from clew.types import ParsedDocument
 
 _PARSERS = {
@@ -27,15 +27,15 @@ _PARSERS = {
 
 
 class _Parse(Protocol):
-    def __call__(self, data: bytes, *, unit: Unit, name: str) -> ParsedDocument: ...
+    def __call__(self, data: bytes, *, unit: PassageUnit, name: str) -> ParsedDocument: ...
 
 
-def supported(path: Path) -> bool:
+def is_supported(path: Path) -> bool:
     """Return whether a file with this name is one that ``add`` picks up from a folder."""
     return path.suffix.lower() in SUFFIXES
 
 
-def read_file(path: Path, *, unit: Unit = "paragraph", name: str = "") -> ParsedDocument:
+def read_file(path: Path, *, unit: PassageUnit = "paragraph", name: str = "") -> ParsedDocument:
     """Read and parse one file; what it is comes from its content, not from its name. ``name``: what it is called,
     where that is not what it is called on disk.
 
@@ -44,9 +44,9 @@ def read_file(path: Path, *, unit: Unit = "paragraph", name: str = "") -> Parsed
     return parse(read_bytes(path), name or path.name, unit=unit)
 
 
-def parse(data: bytes, name: str, *, unit: Unit = "paragraph") -> ParsedDocument:
+def parse(data: bytes, name: str, *, unit: PassageUnit = "paragraph") -> ParsedDocument:
     """Parse the bytes of a file called ``name``. Raises UnreadableFile."""
-    parser = cast(_Parse, import_module(_PARSERS[detect(data, name)]).parse)
+    parser = cast(_Parse, import_module(_PARSERS[detect_media_type(data, name)]).parse)
     try:
         return parser(data, unit=unit, name=name)
     except MemoryError:
@@ -69,7 +69,7 @@ def read_bytes(path: Path, limits: Limits = LIMITS) -> bytes:
     except ValueError as error:  # a path with a NUL in it
         raise UnreadableFile(f"cannot be opened ({error})") from error
     if data is None or len(data) > limits.file_bytes:
-        raise UnreadableFile(f"is larger than {size_in_words(limits.file_bytes)}")
+        raise UnreadableFile(f"is larger than {format_size(limits.file_bytes)}")
     return data
 
 

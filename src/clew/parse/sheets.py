@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
 from clew.errors import UnreadableFile
-from clew.parse.blocks import Block, Heading, Note, Paragraph, Source, Title, assemble
-from clew.parse.build import Unit
+from clew.parse.blocks import Block, Heading, Note, Paragraph, SourceFile, Title, build_document
+from clew.parse.build import PassageUnit
 from clew.parse.detect import XLSX
-from clew.parse.grid import Row, filled, header_rows, is_value, merge_header, titles, trim
+from clew.parse.grid import Row, count_filled, count_header_rows, is_value, merge_header, split_titles, trim_grid
 from clew.parse.limits import LIMITS, Limits
-from clew.parse.opc import Package
+from clew.parse.opc import OfficePackage
 from clew.parse.tables import Table
 from clew.parse.workbook import Sheet, Workbook
 from clew.types import ParsedDocument
@@ -25,13 +25,13 @@ _UNNAMED = re.compile(r"^(?:sheet|tabelle|feuil|hoja|foglio|blad|plan|ark|лис
 _REMARK = 60
 
 
-def parse(data: bytes, *, unit: Unit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
+def parse(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
     """Parse an Excel workbook. Raises UnreadableFile."""
-    package = Package(data, limits)
-    return assemble(_document(package, name, limits), Source(data, name, XLSX, PARSER, unit, limits))
+    package = OfficePackage(data, limits)
+    return build_document(_document(package, name, limits), SourceFile(data, name, XLSX, PARSER, unit, limits))
 
 
-def _document(package: Package, name: str, limits: Limits) -> Iterator[Block]:
+def _document(package: OfficePackage, name: str, limits: Limits) -> Iterator[Block]:
     # A sheet's name is no title: the first of several says little of the others.
     yield Title(package.title() or PurePath(name).stem)
     count = 0
@@ -61,22 +61,22 @@ def table_blocks(rows: Sequence[Row], spanned: frozenset[int], name: str) -> Ite
 
     ``name`` is the caption where the grid has no title; ``spanned`` the rows in which a cell spans columns.
     """
-    above, count = titles(rows)
+    above, count = split_titles(rows)
     body = list(rows[count:])
-    if filled_width(rows) < 2 or not body:
+    if max_distinct_cells(rows) < 2 or not body:
         yield from (Paragraph(next(cell for cell in row if cell.strip())) for row in rows)
         return
     remarks: list[str] = []
     while len(body) > 1 and _is_remark(body[-1]):
         remarks.insert(0, next(cell for cell in body.pop() if cell.strip()))
     header_spans = frozenset(row - count for row in spanned if row >= count)
-    header = header_rows(body, header_spans)
+    header = count_header_rows(body, header_spans)
     grouped = (_group(row, place in header_spans) for place, row in enumerate(body) if place >= header)
     yield Table(merge_header(body[:header]), tuple(grouped), " – ".join(above) or name)
     yield from map(Paragraph, remarks)
 
 
-def filled_width(rows: Sequence[Row]) -> int:
+def max_distinct_cells(rows: Sequence[Row]) -> int:
     """Return the largest number of different filled cells in a row."""
     return max((len({cell for cell in row if cell.strip()}) for row in rows), default=0)
 
@@ -121,19 +121,19 @@ def _tables(
     spans: set[int] = set()
     for rows, spanned in blocks:
         if held and _starts_table(rows, held):
-            yield trim(held), frozenset(spans)
+            yield trim_grid(held), frozenset(spans)
             held, spans = [], set()
         spans.update(len(held) + row for row in spanned)
         held.extend(rows)
     if held:
-        yield trim(held), frozenset(spans)
+        yield trim_grid(held), frozenset(spans)
 
 
 def _starts_table(rows: Sequence[Row], before: Sequence[Row]) -> bool:
     """Return whether a block begins like a table of its own: column names above values."""
-    if filled_width(before) < 2:
+    if max_distinct_cells(before) < 2:
         return False  # only titles so far
-    _, count = titles(rows)
+    _, count = split_titles(rows)
     body = rows[count:]
-    header = header_rows(body)
-    return 0 < header < len(body) and any(map(is_value, body[header])) and filled(body[0]) > 1
+    header = count_header_rows(body)
+    return 0 < header < len(body) and any(map(is_value, body[header])) and count_filled(body[0]) > 1

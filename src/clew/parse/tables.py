@@ -22,7 +22,7 @@ class Table:
     boxes: tuple[Box, ...] = ()
     row_pages: tuple[int, ...] = ()
 
-    def markdown(self) -> str:
+    def to_markdown(self) -> str:
         """Return the caption and the table as GitHub Markdown."""
         width = max([len(self.header), *map(len, self.rows)], default=0)
         header = self.header or ("",) * width

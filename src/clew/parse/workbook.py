@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING
 
-from clew.parse.cellformat import BUILT_IN, general, shown
+from clew.parse.cellformat import BUILT_IN_FORMATS, format_general, format_number
 from clew.parse.limits import Limits
-from clew.parse.opc import Package, attribute, local, xml_problem
+from clew.parse.opc import OfficePackage, attribute_value, local_name, xml_error
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -37,45 +37,45 @@ class Sheet:
 class Workbook:
     """An open workbook. Raises UnreadableFile where parts are missing or damaged."""
 
-    def __init__(self, package: Package, limits: Limits) -> None:
+    def __init__(self, package: OfficePackage, limits: Limits) -> None:
         self._package, self._limits = package, limits
         self._main = package.main_part("xl/workbook.xml")
-        root = package.xml(self._main)
+        root = package.read_xml(self._main)
         self._epoch_1904 = any(
-            attribute(child, "date1904") in {"1", "true"} for child in root if local(child) == "workbookPr"
+            attribute_value(child, "date1904") in {"1", "true"} for child in root if local_name(child) == "workbookPr"
         )
-        strings = package.related(self._main, "sharedStrings")
+        strings = package.related_part(self._main, "sharedStrings")
         self._strings = list(_strings(package, strings, limits)) if strings else []
-        styles = package.related(self._main, "styles")
-        self._formats = _formats(package.xml(styles)) if styles else []
+        styles = package.related_part(self._main, "styles")
+        self._formats = _formats(package.read_xml(styles)) if styles else []
         self._used = 0
         self._sheets = root
 
     def sheets(self) -> Iterator[Sheet]:
         """Yield the visible sheets in the order of their tabs; charts and macros are none."""
-        targets = {name: (kind, part) for kind, part, name in self._package.relations(self._main)}
+        targets = {name: (kind, part) for kind, part, name in self._package.relationships(self._main)}
         for group in self._sheets:
-            if local(group) != "sheets":
+            if local_name(group) != "sheets":
                 continue
             for entry in group:
-                kind, part = targets.get(attribute(entry, "id"), ("", ""))
-                if attribute(entry, "state", "visible") == "visible" and kind == "worksheet":
-                    yield self._sheet(attribute(entry, "name"), part)
+                kind, part = targets.get(attribute_value(entry, "id"), ("", ""))
+                if attribute_value(entry, "state", "visible") == "visible" and kind == "worksheet":
+                    yield self._sheet(attribute_value(entry, "name"), part)
 
     def _sheet(self, name: str, part: str) -> Sheet:
         from lxml import etree
 
         sheet = Sheet(name)
         row_number = -1
-        with self._package.open(part) as stream:
+        with self._package.open_part(part) as stream:
             try:
                 for element in _elements(stream, ("{*}row", "{*}mergeCell")):
-                    if local(element) == "row":
+                    if local_name(element) == "row":
                         row_number = self._row(element, row_number + 1, sheet)
-                    elif (merged := _range(attribute(element, "ref"))) is not None:
+                    elif (merged := _range(attribute_value(element, "ref"))) is not None:
                         sheet.merged.append(merged)
             except etree.XMLSyntaxError as error:
-                raise xml_problem(part, error) from error
+                raise xml_error(part, error) from error
         _spread(sheet)
         return sheet
 
@@ -103,7 +103,7 @@ class Workbook:
         value = formula = None
         kind = cell.get("t", "n")
         for child in cell:
-            name = local(child)
+            name = local_name(child)
             if name == "v":
                 value = child.text
             elif name == "is":
@@ -133,7 +133,7 @@ class Workbook:
         place = int(style) if style.isdecimal() else 0
         code = self._formats[place] if place < len(self._formats) else "General"
         # A format may show nothing at all (";;;"); the number is there all the same.
-        return shown(number, code, self._epoch_1904) or general(number)
+        return format_number(number, code, self._epoch_1904) or format_general(number)
 
 
 def _elements(stream: IO[bytes], tags: tuple[str, ...]) -> Iterator[_Element]:
@@ -150,11 +150,11 @@ def _elements(stream: IO[bytes], tags: tuple[str, ...]) -> Iterator[_Element]:
             del parent[0]
 
 
-def _strings(package: Package, part: str, limits: Limits) -> Iterator[str]:
+def _strings(package: OfficePackage, part: str, limits: Limits) -> Iterator[str]:
     from lxml import etree
 
     total = 0
-    with package.open(part) as stream:
+    with package.open_part(part) as stream:
         try:
             for element in _elements(stream, ("{*}si",)):
                 text = _rich_text(element)
@@ -162,7 +162,7 @@ def _strings(package: Package, part: str, limits: Limits) -> Iterator[str]:
                 limits.check_characters(total)
                 yield text
         except etree.XMLSyntaxError as error:
-            raise xml_problem(part, error) from error
+            raise xml_error(part, error) from error
 
 
 def _rich_text(element: _Element) -> str:
@@ -170,23 +170,23 @@ def _rich_text(element: _Element) -> str:
     parts = []
     for text in element.iter("{*}t"):
         above = text.getparent()
-        if above is None or local(above) != "rPh":
+        if above is None or local_name(above) != "rPh":
             parts.append(text.text or "")
     return "".join(parts).strip()
 
 
 def _formats(root: _Element) -> list[str]:
     """Return the format code of each cell style."""
-    codes = dict(BUILT_IN)
+    codes = dict(BUILT_IN_FORMATS)
     styles: list[str] = []
     for group in root:
-        if local(group) == "numFmts":
+        if local_name(group) == "numFmts":
             for entry in group:
-                number = attribute(entry, "numFmtId")
+                number = attribute_value(entry, "numFmtId")
                 if number.isdecimal():
-                    codes[int(number)] = attribute(entry, "formatCode", "General")
-        elif local(group) == "cellXfs":
-            numbers = (attribute(entry, "numFmtId", "0") for entry in group)
+                    codes[int(number)] = attribute_value(entry, "formatCode", "General")
+        elif local_name(group) == "cellXfs":
+            numbers = (attribute_value(entry, "numFmtId", "0") for entry in group)
             styles = [codes.get(int(n) if n.isdecimal() else 0, "General") for n in numbers]
     return styles
 

@@ -1,7 +1,7 @@
 """Prompts: versioned files with declared variables, and what their replies must look like."""
 
-from clew.prompts.replies import plain
-from clew.prompts.structured import parse_json, schema_words
-from clew.prompts.template import Template, load
+from clew.prompts.replies import clean_reply
+from clew.prompts.structured import parse_json, schema_instruction
+from clew.prompts.template import Template, load_prompt
 
-__all__ = ["Template", "load", "parse_json", "plain", "schema_words"]
+__all__ = ["Template", "load_prompt", "parse_json", "clean_reply", "schema_instruction"]

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from clew.errors import UsageError, unknown
+from clew.errors import UsageError, unknown_name_error
 
 _OURS = Path(__file__).parent / "exemplars"
 
@@ -34,7 +34,7 @@ def load_exemplars(name: str, folder: Path | None = None) -> Exemplars:
     """
     ours = _OURS / f"{name}.jsonl"
     if not ours.is_file():
-        raise unknown("file of exemplars", name, {path.stem for path in _OURS.glob("*.jsonl")})
+        raise unknown_name_error("file of exemplars", name, {path.stem for path in _OURS.glob("*.jsonl")})
     theirs = folder / "exemplars" / ours.name if folder is not None else None
     if theirs is None or not theirs.is_file():
         return Exemplars(ours, _read(ours))

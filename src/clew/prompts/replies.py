@@ -11,6 +11,6 @@ _ENDLESS = re.compile(r"\A\s*<think(?:ing)?>.*\Z", re.DOTALL)
 _UNWRITTEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
-def plain(reply: str) -> str:
+def clean_reply(reply: str) -> str:
     """Return a reply without the thoughts before it and without characters that no text has."""
     return _UNWRITTEN.sub(" ", _ENDLESS.sub("", _THOUGHT.sub("", reply))).strip()

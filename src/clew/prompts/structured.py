@@ -47,7 +47,7 @@ def parse_json(reply: str, schema: Schema) -> Any:
     )
 
 
-def schema_words(schema: Schema) -> str:
+def schema_instruction(schema: Schema) -> str:
     """Return the instruction that stands in for a schema where an endpoint takes none."""
     return "Reply with one JSON value that is valid by this JSON schema, and nothing else:\n" + json.dumps(
         schema, ensure_ascii=False, separators=(", ", ": ")

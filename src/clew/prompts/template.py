@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.config import prompts_path
-from clew.errors import UsageError, unknown
+from clew.errors import UsageError, unknown_name_error
 from clew.prompts.exemplars import load_exemplars
 from clew.prompts.structured import parse_json
 from clew.protocols import Prompt
@@ -83,7 +83,7 @@ class Template:
         return parse_json(reply, self.schema or {})
 
 
-def load(
+def load_prompt(
     name: str,
     *,
     version: int = 1,
@@ -100,7 +100,7 @@ def load(
     file = f"{name}.v{version}.md"
     if not (_OURS / file).is_file():
         known = {path.name.removesuffix(".md") for path in _OURS.glob("*.v*.md")}
-        raise unknown("prompt", file.removesuffix(".md"), known)
+        raise unknown_name_error("prompt", file.removesuffix(".md"), known)
     place = Path(folder).expanduser() if folder is not None else prompts_path()
     if place is not None and not place.is_dir():
         raise UsageError(

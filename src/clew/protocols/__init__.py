@@ -13,24 +13,24 @@ from typing import TYPE_CHECKING
 from clew.protocols.asking import Explorer, Method, Reader, Retriever, Trail
 from clew.protocols.graphs import (
     Adjacency,
-    Column,
+    PropertyColumn,
     EntityLinker,
     Graph,
     GraphSink,
-    Labelled,
+    RelationSource,
     PropertyGraph,
     RelationLinker,
 )
 from clew.protocols.models import Completion, Encoder, LanguageModel, Prompt, PromptTemplate, Reranker
 from clew.protocols.nodes import NodeVectors
-from clew.protocols.store import Postings, Snapshot, Snapshots, VectorView
+from clew.protocols.store import Postings, Snapshot, SnapshotSource, VectorIndex
 
 if TYPE_CHECKING:
     from clew.protocols.arrays import Floats, Hashes, Mask, Rows, Vectors
 
 __all__ = [
     "Adjacency",
-    "Column",
+    "PropertyColumn",
     "Completion",
     "Encoder",
     "EntityLinker",
@@ -39,7 +39,7 @@ __all__ = [
     "Graph",
     "GraphSink",
     "Hashes",
-    "Labelled",
+    "RelationSource",
     "LanguageModel",
     "Mask",
     "Method",
@@ -54,8 +54,8 @@ __all__ = [
     "Retriever",
     "Rows",
     "Snapshot",
-    "Snapshots",
+    "SnapshotSource",
     "Trail",
-    "VectorView",
+    "VectorIndex",
     "Vectors",
 ]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     #: Rows of nodes in a snapshot or graph, and other numbers.
     Rows = NDArray[np.int64]
     Floats = NDArray[np.float64]
-    #: Terms (:func:`clew.text.term_hash`).
+    #: Terms (:func:`clew.text.hash_term`).
     Hashes = NDArray[np.uint64]
     #: One flag for each row of a snapshot.
     Mask = NDArray[np.bool_]

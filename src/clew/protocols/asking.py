@@ -15,7 +15,7 @@ class Trail(Protocol):
         """Take the next step."""
         ...
 
-    def stopped(self) -> bool:
+    def should_stop(self) -> bool:
         """Return whether the caller wants no more steps; asked between steps."""
         ...
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from clew.protocols.arrays import Floats, Mask, Rows
     from clew.protocols.models import Encoder
-    from clew.protocols.nodes import NodeVectors, Texts, Tick
+    from clew.protocols.nodes import NodeVectors, NodeTexts, ProgressCallback
     from clew.protocols.store import Postings
 
 
@@ -40,7 +40,7 @@ class Graph(Protocol):
         """Return how much the edge to each of some neighbours says, from 0 to 1; 1 where all are alike."""
         ...
 
-    def why(self, source: int, target: int) -> str:
+    def explain_edge(self, source: int, target: int) -> str:
         """Say what joins two neighbours, for the trail (``keywords: ohio, river``)."""
         ...
 
@@ -73,11 +73,11 @@ class Adjacency(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PropertyColumn:
     """The values of one property: whose each is, ascending (a row with several values is there several times).
 
-    ``numbers`` has what :func:`clew.text.number_of` makes of each, NaN for what is no number; ``texts`` the values
-    in UTF-8 after :func:`clew.text.folded_name`, one after the other, the n-th from ``starts[n]`` on.
+    ``numbers`` has what :func:`clew.text.parse_number` makes of each, NaN for what is no number; ``texts`` the values
+    in UTF-8 after :func:`clew.text.fold_name`, one after the other, the n-th from ``starts[n]`` on.
     """
 
     rows: NDArray[np.uint32]
@@ -101,7 +101,7 @@ class PropertyGraph(Protocol):
         ...
 
     @property
-    def mounted(self) -> bool:
+    def is_mounted(self) -> bool:
         """Whether it stays elsewhere: it is asked, and nothing is kept of its nodes."""
         ...
 
@@ -125,26 +125,26 @@ class PropertyGraph(Protocol):
         """Return the nodes of ``rows``, in that order. Raises NotFound where the graph was replaced meanwhile."""
         ...
 
-    def of_type(self, type: str) -> Rows:
+    def rows_of_type(self, type: str) -> Rows:
         """Return the rows of a type, ascending; none for a type that does not occur."""
         ...
 
-    def named(self, name: str) -> Rows:
-        """Return the rows with this name or alias, ascending; :func:`clew.text.folded_name` says what is equal."""
+    def find_by_name(self, name: str) -> Rows:
+        """Return the rows with this name or alias, ascending; :func:`clew.text.fold_name` says what is equal."""
         ...
 
-    def similar(self, name: str, k: int) -> tuple[Rows, Floats]:
+    def find_similar_names(self, name: str, k: int) -> tuple[Rows, Floats]:
         """Return the rows whose name or alias is most like ``name``, (k,) at most, best first, with their likeness.
 
         Likeness is from 0 to 1, 1 for what :meth:`named` finds; ties are in the order of ids.
         """
         ...
 
-    def typed(self, rows: Rows, type: str) -> Mask:
+    def has_type(self, rows: Rows, type: str) -> Mask:
         """Return which of ``rows`` have a type, (n,)."""
         ...
 
-    def adjacent(
+    def neighbours(
         self, rows: Rows, relation: str | None, inverse: bool = False
     ) -> tuple[NDArray[np.int64], Rows]:
         """Return the tails of ``rows`` (with ``inverse``: the heads): offsets (n + 1), rows ascending for each.
@@ -162,15 +162,15 @@ class PropertyGraph(Protocol):
         """Return the properties that nodes have, by name; none where that is not known, as of a mounted graph."""
         ...
 
-    def column(self, property: str) -> Column | None:
+    def property_values(self, property: str) -> PropertyColumn | None:
         """Return the values of a property, none for one that no node has; None where they cannot be had whole."""
         ...
 
-    def around(self, rows: Rows) -> list[str]:
+    def relations_at(self, rows: Rows) -> list[str]:
         """Return the relations that have an edge at one of ``rows``, at either end, sorted by name."""
         ...
 
-    def statements(self, head: int, relation: str, tail: int) -> Sequence[Mapping[str, Any]]:
+    def edge_properties(self, head: int, relation: str, tail: int) -> Sequence[Mapping[str, Any]]:
         """Return the properties of an edge, one mapping for each time that it was given with any."""
         ...
 
@@ -179,20 +179,20 @@ class PropertyGraph(Protocol):
         none where any may."""
         ...
 
-    def vectors(self, encoder: Encoder, what: str) -> NodeVectors:
+    def node_vectors(self, encoder: Encoder, what: str) -> NodeVectors:
         """Return the vectors that ``encoder`` made, or is to make, of the kind of text that ``what`` names.
 
         Raises UsageError for a mounted graph: nothing is kept of its nodes.
         """
         ...
 
-    def words(self, what: str, texts: Texts | None = None, progress: Tick | None = None) -> Postings | None:
+    def node_postings(self, what: str, texts: NodeTexts | None = None, progress: ProgressCallback | None = None) -> Postings | None:
         """Return the postings of one kind of text of every node; where there are none yet, they are made of ``texts``
         and kept. None without ``texts``. Raises UsageError for a mounted graph."""
         ...
 
 
-class Labelled(Protocol):
+class RelationSource(Protocol):
     """What has relations that words may stand for: a graph, or a part of one."""
 
     @property
@@ -228,7 +228,7 @@ class EntityLinker(Protocol):
 class RelationLinker(Protocol):
     """Finds what words stand for among the relations of a graph."""
 
-    def link(self, graph: Labelled, phrases: Sequence[str], k: int = 5) -> list[tuple[LinkedRelation, ...]]:
+    def link(self, graph: RelationSource, phrases: Sequence[str], k: int = 5) -> list[tuple[LinkedRelation, ...]]:
         """Return for each phrase at most ``k`` candidates, best first; each direction is one of its own."""
         ...
 
@@ -236,7 +236,7 @@ class RelationLinker(Protocol):
 class GraphSink(Protocol):
     """Takes a graph as it is read: nodes and edges in any order; an edge's ends need no node of their own."""
 
-    def node(
+    def add_node(
         self,
         id: str,
         *,
@@ -251,10 +251,10 @@ class GraphSink(Protocol):
         but those from rank 1000 on, which serve only where there is no other."""
         ...
 
-    def edge(self, head: str, relation: str, tail: str, properties: Mapping[str, Any] | None = None) -> None:
+    def add_edge(self, head: str, relation: str, tail: str, properties: Mapping[str, Any] | None = None) -> None:
         """Take an edge; one that is given again adds its properties."""
         ...
 
-    def described(self, id: str) -> bool:
+    def has_node(self, id: str) -> bool:
         """Return whether :meth:`node` was called for this id."""
         ...

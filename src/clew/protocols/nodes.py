@@ -12,20 +12,20 @@ if TYPE_CHECKING:
     from clew.protocols.arrays import Floats, Mask, Rows, Vectors
 
 #: Gives the texts that stand for each of some rows: at least one each, several where a node is embedded in parts.
-Texts = Callable[["Rows"], Sequence[Sequence[str]]]
+NodeTexts = Callable[["Rows"], Sequence[Sequence[str]]]
 #: Told how many of how many nodes are done.
-Tick = Callable[[int, int], None]
+ProgressCallback = Callable[[int, int], None]
 
 
 class NodeVectors(Protocol):
     """The vectors that one encoder made of one kind of text of the nodes of a graph: made when they are asked for,
     kept, and gone with the graph."""
 
-    def missing(self, rows: Rows | None = None) -> Rows:
+    def rows_without_vectors(self, rows: Rows | None = None) -> Rows:
         """Return those of ``rows`` (None: of all nodes) without a vector, ascending, each once."""
         ...
 
-    def make(self, rows: Rows, texts: Texts, progress: Tick | None = None) -> int:
+    def encode_missing(self, rows: Rows, texts: NodeTexts, progress: ProgressCallback | None = None) -> int:
         """Make and keep the vectors of ``rows`` that are missing; return of how many nodes. Stopped, what was made is
         kept. Raises ModelError, NotFound where the graph was removed meanwhile."""
         ...

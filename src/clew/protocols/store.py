@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class Postings(Protocol):
-    """Which nodes contain which terms, counted. Terms are 64-bit hashes (:func:`clew.text.term_hash`).
+    """Which nodes contain which terms, counted. Terms are 64-bit hashes (:func:`clew.text.hash_term`).
 
     Only live nodes count, so statistics are exactly those of a base to which nothing else was ever added.
     """
 
     @property
-    def count(self) -> int:
+    def node_count(self) -> int:
         """Number of live nodes that this field was made for (N of the formulas)."""
         ...
 
@@ -35,15 +35,15 @@ class Postings(Protocol):
         """Return the number of terms of each row, 0 for one without postings."""
         ...
 
-    def frequency(self, terms: Hashes) -> NDArray[np.int64]:
+    def document_frequency(self, terms: Hashes) -> NDArray[np.int64]:
         """Return the number of live nodes that contain each term."""
         ...
 
-    def holders(self, term: int) -> tuple[Rows, NDArray[np.int64]]:
+    def rows_with(self, term: int) -> tuple[Rows, NDArray[np.int64]]:
         """Return the live rows that contain ``term``, ascending, and how often each does."""
         ...
 
-    def of(self, rows: Rows) -> tuple[NDArray[np.int64], Hashes, NDArray[np.int64]]:
+    def term_matrix(self, rows: Rows) -> tuple[NDArray[np.int64], Hashes, NDArray[np.int64]]:
         """Return the terms of ``rows`` as a sparse matrix: offsets (n + 1), terms, counts."""
         ...
 
@@ -52,7 +52,7 @@ class Postings(Protocol):
         ...
 
 
-class VectorView(Protocol):
+class VectorIndex(Protocol):
     """The vectors of one encoder. Rows without a vector yet are never returned."""
 
     @property
@@ -60,7 +60,7 @@ class VectorView(Protocol):
         """Length of a vector."""
         ...
 
-    def missing(self) -> int:
+    def missing_count(self) -> int:
         """Return how many retrieved nodes have no vector yet."""
         ...
 
@@ -114,7 +114,7 @@ class Snapshot(Protocol):
         """Return the nodes of ``rows``, in that order."""
         ...
 
-    def text_of(self, document: str) -> str:
+    def document_text(self, document: str) -> str:
         """Return a document's canonical text, which spans refer to."""
         ...
 
@@ -131,7 +131,7 @@ class Snapshot(Protocol):
         """Return the relations of asserted edges, with how many edges each has."""
         ...
 
-    def adjacent(self, rows: Rows, relation: str, inverse: bool = False) -> tuple[NDArray[np.int64], Rows]:
+    def neighbours(self, rows: Rows, relation: str, inverse: bool = False) -> tuple[NDArray[np.int64], Rows]:
         """Return the live neighbours of ``rows`` by asserted edges: offsets (n + 1), rows ascending."""
         ...
 
@@ -140,16 +140,16 @@ class Snapshot(Protocol):
         and tables) or ``mention`` (the names that passages and table rows contain)."""
         ...
 
-    def vectors(self, encoder: str, dimension: int = 0) -> VectorView:
+    def vectors(self, encoder: str, dimension: int = 0) -> VectorIndex:
         """Return the vectors that the encoder named ``encoder`` made; where there are none yet, a view of none with
         that ``dimension``. Raises NotFound without it: for a search that can do nothing without vectors."""
         ...
 
-    def kept(self, maker: str, document: str) -> Mapping[str, bytes]:
+    def read_derived(self, maker: str, document: str) -> Mapping[str, bytes]:
         """Return what ``maker`` made of parts of a document and was told to keep, by part. Raises NotFound."""
         ...
 
-    def keep(self, maker: str, document: str, made: Mapping[str, bytes]) -> bool:
+    def write_derived(self, maker: str, document: str, made: Mapping[str, bytes]) -> bool:
         """Keep what ``maker`` made of parts of a document: a pure function of the document and the maker's name.
 
         It goes with the document; False, and nothing is kept, where that is gone. Raises StoreError.
@@ -164,7 +164,7 @@ class Snapshot(Protocol):
         """Return a graph by its name. Raises UsageError where there is none, Damaged where it cannot be used."""
         ...
 
-    def remember(self, key: str, make: Callable[[], Any], *, of_documents: bool = False) -> Any:
+    def memoize(self, key: str, make: Callable[[], Any], *, documents_only: bool = False) -> Any:
         """Return ``make()``, computed once for this generation: for global views such as a graph.
 
         ``of_documents`` says that the value is a function of the documents alone, not of edges, graphs, vectors or
@@ -173,7 +173,7 @@ class Snapshot(Protocol):
         ...
 
 
-class Snapshots(Protocol):
+class SnapshotSource(Protocol):
     """A knowledge base, as far as one who asks it is concerned."""
 
     def snapshot(self) -> Snapshot:

@@ -11,8 +11,8 @@ from clew.errors import BadCompletion
 from clew.prompts import Template
 from clew.protocols import LanguageModel, Trail
 from clew.read import NOT_FOUND
-from clew.read.contexts import fitting, numbered
-from clew.read.quotes import Source
+from clew.read.contexts import take_fitting, numbered_contexts
+from clew.read.quotes import SourceText
 from clew.types import Answer, Hit, Question, Quote, Step, Usage
 
 #: A quote is looked for in other sources than the one it names only if it has this many words.
@@ -42,7 +42,7 @@ class CitedReader:
 
     def read(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer:
         """Return the answer with the hits that it quotes, or abstain. Raises ModelError."""
-        shown = fitting(hits, self.characters)
+        shown = take_fitting(hits, self.characters)
         detail: dict[str, Any] = {"reader": "cited", "prompt": self.template.name, "sources": len(shown)}
         if len(shown) < len(hits):
             detail["left_out"] = len(hits) - len(shown)
@@ -58,7 +58,7 @@ class CitedReader:
 
     def _ask(self, question: Question, hits: Sequence[Hit]) -> tuple[dict[str, Any], Usage, dict[str, Any]]:
         """Return the reply as the schema has it, what it cost, and what to say about how it came about."""
-        prompt = self.template.render(question=question.text, contexts=numbered(hits))
+        prompt = self.template.render(question=question.text, contexts=numbered_contexts(hits))
         made = self.model.complete([prompt])[0]
         try:
             return self.template.parse(made.text), made.usage, {"model": made.model}
@@ -83,13 +83,13 @@ def _judged(reply: dict[str, Any], hits: Sequence[Hit]) -> tuple[Answer, dict[st
     if moved:
         detail["found_elsewhere"] = moved
     if reply["abstain"] or not claimed:
-        answer = Answer(NOT_FOUND, rejected=rejected, abstained=True)
+        answer = Answer(NOT_FOUND, rejected_quotes=rejected, abstained=True)
         return answer, detail | {"outcome": "the model abstains"} | ({"withheld": claimed} if claimed else {})
     if not reply["quotes"] and len(claimed.split()) > 1:
         quotes = _own_words(claimed, hits)
     if not quotes:
         outcome = "unsupported: " + ("no quote stands in its source" if rejected else "it quotes nothing")
-        return Answer(NOT_FOUND, rejected=rejected, abstained=True), detail | {
+        return Answer(NOT_FOUND, rejected_quotes=rejected, abstained=True), detail | {
             "outcome": outcome,
             "withheld": claimed,
         }
@@ -103,11 +103,11 @@ def _checked(
     given: Sequence[dict[str, Any]], hits: Sequence[Hit]
 ) -> tuple[tuple[Quote, ...], tuple[str, ...], int]:
     """Return the quotes that stand in a source, those that do not, and how many stood in another one."""
-    sources: dict[int, Source] = {}
+    sources: dict[int, SourceText] = {}
 
     def found_in(index: int, text: str) -> Quote | None:
         node = hits[index].node
-        source = sources.setdefault(index, Source.of(node.text))
+        source = sources.setdefault(index, SourceText.from_text(node.text))
         span = source.find(text)
         return Quote(node.id, node.text[slice(*span)], span) if span else None
 
@@ -131,7 +131,7 @@ def _checked(
 
 def _own_words(claimed: str, hits: Sequence[Hit]) -> tuple[Quote, ...]:
     for hit in hits:
-        span = Source.of(hit.node.text).find(claimed)
+        span = SourceText.from_text(hit.node.text).find(claimed)
         if span:
             return (Quote(hit.node.id, hit.node.text[slice(*span)], span),)
     return ()

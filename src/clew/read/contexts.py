@@ -11,7 +11,7 @@ from clew.types import ENTITY, TRIPLE, Hit, Node
 _ENDING = re.compile(r"\.\w{1,8}$")
 
 
-def place(node: Node) -> str:
+def describe_place(node: Node) -> str:
     """Say where a node stands: ``report.pdf, page 3, Results > Costs``; of a triple or an entity, in which graph."""
     if node.kind in {TRIPLE, ENTITY}:
         return f"graph {node.document_name}"
@@ -23,12 +23,12 @@ def place(node: Node) -> str:
     return ", ".join(parts)
 
 
-def numbered(hits: Sequence[Hit]) -> str:
+def numbered_contexts(hits: Sequence[Hit]) -> str:
     """Return hits as numbered sources with their place, so that what surrounds a passage is not lost."""
-    return "\n\n".join(f"[{n}] {place(hit.node)}\n{hit.node.text}" for n, hit in enumerate(hits, 1))
+    return "\n\n".join(f"[{n}] {describe_place(hit.node)}\n{hit.node.text}" for n, hit in enumerate(hits, 1))
 
 
-def fitting(hits: Sequence[Hit], characters: int) -> list[Hit]:
+def take_fitting(hits: Sequence[Hit], characters: int) -> list[Hit]:
     """Return the first hits whose texts together fit; the first always does."""
     taken: list[Hit] = []
     left = characters
@@ -40,7 +40,7 @@ def fitting(hits: Sequence[Hit], characters: int) -> list[Hit]:
     return taken
 
 
-def title_of(hit: Hit) -> str:
+def hit_title(hit: Hit) -> str:
     """Return what a passage's document is called: its file name without the ending, or the title that it has; of an
     entity of a graph, its name."""
     if hit.node.kind == ENTITY:
@@ -48,6 +48,6 @@ def title_of(hit: Hit) -> str:
     return _ENDING.sub("", hit.node.document_name) or hit.node.document_name
 
 
-def titled(hits: Sequence[Hit]) -> str:
+def titled_contexts(hits: Sequence[Hit]) -> str:
     """Return hits as passages under the titles of their documents, as the prompts of the papers have them."""
-    return "\n\n".join(f"Title: {title_of(hit)}\n{hit.node.text}" for hit in hits)
+    return "\n\n".join(f"Title: {hit_title(hit)}\n{hit.node.text}" for hit in hits)

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from clew.text import names
+from clew.text import candidate_names
 
-Kind = Literal["person", "place", "date", "amount", "name", "reason", "any"]
+AnswerKind = Literal["person", "place", "date", "amount", "name", "reason", "any"]
 
 _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
@@ -40,7 +40,7 @@ _REASON = re.compile(
 )
 _PLACED = re.compile(r"\b(?:in|at|near|from|to|on|of|off|above|below|between)\s+(?:the\s+)?[A-Z]")
 #: From what a question says to what it expects; the first that is found counts, the most telling first.
-_ASKS: tuple[tuple[re.Pattern[str], Kind], ...] = (
+_ASKS: tuple[tuple[re.Pattern[str], AnswerKind], ...] = (
     (
         re.compile(
             r"\bhow (?:many|much|long|far|tall|high|deep|wide|thick|old|large|big|heavy|fast|often)\b"
@@ -62,7 +62,7 @@ _ASKS: tuple[tuple[re.Pattern[str], Kind], ...] = (
 )
 
 
-def expected(question: str) -> Kind:
+def expected_kind(question: str) -> AnswerKind:
     """Return what kind of answer ``question`` expects.
 
     >>> expected("How much did the bridge cost?"), expected("In which year was it built?")
@@ -72,12 +72,12 @@ def expected(question: str) -> Kind:
     return next((kind for pattern, kind in _ASKS if pattern.search(folded)), "any")
 
 
-def holds(kind: Kind, text: str, question: str) -> bool:
+def contains_answer(kind: AnswerKind, text: str, question: str) -> bool:
     """Return whether ``text`` holds an answer of ``kind`` that the question does not already hold itself."""
     return next(_found(kind, text, question), None) is not None
 
 
-def _found(kind: Kind, text: str, question: str) -> Iterator[str]:
+def _found(kind: AnswerKind, text: str, question: str) -> Iterator[str]:
     folded = question.casefold()
     if kind == "any":
         return
@@ -92,13 +92,13 @@ def _found(kind: Kind, text: str, question: str) -> Iterator[str]:
         return
     if kind == "place" and not _PLACED.search(text):
         return
-    for name, start, end in names(text):
+    for name, start, end in candidate_names(text):
         # The first word of a sentence is capitalised whatever it is.
         if name not in folded and not name[0].isdigit() and (start > 0 or " " in text[start:end]):
             yield name
 
 
-def spans(kind: Kind, text: str) -> Iterator[tuple[int, int]]:
+def answer_spans(kind: AnswerKind, text: str) -> Iterator[tuple[int, int]]:
     """Yield the character ranges in ``text`` of what may be an answer of ``kind``: dates with day and month as one,
     amounts with their unit's sign, else names: whole ("University of Ohio"), but not two that words such as "in" or
     "and" join."""
@@ -108,7 +108,7 @@ def spans(kind: Kind, text: str) -> Iterator[tuple[int, int]]:
         return
     found = [
         (start, end)
-        for name, start, end in names(text)
+        for name, start, end in candidate_names(text)
         if not name[0].isdigit()
         and (start > 0 or " " in text[start:end])
         and not _BETWEEN.search(text[start:end])

@@ -11,8 +11,8 @@ from typing import Any
 
 from clew.protocols import Postings, Trail
 from clew.read import NOT_FOUND
-from clew.read.expected import Kind, expected, holds
-from clew.text import names, query_terms, sentences, term_hash, terms
+from clew.read.expected import AnswerKind, expected_kind, contains_answer
+from clew.text import candidate_names, query_terms, sentence_spans, hash_term, index_terms
 from clew.types import ROW, Answer, Hit, Question, Quote, Step
 
 #: Sentences longer than this many characters are shown around the words that the question asks for.
@@ -21,7 +21,7 @@ _WINDOWS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class ScoredSentence:
     """A sentence of a hit, what of the question it covers, and how well it answers.
 
     ``covers`` holds a share for each term of the question: 1 where the sentence has it, less where only its
@@ -31,7 +31,7 @@ class Sentence:
     hit: int
     span: tuple[int, int]
     score: float
-    covers: Mapping[str, float]
+    coverage: Mapping[str, float]
     names: frozenset[str] = frozenset()
 
 
@@ -56,28 +56,28 @@ class ExtractiveReader:
 
     postings: Postings
     hits: int = 5
-    considered: int = 20
-    most: int = 3
+    max_considered: int = 20
+    max_sentences: int = 3
     nearby: float = 0.35
-    typed: float = 0.2
-    rank: float = 0.3
-    gain: float = 0.1
-    link: float = 0.1
-    rare: float = 0.01
-    answered: float = 0.9
-    enough: float = 0.2
+    kind_bonus: float = 0.2
+    rank_weight: float = 0.3
+    min_gain: float = 0.1
+    link_bonus: float = 0.1
+    rare_share: float = 0.01
+    covered_enough: float = 0.9
+    min_coverage: float = 0.2
 
     def read(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer:
         """Return the sentences with the hits that they are from, or abstain."""
         started = time.perf_counter()
         weights = self._weights(question.text)
-        kind = expected(question.text)
-        hits = list(hits[: self.considered])
+        kind = expected_kind(question.text)
+        hits = list(hits[: self.max_considered])
         best = self._best(question.text, kind, weights, hits)
         chosen = self._chosen(best, weights)
         covered = _covered(chosen, weights)
         detail: dict[str, Any] = {"reader": "extractive", "expects": kind, "covered": round(covered, 3)}
-        if not chosen or covered < self.enough:
+        if not chosen or covered < self.min_coverage:
             detail["outcome"] = "too little of the question is in the evidence"
             trail.add(Step("read", detail, seconds=time.perf_counter() - started))
             return Answer(NOT_FOUND, abstained=True)
@@ -95,9 +95,9 @@ class ExtractiveReader:
         import numpy as np
 
         for name in sorted(shared):
-            hashes = np.array([term_hash(term) for term in terms(name)], dtype=np.uint64)
-            if len(hashes) and self.postings.frequency(hashes).min() <= max(
-                5, self.rare * self.postings.count
+            hashes = np.array([hash_term(term) for term in index_terms(name)], dtype=np.uint64)
+            if len(hashes) and self.postings.document_frequency(hashes).min() <= max(
+                5, self.rare_share * self.postings.node_count
             ):
                 return True
         return False
@@ -107,19 +107,19 @@ class ExtractiveReader:
         import numpy as np
 
         asked = list(dict.fromkeys(query_terms(question)))
-        frequency = self.postings.frequency(np.array([term_hash(term) for term in asked], dtype=np.uint64))
-        count = self.postings.count
+        frequency = self.postings.document_frequency(np.array([hash_term(term) for term in asked], dtype=np.uint64))
+        count = self.postings.node_count
         idf = [math.log1p((count - df + 0.5) / (df + 0.5)) for df in frequency.tolist()]
         total = sum(idf) or 1.0
         return {term: value / total for term, value in zip(asked, idf, strict=True)}
 
     def _best(
-        self, question: str, kind: Kind, weights: Mapping[str, float], hits: Sequence[Hit]
-    ) -> list[Sentence]:
+        self, question: str, kind: AnswerKind, weights: Mapping[str, float], hits: Sequence[Hit]
+    ) -> list[ScoredSentence]:
         """Return the best sentence of each hit that has any of the question's words, best first, with its names."""
         found = []
         for index, hit in enumerate(hits):
-            prior = self.rank / math.sqrt(1 + index)
+            prior = self.rank_weight / math.sqrt(1 + index)
             scored = list(self._scored(question, kind, weights, hit, index, prior))
             if scored:
                 best = max(scored, key=lambda one: (one.score, -one.span[0]))
@@ -129,33 +129,33 @@ class ExtractiveReader:
         return sorted(found, key=lambda one: (-round(one.score, 9), one.hit))
 
     def _scored(
-        self, question: str, kind: Kind, weights: Mapping[str, float], hit: Hit, index: int, prior: float
-    ) -> Iterator[Sentence]:
+        self, question: str, kind: AnswerKind, weights: Mapping[str, float], hit: Hit, index: int, prior: float
+    ) -> Iterator[ScoredSentence]:
         node = hit.node
-        around = set(terms(" ".join((node.text, node.name, *node.headings, node.document_name))))
-        whole = [(0, len(node.text))] if node.kind == ROW else sentences(node.text)
+        around = set(index_terms(" ".join((node.text, node.name, *node.headings, node.document_name))))
+        whole = [(0, len(node.text))] if node.kind == ROW else sentence_spans(node.text)
         for start, end in whole:
             text = node.text[start:end]
-            own = set(terms(text))
+            own = set(index_terms(text))
             covers = {
                 term: 1.0 if term in own else self.nearby for term in weights if term in own or term in around
             }
             if not covers:
                 continue
             score = prior + sum(weights[term] * share for term, share in covers.items())
-            score += self.typed * holds(kind, text, question)
-            yield Sentence(index, (start, end), score, covers)
+            score += self.kind_bonus * contains_answer(kind, text, question)
+            yield ScoredSentence(index, (start, end), score, covers)
 
-    def _chosen(self, best: Sequence[Sentence], weights: Mapping[str, float]) -> list[Sentence]:
+    def _chosen(self, best: Sequence[ScoredSentence], weights: Mapping[str, float]) -> list[ScoredSentence]:
         chosen = list(best[:1])
-        while chosen and len(chosen) < self.most:
+        while chosen and len(chosen) < self.max_sentences:
             before = _covered(chosen, weights)
-            if before >= self.answered:
+            if before >= self.covered_enough:
                 break
             known = frozenset[str]().union(*(one.names for one in chosen))
             gains = [
                 (
-                    _covered([*chosen, one], weights) - before + self.link * self._tells(one.names & known),
+                    _covered([*chosen, one], weights) - before + self.link_bonus * self._tells(one.names & known),
                     one.score,
                     -one.hit,
                     one,
@@ -164,26 +164,26 @@ class ExtractiveReader:
                 if one not in chosen
             ]
             gained = max(gains, key=lambda entry: entry[:3], default=None)
-            if gained is None or gained[0] < self.gain:
+            if gained is None or gained[0] < self.min_gain:
                 break
             chosen.append(gained[3])
         return chosen
 
 
-def _covered(chosen: Sequence[Sentence], weights: Mapping[str, float]) -> float:
+def _covered(chosen: Sequence[ScoredSentence], weights: Mapping[str, float]) -> float:
     """Return how much of the question several sentences cover together."""
     return sum(
-        weight * max((one.covers.get(term, 0.0) for one in chosen), default=0.0)
+        weight * max((one.coverage.get(term, 0.0) for one in chosen), default=0.0)
         for term, weight in weights.items()
     )
 
 
 def _new_names(text: str, question: str) -> frozenset[str]:
     """Return the names in ``text`` that the question lacks: no numbers, no word that only begins a sentence."""
-    asked = {name for name, _, _ in names(question)}
+    asked = {name for name, _, _ in candidate_names(question)}
     return frozenset(
         name
-        for name, start, end in names(text)
+        for name, start, end in candidate_names(text)
         if name not in asked
         and any(char.isalpha() for char in name)
         and not name[0].isdigit()
@@ -191,7 +191,7 @@ def _new_names(text: str, question: str) -> frozenset[str]:
     )
 
 
-def _quote(hit: Hit, sentence: Sentence, weights: Mapping[str, float]) -> Quote:
+def _quote(hit: Hit, sentence: ScoredSentence, weights: Mapping[str, float]) -> Quote:
     start, end = sentence.span
     text = hit.node.text
     if end - start > _LONG:
@@ -207,7 +207,7 @@ def _window(text: str, start: int, end: int, weights: Mapping[str, float]) -> tu
     for first in edges[: -1 : 1 + len(edges) // _WINDOWS]:
         last = edges[bisect_right(edges, first + _LONG) - 1]
         last = last if last > first else min(first + _LONG, end)
-        value = sum(weights.get(term, 0.0) for term in set(terms(text[first:last])))
+        value = sum(weights.get(term, 0.0) for term in set(index_terms(text[first:last])))
         windows.append((round(value, 9), first, last))
     most = max(value for value, _, _ in windows)
     best = [(first, last) for value, first, last in windows if value == most]

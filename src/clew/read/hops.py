@@ -7,11 +7,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clew.prompts import Template, plain
+from clew.prompts import Template, clean_reply
 from clew.protocols import Completion, LanguageModel, Trail
 from clew.read import NOT_FOUND
-from clew.read.contexts import fitting
-from clew.read.quotes import Source
+from clew.read.contexts import take_fitting
+from clew.read.quotes import SourceText
 from clew.text import normalise
 from clew.types import Answer, Hit, Question, Quote, Step
 
@@ -41,7 +41,7 @@ class HopReader:
     ) -> list[Answer]:
         """Return the answers to several questions, each from its own hits, asked in one call. Raises ModelError."""
         started = time.perf_counter()
-        shown = [fitting(some, self.characters) for some in hits]
+        shown = [take_fitting(some, self.characters) for some in hits]
         prompts = [
             self.template.render(context=_context(some), question=one.text)
             for one, some in zip(questions, shown, strict=True)
@@ -58,7 +58,7 @@ class HopReader:
         return Answer(NOT_FOUND, abstained=True, reader=self.model.name)
 
     def _answer(self, made: Completion, shown: Sequence[Hit], seconds: float, trail: Trail) -> Answer:
-        lines = plain(made.text).splitlines()
+        lines = clean_reply(made.text).splitlines()
         text = _LABEL.sub("", lines[0]).strip(" \t*_\"'`") if lines else ""
         abstained = not normalise(text) or bool(_UNKNOWN.match(text))
         quotes = () if abstained else _quotes(text, shown)
@@ -74,7 +74,7 @@ class HopReader:
 
 def _quotes(text: str, hits: Sequence[Hit]) -> tuple[Quote, ...]:
     for hit in hits:
-        span = Source.of(hit.node.text).find(text.rstrip("."))
+        span = SourceText.from_text(hit.node.text).find(text.rstrip("."))
         if span:
             return (Quote(hit.node.id, hit.node.text[slice(*span)], span),)
     return ()

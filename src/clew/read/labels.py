@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from clew.prompts import plain
+from clew.prompts import clean_reply
 
 SUPPORTS, REFUTES, NOT_ENOUGH = "SUPPORTS", "REFUTES", "NOT ENOUGH INFO"
 LABELS = (SUPPORTS, REFUTES, NOT_ENOUGH)
@@ -28,7 +28,7 @@ _WORDS = re.compile(
 _YES_NO = re.compile(r"^\W*(?P<said>yes|no)\b(?!\s+(?:\w+\s+)?(?:evidence|information))", re.IGNORECASE)
 
 
-def label_in(reply: str) -> str:
+def parse_label(reply: str) -> str:
     """Return the label that a reply gives, in FEVER's words or the usual ones (true, false, supported, refuted, not
     enough information); "" where it gives none.
 
@@ -38,7 +38,7 @@ def label_in(reply: str) -> str:
     >>> label_in("It was lit in 1871. So the answer is: SUPPORTS."), label_in("The claim is not true.")
     ('SUPPORTS', 'REFUTES')
     """
-    text = plain(reply)
+    text = clean_reply(reply)
     for said in reversed([*_SAID.finditer(text)]):
         if label := _first(text[said.end() :].lstrip(" \t\n*_:\"'`").partition("\n")[0]):
             return label

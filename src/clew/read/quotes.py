@@ -28,16 +28,16 @@ _AROUND = " \t\r\n\"'“”„«»‘’…"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceText:
     """A text to find quotes in: as compared, and for each compared character the range it came from."""
 
     text: str
-    compared: str
+    normalised: str
     starts: tuple[int, ...]
     ends: tuple[int, ...]
 
     @classmethod
-    def of(cls, text: str) -> Source:
+    def from_text(cls, text: str) -> SourceText:
         """Prepare a text."""
         compared: list[str] = []
         starts: list[int] = []
@@ -62,7 +62,7 @@ class Source:
         """
         wanted = quote.strip(_AROUND).removesuffix("...").removeprefix("...").strip(_AROUND)
         for form in (wanted, wanted.rstrip(".,;:!?")):
-            span = self._find(Source.of(form).compared.strip())
+            span = self._find(SourceText.from_text(form).normalised.strip())
             if span is not None:
                 return span
         return None
@@ -70,7 +70,7 @@ class Source:
     def _find(self, words: str) -> tuple[int, int] | None:
         if not _WORD.search(words):
             return None
-        found = re.search(_edge_before(words[0]) + re.escape(words) + _edge_after(words[-1]), self.compared)
+        found = re.search(_edge_before(words[0]) + re.escape(words) + _edge_after(words[-1]), self.normalised)
         return (self.starts[found.start()], self.ends[found.end() - 1]) if found else None
 
 

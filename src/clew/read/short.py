@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from clew.protocols import Reader, Trail
 from clew.read import NOT_FOUND
-from clew.read.expected import Kind, expected, spans
-from clew.text import names, normalise_name, query_terms, terms
+from clew.read.expected import AnswerKind, expected_kind, answer_spans
+from clew.text import candidate_names, normalise_name, query_terms, index_terms
 from clew.types import Answer, Hit, Question
 
 _WORD = re.compile(r"\w+(?:['’]\w+)?")
@@ -34,34 +34,34 @@ class ShortReader:
     def read(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer:
         """Return the words that answer, resting on the sentence that they are from, or abstain."""
         whole = self.sentences.read(question, hits, trail)
-        kind = expected(question.text)
+        kind = expected_kind(question.text)
         for quote in whole.quotes if not whole.abstained else ():
-            found = shortest(kind, quote.text, question.text)
+            found = extract_short_answer(kind, quote.text, question.text)
             if found:
                 evidence = tuple(hit for hit in whole.evidence if hit.node.id == quote.node)
                 return replace(whole, text=found, evidence=evidence, quotes=(quote,))
         return replace(whole, text=NOT_FOUND, abstained=True)
 
 
-def shortest(kind: Kind, sentence: str, question: str) -> str:
+def extract_short_answer(kind: AnswerKind, sentence: str, question: str) -> str:
     """Return the words of a sentence that best answer a question of this kind, "" where none do.
 
     >>> shortest("date", "Ada Strake (born 3 May 1834 in Saltreach) moved in 1860.", "When was Ada Strake born?")
     '3 May 1834'
     """
     asked = set(query_terms(question))
-    named = {term for name, _, _ in names(question) for term in terms(name)}
-    words = [(word.span(), set(terms(word.group()))) for word in _WORD.finditer(sentence)]
+    named = {term for name, _, _ in candidate_names(question) for term in index_terms(name)}
+    words = [(word.span(), set(index_terms(word.group()))) for word in _WORD.finditer(sentence)]
     anchors = [span for span, own in words if own & (asked - named)] or [
         span for span, own in words if own & asked
     ]
     whole = f" {normalise_name(question)} "
     found = []
-    for start, end in spans(kind, sentence):
+    for start, end in answer_spans(kind, sentence):
         text = sentence[start:end]
         # "Professor Van Helsing" is no answer to what Van Helsing is, nor a date to where.
         if f" {normalise_name(text)} " in whole or (
-            kind not in _DATED and (named & set(terms(text)) or _is_date(text))
+            kind not in _DATED and (named & set(index_terms(text)) or _is_date(text))
         ):
             continue
         found.append((_distance((start, end), anchors), start, start - end, text))
@@ -69,7 +69,7 @@ def shortest(kind: Kind, sentence: str, question: str) -> str:
 
 
 def _is_date(text: str) -> bool:
-    return any(end - start == len(text) for start, end in spans("date", text))
+    return any(end - start == len(text) for start, end in answer_spans("date", text))
 
 
 def _distance(span: tuple[int, int], anchors: Sequence[tuple[int, int]]) -> float:

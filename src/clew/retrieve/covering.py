@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class SemanticGain:
     """The vectors of candidates (n, dimension) and of the question (dimension), and what a cosine of 1 adds."""
 
     vectors: Vectors
-    wanted: Vectors
+    question: Vectors
     weight: float
 
-    def fits(self, without: Sequence[int] = ()) -> Floats:
+    def gains(self, without: Sequence[int] = ()) -> Floats:
         """Return what each candidate's vector adds, (n,).
 
         It is compared with what is left of the question's vector when its part along those of the candidates
         ``without`` is taken away: what they do not say yet. Of nothing left nothing comes.
         """
-        rest = self.wanted.astype(np.float64)
+        rest = self.question.astype(np.float64)
         for known in self.vectors[list(without)].astype(np.float64):
             rest -= (rest @ known) * known
         length = float(np.sqrt(rest @ rest))
@@ -42,15 +42,15 @@ class Meaning:
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
+class Lookahead:
     """The vector (dimension) of what a path leads to, and what a cosine of 1 with it adds."""
 
-    wanted: Vectors
+    vector: Vectors
     weight: float
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class CoverageSelector:
     """What speaks for each of ``n`` candidates, in the order in which ties are broken.
 
     ``matched`` (n, words) says how well each word of the question is matched, from 0 to 1; ``weights`` what
@@ -61,10 +61,10 @@ class Candidates:
     matched: Floats
     weights: Floats
     prior: Floats
-    document: NDArray[np.int64]
-    meaning: Meaning | None = None
+    documents: NDArray[np.int64]
+    meaning: SemanticGain | None = None
 
-    def choose(self, k: int, variety: float, fading: float) -> tuple[NDArray[np.int64], Floats]:
+    def select(self, k: int, variety: float, fading: float) -> tuple[NDArray[np.int64], Floats]:
         r"""Return ``k`` candidates in the order chosen, and what each added (never more than the one before).
 
         Each time the one that adds most: a word that those chosen before match to the degrees ``m`` counts
@@ -83,21 +83,21 @@ class Candidates:
             gains.append(float(gain[best]))
             open_[best] = False
             left *= 1 - variety * self.matched[best]
-            prior[self.document == self.document[best]] *= 1 - fading
+            prior[self.documents == self.documents[best]] *= 1 - fading
         return np.array(order, dtype=np.int64), np.array(gains)
 
-    def after(self, path: Sequence[int], variety: float, fading: float, ahead: Ahead | None = None) -> Floats:
+    def gains_after(self, path: Sequence[int], variety: float, fading: float, ahead: Lookahead | None = None) -> Floats:
         """Return what each candidate adds to those of ``path``, (n,): words and documents as in :meth:`choose`,
         meaning by its nearness to what is ``ahead``, or else as in :meth:`Meaning.fits`."""
         left, prior = self.weights.copy(), self.prior.copy()
         for known in path:
             left *= 1 - variety * self.matched[known]
-            prior[self.document == self.document[known]] *= 1 - fading
+            prior[self.documents == self.documents[known]] *= 1 - fading
         return np.round(self.matched @ left + prior + self._meant(path, ahead), DECIMALS)
 
-    def _meant(self, without: Sequence[int] = (), ahead: Ahead | None = None) -> Floats:
+    def _meant(self, without: Sequence[int] = (), ahead: Lookahead | None = None) -> Floats:
         if self.meaning is None:
             return np.zeros(len(self.prior))
         if ahead is None:
-            return self.meaning.fits(without)
-        return ahead.weight * cosines(self.meaning.vectors, ahead.wanted)
+            return self.meaning.gains(without)
+        return ahead.weight * cosines(self.meaning.vectors, ahead.vector)

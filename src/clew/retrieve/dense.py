@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.retrieve.ranking import as_hits, best_rows
-from clew.text import with_headings
-from clew.types import RETRIEVED
+from clew.text import add_headings
+from clew.types import RETRIEVED_KINDS
 from clew.vectors import cosines
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _SPARE = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Dense:
+class DenseSearch:
     """The nodes whose vectors have the greatest inner product with the question's.
 
     A node whose vector has not been made yet is not found.
@@ -30,7 +30,7 @@ class Dense:
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return the ``k`` nearest nodes, nearest first."""
-        allowed = self.snapshot.mask(question.scope, RETRIEVED)
+        allowed = self.snapshot.mask(question.scope, RETRIEVED_KINDS)
         rows, scores = self.nearest(question.text, k, allowed)
         return as_hits(self.snapshot, rows, scores)
 
@@ -43,10 +43,10 @@ class Dense:
         return best_rows(self.snapshot, rows, cosines(view.vectors(rows), vector[0]), k)
 
 
-def standing(snapshot: Snapshot, rows: Rows) -> list[str]:
+def texts_with_headings(snapshot: Snapshot, rows: Rows) -> list[str]:
     """Return passages as texts that stand for themselves: with the titles and headings above them."""
     titles = snapshot.nodes(snapshot.column("document")[rows])
     return [
-        with_headings(title.name, node.headings, node.text)
+        add_headings(title.name, node.headings, node.text)
         for title, node in zip(titles, snapshot.nodes(rows), strict=True)
     ]

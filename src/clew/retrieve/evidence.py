@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.retrieve.covering import Candidates, Meaning
-from clew.retrieve.lexical import Terms, row_lengths, shared
-from clew.retrieve.names import DocumentNames, profile, spread
+from clew.retrieve.covering import CoverageSelector, SemanticGain
+from clew.retrieve.lexical import QueryTerms, row_lengths, intersect
+from clew.retrieve.names import DocumentNames, document_profile, spread_to_rows
 from clew.retrieve.ranking import as_hits, best_rows
-from clew.retrieve.units import below, units
-from clew.types import RETRIEVED
+from clew.retrieve.units import mark_rows_below, context_units
+from clew.types import RETRIEVED_KINDS
 from clew.vectors import cosines
 
 if TYPE_CHECKING:
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class QuestionWord:
     """A word of the question: its weight; the rows that have it, ascending, and from 0 to 1 how well each
     matches; how well each unit matches."""
 
     weight: float
     rows: Rows
     gains: Floats
-    around: Floats
+    unit_gains: Floats
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class WeighedQuestion:
     """A question, weighed: its words, what each document is worth, how far hits should differ, its vector.
 
     ``total`` is what a row is worth that matches every word perfectly: the unit of scores. ``everywhere`` is
@@ -44,17 +44,17 @@ class Asked:
     vectors are nearest, best first, where there is an encoder.
     """
 
-    words: list[Word]
+    words: list[QuestionWord]
     total: float
-    documents: Floats
+    document_scores: Floats
     variety: float
     vector: Vectors | None
-    everywhere: Floats
-    near: Rows
+    row_scores: Floats
+    nearest_rows: Rows
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class ContextualSearch:
     r"""Finds the passages and table rows that a question is most likely answered from.
 
     The score of a node adds up what its words, its surroundings, its document and its meaning say:
@@ -78,7 +78,7 @@ class Evidence:
     idf. It keeps a search in a folder close to a search within the right document, as statistics of the
     folder would not. ``mu`` is what keeps a document of one paragraph from explaining away its own words.
 
-    Of the best ``candidates`` hits are then chosen one by one (:class:`Candidates`): what a document is worth
+    Of the best ``candidates`` hits are then chosen one by one (:class:`CoverageSelector`): what a document is worth
     fades with every hit from it, and the words that a hit covers count less for the next, by ``variety``
     times ``mu / (n + mu)``. In a folder of short notes an answer is put together of several; the pages of a
     long report are alternatives to each other.
@@ -92,47 +92,47 @@ class Evidence:
     page: float = 0.6
     prior: float = 4.0
     mu: float = 100.0
-    meaning: float = 0.54
+    meaning_weight: float = 0.54
     variety: float = 0.5
     fading: float = 0.7
     candidates: int = 200
-    _latest: dict[Question, Asked] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _latest: dict[Question, WeighedQuestion] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return the ``k`` best nodes, best first; repetitions of a text come after everything else."""
-        allowed = self.snapshot.mask(question.scope, RETRIEVED)
-        asked = self.ask(question)
-        rows, scores = self.best(asked, max(2 * k + 10, self.candidates), allowed)
-        first, again = repeats(self.snapshot, rows)
+        allowed = self.snapshot.mask(question.scope, RETRIEVED_KINDS)
+        asked = self.weigh_question(question)
+        rows, scores = self.best_rows(asked, max(2 * k + 10, self.candidates), allowed)
+        first, again = split_repeats(self.snapshot, rows)
         among, rest = rows[first[: self.candidates]], np.append(first[self.candidates :], again)
-        chosen, gains = self.candidates_of(asked, among).choose(k, asked.variety, self.fading)
+        chosen, gains = self.coverage_selector(asked, among).select(k, asked.variety, self.fading)
         # Beyond the candidates the plain order; a score never rises from one hit to the next.
         rows, scores = np.append(among[chosen], rows[rest])[:k], np.append(gains, scores[rest])[:k]
         return as_hits(self.snapshot, rows, np.minimum.accumulate(scores))
 
-    def ask(self, question: Question) -> Asked:
+    def weigh_question(self, question: Question) -> WeighedQuestion:
         """Return the question, weighed. The latest is kept: a walk asks the same at every hop."""
         asked = self._latest.get(question)
         if asked is None:
-            asked = self._weigh(question.text, self.snapshot.mask(question.scope, RETRIEVED))
+            asked = self._weigh(question.text, self.snapshot.mask(question.scope, RETRIEVED_KINDS))
             self._latest.clear()
             self._latest[question] = asked
         return asked
 
-    def _weigh(self, query: str, allowed: Mask) -> Asked:
+    def _weigh(self, query: str, allowed: Mask) -> WeighedQuestion:
         names = DocumentNames(self.snapshot)
         documents = names.scores(query)
-        focus = names.focus(documents, allowed)
+        focus = names.document_probabilities(documents, allowed)
         words = list(self._words(query, focus))
         total = sum(word.weight for word in words) or 1.0
-        size = float(focus @ profile(self.snapshot).passages)
+        size = float(focus @ document_profile(self.snapshot).passages)
         vector, near = None, np.empty(0, dtype=np.int64)
         if self.encoder is not None:
             vector = self.encoder.encode([query], query=True)
             near = self.snapshot.vectors(self.encoder.name, self.encoder.dimension).search(
                 vector, self.candidates, allowed
             )[0][0]
-        return Asked(
+        return WeighedQuestion(
             words,
             total,
             documents,
@@ -142,18 +142,18 @@ class Evidence:
             near[near >= 0],
         )
 
-    def _words(self, query: str, focus: Floats) -> Iterator[Word]:
+    def _words(self, query: str, focus: Floats) -> Iterator[QuestionWord]:
         text, titles = self.snapshot.postings("text"), self.snapshot.postings("title")
-        around, lengths = units(self.snapshot), row_lengths(self.snapshot, "text")
-        unit_norm = self._norm(around.length, around.average)
-        terms = Terms.of(query)
+        around, lengths = context_units(self.snapshot), row_lengths(self.snapshot, "text")
+        unit_norm = self._norm(around.lengths, around.average_length)
+        terms = QueryTerms.from_text(query)
         for term, times in zip(terms.hashes.tolist(), terms.counts.tolist(), strict=True):
-            rows, counts = text.holders(term)
+            rows, counts = text.rows_with(term)
             weight = times * self._surprise(rows, focus)
-            rows, frequency = self._with_headings(rows, counts, titles.holders(term)[0])
+            rows, frequency = self._with_headings(rows, counts, titles.rows_with(term)[0])
             gains = frequency / (frequency + self._norm(lengths[rows], text.average_length))
-            on_unit = np.bincount(around.of[rows], frequency, around.count)
-            yield Word(weight, rows, gains, on_unit / (on_unit + unit_norm))
+            on_unit = np.bincount(around.unit_of_row[rows], frequency, around.count)
+            yield QuestionWord(weight, rows, gains, on_unit / (on_unit + unit_norm))
 
     def _with_headings(self, rows: Rows, counts: NDArray[np.int64], named: Rows) -> tuple[Rows, Floats]:
         """Return the rows that have a word or stand below ``named``, and how often that counts."""
@@ -161,15 +161,15 @@ class Evidence:
             return rows, counts.astype(np.float64)
         frequency = np.zeros(self.snapshot.size)
         frequency[rows] = counts
-        frequency[below(self.snapshot, named)] += self.heading
+        frequency[mark_rows_below(self.snapshot, named)] += self.heading
         rows = np.flatnonzero(frequency)
         return rows, frequency[rows]
 
     def _surprise(self, rows: Rows, focus: Floats) -> float:
         """Return ``-ln p`` of a word that ``rows`` contain."""
-        known = profile(self.snapshot)
+        known = document_profile(self.snapshot)
         usual = (len(rows) + 0.5) / (known.passages.sum() + 1)
-        held = np.bincount(known.number[rows], minlength=known.documents)
+        held = np.bincount(known.document_of_row[rows], minlength=known.documents)
         there = float(focus @ (held / np.maximum(known.passages, 1)))
         size = float(focus @ known.passages)
         return -float(np.log((size * there + self.mu * usual) / (size + self.mu)))
@@ -177,67 +177,67 @@ class Evidence:
     def _norm(self, lengths: Floats, average: float) -> Floats:
         return self.k1 * (1 - self.b + self.b * lengths / (average or 1.0))
 
-    def _everywhere(self, words: Sequence[Word], documents: Floats) -> Floats:
+    def _everywhere(self, words: Sequence[QuestionWord], documents: Floats) -> Floats:
         """Return the score of every row but for its meaning."""
-        around = units(self.snapshot)
+        around = context_units(self.snapshot)
         by_row, by_unit = np.zeros(self.snapshot.size), np.zeros(around.count)
         for word in words:
             by_row[word.rows] += word.weight * word.gains
-            by_unit += word.weight * word.around
+            by_unit += word.weight * word.unit_gains
         found = (1 - self.page) * by_row
-        found += self.page * by_unit[around.of] * (row_lengths(self.snapshot, "text") > 0)
+        found += self.page * by_unit[around.unit_of_row] * (row_lengths(self.snapshot, "text") > 0)
         matched = found > 0
-        found[matched] += self.prior * spread(documents, self.snapshot)[matched]
+        found[matched] += self.prior * spread_to_rows(documents, self.snapshot)[matched]
         return found
 
-    def best(self, asked: Asked, k: int, allowed: Mask) -> tuple[Rows, Floats]:
+    def best_rows(self, asked: WeighedQuestion, k: int, allowed: Mask) -> tuple[Rows, Floats]:
         """Return the ``k`` best rows, each judged on its own, and their scores; among them such as match by
         meaning alone."""
-        scores = asked.everywhere
+        scores = asked.row_scores
         rows = np.flatnonzero((scores > 0) & allowed)
         if self.encoder is None or asked.vector is None:
             return best_rows(self.snapshot, rows, scores[rows], k)
         wide = max(k, self.candidates)
-        rows = np.union1d(best_rows(self.snapshot, rows, scores[rows], wide)[0], asked.near)
+        rows = np.union1d(best_rows(self.snapshot, rows, scores[rows], wide)[0], asked.nearest_rows)
         vectors = self.snapshot.vectors(self.encoder.name, self.encoder.dimension).vectors(rows)
-        both = scores[rows] + self.meaning * cosines(vectors, asked.vector[0])
+        both = scores[rows] + self.meaning_weight * cosines(vectors, asked.vector[0])
         return best_rows(self.snapshot, rows, both, k)
 
-    def _meaning(self, asked: Asked, rows: Rows) -> Meaning | None:
+    def _meaning(self, asked: WeighedQuestion, rows: Rows) -> SemanticGain | None:
         if self.encoder is None or asked.vector is None:
             return None
         vectors = self.snapshot.vectors(self.encoder.name, self.encoder.dimension).vectors(rows)
-        return Meaning(vectors, asked.vector[0], self.meaning)
+        return SemanticGain(vectors, asked.vector[0], self.meaning_weight)
 
-    def candidates_of(self, asked: Asked, rows: Rows) -> Candidates:
+    def coverage_selector(self, asked: WeighedQuestion, rows: Rows) -> CoverageSelector:
         """Return what speaks for each of ``rows``: searched ones, in any order, each once."""
-        around = units(self.snapshot).of[rows]
+        around = context_units(self.snapshot).unit_of_row[rows]
         matched = np.zeros((len(rows), len(asked.words)))
         for column, word in zip(matched.T, asked.words, strict=True):
-            column += self.page * word.around[around]
-            at, among = shared_places(rows, word.rows)
+            column += self.page * word.unit_gains[around]
+            at, among = intersect_unordered(rows, word.rows)
             column[at] += (1 - self.page) * word.gains[among]
         unit = 1 / asked.total
-        document = profile(self.snapshot).number[rows]
-        return Candidates(
+        document = document_profile(self.snapshot).document_of_row[rows]
+        return CoverageSelector(
             matched,
             unit * np.array([word.weight for word in asked.words]),
-            unit * self.prior * asked.documents[document] * matched.any(axis=1),
+            unit * self.prior * asked.document_scores[document] * matched.any(axis=1),
             document,
             self._meaning(asked, rows),
         )
 
 
-def shared_places(rows: Rows, ascending: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def intersect_unordered(rows: Rows, ascending: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return where ``rows``, in any order and each once, are found in an ascending array: both indices."""
     order = np.argsort(rows)
-    at, among = shared(rows[order], ascending)
+    at, among = intersect(rows[order], ascending)
     return order[at], among
 
 
-def repeats(snapshot: Snapshot, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def split_repeats(snapshot: Snapshot, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the indices of ``rows`` that have new words, and of those with exactly an earlier one's."""
-    starts, terms, counts = snapshot.postings("text").of(rows)
+    starts, terms, counts = snapshot.postings("text").term_matrix(rows)
     seen: set[bytes] = set()
     new = np.ones(len(rows), dtype=np.bool_)
     for n, (start, end) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):

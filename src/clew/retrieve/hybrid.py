@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.retrieve.ranking import merge_hits
-from clew.trail import Recorder, explored
+from clew.trail import TrailRecorder, explore_retriever
 
 if TYPE_CHECKING:
     from clew.protocols import Retriever, Trail
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Fusion:
+class HybridSearch:
     r"""Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009).
 
     .. math:: \sum_{r \in R} \frac{1}{c + rank_r(d)}
@@ -31,12 +31,12 @@ class Fusion:
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return the ``k`` best hits of all retrievers together."""
-        return self.explore(question, k, Recorder())
+        return self.explore(question, k, TrailRecorder())
 
     def explore(self, question: Question, k: int, trail: Trail) -> list[Hit]:
         """Return the same; what the retrievers enter into a trail goes to this one."""
         depth = max(k, self.depth)
-        lists = [explored(retriever, question, depth, trail) for retriever in self.retrievers]
+        lists = [explore_retriever(retriever, question, depth, trail) for retriever in self.retrievers]
         scores: dict[str, float] = defaultdict(float)
         for hits in lists:
             for rank, hit in enumerate(hits, start=1):

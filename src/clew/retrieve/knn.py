@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.retrieve.dense import Dense
+from clew.retrieve.dense import DenseSearch
 from clew.retrieve.ranking import as_hits, best_rows
-from clew.types import RETRIEVED
+from clew.types import RETRIEVED_KINDS
 
 if TYPE_CHECKING:
     from clew.protocols import Encoder, Floats, Mask, Rows, Snapshot
@@ -20,7 +20,7 @@ _BLOCK = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class KNN:
+class KnnSearch:
     """Half of the hits by embedding, half by fuzzy matching: "the top-15 passages according to the embedding
     similarity and the top-15 passages according to the fuzzy matching", of 30.
 
@@ -35,15 +35,15 @@ class KNN:
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return ``k`` hits, ceil(k / 2) of them by embedding."""
-        allowed = self.snapshot.mask(question.scope, RETRIEVED)
+        allowed = self.snapshot.mask(question.scope, RETRIEVED_KINDS)
         half = (k + 1) // 2
-        near, _ = Dense(self.snapshot, self.encoder).nearest(question.text, half, allowed)
-        fuzzy, _ = self.fuzzy(question.text, k, allowed)
+        near, _ = DenseSearch(self.snapshot, self.encoder).nearest(question.text, half, allowed)
+        fuzzy, _ = self.fuzzy_matches(question.text, k, allowed)
         rest = fuzzy[~np.isin(fuzzy, near)][: k - len(near)]
-        rows = alternate(near, rest)
+        rows = interleave(near, rest)
         return as_hits(self.snapshot, rows, 1 / np.arange(1.0, len(rows) + 1))
 
-    def fuzzy(self, query: str, k: int, allowed: Mask) -> tuple[Rows, Floats]:
+    def fuzzy_matches(self, query: str, k: int, allowed: Mask) -> tuple[Rows, Floats]:
         """Return the ``k`` allowed rows whose texts are most like ``query``, most similar first.
 
         Compares every text: seconds on a large base, as the method it transcribes.
@@ -62,7 +62,7 @@ class KNN:
         return best_rows(self.snapshot, rows, np.concatenate(found), k)
 
 
-def alternate(first: Rows, second: Rows) -> Rows:
+def interleave(first: Rows, second: Rows) -> Rows:
     """Return the two arrays' elements in turn, then what is left of the longer."""
     places = np.concatenate([np.arange(len(first)) * 2, np.arange(len(second)) * 2 + 1])
     return np.concatenate([first, second])[np.argsort(places, kind="stable")]

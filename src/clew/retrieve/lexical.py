@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.retrieve.ranking import as_hits, best_rows, positive_rows
-from clew.text import query_terms, term_hash
-from clew.types import RETRIEVED
+from clew.text import query_terms, hash_term
+from clew.types import RETRIEVED_KINDS
 
 if TYPE_CHECKING:
     from clew.protocols import Floats, Hashes, Mask, Postings, Rows, Snapshot
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class QueryTerms:
     """The terms of a query: their hashes, ascending, and how often each occurs in it."""
 
     hashes: Hashes
     counts: Floats
 
     @classmethod
-    def of(cls, query: str) -> Terms:
+    def from_text(cls, query: str) -> QueryTerms:
         """Return the terms of ``query`` without function words (:func:`clew.text.query_terms`)."""
-        counted = sorted(Counter(map(term_hash, query_terms(query))).items())
+        counted = sorted(Counter(map(hash_term, query_terms(query))).items())
         return cls(
             np.array([term for term, _ in counted], dtype=np.uint64),
             np.array([count for _, count in counted], dtype=np.float64),
@@ -46,20 +46,20 @@ class Terms:
 
 
 @dataclass(slots=True)
-class Latest:
+class LatestScores:
     """The scores of the latest query over all rows: a walk asks for those of one text again and again."""
 
-    held: tuple[str, Floats] | None = None
+    entry: tuple[str, Floats] | None = None
 
     def get(self, query: str) -> Floats | None:
         """Return the scores of ``query`` if it was the latest."""
-        held = self.held
+        held = self.entry
         return held[1] if held is not None and held[0] == query else None
 
-    def keep(self, query: str, scores: Floats) -> Floats:
+    def put(self, query: str, scores: Floats) -> Floats:
         """Remember and return ``scores``, read-only from now on."""
         scores.flags.writeable = False
-        self.held = (query, scores)
+        self.entry = (query, scores)
         return scores
 
 
@@ -78,11 +78,11 @@ class BM25:
     k1: float = 1.2
     b: float = 0.75
     field: str = "text"
-    _latest: Latest = dataclasses.field(default_factory=Latest, init=False, repr=False, compare=False)
+    _latest: LatestScores = dataclasses.field(default_factory=LatestScores, init=False, repr=False, compare=False)
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return the ``k`` best nodes that share a term with the question, best first."""
-        allowed = self.snapshot.mask(question.scope, RETRIEVED)
+        allowed = self.snapshot.mask(question.scope, RETRIEVED_KINDS)
         rows, scores = self._best(question.text, k, allowed)
         return as_hits(self.snapshot, rows, scores)
 
@@ -93,7 +93,7 @@ class BM25:
     def all_scores(self, query: str) -> Floats:
         """Return the score of every row of the snapshot, 0 where no term is shared; not rounded."""
         known = self._latest.get(query)
-        return known if known is not None else self._latest.keep(query, self._sum(query).everywhere())
+        return known if known is not None else self._latest.put(query, self._sum(query).for_all_rows())
 
     def scores(self, query: str, rows: Rows) -> Floats:
         """Return the score of each of ``rows``; not rounded. Their order and repetitions are kept."""
@@ -101,12 +101,12 @@ class BM25:
         if known is not None:
             return known[rows]
         wanted = self._sum(query)
-        return wanted.at(rows) if wanted.few(rows) else self.all_scores(query)[rows]
+        return wanted.for_rows(rows) if wanted.is_cheap_for(rows) else self.all_scores(query)[rows]
 
-    def _sum(self, query: str) -> Sum:
-        postings, terms = self.snapshot.postings(self.field), Terms.of(query)
+    def _sum(self, query: str) -> TermSum:
+        postings, terms = self.snapshot.postings(self.field), QueryTerms.from_text(query)
         weights = terms.counts * lucene_idf(postings, terms.hashes) * (self.k1 + 1)
-        return Sum(postings, terms.hashes, weights, self._gain(postings), self.snapshot.size)
+        return TermSum(postings, terms.hashes, weights, self._gain(postings), self.snapshot.size)
 
     def _best(self, query: str, k: int, allowed: Mask) -> tuple[Rows, Floats]:
         scores = self.all_scores(query)
@@ -133,11 +133,11 @@ class TfIdf:
 
     snapshot: Snapshot
     field: str = "text"
-    _latest: Latest = dataclasses.field(default_factory=Latest, init=False, repr=False, compare=False)
+    _latest: LatestScores = dataclasses.field(default_factory=LatestScores, init=False, repr=False, compare=False)
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return the ``k`` best nodes that share a term with the question, best first."""
-        allowed = self.snapshot.mask(question.scope, RETRIEVED)
+        allowed = self.snapshot.mask(question.scope, RETRIEVED_KINDS)
         rows, scores = self._best(question.text, k, allowed)
         return as_hits(self.snapshot, rows, scores)
 
@@ -150,7 +150,7 @@ class TfIdf:
         known = self._latest.get(query)
         if known is not None:
             return known
-        return self._latest.keep(query, self._sum(query).everywhere() / self._norms())
+        return self._latest.put(query, self._sum(query).for_all_rows() / self._norms())
 
     def scores(self, query: str, rows: Rows) -> Floats:
         """Return the cosine with each of ``rows``; not rounded. Their order and repetitions are kept."""
@@ -158,21 +158,21 @@ class TfIdf:
         if known is not None:
             return known[rows]
         wanted = self._sum(query)
-        if wanted.few(rows):
-            return wanted.at(rows) / self._norms()[rows]
+        if wanted.is_cheap_for(rows):
+            return wanted.for_rows(rows) / self._norms()[rows]
         return self.all_scores(query)[rows]
 
-    def _sum(self, query: str) -> Sum:
-        postings, terms = self.snapshot.postings(self.field), Terms.of(query)
+    def _sum(self, query: str) -> TermSum:
+        postings, terms = self.snapshot.postings(self.field), QueryTerms.from_text(query)
         weights = self._weights(postings, terms)
-        return Sum(postings, terms.hashes, weights, log_counts, self.snapshot.size)
+        return TermSum(postings, terms.hashes, weights, log_term_counts, self.snapshot.size)
 
     def _best(self, query: str, k: int, allowed: Mask) -> tuple[Rows, Floats]:
         scores = self.all_scores(query)
         rows = positive_rows(scores, allowed)
         return best_rows(self.snapshot, rows, scores[rows], k)
 
-    def _weights(self, postings: Postings, terms: Terms) -> Floats:
+    def _weights(self, postings: Postings, terms: QueryTerms) -> Floats:
         """Return what a row's ``1 + ln tf`` is multiplied with: both idfs and the query's share."""
         idf = smooth_idf(postings, terms.hashes)
         weights = (1 + np.log(terms.counts)) * idf
@@ -182,24 +182,24 @@ class TfIdf:
         def make() -> Floats:
             return tfidf_norms(self.snapshot, self.field)
 
-        norms: Floats = self.snapshot.remember(f"lexical/norms/{self.field}", make, of_documents=True)
+        norms: Floats = self.snapshot.memoize(f"lexical/norms/{self.field}", make, documents_only=True)
         return norms
 
 
 def lucene_idf(postings: Postings, terms: Hashes) -> Floats:
     """Return ``ln(1 + (N - df + 0.5) / (df + 0.5))`` of each term."""
-    frequency = postings.frequency(terms)
-    idf: Floats = np.log1p((postings.count - frequency + 0.5) / (frequency + 0.5))
+    frequency = postings.document_frequency(terms)
+    idf: Floats = np.log1p((postings.node_count - frequency + 0.5) / (frequency + 0.5))
     return idf
 
 
 def smooth_idf(postings: Postings, terms: Hashes) -> Floats:
     """Return ``ln((1 + N) / (1 + df)) + 1`` of each term."""
-    idf: Floats = np.log((1 + postings.count) / (1 + postings.frequency(terms))) + 1
+    idf: Floats = np.log((1 + postings.node_count) / (1 + postings.document_frequency(terms))) + 1
     return idf
 
 
-def log_counts(rows: Rows, counts: Counts) -> Floats:
+def log_term_counts(rows: Rows, counts: Counts) -> Floats:
     """Return ``1 + ln tf``, whatever the row."""
     gains: Floats = 1 + np.log(counts)
     return gains
@@ -212,7 +212,7 @@ def row_lengths(snapshot: Snapshot, field: str) -> Floats:
         rows = np.arange(snapshot.size, dtype=np.int64)
         return snapshot.postings(field).lengths(rows).astype(np.float64)
 
-    lengths: Floats = snapshot.remember(f"lexical/lengths/{field}", make, of_documents=True)
+    lengths: Floats = snapshot.memoize(f"lexical/lengths/{field}", make, documents_only=True)
     return lengths
 
 
@@ -224,19 +224,19 @@ def tfidf_norms(snapshot: Snapshot, field: str) -> Floats:
     """Return the length of the TF-IDF vector of every row; 1 for a row without terms."""
     postings = snapshot.postings(field)
     vocabulary, frequency = postings.vocabulary()
-    idf = np.log((1 + postings.count) / (1 + frequency)) + 1
+    idf = np.log((1 + postings.node_count) / (1 + frequency)) + 1
     norms = np.ones(snapshot.size)
     rows = np.flatnonzero(row_lengths(snapshot, field))
     for start in range(0, len(rows), _BLOCK):
         block = rows[start : start + _BLOCK]
-        starts, terms, counts = postings.of(block)
+        starts, terms, counts = postings.term_matrix(block)
         squares = ((1 + np.log(counts)) * idf[np.searchsorted(vocabulary, terms)]) ** 2
         norms[block] = np.sqrt(np.add.reduceat(squares, starts[:-1]))
     return norms
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class TermSum:
     """``sum_t weight(t) * gain(rows, counts)`` over the terms of a query, for all ``size`` rows or for some.
 
     Some rows are looked up in the direction that reads less: a few words against many rows in each word's
@@ -250,21 +250,21 @@ class Sum:
     gain: Gain
     size: int
 
-    def everywhere(self) -> Floats:
+    def for_all_rows(self) -> Floats:
         """Return the sum for every row, one term at a time."""
         found = np.zeros(self.size)
         for term, weight in zip(self.terms.tolist(), self.weights.tolist(), strict=True):
-            rows, counts = self.postings.holders(term)
+            rows, counts = self.postings.rows_with(term)
             found[rows] += weight * self.gain(rows, counts)
         return found
 
-    def few(self, rows: Rows) -> bool:
+    def is_cheap_for(self, rows: Rows) -> bool:
         """Return whether :meth:`at` is cheaper for ``rows`` than :meth:`everywhere`."""
-        all_holders = int(self.postings.frequency(self.terms).sum())
+        all_holders = int(self.postings.document_frequency(self.terms).sum())
         everywhere = 2 * all_holders + self.size / 2 + 2_000 * len(self.terms)
         return min(self._cost_by_holders(rows), self._cost_by_rows(rows)) < everywhere
 
-    def at(self, rows: Rows) -> Floats:
+    def for_rows(self, rows: Rows) -> Floats:
         """Return the sum for ``rows``; they may repeat, in any order."""
         distinct, back = np.unique(rows, return_inverse=True)
         if not len(distinct) or not len(self.terms):
@@ -274,7 +274,7 @@ class Sum:
         return self._by_holders(distinct)[back]
 
     def _cost_by_holders(self, rows: Rows) -> float:
-        frequency = self.postings.frequency(self.terms)
+        frequency = self.postings.document_frequency(self.terms)
         smaller, larger = np.minimum(frequency, len(rows)), np.maximum(frequency, len(rows))
         return float(np.sum(smaller * np.log2(larger + 1) + 4_000))
 
@@ -284,13 +284,13 @@ class Sum:
     def _by_holders(self, rows: Rows) -> Floats:
         found = np.zeros(len(rows))
         for term, weight in zip(self.terms.tolist(), self.weights.tolist(), strict=True):
-            holders, counts = self.postings.holders(term)
-            at, among = shared(rows, holders)
+            holders, counts = self.postings.rows_with(term)
+            at, among = intersect(rows, holders)
             found[at] += weight * self.gain(holders[among], counts[among])
         return found
 
     def _by_rows(self, rows: Rows) -> Floats:
-        starts, held, counts = self.postings.of(rows)
+        starts, held, counts = self.postings.term_matrix(rows)
         place = np.searchsorted(self.terms, held)
         place[place == len(self.terms)] = 0
         kept = np.flatnonzero(self.terms[place] == held)
@@ -299,10 +299,10 @@ class Sum:
         return np.bincount(at, gains, len(rows)).astype(np.float64, copy=False)
 
 
-def shared(left: Rows, right: Rows) -> tuple[Rows, Rows]:
+def intersect(left: Rows, right: Rows) -> tuple[Rows, Rows]:
     """Return where two ascending arrays without repetitions agree: indices into each."""
     if len(left) > len(right):
-        there, here = shared(right, left)
+        there, here = intersect(right, left)
         return here, there
     if not len(right):
         return left[:0], right[:0]

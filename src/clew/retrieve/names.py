@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.text import is_stop_term, names, query_terms, term_hash, terms
-from clew.types import RETRIEVED, Scope
+from clew.text import is_stop_term, candidate_names, query_terms, hash_term, index_terms
+from clew.types import RETRIEVED_KINDS, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,7 +48,7 @@ def name_terms(name: str) -> Counter[str]:
         written = {word, *parts}
         if period := _YEAR_FIRST.match(word.casefold()):
             written.add(period[2] + period[1])
-        found.update({term for text in written for term in terms(text)})
+        found.update({term for text in written for term in index_terms(text)})
         for part in parts:
             if part.isalpha():
                 initials += part[0].casefold()
@@ -71,11 +71,11 @@ def question_keys(question: str, known: Iterable[str] = ()) -> list[str]:
     Express" is ``americanexpress`` in a file name, "10-K" is ``10k``), and whatever else is in ``known``.
     """
     found: dict[str, None] = {}
-    for name, _, _ in names(question):
-        words = [term for term in terms(name) if not is_stop_term(term)]
+    for name, _, _ in candidate_names(question):
+        words = [term for term in index_terms(name) if not is_stop_term(term)]
         joined = name.replace(" ", "")
         if len(name.split()) > 1 and len(words) > 1 and len(joined) <= _LONGEST:
-            words += terms(joined)
+            words += index_terms(joined)
         found.update(dict.fromkeys(words))
     held = set(known)
     found.update(dict.fromkeys(term for term in query_terms(question) if term in held))
@@ -83,7 +83,7 @@ def question_keys(question: str, known: Iterable[str] = ()) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class DocumentProfile:
     """What documents are called and how long they are. Documents are numbered in the order of their keys.
 
     ``number`` has one entry per row of the snapshot (-1 where no document is). ``front`` marks the rows of a
@@ -92,32 +92,32 @@ class Profile:
     nodes.
     """
 
-    number: NDArray[np.int64]
-    front: NDArray[np.bool_]
-    called: dict[str, list[tuple[int, float]]]
-    front_length: Floats
-    length: Floats
+    document_of_row: NDArray[np.int64]
+    is_front: NDArray[np.bool_]
+    name_shares: dict[str, list[tuple[int, float]]]
+    front_lengths: Floats
+    lengths: Floats
     passages: Floats
 
     @property
     def documents(self) -> int:
         """How many documents there are."""
-        return len(self.length)
+        return len(self.lengths)
 
 
 #: The front of a document: this many pages, or this many passages and rows where it has no pages.
 FRONT_PAGES, FRONT_PASSAGES = 2, 20
 
 
-def profile(snapshot: Snapshot) -> Profile:
+def document_profile(snapshot: Snapshot) -> DocumentProfile:
     """Return the profile of the documents; made once per generation."""
-    made: Profile = snapshot.remember("names/profile", lambda: _profile(snapshot), of_documents=True)
+    made: DocumentProfile = snapshot.memoize("names/profile", lambda: _profile(snapshot), documents_only=True)
     return made
 
 
-def _profile(snapshot: Snapshot) -> Profile:
+def _profile(snapshot: Snapshot) -> DocumentProfile:
     documents = snapshot.documents()
-    rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED))
+    rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS))
     lengths = np.zeros(snapshot.size)
     lengths[rows] = snapshot.postings("text").lengths(rows)
     page = snapshot.column("page")
@@ -129,7 +129,7 @@ def _profile(snapshot: Snapshot) -> Profile:
         number[start:end] = n
         held = rows[np.searchsorted(rows, start) : np.searchsorted(rows, end)]
         front[held[page[held] <= FRONT_PAGES] if document.pages else held[:FRONT_PASSAGES]] = True
-        for term, share in names_of(document).items():
+        for term, share in document_name_shares(document).items():
             called.setdefault(term, []).append((n, share))
 
     def per_document(kept: Rows, weights: Floats | None = None) -> Floats:
@@ -137,7 +137,7 @@ def _profile(snapshot: Snapshot) -> Profile:
 
     fronts = np.flatnonzero(front)
     front_length = per_document(fronts, lengths[fronts]) + 1
-    return Profile(
+    return DocumentProfile(
         number,
         front,
         called,
@@ -147,7 +147,7 @@ def _profile(snapshot: Snapshot) -> Profile:
     )
 
 
-def names_of(document: Document) -> dict[str, float]:
+def document_name_shares(document: Document) -> dict[str, float]:
     """Return the terms of a document's file name and title, with their share of the one that has more of it.
 
     A file name that says nothing ("scan0017.pdf", a hash) so takes nothing away from a title.
@@ -186,24 +186,24 @@ class DocumentNames:
 
     def scores(self, question: str) -> Floats:
         """Return one score per document, in the order of :meth:`Snapshot.documents`; 0 or more."""
-        known = profile(self.snapshot)
+        known = document_profile(self.snapshot)
         found = np.zeros(known.documents)
         if known.documents > 1:
-            for key in question_keys(question, known.called):
+            for key in question_keys(question, known.name_shares):
                 found += self._key(key, known)
         return found
 
-    def _key(self, key: str, known: Profile) -> Floats:
-        rows, counts = self.snapshot.postings("text").holders(term_hash(key))
-        fronts = known.front[rows]
+    def _key(self, key: str, known: DocumentProfile) -> Floats:
+        rows, counts = self.snapshot.postings("text").rows_with(hash_term(key))
+        fronts = known.is_front[rows]
         in_name = np.zeros(known.documents)
-        for n, part in known.called.get(key, ()):
+        for n, part in known.name_shares.get(key, ()):
             in_name[n] = part
-        in_front = np.bincount(known.number[rows[fronts]], counts[fronts], known.documents)
-        in_text = np.bincount(known.number[rows], counts, known.documents)
+        in_front = np.bincount(known.document_of_row[rows[fronts]], counts[fronts], known.documents)
+        in_text = np.bincount(known.document_of_row[rows], counts, known.documents)
         of_name, of_front, of_text = self.shares
         share = of_name * in_name
-        share += of_front * in_front / known.front_length + of_text * in_text / known.length
+        share += of_front * in_front / known.front_lengths + of_text * in_text / known.lengths
         best = share.max(initial=0.0)
         if not best:
             return np.zeros(known.documents)
@@ -214,21 +214,21 @@ class DocumentNames:
         )
         return telling
 
-    def focus(self, scores: Floats, allowed: Mask) -> Floats:
+    def document_probabilities(self, scores: Floats, allowed: Mask) -> Floats:
         """Return the probability that each document is meant: ``passages * D ** score``, normalised.
 
         Documents without an allowed row get 0. Without any match each is as probable as it is long.
         """
-        known = profile(self.snapshot)
+        known = document_profile(self.snapshot)
         rows = np.flatnonzero(allowed)
-        passages = np.bincount(known.number[rows], minlength=known.documents)
+        passages = np.bincount(known.document_of_row[rows], minlength=known.documents)
         weights = passages * float(known.documents) ** (scores - scores.max(initial=0.0))
         probabilities: Floats = weights / (weights.sum() or 1.0)
         return probabilities
 
 
-def spread(scores: Floats, snapshot: Snapshot) -> Floats:
+def spread_to_rows(scores: Floats, snapshot: Snapshot) -> Floats:
     """Return a score per row from one per document; 0 for rows without a document."""
-    number = profile(snapshot).number
+    number = document_profile(snapshot).document_of_row
     found: Floats = np.append(scores, 0.0)[number]
     return found

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: Changing how documents or chunks are written changes this name, and their vectors and words are made again.
 VERSION = 1
 #: A graph with more relations is first asked which of them a few nodes have.
-RELATIONS = 64
+MANY_RELATIONS = 64
 #: Names of other ends that are remembered.
 _NAMES = 200_000
 
@@ -36,28 +36,28 @@ class NodeTexts:
     """
 
     graph: PropertyGraph
-    each: int = 10
+    ends_per_relation: int = 10
     characters: int = 6000
-    size: int = 400
+    chunk_size: int = 400
     _names: dict[int, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def document_name(self) -> str:
         """The name of the kind of text that a document is; what is kept of it is kept under this."""
-        return f"document/{VERSION} {self.each} {self.characters}"
+        return f"document/{VERSION} {self.ends_per_relation} {self.characters}"
 
     @property
     def chunk_name(self) -> str:
         """The name of the kind of text that chunks are."""
-        return f"chunks/{VERSION} {self.each} {self.characters} {self.size}"
+        return f"chunks/{VERSION} {self.ends_per_relation} {self.characters} {self.chunk_size}"
 
     def documents(self, rows: Rows) -> list[str]:
         """Return the document of each node."""
         return [
-            joined(own, relations, self.characters) for own, relations in zip(*self._parts(rows), strict=True)
+            join_document(own, relations, self.characters) for own, relations in zip(*self._parts(rows), strict=True)
         ]
 
-    def whole(self, rows: Rows) -> list[list[str]]:
+    def single_texts(self, rows: Rows) -> list[list[str]]:
         """Return the same as :class:`clew.protocols.NodeVectors` takes it: one text for each node."""
         return [[one] for one in self.documents(rows)]
 
@@ -68,7 +68,7 @@ class NodeTexts:
             [
                 f"{entity.name}: {piece}"
                 for part in (own, relations)
-                for piece in pieces(part[: self.characters], max(self.size - len(entity.name) - 2, 1))
+                for piece in split_text(part[: self.characters], max(self.chunk_size - len(entity.name) - 2, 1))
             ]
             for entity, own, relations in zip(entities, *self._parts(rows, entities), strict=True)
         ]
@@ -78,20 +78,20 @@ class NodeTexts:
         rows = np.asarray(rows, dtype=np.int64)
         if entities is None:
             entities = self.graph.entities(rows)
-        return [described(one) for one in entities], [
+        return [describe_entity(one) for one in entities], [
             "\n".join(lines) and "relations:\n" + "\n".join(lines) for lines in self._relations(rows)
         ]
 
     def _relations(self, rows: Rows) -> list[list[str]]:
         """Return a line for each relation of each node, those that it is the head of first."""
         names: Sequence[str] = list(self.graph.relations())
-        if len(names) > RELATIONS:
-            names = self.graph.around(rows)
+        if len(names) > MANY_RELATIONS:
+            names = self.graph.relations_at(rows)
         found: list[list[tuple[str, list[int], int]]] = [[] for _ in range(len(rows))]
         ends: set[int] = set()
         for relation in names:
             ways = [
-                _few(*self.graph.adjacent(rows, relation, inverse), self.each) for inverse in (False, True)
+                _few(*self.graph.neighbours(rows, relation, inverse), self.ends_per_relation) for inverse in (False, True)
             ]
             for place, (out, back) in enumerate(zip(*ways, strict=True)):
                 # A relation that is given both ways, as undirected ones are, is said once.
@@ -125,7 +125,7 @@ class NodeTexts:
 
 def node_texts(snapshot: Snapshot, graph: PropertyGraph) -> NodeTexts:
     """Return what writes the texts of a graph's nodes; the same object for one view of a base."""
-    found: NodeTexts = snapshot.remember(f"node texts/{graph.name}", lambda: NodeTexts(graph))
+    found: NodeTexts = snapshot.memoize(f"node texts/{graph.name}", lambda: NodeTexts(graph))
     return found
 
 
@@ -135,9 +135,9 @@ def _few(offsets: Rows, ends: Rows, most: int) -> Iterator[tuple[list[int], int]
         yield ends[start : min(end, start + most)].tolist(), end - start
 
 
-def described(entity: Entity) -> str:
+def describe_entity(entity: Entity) -> str:
     """Return what is said of a node alone: name, aliases, types, properties, text; a line each."""
-    types = ", ".join(one for one in (entity.type, *entity.also) if one)
+    types = ", ".join(one for one in (entity.type, *entity.more_types) if one)
     lines = [f"name: {entity.name}"]
     if entity.aliases:
         lines.append(f"also: {'; '.join(entity.aliases)}")
@@ -150,7 +150,7 @@ def described(entity: Entity) -> str:
     return "\n".join(lines)
 
 
-def joined(own: str, relations: str, characters: int) -> str:
+def join_document(own: str, relations: str, characters: int) -> str:
     """Return a document of at most ``characters``: where it is too long, the end of the text is cut first, but the
     relations keep no more than two thirds for it."""
     if not relations:
@@ -159,7 +159,7 @@ def joined(own: str, relations: str, characters: int) -> str:
     return f"{own[:room].rstrip()}\n{relations}"[:characters]
 
 
-def pieces(text: str, size: int) -> list[str]:
+def split_text(text: str, size: int) -> list[str]:
     """Return a text in pieces of at most ``size`` characters, as many whole lines as fit; what is longer than that is
     cut between words."""
     found: list[str] = []

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from clew.errors import BadCompletion, BudgetExceeded
-from clew.prompts import plain
-from clew.trail import Recorder, explored
+from clew.prompts import clean_reply
+from clew.trail import TrailRecorder, explore_retriever
 from clew.types import ENTITY, Hit, Step, Usage
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: Candidates that are reranked at the most: the paper's ``k_max`` (Section 4).
 K_MAX = 20
 #: Characters of a candidate that a model is shown; of each, where all are shown in one prompt.
-SHOWN, SHOWN_IN_LIST = 6000, 1200
+MAX_CHARACTERS, MAX_CHARACTERS_IN_LIST = 6000, 1200
 #: How much of a reply that cannot be read the trail shows.
 _REPLY = 200
 
@@ -37,7 +37,7 @@ class HitReranker(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Pointwise:
+class PointwiseReranker:
     """Each candidate alone gets a score from 0 to 1, with all that is known about it; all calls are one batch.
 
     ``template`` is ``focus-rerank``, after STaRK's prompt. Equal scores keep the order of the vectors, in which the
@@ -50,18 +50,18 @@ class Pointwise:
 
     model: LanguageModel
     template: Template
-    k_max: int = K_MAX
+    k: int = K_MAX
 
     def rerank(self, question: str, hits: Sequence[Hit], trail: Trail, firm: int | None = None) -> list[Hit]:
         """Return the hits, best first. Raises ModelError; a spent budget leaves the order as it was."""
-        asked = list(hits[: self.k_max])
+        asked = list(hits[: self.k])
         if not asked:
             return []
         started = time.perf_counter()
         made = _completed(self.model, [self._prompt(question, hit) for hit in asked], trail)
         if made is None:
             return list(hits)
-        scores = [score_in(one.text) for one in made]
+        scores = [parse_score(one.text) for one in made]
         groups = _groups(asked, firm)
         order = [place for group in groups for place in _by_score(group, scores)]
         ranked = _scored([asked[n] for n in order], [scores[n] for n in order], groups)
@@ -74,16 +74,16 @@ class Pointwise:
         }:
             detail["unreadable"] = unread
         trail.add(_step(detail, ranked, made, started))
-        return ranked + _below(hits[self.k_max :], ranked)
+        return ranked + _below(hits[self.k :], ranked)
 
     def _prompt(self, question: str, hit: Hit) -> Prompt:
         return self.template.render(
-            question=question, type=type_of(hit), information=hit.node.text[:SHOWN].rstrip()
+            question=question, type=candidate_type(hit), information=hit.node.text[:MAX_CHARACTERS].rstrip()
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Listwise:
+class ListwiseReranker:
     """All candidates in one prompt, from which the model names the order (``focus-rerank-list``).
 
     What it does not name keeps its order behind what it names; numbers that are not there are shown in the step, and
@@ -92,16 +92,16 @@ class Listwise:
 
     model: LanguageModel
     template: Template
-    k_max: int = K_MAX
+    k: int = K_MAX
 
     def rerank(self, question: str, hits: Sequence[Hit], trail: Trail, firm: int | None = None) -> list[Hit]:
         """Return the hits, best first. Raises ModelError; a spent budget leaves the order as it was."""
-        asked = list(hits[: self.k_max])
+        asked = list(hits[: self.k])
         if len(asked) < 2:
             return list(hits)
         started = time.perf_counter()
         shown = "\n\n".join(
-            f"[{number}]\n{hit.node.text[:SHOWN_IN_LIST].rstrip()}" for number, hit in enumerate(asked, 1)
+            f"[{number}]\n{hit.node.text[:MAX_CHARACTERS_IN_LIST].rstrip()}" for number, hit in enumerate(asked, 1)
         )
         made = _completed(self.model, [self.template.render(question=question, candidates=shown)], trail)
         if made is None:
@@ -119,7 +119,7 @@ class Listwise:
         order = [n for group in groups for n in sorted(group, key=lambda n: (first.get(n, len(named)), n))]
         ranked = [replace(asked[n], score=1 / place) for place, n in enumerate(order, 1)]
         trail.add(_step(detail, ranked, made, started))
-        return ranked + _below(hits[self.k_max :], ranked)
+        return ranked + _below(hits[self.k :], ranked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,15 +128,15 @@ class RerankedSearch:
 
     retriever: Retriever
     reranker: HitReranker
-    k_max: int = K_MAX
+    k: int = K_MAX
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return the ``k`` best hits."""
-        return self.explore(question, k, Recorder())
+        return self.explore(question, k, TrailRecorder())
 
     def explore(self, question: Question, k: int, trail: Trail) -> list[Hit]:
         """Return the same; the search and what the model said go to the trail."""
-        hits = explored(self.retriever, question, max(k, self.k_max), trail)
+        hits = explore_retriever(self.retriever, question, max(k, self.k), trail)
         return self.reranker.rerank(question.text, hits, trail)[:k]
 
 
@@ -146,7 +146,7 @@ _SAID = re.compile(r"\b(?:score|rating|answer|output)\b[^\d.\n]*", re.IGNORECASE
 _SCALE = re.compile(r"(?:from\s+)?0(?:\.0+)?\s*(?:to|-|–|and)\s*1(?:\.0+)?(?![\w.])", re.IGNORECASE)
 
 
-def score_in(reply: str) -> float | None:
+def parse_score(reply: str) -> float | None:
     """Return the score from 0 to 1 that a reply gives, None where it gives none.
 
     A share may be written as a percentage or a fraction (``80%``, ``8/10``, ``0.8 out of 1``). What follows "score",
@@ -155,7 +155,7 @@ def score_in(reply: str) -> float | None:
     >>> score_in("0.85"), score_in("Score: 8/10, since 2 of its 3 authors fit"), score_in("7"), score_in("no idea")
     (0.85, 0.8, None, None)
     """
-    text = _SCALE.sub(" ", plain(reply))
+    text = _SCALE.sub(" ", clean_reply(reply))
     for said in _SAID.finditer(text):
         found = _OF.match(text, said.end())
         if found is not None and (score := _score(found)) is not None:
@@ -173,7 +173,7 @@ def _score(found: re.Match[str]) -> float | None:
     return round(value, 6) if 0 <= value <= 1 else None
 
 
-def type_of(hit: Hit) -> str:
+def candidate_type(hit: Hit) -> str:
     """Return what a candidate is called in a prompt: its node's type, as its document says it."""
     if hit.node.kind == ENTITY:
         for line in hit.node.text.splitlines():

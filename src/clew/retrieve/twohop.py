@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.retrieve.dense import standing
-from clew.text import hop_query
-from clew.types import RETRIEVED, Hit
+from clew.retrieve.dense import texts_with_headings
+from clew.text import build_hop_query
+from clew.types import RETRIEVED_KINDS, Hit
 
 if TYPE_CHECKING:
     from clew.protocols import Encoder, Snapshot
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class TwoHop:
+class TwoHopSearch:
     """Pairs of passages by the product of two inner products.
 
     The ``first`` passages nearest to the question, and for each the ``then`` nearest to the question followed
@@ -33,7 +33,7 @@ class TwoHop:
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return the ``k`` first passages of the best pairs, best first."""
-        allowed = self.snapshot.mask(question.scope, RETRIEVED)
+        allowed = self.snapshot.mask(question.scope, RETRIEVED_KINDS)
         view = self.snapshot.vectors(self.encoder.name)
         vector = self.encoder.encode([question.text], query=True)
         rows, scores = (found[0] for found in view.search(vector, self.first, allowed))
@@ -41,7 +41,7 @@ class TwoHop:
         if not len(rows):
             return []
         firsts = self.snapshot.nodes(rows)
-        queries = [hop_query(question.text, [text]) for text in standing(self.snapshot, rows)]
+        queries = [build_hop_query(question.text, [text]) for text in texts_with_headings(self.snapshot, rows)]
         asked = self.encoder.encode(queries, query=True)
         # One more, since a passage is nearest to a question that ends with itself.
         nexts, nearness = view.search(asked, self.then + 1, allowed)

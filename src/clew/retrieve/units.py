@@ -17,30 +17,30 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Units:
+class ContextUnits:
     """The page, or where there are no pages the section, of every searched node.
 
     ``of`` has one entry per row of the snapshot: the number of its unit (0 for rows without terms).
     ``length`` counts the terms of each unit and ``average`` is their mean.
     """
 
-    of: NDArray[np.int64]
-    length: Floats
-    average: float
+    unit_of_row: NDArray[np.int64]
+    lengths: Floats
+    average_length: float
 
     @property
     def count(self) -> int:
         """How many units there are."""
-        return len(self.length)
+        return len(self.lengths)
 
 
-def units(snapshot: Snapshot) -> Units:
+def context_units(snapshot: Snapshot) -> ContextUnits:
     """Return the units of a snapshot; made once per generation."""
-    made: Units = snapshot.remember("units/text", lambda: _units(snapshot), of_documents=True)
+    made: ContextUnits = snapshot.memoize("units/text", lambda: _units(snapshot), documents_only=True)
     return made
 
 
-def _units(snapshot: Snapshot) -> Units:
+def _units(snapshot: Snapshot) -> ContextUnits:
     lengths = row_lengths(snapshot, "text")
     rows = np.flatnonzero(lengths)
     document, page = snapshot.column("document")[rows], snapshot.column("page")[rows]
@@ -56,10 +56,10 @@ def _units(snapshot: Snapshot) -> Units:
     of = np.zeros(snapshot.size, dtype=np.int64)
     of[rows[order]] = np.cumsum(np.r_[False, new])[: len(rows)]
     length = np.bincount(of[rows], lengths[rows]).astype(np.float64)
-    return Units(of, length, float(length.mean()) if len(length) else 1.0)
+    return ContextUnits(of, length, float(length.mean()) if len(length) else 1.0)
 
 
-def below(snapshot: Snapshot, above: Rows) -> NDArray[np.bool_]:
+def mark_rows_below(snapshot: Snapshot, above: Rows) -> NDArray[np.bool_]:
     """Return which searched rows stand below one of ``above``: sections, tables, documents."""
     ends = subtree_ends(snapshot)[above]
     change = np.bincount(above, minlength=snapshot.size + 1) - np.bincount(ends, minlength=snapshot.size + 1)
@@ -73,8 +73,8 @@ def subtree_ends(snapshot: Snapshot) -> Rows:
     Parsers number nodes in reading order, so what lies in between and is no descendant is a page, which is
     not searched. Made once per generation.
     """
-    made: Rows = snapshot.remember(
-        "units/ends", lambda: _subtree_ends(snapshot.column("parent")), of_documents=True
+    made: Rows = snapshot.memoize(
+        "units/ends", lambda: _subtree_ends(snapshot.column("parent")), documents_only=True
     )
     return made
 

@@ -23,9 +23,9 @@ from clew.errors import RemoteError, UsageError, refuse_password
 from clew.types import PASSAGE, Hit, Node, Question
 
 #: What Google gives at most for one search.
-MOST = 100
+MAX_RESULTS = 100
 #: Searches that are remembered as long as the process lives: the same one is paid for once.
-REMEMBERED = 1_000
+MAX_REMEMBERED = 1_000
 _BUSY = frozenset({429, 500, 502, 503, 504})
 _HEADERS = {"Accept": "application/json", "User-Agent": "clew (web search)"}
 #: The parts of an answer box that say something, in the order in which they are read.
@@ -47,7 +47,7 @@ class SerpApi:
     key: str | None = field(default=None, repr=False)
     timeout: float = 20.0
     tries: int = 3
-    longest: float = 30.0
+    longest_wait: float = 30.0
     sleep: Callable[[float], None] = time.sleep
     _known: dict[tuple[str, int], Sequence[Hit]] = field(default_factory=dict, init=False, repr=False)
 
@@ -70,13 +70,13 @@ class SerpApi:
             )
         if question.scope.kinds is not None and PASSAGE not in question.scope.kinds:
             return []
-        words, number = " ".join(question.text.split()), min(k, MOST)
+        words, number = " ".join(question.text.split()), min(k, MAX_RESULTS)
         if not words:
             return []
         hits = self._known.get((words, number))
         if hits is None:
             hits = _hits(self._asked(words, number))
-            while len(self._known) >= REMEMBERED:
+            while len(self._known) >= MAX_REMEMBERED:
                 self._known.pop(next(iter(self._known)), None)
             self._known[words, number] = hits
         return list(hits[:k])
@@ -144,7 +144,7 @@ class SerpApi:
             raise RemoteError(f"{self.url}: the account has no searches left{said}") from error
         asked = error.headers.get("Retry-After", "")
         if asked.isdigit():
-            if int(asked) > self.longest:
+            if int(asked) > self.longest_wait:
                 busy = f"{self.url} is busy and asks to wait {asked} seconds"
                 raise RemoteError(busy, "Ask again then") from error
             self.sleep(float(asked))

@@ -1,4 +1,4 @@
-"""The web app and its JSON API (extra: serve): :func:`make_app` over :class:`Settings`.
+"""The web app and its JSON API (extra: serve): :func:`make_app` over :class:`TraverserSettings`.
 
 One process, one code path with the library: routes call :class:`clew.api.Base` and answer with the shapes of
 :mod:`clew.shapes`. Documents that are uploaded are read in a process of their own (:mod:`clew.serve.ingesting`).
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from clew.serve.app import make_app
     from clew.serve.settings import Limits, Settings
 
-__all__ = ["Limits", "Settings", "make_app", "need_extra"]
+__all__ = ["Limits", "Settings", "make_app", "require_extra"]
 
 _HOMES = {
     "make_app": "clew.serve.app",
@@ -27,7 +27,7 @@ _HOMES = {
 _PACKAGES = ("fastapi", "uvicorn", "python_multipart", "jinja2")
 
 
-def need_extra() -> None:
+def require_extra() -> None:
     """Raise MissingExtra where a package of the extra is not installed."""
     for package in _PACKAGES:
         if find_spec(package) is None:
@@ -38,5 +38,5 @@ def __getattr__(name: str) -> Any:
     """Import on first use, so that what is missing is said in our words (PEP 562)."""
     if name not in _HOMES:
         raise AttributeError(f"module 'clew.serve' has no attribute '{name}'")
-    need_extra()
+    require_extra()
     return getattr(import_module(_HOMES[name]), name)

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from clew.read.contexts import place
-from clew.read.made import how_made
-from clew.shapes import ranked_shape, usage_shape
-from clew.text import shortened
+from clew.read.contexts import describe_place
+from clew.read.made import describe_origin
+from clew.shapes import ranked_to_dict, usage_to_dict
+from clew.text import shorten
 from clew.types import Answer, Hit, Node, Quote, Step
 
 #: How many passages are listed as what came nearest to a question that was not answered.
@@ -37,16 +37,16 @@ class Citation:
     @property
     def place(self) -> str:
         """Where it stands: ``report.pdf, page 3, Results > Costs``."""
-        return place(self.node)
+        return describe_place(self.node)
 
     @property
     def excerpt(self) -> str:
         """The quoted words, or the beginning of the node's text, in one line."""
         if not self.quotes:
-            return shortened(self.node.text, _EXCERPT)
+            return shorten(self.node.text, _EXCERPT)
         return " … ".join(" ".join(quote.text.split()) for quote in self.quotes)
 
-    def shape(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return it as a JSON-compatible dictionary."""
         return {
             "number": self.number,
@@ -62,7 +62,7 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
-class Cited:
+class CitedAnswer:
     """An answer's text with ``[1]`` after what each citation supports, and the citations, by number.
 
     ``nearest`` is what came nearest where the answer abstains; it supports nothing, and the text has no number of it.
@@ -72,7 +72,7 @@ class Cited:
     citations: tuple[Citation, ...]
     nearest: tuple[Citation, ...] = ()
 
-    def sources(self) -> str:
+    def source_list(self) -> str:
         """Return the list that goes below the text, a line for each citation; "" where there are none.
 
         Words that stand in the text are not said again.
@@ -87,7 +87,7 @@ class Cited:
         return "\n".join(["What came nearest:", *lines]) if lines else ""
 
 
-def cited(answer: Answer) -> Cited:
+def cite_answer(answer: Answer) -> CitedAnswer:
     """Number what an answer rests on, and mark its text.
 
     A number stands after the words that it supports where these are in the text, else at the text's end. Of an
@@ -95,7 +95,7 @@ def cited(answer: Answer) -> Cited:
     """
     if answer.abstained:
         hits = answer.evidence[:_NEAREST]
-        return Cited(answer.text, (), tuple(Citation(place, hit.node) for place, hit in enumerate(hits, 1)))
+        return CitedAnswer(answer.text, (), tuple(Citation(place, hit.node) for place, hit in enumerate(hits, 1)))
     found = [(node, quotes, _end(answer.text, node, quotes)) for node, quotes in _supports(answer)]
     if answer.reader == "extractive" and any(end is not None for _, _, end in found):
         found = [one for one in found if one[2] is not None]
@@ -103,52 +103,52 @@ def cited(answer: Answer) -> Cited:
         Citation(number, node, quotes, end is not None) for number, (node, quotes, end) in enumerate(found, 1)
     )
     ends = [len(answer.text) if end is None else end for _, _, end in found]
-    return Cited(_marked(answer.text, ends), citations)
+    return CitedAnswer(_marked(answer.text, ends), citations)
 
 
-def answer_text(answer: Answer) -> str:
+def render_text(answer: Answer) -> str:
     """Return the whole answer as plain text: marked, with its sources, and with what is to be said of it."""
-    marked = cited(answer)
-    return "\n\n".join(part for part in (marked.text, marked.sources(), "\n".join(remarks(answer))) if part)
+    marked = cite_answer(answer)
+    return "\n\n".join(part for part in (marked.text, marked.source_list(), "\n".join(answer_remarks(answer))) if part)
 
 
-def remarks(answer: Answer) -> list[str]:
+def answer_remarks(answer: Answer) -> list[str]:
     """Return what a reader of the answer has to know besides: a line for each."""
-    lines = [f"From the model's memory, without evidence: {text}" for text in answer.remembered]
+    lines = [f"From the model's memory, without evidence: {text}" for text in answer.from_memory]
     lines += [f"Not in its source, so not counted as evidence: “{text}”" for text in answer.rejected]
-    if answer.stopped:
-        lines.append(f"Stopped before the answer was complete: {answer.stopped}")
+    if answer.stop_reason:
+        lines.append(f"Stopped before the answer was complete: {answer.stop_reason}")
     return lines if answer.abstained else [*lines, f"({_how(answer)})"]
 
 
-def cited_shape(answer: Answer) -> dict[str, Any]:
-    """Return an answer for a program: :func:`clew.shapes.answer_shape` with citations by number, in short."""
-    marked = cited(answer)
+def cited_answer_to_dict(answer: Answer) -> dict[str, Any]:
+    """Return an answer for a program: :func:`clew.shapes.answer_to_dict` with citations by number, in short."""
+    marked = cite_answer(answer)
     return {
         "answer": answer.text,
         "abstained": answer.abstained,
-        "stopped": answer.stopped or None,
+        "stopped": answer.stop_reason or None,
         "how": _how(answer),
         "recipe": answer.recipe,
-        "citations": [one.shape() for one in marked.citations],
-        "nearest": [one.shape() for one in marked.nearest],
+        "citations": [one.to_dict() for one in marked.citations],
+        "nearest": [one.to_dict() for one in marked.nearest],
         "values": list(answer.values),
-        "ranked": [ranked_shape(one) for one in answer.ranked],
-        "remembered": list(answer.remembered),
-        "rejected": list(answer.rejected),
-        "steps": [step_line(step) for step in answer.trail],
-        "usage": usage_shape(answer.usage),
+        "ranked": [ranked_to_dict(one) for one in answer.ranking],
+        "remembered": list(answer.from_memory),
+        "rejected": list(answer.rejected_quotes),
+        "steps": [summarise_step(step) for step in answer.trail],
+        "usage": usage_to_dict(answer.usage),
     }
 
 
 def _how(answer: Answer) -> str:
-    return how_made(answer.reader, answer.remembered, [one.by for one in answer.ranked])
+    return describe_origin(answer.reader, answer.from_memory, [one.ranked_by for one in answer.ranking])
 
 
-def step_line(step: Step) -> str:
+def summarise_step(step: Step) -> str:
     """Return a step of a trail in a line: ``retrieve: query who led it, hits 10``."""
     facts = [
-        f"{key} {shortened(str(value), _FACT)}"
+        f"{key} {shorten(str(value), _FACT)}"
         for key, value in step.detail.items()
         if isinstance(value, str | int | float) and value != ""
     ]

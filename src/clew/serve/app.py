@@ -11,19 +11,19 @@ from pathlib import Path
 from fastapi import FastAPI
 
 from clew.serve import choices, pages
-from clew.serve.asking import Asking
-from clew.serve.guard import Guard
-from clew.serve.lent import Lender
-from clew.serve.pictures import Pictures
-from clew.serve.problems import handle_problems
-from clew.serve.programs import chat_routers
-from clew.serve.render import Packed, Static
+from clew.serve.asking import QuestionQueue
+from clew.serve.guard import RequestGuard
+from clew.serve.lent import ModelPool
+from clew.serve.pictures import PageImageCache
+from clew.serve.problems import install_error_handlers
+from clew.serve.programs import make_chat_routers
+from clew.serve.render import CompressedPages, RevalidatedStaticFiles
 from clew.serve.routes import bases, documents, graphs, questions, uploads
 from clew.serve.server import Server
 from clew.serve.settings import Settings
-from clew.serve.shelf import Shelf
-from clew.serve.uploading import Uploads
-from clew.serve.warming import Warming
+from clew.serve.shelf import ServedBases
+from clew.serve.uploading import UploadManager
+from clew.serve.warming import BaseWarmer
 
 _HERE = Path(__file__).parent
 
@@ -34,9 +34,9 @@ def make_app(settings: Settings) -> FastAPI:
     Raises UsageError for a recipe or model that cannot be used, StoreError for a base that cannot be opened, Locked
     for one that another server takes uploads into.
     """
-    choices.methods(settings.recipes)
-    lender = Lender(settings)
-    shelf = Shelf(settings)
+    choices.offered_methods(settings.recipes)
+    lender = ModelPool(settings)
+    shelf = ServedBases(settings)
     app = FastAPI(
         title="clew",
         version=version("clew"),
@@ -47,32 +47,32 @@ def make_app(settings: Settings) -> FastAPI:
         lifespan=_running,
     )
     app.state.settings, app.state.shelf, app.state.lender = settings, shelf, lender
-    handle_problems(app)
+    install_error_handlers(app)
     for part in (bases, documents, graphs, questions, uploads):
         app.include_router(part.router, prefix="/api")
     # One more than have a place: in it, whoever has none is told so.
     app.state.threads = ThreadPoolExecutor(settings.limits.asks + settings.limits.waiting + 1, "clew-chat")
-    for prefix, routes in chat_routers(app, settings, app.state.threads):
+    for prefix, routes in make_chat_routers(app, settings, app.state.threads):
         app.include_router(routes, prefix=prefix)
     app.include_router(pages.router)
-    app.mount("/static", Static(directory=_HERE / "static"), name="static")
-    app.add_middleware(Packed)
-    app.add_middleware(Guard, settings=settings)
+    app.mount("/static", RevalidatedStaticFiles(directory=_HERE / "static"), name="static")
+    app.add_middleware(CompressedPages)
+    app.add_middleware(RequestGuard, settings=settings)
     return app
 
 
 @asynccontextmanager
 async def _running(app: FastAPI) -> AsyncIterator[None]:
     settings: Settings = app.state.settings
-    shelf: Shelf = app.state.shelf
-    asking = Asking(settings, app.state.lender)
-    warming = Warming(shelf, lambda: asking.load()["running"] > 0)
-    taking = Uploads(settings, warming.soon)
-    app.state.server = Server(settings, shelf, asking, taking, Pictures(settings.limits.page_cache))
+    shelf: ServedBases = app.state.shelf
+    asking = QuestionQueue(settings, app.state.lender)
+    warming = BaseWarmer(shelf, lambda: asking.queue_lengths()["running"] > 0)
+    taking = UploadManager(settings, warming.schedule)
+    app.state.server = Server(settings, shelf, asking, taking, PageImageCache(settings.limits.page_cache))
     try:
         taking.start()
-        for one in shelf.every():
-            warming.soon(one.name)
+        for one in shelf.all():
+            warming.schedule(one.name)
         yield
     finally:
         asking.close()

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import ClewError, NotFound
 from clew.serve import history
-from clew.serve.events import Channel
-from clew.serve.problems import FAULT, LOG, Busy, problem_shape
-from clew.serve.turns import Turns
-from clew.shapes import answer_shape, step_shape
+from clew.serve.events import EventChannel
+from clew.serve.problems import SERVER_FAULT, LOG, ServerBusy, error_to_dict
+from clew.serve.turns import AdmissionLimiter
+from clew.shapes import answer_to_dict, step_to_dict
 
 if TYPE_CHECKING:
-    from clew.serve.lent import Lender
-    from clew.serve.settings import Model, Settings
-    from clew.serve.shelf import Shelved
+    from clew.serve.lent import ModelPool
+    from clew.serve.settings import ModelChoice, Settings
+    from clew.serve.shelf import ServedBase
     from clew.types import Answer, Step
 
 #: Questions that have ended and whose events are kept, for readers that come back; the answers are in the history.
@@ -32,7 +32,7 @@ _PARTING = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionRequest:
     """A question as a request puts it. ``recipe`` and ``model`` are ids of choices; ``documents`` are keys.
     ``beside`` is the id of a question that this one is compared with."""
 
@@ -44,7 +44,7 @@ class Asked:
     chain: str = ""
     beside: str | None = None
 
-    def shape(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return it as a JSON-compatible dictionary."""
         return {
             "question": self.question,
@@ -58,55 +58,55 @@ class Asked:
 
 
 @dataclass(slots=True)
-class Job:
+class QuestionJob:
     """A question on its way to an answer. Its events: ``waiting``, ``running``, a ``step`` for each step of the
     trail, and at the end ``answer`` or ``problem``."""
 
     id: str
-    shelved: Shelved
-    asked: Asked
+    base: ServedBase
+    request: QuestionRequest
     recipe: str
-    model: Model | None
-    events: Channel = field(default_factory=Channel)
-    stopping: bool = False
+    model: ModelChoice | None
+    events: EventChannel = field(default_factory=EventChannel)
+    stop_requested: bool = False
     state: str = history.WAITING
     future: Future[None] | None = None
 
 
-class Asking:
+class QuestionQueue:
     """Answers questions in threads of its own. A context in which all jobs end when it is closed.
 
     ``searches`` and ``chats`` are the places for what is asked in threads of others; ``lender`` has the models.
     """
 
-    def __init__(self, settings: Settings, lender: Lender) -> None:
-        self.lender = lender
+    def __init__(self, settings: Settings, lender: ModelPool) -> None:
+        self.models = lender
         self._limits = settings.limits
         self._pool = ThreadPoolExecutor(self._limits.asks, thread_name_prefix="clew-ask")
-        self._jobs: OrderedDict[str, Job] = OrderedDict()
-        self._open: dict[str, Job] = {}
+        self._jobs: OrderedDict[str, QuestionJob] = OrderedDict()
+        self._open: dict[str, QuestionJob] = {}
         self._lock = threading.Lock()
         self._seconds = 1.0  # what a question took lately, on average
         self._closed = False
-        self.searches = Turns(2 * self._limits.asks, _WAITING, "searches")
-        self.chats = Turns(self._limits.asks, self._limits.waiting, "questions")
+        self.search_slots = AdmissionLimiter(2 * self._limits.asks, _WAITING, "searches")
+        self.chat_slots = AdmissionLimiter(self._limits.asks, self._limits.waiting, "questions")
 
-    def start(self, shelved: Shelved, asked: Asked, recipe: str, model: Model | None) -> Job:
+    def submit(self, shelved: ServedBase, asked: QuestionRequest, recipe: str, model: ModelChoice | None) -> QuestionJob:
         """Take a question on. Raises Busy where too many wait already."""
-        job = Job(secrets.token_hex(8), shelved, asked, recipe, model)
+        job = QuestionJob(secrets.token_hex(8), shelved, asked, recipe, model)
         with self._lock:
             if self._closed:
-                raise Busy("the server is being shut down", 10, status=503)
+                raise ServerBusy("the server is being shut down", 10, status=503)
             if len(self._open) >= self._limits.asks + self._limits.waiting:
                 turns = len(self._open) / self._limits.asks
-                raise Busy(
+                raise ServerBusy(
                     f"{len(self._open)} questions are being answered or wait; more are not taken on",
                     max(1, min(60, round(turns * self._seconds / 2))),
                 )
             self._open[job.id] = self._jobs[job.id] = job
             ahead = max(0, len(self._open) - self._limits.asks)
         try:
-            shelved.history.begin(job.id, asked.shape())
+            shelved.history.begin(job.id, asked.to_dict())
             job.events.send("waiting", {"id": job.id, "ahead": ahead})
             job.future = self._pool.submit(self._run, job)
         except BaseException:
@@ -114,46 +114,46 @@ class Asking:
             raise
         return job
 
-    def get(self, shelved: Shelved, id: str) -> Job | None:
+    def get(self, shelved: ServedBase, id: str) -> QuestionJob | None:
         """Return a question of a base that is being answered, or was lately; None for others."""
         job = self._jobs.get(id)
-        return job if job is not None and job.shelved is shelved else None
+        return job if job is not None and job.base is shelved else None
 
-    def entry(self, shelved: Shelved, id: str) -> dict[str, Any]:
+    def entry(self, shelved: ServedBase, id: str) -> dict[str, Any]:
         """Return a question of the history whole, as one that failed where it has ended and nothing could be written
         of that. Raises NotFound."""
         entry, job = shelved.history.get(id), self.get(shelved, id)
-        if entry["state"] in history.ENDED or (job is not None and not job.events.closed):
+        if entry["state"] in history.FINAL_STATES or (job is not None and not job.events.closed):
             return entry
         entry = shelved.history.get(id)  # it may have ended between the two
-        if entry["state"] not in history.ENDED:
+        if entry["state"] not in history.FINAL_STATES:
             lost = {"error": "what became of this question could not be kept", "hint": "Is the disk full?"}
             entry |= {"state": history.FAILED, "problem": lost}
         return entry
 
-    def stop(self, shelved: Shelved, id: str) -> Job:
+    def stop(self, shelved: ServedBase, id: str) -> QuestionJob:
         """Ask a question to stop: at once if it waits, else after the step that it is at. Raises NotFound."""
         job = self.get(shelved, id)
         if job is None:
             raise NotFound(f"no question '{id}' is being answered")
-        job.stopping = True
+        job.stop_requested = True
         if job.future is not None and job.future.cancel():
             job.state = history.STOPPED
             self._finish(job, problem={"error": "stopped before it was its turn", "hint": ""})
         return job
 
-    def load(self) -> dict[str, int]:
+    def queue_lengths(self) -> dict[str, int]:
         """Return how many questions are being answered, and how many wait."""
         running = sum(one.state == history.RUNNING for one in list(self._open.values()))
         return {"running": running, "waiting": len(self._open) - running}
 
-    def hang_up(self) -> None:
+    def stop_all(self) -> None:
         """Take no more questions on, stop those that are being answered, and end their events."""
         with self._lock:
             self._closed = True
             jobs = list(self._open.values())
         for job in jobs:
-            self.stop(job.shelved, job.id)
+            self.stop(job.base, job.id)
             job.events.close()
 
     def close(self) -> None:
@@ -161,56 +161,56 @@ class Asking:
 
         A question that waits for a model's reply cannot be woken: its thread may be there still.
         """
-        self.hang_up()
+        self.stop_all()
         with self._lock:
             last = [job.future for job in self._open.values() if job.future is not None]
         self._pool.shutdown(wait=False, cancel_futures=True)
         wait(last, _PARTING)
 
-    def _run(self, job: Job) -> None:
+    def _run(self, job: QuestionJob) -> None:
         started = time.perf_counter()
         job.state = history.RUNNING
         try:
-            job.shelved.history.note(job.id, job.state)
+            job.base.history.set_state(job.id, job.state)
             job.events.send("running", {"id": job.id})
             answer = self._answer(job)
-            job.state = history.STOPPED if job.stopping else history.DONE
+            job.state = history.STOPPED if job.stop_requested else history.DONE
             self._finish(job, answer=answer)
         except ClewError as error:
             job.state = history.FAILED
-            self._finish(job, problem=problem_shape(error))
+            self._finish(job, problem=error_to_dict(error))
         # A fault of ours must not leave a reader waiting for ever; the log has it.
         except Exception:  # noqa: BLE001
             LOG.exception("a question could not be answered")
             job.state = history.FAILED
-            self._finish(job, problem=FAULT)
+            self._finish(job, problem=SERVER_FAULT)
         finally:
             self._seconds += 0.1 * (time.perf_counter() - started - self._seconds)
 
-    def _answer(self, job: Job) -> Answer:
-        asked, number = job.asked, 0
+    def _answer(self, job: QuestionJob) -> Answer:
+        asked, number = job.request, 0
 
         def watch(step: Step) -> None:
             nonlocal number
-            job.events.send("step", {"number": number, **step_shape(step)})
+            job.events.send("step", {"number": number, **step_to_dict(step)})
             number += 1
 
-        return job.shelved.base.ask(
+        return job.base.base.ask(
             asked.question,
-            llm=self.lender.lend(job.model, lambda: job.stopping),
+            llm=self.models.lend(job.model, lambda: job.stop_requested),
             recipe=job.recipe,
             documents=asked.documents,
             graphs=asked.graphs,
             chain=asked.chain,
             watch=watch,
-            stop=lambda: job.stopping,
+            stop=lambda: job.stop_requested,
         )
 
-    def _finish(self, job: Job, answer: Answer | None = None, problem: dict[str, str] | None = None) -> None:
+    def _finish(self, job: QuestionJob, answer: Answer | None = None, problem: dict[str, str] | None = None) -> None:
         """Keep the outcome, then tell of it: whoever hears of an answer finds it in the history."""
-        shape = None if answer is None else answer_shape(answer)
+        shape = None if answer is None else answer_to_dict(answer)
         try:
-            job.shelved.history.end(job.id, job.state, shape, problem)
+            job.base.history.finish(job.id, job.state, shape, problem)
         finally:
             told = {"id": job.id, "state": job.state}
             if shape is not None:
@@ -220,7 +220,7 @@ class Asking:
             job.events.close()
             self._put_away(job)
 
-    def _put_away(self, job: Job) -> None:
+    def _put_away(self, job: QuestionJob) -> None:
         with self._lock:
             self._open.pop(job.id, None)
             ended = [id for id in self._jobs if id not in self._open]

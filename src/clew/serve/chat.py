@@ -1,7 +1,7 @@
 """``/v1/chat/completions`` and ``/v1/models``: questions in the form that OpenAI's clients send.
 
 The last user message is the question. The reply's text is the answer with ``[1]`` after what each citation supports,
-and the list of sources below; its field ``clew`` has the same, structured (:func:`clew.serve.chatwire.extension`):
+and the list of sources below; its field ``clew`` has the same, structured (:func:`clew.serve.chatwire.clew_field`):
 ``question`` (as it was asked), ``answer``, ``abstained``, ``citations``, ``steps``, ``usage`` and more. A streamed
 reply has that field in its last chunk; while the answer is worked on, its steps come as comments, which clients pass
 over.
@@ -26,30 +26,30 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from clew.errors import ClewError
-from clew.serve.answers import step_line
-from clew.serve.chatwire import ChatRequest, Refusal, Reply, contents, event
+from clew.serve.answers import summarise_step
+from clew.serve.chatwire import ChatRequest, ChatError, ReplyBuilder, reply_parts, encode_event
 from clew.serve.choices import DEFAULT
-from clew.serve.events import event_stream
-from clew.serve.followup import Asked, Turn
-from clew.serve.watched import running
+from clew.serve.events import stream_events
+from clew.serve.followup import StandaloneQuestion, Turn
+from clew.serve.watched import stream_steps
 from clew.types import Answer, Step
 
 T = TypeVar("T")
-Event: TypeAlias = Step | Answer
+StepOrAnswer: TypeAlias = Step | Answer
 #: The name of the model that is the default recipe, and what the names of the others begin with.
-MODEL = "clew"
+MODEL_NAME = "clew"
 #: How often, in seconds, it is looked whether who asked is still there.
 _LOOK = 0.5
 #: The status of a reply that nobody is there to read.
 _GONE = 499
 
 
-class Asker(Protocol):
+class ChatBackend(Protocol):
     """Answers the last turn of a conversation. Called in a thread of its own."""
 
     def ask(
         self, turns: Sequence[Turn], recipe: str, watch: Callable[[Step], None], stop: Callable[[], bool]
-    ) -> tuple[Asked, Answer]:
+    ) -> tuple[StandaloneQuestion, Answer]:
         """Return the question as it was asked, and the answer. Raises ClewError.
 
         ``watch`` receives each step, ``stop`` is asked between steps.
@@ -67,13 +67,13 @@ class OpenAIRoute(APIRoute):
         async def handled(request: Request) -> Response:
             try:
                 return await handle(request)
-            except Refusal as refusal:
+            except ChatError as refusal:
                 return _refused(refusal)
             except ClewError as error:
-                return _refused(Refusal.of(error))
+                return _refused(ChatError.from_error(error))
             except HTTPException as wrong:  # of what the application asks before
                 code = "invalid_api_key" if wrong.status_code == 401 else None
-                answer = Refusal(str(wrong.detail), code=code, status=wrong.status_code)
+                answer = ChatError(str(wrong.detail), code=code, status=wrong.status_code)
                 answer.headers |= dict(wrong.headers or {})
                 return _refused(answer)
             except RequestValidationError as error:
@@ -86,10 +86,10 @@ class OpenAIRoute(APIRoute):
 class _Work:
     """One question on its way; ``asked`` is how it was asked, once it is answered."""
 
-    asker: Asker
+    asker: ChatBackend
     recipe: str
     turns: list[Turn]
-    asked: Asked
+    asked: StandaloneQuestion
 
     def __call__(self, watch: Callable[[Step], None], stop: Callable[[], bool]) -> Answer:
         """Return the answer. Raises ClewError."""
@@ -97,18 +97,18 @@ class _Work:
         return answer
 
 
-def chat_router(asker: Asker, recipes: Mapping[str, str], executor: Executor | None = None) -> APIRouter:
+def make_chat_router(asker: ChatBackend, recipes: Mapping[str, str], executor: Executor | None = None) -> APIRouter:
     """Return the routes.
 
     ``recipes`` are those that may be asked for, by the names that they get after ``clew:``. ``executor`` has the
     threads in which the asker is called, by default those of the event loop; a question that finds none free waits.
     """
-    models = {MODEL: DEFAULT} | {f"{MODEL}:{name}": recipe for name, recipe in recipes.items()}
+    models = {MODEL_NAME: DEFAULT} | {f"{MODEL_NAME}:{name}": recipe for name, recipe in recipes.items()}
     since = int(time.time())
     router = APIRouter(prefix="/v1", route_class=OpenAIRoute, tags=["OpenAI-compatible"])
 
     def described(model: str) -> dict[str, Any]:
-        return {"id": model, "object": "model", "created": since, "owned_by": MODEL}
+        return {"id": model, "object": "model", "created": since, "owned_by": MODEL_NAME}
 
     @router.get("/models")
     async def list_models() -> dict[str, Any]:
@@ -131,23 +131,23 @@ def chat_router(asker: Asker, recipes: Mapping[str, str], executor: Executor | N
         read; sampling parameters have no effect; tools, several choices and response formats are refused.
         """
         recipe = _recipe(models, asked.model)
-        asked.refuse()
+        asked.check_supported()
         turns = asked.turns()
-        work = _Work(asker, recipe, turns, Asked(turns[-1].text))
-        reply = Reply(asked.model)
+        work = _Work(asker, recipe, turns, StandaloneQuestion(turns[-1].text))
+        reply = ReplyBuilder(asked.model)
         if not asked.stream:
-            answer = await _while_there(request, _last(running(work, executor)))
+            answer = await _while_there(request, _last(stream_steps(work, executor)))
             if answer is None:
                 return Response(status_code=_GONE)
-            return JSONResponse(reply.whole(answer, work.asked.question, work.asked.usage))
+            return JSONResponse(reply.completion(answer, work.asked.question, work.asked.usage))
         # The first event decides the status: what is wrong from the beginning is an error like any other.
-        events = running(work, executor)
+        events = stream_steps(work, executor)
         first = await _while_there(request, anext(events))
         if first is None:
             return Response(status_code=_GONE)
         usage = asked.stream_options is not None and asked.stream_options.include_usage
         stream = _streamed(_with_first(first, events), work, reply, usage)
-        return event_stream(stream)
+        return stream_events(stream)
 
     return router
 
@@ -165,7 +165,7 @@ async def _while_there(request: Request, work: Coroutine[Any, Any, T]) -> T | No
         task.cancel()
 
 
-async def _last(events: AsyncGenerator[Event]) -> Answer:
+async def _last(events: AsyncGenerator[StepOrAnswer]) -> Answer:
     async with aclosing(events):
         async for one in events:
             if isinstance(one, Answer):
@@ -173,7 +173,7 @@ async def _last(events: AsyncGenerator[Event]) -> Answer:
     raise RuntimeError("work ended without an answer")
 
 
-async def _with_first(first: Event, rest: AsyncGenerator[Event]) -> AsyncGenerator[Event]:
+async def _with_first(first: StepOrAnswer, rest: AsyncGenerator[StepOrAnswer]) -> AsyncGenerator[StepOrAnswer]:
     async with aclosing(rest):
         yield first
         async for one in rest:
@@ -181,29 +181,29 @@ async def _with_first(first: Event, rest: AsyncGenerator[Event]) -> AsyncGenerat
 
 
 async def _streamed(
-    events: AsyncGenerator[Event], work: _Work, reply: Reply, usage: bool
+    events: AsyncGenerator[StepOrAnswer], work: _Work, reply: ReplyBuilder, usage: bool
 ) -> AsyncGenerator[str]:
     """Yield the events of a streamed reply. Errors are events here: the status has been sent."""
     async with aclosing(events):
-        yield event(reply.chunk({"role": "assistant", "content": "", "refusal": None}))
+        yield encode_event(reply.chunk({"role": "assistant", "content": "", "refusal": None}))
         try:
             async for one in events:
                 if isinstance(one, Step):
-                    yield f": {step_line(one)}\n\n"
+                    yield f": {summarise_step(one)}\n\n"
                     continue
-                for part in contents(one):
-                    yield event(reply.chunk({"content": part}))
-                yield event(reply.last(one, work.asked.question, work.asked.usage))
+                for part in reply_parts(one):
+                    yield encode_event(reply.chunk({"content": part}))
+                yield encode_event(reply.final_chunk(one, work.asked.question, work.asked.usage))
                 if usage:
-                    yield event(reply.spent(one.usage + work.asked.usage))
+                    yield encode_event(reply.usage_chunk(one.usage + work.asked.usage))
         except ClewError as error:
-            yield event(Refusal.of(error).body)
+            yield encode_event(ChatError.from_error(error).body)
         yield "data: [DONE]\n\n"
 
 
 def _recipe(models: Mapping[str, str], model: str) -> str:
     if model not in models:
-        raise Refusal(
+        raise ChatError(
             f"The model '{model}' does not exist. There are: {', '.join(models)}",
             "model",
             "model_not_found",
@@ -212,12 +212,12 @@ def _recipe(models: Mapping[str, str], model: str) -> str:
     return models[model]
 
 
-def _misread(error: RequestValidationError) -> Refusal:
+def _misread(error: RequestValidationError) -> ChatError:
     """Return what is wrong with a body that is no request."""
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"] if part != "body")
-    return Refusal(f"{where}: {first['msg']}" if where else str(first["msg"]), where or None)
+    return ChatError(f"{where}: {first['msg']}" if where else str(first["msg"]), where or None)
 
 
-def _refused(refusal: Refusal) -> JSONResponse:
+def _refused(refusal: ChatError) -> JSONResponse:
     return JSONResponse(refusal.body, refusal.status, refusal.headers)

@@ -2,7 +2,7 @@
 
 Read: ``model``, ``messages``, ``stream``, ``stream_options``. Accepted without effect: what tunes how a model samples
 (``temperature``, ``top_p``, ``seed``, penalties, ``max_tokens``) and what only labels a request (``user``,
-``metadata``). Refused: what would give the reply another form or meaning (:data:`REFUSED`).
+``metadata``). Refused: what would give the reply another form or meaning (:data:`UNSUPPORTED_PARAMETERS`).
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from uuid import uuid4
 from pydantic import BaseModel, ConfigDict, Field
 
 from clew.errors import ClewError
-from clew.serve.answers import cited, cited_shape, remarks
+from clew.serve.answers import cite_answer, cited_answer_to_dict, answer_remarks
 from clew.serve.followup import Turn
-from clew.serve.problems import again_after, status_of
-from clew.shapes import usage_shape
+from clew.serve.problems import retry_headers, status_code
+from clew.shapes import usage_to_dict
 from clew.types import Answer, Usage
 
 #: Parameters that are refused unless they have one of these values, which change nothing.
-REFUSED: Mapping[str, tuple[Any, ...]] = {
+UNSUPPORTED_PARAMETERS: Mapping[str, tuple[Any, ...]] = {
     "n": (None, 1),
     "tools": (None, []),
     "tool_choice": (None, "none", "auto"),
@@ -80,12 +80,12 @@ class ChatRequest(BaseModel):
     stream: bool | None = None
     stream_options: StreamOptions | None = None
 
-    def refuse(self) -> None:
+    def check_supported(self) -> None:
         """Raise Refusal for a parameter that cannot be honoured."""
         given = self.model_extra or {}
-        for name, harmless in REFUSED.items():
+        for name, harmless in UNSUPPORTED_PARAMETERS.items():
             if name in given and given[name] not in harmless:
-                raise Refusal(f"'{name}' is not supported: clew answers once, in text, from documents", name)
+                raise ChatError(f"'{name}' is not supported: clew answers once, in text, from documents", name)
 
     def turns(self) -> list[Turn]:
         """Return what was said, the question last. Raises Refusal where there is none that can be asked.
@@ -100,13 +100,13 @@ class ChatRequest(BaseModel):
         while found and found[-1].speaker != "user":
             found.pop()
         if not found or not found[-1].text.strip():
-            raise Refusal("there is no user message with a question in it", "messages")
+            raise ChatError("there is no user message with a question in it", "messages")
         if len(found[-1].text) > _LONG:
-            raise Refusal(f"the question is longer than {_LONG:,} characters", "messages")
+            raise ChatError(f"the question is longer than {_LONG:,} characters", "messages")
         return [turn for turn in found if turn.text.strip()]
 
 
-class Refusal(Exception):
+class ChatError(Exception):
     """A request that is not answered: an error object with a status, in OpenAI's form."""
 
     def __init__(
@@ -121,31 +121,31 @@ class Refusal(Exception):
         self.body = {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
     @classmethod
-    def of(cls, error: ClewError) -> Refusal:
+    def from_error(cls, error: ClewError) -> ChatError:
         """Return what an error of clew is in this protocol: problem and hint, and a status that says whose it is."""
-        status = status_of(error)
+        status = status_code(error)
         refusal = cls(str(error), code=_CODES.get(status, "error"), status=status)
-        refusal.headers |= again_after(error)
+        refusal.headers |= retry_headers(error)
         return refusal
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ReplyBuilder:
     """The reply to one request, as one object or in chunks. ``question`` is what was asked in the end."""
 
     model: str
     id: str = field(default_factory=lambda: f"chatcmpl-{uuid4().hex}")
     created: int = field(default_factory=lambda: int(time.time()))
 
-    def whole(self, answer: Answer, question: str, asking: Usage) -> dict[str, Any]:
+    def completion(self, answer: Answer, question: str, asking: Usage) -> dict[str, Any]:
         """Return the reply as one object. ``clew`` holds the answer with its citations, structured."""
-        message = {"role": "assistant", "content": "".join(contents(answer)), "refusal": None}
+        message = {"role": "assistant", "content": "".join(reply_parts(answer)), "refusal": None}
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish(answer)}
         return {
             **self._head("chat.completion"),
             "choices": [choice],
             "usage": _usage(answer.usage + asking),
-            "clew": extension(answer, question, asking),
+            "clew": clew_field(answer, question, asking),
         }
 
     def chunk(self, delta: dict[str, Any], finish: str | None = None, **more: Any) -> dict[str, Any]:
@@ -153,11 +153,11 @@ class Reply:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
         return {**self._head("chat.completion.chunk"), "choices": [choice], **more}
 
-    def last(self, answer: Answer, question: str, asking: Usage) -> dict[str, Any]:
+    def final_chunk(self, answer: Answer, question: str, asking: Usage) -> dict[str, Any]:
         """Return the chunk that ends a streamed reply, which has ``clew`` as a whole reply does."""
-        return self.chunk({}, _finish(answer), clew=extension(answer, question, asking))
+        return self.chunk({}, _finish(answer), clew=clew_field(answer, question, asking))
 
-    def spent(self, usage: Usage) -> dict[str, Any]:
+    def usage_chunk(self, usage: Usage) -> dict[str, Any]:
         """Return the chunk that says what a streamed reply cost."""
         return {**self._head("chat.completion.chunk"), "choices": [], "usage": _usage(usage)}
 
@@ -165,26 +165,26 @@ class Reply:
         return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
 
 
-def contents(answer: Answer) -> list[str]:
+def reply_parts(answer: Answer) -> list[str]:
     """Return the text of a reply in its parts: the marked answer, its sources, what is to be said of it."""
-    marked = cited(answer)
-    below = [part for part in (marked.sources(), "\n".join(remarks(answer))) if part]
+    marked = cite_answer(answer)
+    below = [part for part in (marked.source_list(), "\n".join(answer_remarks(answer))) if part]
     # Two spaces end a line in Markdown, which most clients show; plain text loses nothing.
-    return [inert(marked.text), *("\n\n" + inert(part).replace("\n", "  \n") for part in below)]
+    return [neutralise_markdown(marked.text), *("\n\n" + neutralise_markdown(part).replace("\n", "  \n") for part in below)]
 
 
-def extension(answer: Answer, question: str, asking: Usage) -> dict[str, Any]:
-    """Return the field ``clew`` of a reply: :func:`clew.serve.answers.cited_shape`, the question as it was asked, and
+def clew_field(answer: Answer, question: str, asking: Usage) -> dict[str, Any]:
+    """Return the field ``clew`` of a reply: :func:`clew.serve.answers.cited_answer_to_dict`, the question as it was asked, and
     the usage with what finding that question cost."""
-    return {"question": question, **cited_shape(answer), "usage": usage_shape(answer.usage + asking)}
+    return {"question": question, **cited_answer_to_dict(answer), "usage": usage_to_dict(answer.usage + asking)}
 
 
-def inert(text: str) -> str:
+def neutralise_markdown(text: str) -> str:
     """Return a text of documents or models with what a Markdown viewer would load made text: images, links, tags."""
     return _TAG.sub("&lt;", _TARGET.sub(r"]\\", text))
 
 
-def event(data: Any) -> str:
+def encode_event(data: Any) -> str:
     """Return a server-sent event."""
     return f"data: {json.dumps(data, ensure_ascii=False)}\n\n"
 
@@ -195,14 +195,14 @@ def _text(message: Message, where: str) -> str:
     else:
         others = {part.type for part in message.content or [] if part.type != "text"}
         if others:
-            raise Refusal(f"only text parts are read, not {', '.join(sorted(others))}", where)
+            raise ChatError(f"only text parts are read, not {', '.join(sorted(others))}", where)
         parts = [part.text for part in message.content or []]
     # Halves of surrogate pairs are valid JSON and no text.
     return "\n".join(parts).encode("utf-8", "replace").decode()
 
 
 def _finish(answer: Answer) -> str:
-    return "length" if answer.stopped else "stop"
+    return "length" if answer.stop_reason else "stop"
 
 
 def _usage(usage: Usage) -> dict[str, int]:

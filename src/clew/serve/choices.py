@@ -9,11 +9,11 @@ from functools import lru_cache
 
 from clew import catalog
 from clew.catalog.methods import METHODS
-from clew.catalog.recipe import parse
-from clew.catalog.web import asks_web
+from clew.catalog.recipe import parse_recipe
+from clew.catalog.web import searches_web
 from clew.chains import ChainError, Limits
-from clew.chains import parse as parse_chain
-from clew.errors import unknown
+from clew.chains import parse_chain as parse_chain
+from clew.errors import unknown_name_error
 from clew.serve.settings import Settings
 
 DEFAULT = "default"
@@ -35,7 +35,7 @@ class Choice:
 
 
 @lru_cache(maxsize=8)
-def methods(allowed: tuple[str, ...]) -> dict[str, Choice]:
+def offered_methods(allowed: tuple[str, ...]) -> dict[str, Choice]:
     """Return the methods that may be chosen, the default first: those ``allowed``, all that ask no web where none is
     named. Raises UsageError for a recipe that makes no sense."""
     first = {DEFAULT: Choice(DEFAULT, "The method that measures best over this kind of base.", DEFAULT)}
@@ -44,7 +44,7 @@ def methods(allowed: tuple[str, ...]) -> dict[str, Choice]:
     return first | {one.name: one for one in map(_written, allowed) if one.name != DEFAULT}
 
 
-def answering(model: bool) -> dict[str, Choice]:
+def evidence_methods(model: bool) -> dict[str, Choice]:
     """Return the methods that answer from evidence; without a ``model``, those that need none."""
     return {
         name: one
@@ -53,28 +53,28 @@ def answering(model: bool) -> dict[str, Choice]:
     }
 
 
-def checked(recipes: Iterable[str]) -> dict[str, str]:
+def validate_recipes(recipes: Iterable[str]) -> dict[str, str]:
     """Return recipes that a person allows, each with what it is. Raises UsageError for one that makes no sense."""
     return {one.name: one.summary for one in map(_written, recipes)}
 
 
 @lru_cache(maxsize=1)
-def retrievers() -> dict[str, Choice]:
+def offered_retrievers() -> dict[str, Choice]:
     """Return the retrievers that may be chosen, the default first."""
     return {DEFAULT: Choice(DEFAULT, "The search that measures best.", DEFAULT)} | _offered("retriever")
 
 
-def chosen(settings: Settings, name: str) -> str:
+def resolve_method(settings: Settings, name: str) -> str:
     """Return the recipe of a method that may be chosen. Raises UsageError."""
-    return _known("recipe", name, methods(settings.recipes))
+    return _known("recipe", name, offered_methods(settings.recipes))
 
 
-def chosen_retriever(name: str) -> str:
+def resolve_retriever(name: str) -> str:
     """Return the recipe of a retriever that may be chosen. Raises UsageError."""
-    return _known("retriever", name, retrievers())
+    return _known("retriever", name, offered_retrievers())
 
 
-def for_triples(written: str) -> str:
+def method_for_triples(written: str) -> str:
     """Return the method for a question that a person wrote as triples: types, quantifiers, conditions and wishes are
     said to ``focus``, a plain chain is filled hop by hop."""
     try:
@@ -86,7 +86,7 @@ def for_triples(written: str) -> str:
 
 def _known(what: str, name: str, known: dict[str, Choice]) -> str:
     if name not in known:
-        raise unknown(what, name, known)
+        raise unknown_name_error(what, name, known)
     return known[name].recipe
 
 
@@ -95,7 +95,7 @@ def _written(recipe: str) -> Choice:
     recipe = recipe.strip()
     if recipe == DEFAULT:
         return Choice(DEFAULT, "what measures best", DEFAULT)
-    return Choice(recipe, METHODS.parts[METHODS.complete(parse(recipe)).name].summary, recipe)
+    return Choice(recipe, METHODS.components[METHODS.fill_defaults(parse_recipe(recipe)).name].summary, recipe)
 
 
 @lru_cache(maxsize=2)
@@ -103,6 +103,6 @@ def _offered(kind: str) -> dict[str, Choice]:
     """Return the parts of a kind that ask no web search: whose key it would spend is not the asker's to say."""
     return {
         name: Choice(name, summary, name)
-        for name, (summary, recipe) in catalog.recipes()[kind].items()
-        if name not in _EVALUATIONS and not asks_web(parse(recipe))
+        for name, (summary, recipe) in catalog.describe_components()[kind].items()
+        if name not in _EVALUATIONS and not searches_web(parse_recipe(recipe))
     }

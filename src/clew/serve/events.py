@@ -18,7 +18,7 @@ KEEP_ALIVE = 15.0
 _DIGITS = 18
 
 
-class Channel:
+class EventChannel:
     """Numbered events from threads to any number of readers; ``keep`` bounds how many old ones are remembered.
 
     A reader gets what is remembered, then each event as it happens, until the channel is closed.
@@ -33,7 +33,7 @@ class Channel:
         self._wake: set[Callable[[], None]] = set()
 
     @property
-    def last(self) -> int:
+    def last_number(self) -> int:
         """The number of the latest event; 0 before the first."""
         return self._first + len(self._events) - 1
 
@@ -100,17 +100,17 @@ class Channel:
             return self._closed, [(first + n, *one) for n, one in enumerate(self._events[skip:])]
 
 
-def seen(said: str | None) -> int:
+def parse_last_event_id(said: str | None) -> int:
     """Return the number of the last event that a reader had, 0 for what is no number."""
     return int(said) if said and said.isascii() and said.isdecimal() and len(said) < _DIGITS else 0
 
 
-def streamed(channel: Channel, after: str | None) -> StreamingResponse:
+def stream_channel(channel: EventChannel, after: str | None) -> StreamingResponse:
     """Return the reply that streams a channel; ``after`` is the number that a reader who comes back had seen."""
-    return event_stream(channel.follow(seen(after)))
+    return stream_events(channel.follow(parse_last_event_id(after)))
 
 
-def event_stream(wires: AsyncIterator[str]) -> StreamingResponse:
+def stream_events(wires: AsyncIterator[str]) -> StreamingResponse:
     """Return the reply that sends events as they come, through proxies that would gather them."""
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(wires, media_type="text/event-stream", headers=headers)

@@ -12,18 +12,18 @@ from typing import Any
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~!&$])")
 
 
-def as_json(entry: Mapping[str, Any]) -> str:
+def render_json(entry: Mapping[str, Any]) -> str:
     """Return a question of the history, whole, as JSON."""
     return json.dumps(entry, ensure_ascii=False, indent=2) + "\n"
 
 
-def as_markdown(entry: Mapping[str, Any]) -> str:
+def render_markdown(entry: Mapping[str, Any]) -> str:
     """Return a question of the history as Markdown: the answer, its numbered evidence with the quoted words, and
     how it came about. Text of documents is escaped: it stays text wherever the file is shown."""
     return "\n".join(_lines(entry)).rstrip() + "\n"
 
 
-def escaped(text: str) -> str:
+def escape_markdown(text: str) -> str:
     r"""Return text that Markdown shows as it is, in one line.
 
     >>> print(escaped("a_b <script>\n# c"))
@@ -32,7 +32,7 @@ def escaped(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
-def place_of(shape: Mapping[str, Any]) -> str:
+def evidence_place(shape: Mapping[str, Any]) -> str:
     """Return where a hit stands: document, page, section."""
     parts = [shape["document"]]
     if shape["page"] is not None:
@@ -44,26 +44,26 @@ def place_of(shape: Mapping[str, Any]) -> str:
 
 def _lines(entry: Mapping[str, Any]) -> Iterator[str]:
     answer = entry["answer"]
-    yield f"# {escaped(entry['question'] or entry['chain'])}"
+    yield f"# {escape_markdown(entry['question'] or entry['chain'])}"
     yield ""
     for paragraph in answer["answer"].split("\n"):
-        yield escaped(paragraph)
+        yield escape_markdown(paragraph)
     yield ""
     for said in answer["remembered"]:
-        yield f"From the model's memory, without evidence: {escaped(said)}"
+        yield f"From the model's memory, without evidence: {escape_markdown(said)}"
         yield ""
     yield from _ranked(answer.get("ranked", ()))
     if answer["evidence"]:
         yield "## What came nearest" if answer["abstained"] else "## Evidence"
         yield ""
     for number, hit in enumerate(answer["evidence"], 1):
-        yield f"{number}. **{escaped(place_of(hit))}**"
+        yield f"{number}. **{escape_markdown(evidence_place(hit))}**"
         yield ""
-        yield f"   > {escaped(hit['text'])}"
+        yield f"   > {escape_markdown(hit['text'])}"
         yield ""
         for quote in answer["quotes"]:
             if quote["node"] == hit["id"]:
-                yield f"   Quoted: “{escaped(quote['text'])}”"
+                yield f"   Quoted: “{escape_markdown(quote['text'])}”"
                 yield ""
     yield "## How it came about"
     yield ""
@@ -75,11 +75,11 @@ def _ranked(ranked: Any) -> Iterator[str]:
         yield "## Answers, best first"
         yield ""
     for number, one in enumerate(ranked, 1):
-        by = f" ({escaped(one['by'])})" if one["by"] else ""
-        yield f"{number}. **{escaped(one['name'])}**{by}"
+        by = f" ({escape_markdown(one['by'])})" if one["by"] else ""
+        yield f"{number}. **{escape_markdown(one['name'])}**{by}"
         for check in one["checks"]:
             met = "not known" if check["met"] is None else f"met {check['met']:.2g}"
-            yield f"   - {escaped(check['constraint'])}: {met}"
+            yield f"   - {escape_markdown(check['constraint'])}: {met}"
     if ranked:
         yield ""
 
@@ -88,12 +88,12 @@ def _means(entry: Mapping[str, Any], answer: Mapping[str, Any]) -> Iterator[str]
     usage = answer["usage"]
     asked = datetime.fromtimestamp(entry["asked"], UTC).isoformat(timespec="seconds")
     yield f"- asked: {asked}"
-    yield f"- recipe: {escaped(answer['recipe'])}"
-    yield f"- reader: {escaped(answer['reader'])}; model: {escaped(entry['model'] or 'none')}"
+    yield f"- recipe: {escape_markdown(answer['recipe'])}"
+    yield f"- reader: {escape_markdown(answer['reader'])}; model: {escape_markdown(entry['model'] or 'none')}"
     if answer["stopped"]:
-        yield f"- stopped: {escaped(answer['stopped'])}"
+        yield f"- stopped: {escape_markdown(answer['stopped'])}"
     if usage["calls"]:
         money = "price unknown" if usage["money"] is None else f"${usage['money']:.4f}"
         yield f"- cost: {usage['calls']} calls, {usage['tokens_in']} tokens in, {usage['tokens_out']} out, {money}"
     for step in answer["trail"]:
-        yield f"- {escaped(step['name'])}: {len(step['hits'])} found, {step['seconds']:.2f} s"
+        yield f"- {escape_markdown(step['name'])}: {len(step['hits'])} found, {step['seconds']:.2f} s"

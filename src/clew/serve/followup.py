@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from clew.prompts import load
-from clew.prompts.replies import plain
+from clew.prompts import load_prompt
+from clew.prompts.replies import clean_reply
 from clew.protocols import LanguageModel
 from clew.types import Usage
 
@@ -25,14 +25,14 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class StandaloneQuestion:
     """The question that is asked in the end, and what finding it cost."""
 
     question: str
     usage: Usage = field(default_factory=Usage)
 
 
-def standing_alone(turns: Sequence[Turn], model: LanguageModel | None) -> Asked:
+def rewrite_standalone(turns: Sequence[Turn], model: LanguageModel | None) -> StandaloneQuestion:
     """Return the last turn's question, by a call of ``model`` (the prompt ``stand-alone``) made to stand alone.
 
     Without a model, or where no turn stands before it, the question is asked as it is; also where the reply is
@@ -40,9 +40,9 @@ def standing_alone(turns: Sequence[Turn], model: LanguageModel | None) -> Asked:
     """
     *before, last = turns
     if model is None or not before:
-        return Asked(last.text)
+        return StandaloneQuestion(last.text)
     said = "\n\n".join(f"{turn.speaker}: {turn.text[:_SHOWN]}" for turn in before[-_TURNS:])
-    made = model.complete([load("stand-alone").render(conversation=said, question=last.text)])[0]
-    question = " ".join(plain(made.text).split()).strip('"“”')
+    made = model.complete([load_prompt("stand-alone").render(conversation=said, question=last.text)])[0]
+    question = " ".join(clean_reply(made.text).split()).strip('"“”')
     usable = 0 < len(question) <= len(last.text) + _GROWTH
-    return Asked(question if usable else last.text, made.usage)
+    return StandaloneQuestion(question if usable else last.text, made.usage)

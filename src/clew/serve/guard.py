@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 
-from clew.serve.problems import FAULT, LOG, TooMuch, TooSlow, problem
+from clew.serve.problems import SERVER_FAULT, LOG, BodyTooLarge, BodyTimeout, error_response
 from clew.serve.settings import Settings, is_loopback_host
 
 if TYPE_CHECKING:
@@ -48,13 +48,13 @@ _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _OPEN = ("/login", "/static/")
 
 
-class Guard:
+class RequestGuard:
     """ASGI middleware around the app."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
         self._settings = settings
-        self._hosts = known_hosts(settings)
+        self._hosts = allowed_hosts(settings)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, or refuse it."""
@@ -83,20 +83,20 @@ class Guard:
             LOG.exception("%s %s", scope["method"], scope["path"])
             if sending.started:
                 raise
-            await problem(500, FAULT["error"], FAULT["hint"])(scope, receive, sending)
+            await error_response(500, SERVER_FAULT["error"], SERVER_FAULT["hint"])(scope, receive, sending)
 
     def _wrong_host(self, headers: Headers) -> Response | None:
         given = headers.getlist("host")
         if len(given) == 1 and self._known(given[0]):
             return None
-        return problem(
+        return error_response(
             421,
             "this server is not known by the name in the Host header",
             "Use the address that clew serve prints, or allow the name: --allow-host NAME",
         )
 
     def _known(self, given: str) -> bool:
-        host = host_of(given)
+        host = parse_host(given)
         if host is None:
             return False
         if host in self._hosts:
@@ -110,20 +110,20 @@ class Guard:
         reads = scope["method"] in _READS
         link = reads and headers.get("sec-fetch-mode") == "navigate" and not scope["path"].startswith("/api/")
         if site not in {None, "same-origin", "none"} and not link:
-            return problem(403, "another site's page may not ask this server")
+            return error_response(403, "another site's page may not ask this server")
         if origin is not None and not reads:
             asked = urlsplit(origin) if "//" in origin else None
             if asked is None or asked.netloc.lower() != headers["host"].lower():
-                return problem(403, "another site's page may not ask this server")
+                return error_response(403, "another site's page may not ask this server")
         return None
 
     def _no_token(self, scope: Scope, headers: Headers) -> Response | None:
         token, path = self._settings.token, scope["path"]
-        if token is None or allowed(token, headers) or path == _OPEN[0] or path.startswith(_OPEN[1]):
+        if token is None or has_token(token, headers) or path == _OPEN[0] or path.startswith(_OPEN[1]):
             return None
         if scope["method"] == "GET" and not path.startswith(("/api/", "/v1/")):
             return RedirectResponse("/login", status_code=303)
-        return problem(
+        return error_response(
             401,
             "the token is missing or wrong",
             "Send it as 'Authorization: Bearer TOKEN'; clew serve prints it",
@@ -134,7 +134,7 @@ class Guard:
         length, most = headers.get("content-length"), self._most(scope)
         if length is None or (length.isascii() and length.isdecimal() and int(length) <= most):
             return None
-        return problem(413, f"more than {most:,} bytes were sent", "Send less at a time")
+        return error_response(413, f"more than {most:,} bytes were sent", "Send less at a time")
 
     def _most(self, scope: Scope) -> int:
         limits = self._settings.limits
@@ -156,13 +156,13 @@ class _Counted:
             async with asyncio.timeout(self._patience):
                 message = await self._receive()
         except TimeoutError as error:
-            raise TooSlow from error
+            raise BodyTimeout from error
         if message["type"] == "http.request":
             if not message.get("more_body"):
                 self._patience = None  # what comes next is that the other one has gone
             self._left -= len(message.get("body", b""))
             if self._left < 0:
-                raise TooMuch
+                raise BodyTooLarge
         return message
 
 
@@ -183,7 +183,7 @@ class _Sending:
         await self._send(message)
 
 
-def known_hosts(settings: Settings) -> frozenset[str]:
+def allowed_hosts(settings: Settings) -> frozenset[str]:
     """Return the names by which the server may be asked, in lower case; ``*``: any address, but no further name."""
     hosts = {host.lower() for host in settings.hosts}
     if is_loopback_host(settings.host):
@@ -193,7 +193,7 @@ def known_hosts(settings: Settings) -> frozenset[str]:
     return frozenset(hosts | {settings.host.strip("[]").lower()})
 
 
-def host_of(given: str) -> str | None:
+def parse_host(given: str) -> str | None:
     """Return the host in a Host header, in lower case and without port and brackets; None where it makes no sense.
 
     >>> host_of("LocalHost:8321"), host_of("[::1]:80"), host_of("evil@localhost")
@@ -218,26 +218,26 @@ def _is_address(host: str) -> bool:
     return True
 
 
-def cookie_of(token: str) -> str:
+def cookie_name(token: str) -> str:
     """Return what the cookie is called: cookies are of a host, whatever the port, and it may have other servers."""
     return f"clew_{hashlib.sha256(b'clew cookie' + bytes(1) + token.encode()).hexdigest()[:12]}"
 
 
-def session(token: str) -> str:
+def session_value(token: str) -> str:
     """Return what the cookie holds: a hash, so that the token itself is in no browser's store."""
     return hashlib.sha256(b"clew session\0" + token.encode()).hexdigest()
 
 
-def same(given: str, expected: str) -> bool:
+def secrets_equal(given: str, expected: str) -> bool:
     """Compare secrets in a time that does not depend on where they differ."""
     return hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode())
 
 
-def allowed(token: str, headers: Headers) -> bool:
+def has_token(token: str, headers: Headers) -> bool:
     """Return whether a request has the token, as a header or as the cookie."""
     scheme, _, given = headers.get("authorization", "").partition(" ")
     if given:
-        return scheme.lower() == "bearer" and same(given.strip(), token)
+        return scheme.lower() == "bearer" and secrets_equal(given.strip(), token)
     # Pair by pair: other applications of this host set cookies, too, and not all of them are well formed.
     pairs = (one.strip().partition("=") for one in headers.get("cookie", "").split(";"))
-    return any(name == cookie_of(token) and same(value, session(token)) for name, _, value in pairs)
+    return any(name == cookie_name(token) and secrets_equal(value, session_value(token)) for name, _, value in pairs)

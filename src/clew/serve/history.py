@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS question (
 """
 #: States of a question: it waits for its turn, is being answered, was answered, was stopped, failed, or was being
 #: answered when the server ended.
-WAITING, RUNNING, DONE, STOPPED, FAILED, BROKEN = (
+WAITING, RUNNING, DONE, STOPPED, FAILED, INTERRUPTED = (
     "waiting",
     "running",
     "done",
@@ -31,10 +31,10 @@ WAITING, RUNNING, DONE, STOPPED, FAILED, BROKEN = (
     "failed",
     "interrupted",
 )
-ENDED = (DONE, STOPPED, FAILED, BROKEN)
+FINAL_STATES = (DONE, STOPPED, FAILED, INTERRUPTED)
 
 
-class History:
+class QuestionHistory:
     """Questions by id. Processes may share it; threads take turns on one connection, which is opened by the first
     call and closed by :meth:`close`.
 
@@ -67,12 +67,12 @@ class History:
                 (id, time.time(), WAITING, json.dumps(asking, ensure_ascii=False)),
             )
 
-    def note(self, id: str, state: str) -> None:
+    def set_state(self, id: str, state: str) -> None:
         """Note that a question's state changed."""
         with self._open() as database:
             database.execute("UPDATE question SET state = ? WHERE id = ?", (state, id))
 
-    def end(
+    def finish(
         self,
         id: str,
         state: str,
@@ -126,25 +126,25 @@ class History:
 
     def clear(self) -> int:
         """Forget every question that has ended; return how many."""
-        marks = ", ".join("?" * len(ENDED))
+        marks = ", ".join("?" * len(FINAL_STATES))
         with self._open() as database:
-            gone = database.execute(f"DELETE FROM question WHERE state IN ({marks})", ENDED).rowcount
+            gone = database.execute(f"DELETE FROM question WHERE state IN ({marks})", FINAL_STATES).rowcount
             self._scrub(database)
         return gone
 
-    def resting_on(self, key: str) -> list[str]:
+    def questions_citing(self, key: str) -> list[str]:
         """Return the ids of the questions whose answers quote the document ``key``, or a graph's."""
         with self._open() as database:
             rows = database.execute("SELECT id FROM question WHERE instr(answer, ?) > 0", (key,))
             return [row[0] for row in rows]
 
-    def break_off(self) -> None:
+    def mark_interrupted(self) -> None:
         """Note that what was being answered was interrupted: called when a server starts."""
         if not self.path.exists():
             return
         with self._open() as database:
             database.execute(
-                "UPDATE question SET state = ? WHERE state IN (?, ?)", (BROKEN, WAITING, RUNNING)
+                "UPDATE question SET state = ? WHERE state IN (?, ?)", (INTERRUPTED, WAITING, RUNNING)
             )
 
     @contextlib.contextmanager

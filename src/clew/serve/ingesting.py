@@ -23,12 +23,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TextIO
 
-from clew.api import Base
+from clew.api import KnowledgeBase
 from clew.api import open as open_base
 from clew.api.originals import Uploads
 from clew.errors import ClewError, ModelError, NotFound, StoreError
 from clew.serve.spool import DONE, ENCODING, INDEXING, READING, Spool, Upload
-from clew.serve.uploadedgraph import read_graph
+from clew.serve.uploadedgraph import read_uploaded_graph
 
 LOG = logging.getLogger("clew.serve")
 #: A file during which the process was killed so often is not tried again.
@@ -48,71 +48,71 @@ class _Interrupted(Exception):
 
 
 @dataclass(slots=True)
-class Told:
+class ServerCommands:
     """What the server has said; and which file is being read, to be put back should the server end meanwhile."""
 
-    something: threading.Event = field(default_factory=threading.Event)
-    free: threading.Event = field(default_factory=threading.Event)
-    reading: tuple[Spool, Upload] | None = None
+    wake: threading.Event = field(default_factory=threading.Event)
+    may_write: threading.Event = field(default_factory=threading.Event)
+    current_upload: tuple[Spool, Upload] | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
-    def trying(self, spool: Spool, upload: Upload) -> Iterator[None]:
+    def record_attempt(self, spool: Spool, upload: Upload) -> Iterator[None]:
         """Note in the spool that reading a file is tried once more; it counts where this process does not survive
         it, not where the server ends."""
         with self.lock:
-            spool.write(replace(upload, tries=upload.tries + 1))
-            self.reading = spool, upload
+            spool.write_record(replace(upload, tries=upload.tries + 1))
+            self.current_upload = spool, upload
         try:
             yield
         finally:
             with self.lock:
-                self.reading = None
+                self.current_upload = None
 
     def listen(self, lines: TextIO) -> None:
         """Take the server's words until there are no more; then end the process."""
-        self.free.set()
+        self.may_write.set()
         for line in lines:
             word = line.strip()
             if word == "pause":
-                self.free.clear()
+                self.may_write.clear()
             elif word == "resume":
-                self.free.set()
-            self.something.set()
+                self.may_write.set()
+            self.wake.set()
         with self.lock:
-            if self.reading is not None:
+            if self.current_upload is not None:
                 with suppress(OSError):
-                    self.reading[0].write(self.reading[1])
+                    self.current_upload[0].write_record(self.current_upload[1])
             os._exit(0)
 
 
 @dataclass(slots=True)
-class Work:
+class UploadWorker:
     """One base, its spool, and the uploads that are committed but not yet searchable."""
 
     name: str
-    base: Base
+    base: KnowledgeBase
     spool: Spool
     out: TextIO
-    told: Told
-    uncaught: dict[str, Upload] = field(default_factory=dict)
+    commands: ServerCommands
+    unindexed: dict[str, Upload] = field(default_factory=dict)
     passages: int = 0
     tries: dict[str, int] = field(default_factory=dict)  # of uploads, before they were read here
-    behind: bool = True  # something may have no index or vectors: at the start, nobody knows
-    uploads: Uploads | None = None  # with the process that parses, until there is nothing more
-    open: ExitStack = field(default_factory=ExitStack)
+    needs_catch_up: bool = True  # something may have no index or vectors: at the start, nobody knows
+    reader: Uploads | None = None  # with the process that parses, until there is nothing more
+    resources: ExitStack = field(default_factory=ExitStack)
 
-    def tell(self, upload: Upload, state: str = "", **more: Any) -> None:
+    def report_upload(self, upload: Upload, state: str = "", **more: Any) -> None:
         """Tell the server what became of an upload."""
-        shape = upload.shape() | ({"state": state} if state else {}) | more
-        self.say({"base": self.name, "upload": shape})
+        shape = upload.to_dict() | ({"state": state} if state else {}) | more
+        self.send({"base": self.name, "upload": shape})
 
-    def say(self, message: dict[str, Any]) -> None:
+    def send(self, message: dict[str, Any]) -> None:
         """Write a line to the server."""
         self.out.write(json.dumps(message) + "\n")
         self.out.flush()
 
-    def read(self, upload: Upload, seconds: float, memory: int) -> None:
+    def read_upload(self, upload: Upload, seconds: float, memory: int) -> None:
         """Read one file into the base, or note why it cannot be. Raises StoreError for what is not the file's fault:
         the disk is full, or somebody else writes for long. Nothing is lost then, and it waits."""
         # As this process found it: where the disk is full, the spool cannot be told that it was no fair try.
@@ -120,107 +120,107 @@ class Work:
         try:
             self._read(upload, seconds, memory)
         except (StoreError, OSError) as error:
-            trouble = disk_trouble(error)
+            trouble = as_store_error(error)
             again = replace(upload, error=trouble.problem, hint=trouble.hint)
             with suppress(OSError):
-                self.spool.write(again)
-            self.tell(again)
+                self.spool.write_record(again)
+            self.report_upload(again)
             raise trouble from error
         self.tries.pop(upload.id)
 
     def _read(self, upload: Upload, seconds: float, memory: int) -> None:
-        if upload.state == INDEXING and self.holds(upload.key):
-            self.committed(upload)
+        if upload.state == INDEXING and self.has_document(upload.key):
+            self.mark_committed(upload)
             return
         if upload.tries >= _TRIES:
-            self.tell(self.spool.fail(upload, "the server ended each time that it was read"))
+            self.report_upload(self.spool.record_failure(upload, "the server ended each time that it was read"))
             return
-        self.tell(replace(upload, tries=upload.tries + 1), READING)
+        self.report_upload(replace(upload, tries=upload.tries + 1), READING)
         try:
-            with self.told.trying(self.spool, upload):
-                read = self.graph if upload.kind == "graph" else self.document
+            with self.commands.record_attempt(self.spool, upload):
+                read = self.add_graph if upload.kind == "graph" else self.add_document
                 read(upload, seconds, memory)
         except StoreError:
             raise
         except ClewError as error:
-            self.tell(self.spool.fail(upload, error.problem, error.hint))
+            self.report_upload(self.spool.record_failure(upload, error.problem, error.hint))
             return
         if upload.kind == "graph":
-            self.tell(upload, DONE)
+            self.report_upload(upload, DONE)
             self.spool.forget(upload.id)
 
-    def holds(self, key: str) -> bool:
+    def has_document(self, key: str) -> bool:
         """Return whether the base has a document; a power cut may have cost its commit."""
         try:
             return self.base.store.document(key).key == key
         except NotFound:
             return False
 
-    def document(self, upload: Upload, seconds: float, memory: int) -> None:
+    def add_document(self, upload: Upload, seconds: float, memory: int) -> None:
         """Add a document; it is done when it is searchable."""
-        if self.uploads is None:
-            self.uploads = self.open.enter_context(self.base.uploads(seconds, memory))
-        added = self.uploads.add(self.spool.data(upload.id), upload.name)
-        self.told.free.wait()
+        if self.reader is None:
+            self.reader = self.resources.enter_context(self.base.uploads(seconds, memory))
+        added = self.reader.add(self.spool.data_path(upload.id), upload.name)
+        self.commands.may_write.wait()
         self.passages += added.passages
         done = replace(upload, key=added.key, notes=added.notes, state=INDEXING)
-        self.spool.write(done)  # should this process end now, it is not read again
-        self.committed(done)
+        self.spool.write_record(done)  # should this process end now, it is not read again
+        self.mark_committed(done)
 
-    def committed(self, upload: Upload) -> None:
+    def mark_committed(self, upload: Upload) -> None:
         """Take a document on that is in the base, and not searchable yet."""
-        self.uncaught[upload.id] = upload
-        self.behind = True
-        self.tell(upload)
+        self.unindexed[upload.id] = upload
+        self.needs_catch_up = True
+        self.report_upload(upload)
 
-    def rest(self) -> None:
+    def stop_parser(self) -> None:
         """End the process that parses: it takes memory."""
-        self.open.close()
-        self.uploads = None
+        self.resources.close()
+        self.reader = None
 
-    def graph(self, upload: Upload, seconds: float, memory: int) -> None:
+    def add_graph(self, upload: Upload, seconds: float, memory: int) -> None:
         """Add a graph, in a process that can be killed: then nothing is added."""
         from clew.parse.pool import ParsePool
 
-        path = self.spool.data(upload.id)
+        path = self.spool.data_path(upload.id)
         more = {
             "base": str(self.base.path),
             "graph": upload.graph,
             "form": upload.form,
             "name": upload.name,
         }
-        with ParsePool(1, reader=read_graph, seconds=seconds, memory=memory) as pool:
-            ((_, outcome),) = pool.read([path], more={path: more})
+        with ParsePool(1, reader=read_uploaded_graph, time_limit=seconds, memory_limit=memory) as pool:
+            ((_, outcome),) = pool.read_files([path], options={path: more})
         if isinstance(outcome, Exception):
             raise outcome
 
     def catch_up(self) -> None:
         """Make what is committed searchable by words; then it survives in the base, and leaves the spool."""
-        self.told.free.wait()
+        self.commands.may_write.wait()
         self.base.store.catch_up()
         self.passages = 0
         encodes = self.base.encoder_name() is not None
-        for id, upload in list(self.uncaught.items()):
+        for id, upload in list(self.unindexed.items()):
             # It has left already where encoding gave way to further files.
             with suppress(NotFound):
                 self.spool.forget(id)
-            self.tell(upload, ENCODING if encodes else DONE)
+            self.report_upload(upload, ENCODING if encodes else DONE)
             if not encodes:
-                del self.uncaught[id]
+                del self.unindexed[id]
 
-    def troubled(self, trouble: StoreError) -> None:
+    def report_trouble(self, trouble: StoreError) -> None:
         """Say why what is committed cannot be made searchable now; it is tried again."""
         LOG.warning("%s: %s", self.name, trouble)
-        for upload in self.uncaught.values():
-            self.tell(replace(upload, error=trouble.problem, hint=trouble.hint), INDEXING)
+        for upload in self.unindexed.values():
+            self.report_upload(replace(upload, error=trouble.problem, hint=trouble.hint), INDEXING)
 
-    def encode(self) -> None:
+    def encode_missing(self) -> None:
         """Make the missing vectors, unless something more urgent comes."""
         if self.base.encoder() is not None:
 
             def told(done: int, total: int) -> None:
-                self.say({"base": self.name, "encoding": {"done": done, "total": total}})
-                if not self.told.free.is_set() or self.spool.waiting():
+                self.send({"base": self.name, "encoding": {"done": done, "total": total}})
+                if not self.commands.may_write.is_set() or self.spool.waiting_uploads():
                     raise _Interrupted
 
             try:
@@ -230,47 +230,47 @@ class Work:
             except ModelError as error:
                 # They can be found by words; the next file, or the next server, tries again.
                 LOG.warning("%s: %s", self.name, error)
-        for upload in self.uncaught.values():
-            self.tell(upload, DONE)
-        self.uncaught.clear()
-        self.behind = False
+        for upload in self.unindexed.values():
+            self.report_upload(upload, DONE)
+        self.unindexed.clear()
+        self.needs_catch_up = False
 
 
-def disk_trouble(error: StoreError | OSError) -> StoreError:
+def as_store_error(error: StoreError | OSError) -> StoreError:
     """Return what keeps a base from being written to, in our words."""
     if isinstance(error, StoreError):
         return error
     return StoreError(f"the base cannot be written to: {error.strerror or error}", "Is the disk full?")
 
 
-def work(works: list[Work], told: Told, seconds: float, memory: int) -> None:
+def run_forever(works: list[UploadWorker], told: ServerCommands, seconds: float, memory: int) -> None:
     """Read, index and encode, for ever."""
     while True:
-        told.something.clear()
+        told.wake.clear()
         idle = True
         for one in works:
-            told.free.wait()
+            told.may_write.wait()
             try:
                 idle &= not _step(one, seconds, memory)
             except (StoreError, OSError) as error:  # it cannot be written to now: another base may
-                one.troubled(disk_trouble(error))
+                one.report_trouble(as_store_error(error))
                 idle = False
                 time.sleep(_AFTER_TROUBLE)
-        if idle and not told.something.wait(_LOOK_EVERY):
+        if idle and not told.wake.wait(_LOOK_EVERY):
             for one in works:
-                one.rest()
+                one.stop_parser()
 
 
-def _step(one: Work, seconds: float, memory: int) -> bool:
+def _step(one: UploadWorker, seconds: float, memory: int) -> bool:
     """Do what is next for a base; return whether there was anything."""
-    waiting = [upload for upload in one.spool.waiting() if upload.id not in one.uncaught]
+    waiting = [upload for upload in one.spool.waiting_uploads() if upload.id not in one.unindexed]
     if waiting:
-        one.read(waiting[0], seconds, memory)
-    if one.behind and (one.passages >= _CATCH_UP_EVERY or len(waiting) <= 1):
+        one.read_upload(waiting[0], seconds, memory)
+    if one.needs_catch_up and (one.passages >= _CATCH_UP_EVERY or len(waiting) <= 1):
         one.catch_up()
         if len(waiting) <= 1:
-            one.encode()
-    return bool(waiting) or one.behind
+            one.encode_missing()
+    return bool(waiting) or one.needs_catch_up
 
 
 def main() -> None:
@@ -283,13 +283,13 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     said = json.loads(sys.stdin.readline())
-    told = Told()
+    told = ServerCommands()
     works = []
     for name, path in said["bases"].items():
-        works.append(Work(name, open_base(path), Spool(Path(path)), out, told))
+        works.append(UploadWorker(name, open_base(path), Spool(Path(path)), out, told))
     threading.Thread(target=told.listen, args=(sys.stdin,), daemon=True).start()
-    told.free.wait()
-    work(works, told, said["seconds"], said["memory"])
+    told.may_write.wait()
+    run_forever(works, told, said["seconds"], said["memory"])
 
 
 if __name__ == "__main__":

@@ -12,13 +12,13 @@ from clew.errors import BudgetExceeded
 from clew.protocols import Completion, LanguageModel, Prompt
 
 if TYPE_CHECKING:
-    from clew.serve.settings import Model, Settings
+    from clew.serve.settings import ModelChoice, Settings
 
 _ADDRESS = re.compile(r"https?://[^,#]*#")
 
 
 @dataclass(frozen=True, slots=True)
-class Lent:
+class LentModel:
     """A language model that is asked no more once ``stop`` says so: a step may be many calls.
 
     It is known by its model alone: what an answer says of who wrote it, and the steps of its trail, are read by
@@ -31,16 +31,16 @@ class Lent:
     @property
     def name(self) -> str:
         """The name of the model inside, without an address."""
-        return without_address(self.model.name)
+        return strip_address(self.model.name)
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return one completion per prompt. Raises BudgetExceeded where the question was stopped, ModelError."""
         if self.stop():
             raise BudgetExceeded("stopped before the language model was asked again")
-        return [replace(one, model=without_address(one.model)) for one in self.model.complete(prompts)]
+        return [replace(one, model=strip_address(one.model)) for one in self.model.complete(prompts)]
 
 
-def without_address(name: str) -> str:
+def strip_address(name: str) -> str:
     """Return a model's name without the address of its endpoint, one model or one per role.
 
     >>> without_address("http://10.0.0.7:8000/v1#qwen"), without_address("read=openai:gpt-4o,guide=http://a/v1#b")
@@ -49,7 +49,7 @@ def without_address(name: str) -> str:
     return _ADDRESS.sub("", name)
 
 
-class Lender:
+class ModelPool:
     """Lends the models of a server, each question its own with the budget of one question.
 
     They are held while the server runs, so that weights and connections are there for all questions. Raises
@@ -60,14 +60,14 @@ class Lender:
         self._budget = settings.budget
         self._held = [self._made(one) for one in settings.models]
 
-    def lend(self, chosen: Model | None, stop: Callable[[], bool]) -> Lent | None:
+    def lend(self, chosen: ModelChoice | None, stop: Callable[[], bool]) -> LentModel | None:
         """Return a model that was chosen, for one question, until ``stop`` says so."""
-        return None if chosen is None else Lent(self._made(chosen), stop)
+        return None if chosen is None else LentModel(self._made(chosen), stop)
 
-    def _made(self, chosen: Model) -> LanguageModel:
+    def _made(self, chosen: ModelChoice) -> LanguageModel:
         from clew.models.budgeted import Budget
 
         most = self._budget
         limited = (most.calls, most.tokens, most.money) != (None, None, None)
         budget = Budget(most.calls, most.tokens, most.money) if limited else None
-        return catalog.language_model(chosen.name, cache=True, budget=budget)
+        return catalog.load_language_model(chosen.name, cache=True, budget=budget)

@@ -33,16 +33,16 @@ from mcp_types import Tool as ToolShape
 
 from clew.errors import ClewError
 from clew.serve import tools as desks
-from clew.serve.answers import step_line
-from clew.serve.looking import Seen
-from clew.serve.tools import Desk, Tool
-from clew.serve.watched import running
+from clew.serve.answers import summarise_step
+from clew.serve.looking import ToolResult
+from clew.serve.tools import ToolContext, Tool
+from clew.serve.watched import stream_steps
 from clew.types import Answer
 
 #: Questions that are answered at once; more wait for their turn.
 _AT_ONCE = 4
 #: The tools that take no long time.
-_LOOKS = {"search": desks.search, "show": desks.show}
+_LOOKS = {"search": desks.run_search, "show": desks.run_show}
 _INSTRUCTIONS = (
     "clew answers questions from the user's own documents and knowledge graphs, with the exact place of "
     "everything it says. Use ask for a question, search to read for yourself, show to see what there is. Cite "
@@ -51,7 +51,7 @@ _INSTRUCTIONS = (
 )
 
 
-def serve(desk: Desk) -> None:
+def serve_stdio(desk: ToolContext) -> None:
     """Serve until the client closes our standard input, or the process is interrupted."""
     # The thread that waits for standard input cannot be woken, so an interrupt that were raised would wait with it
     # for one more line. Nothing is written here that an end at any instant could harm.
@@ -62,16 +62,16 @@ def serve(desk: Desk) -> None:
         signal.signal(signal.SIGINT, before)
 
 
-async def _serve(desk: Desk) -> None:
+async def _serve(desk: ToolContext) -> None:
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="ask") as executor:
-        served = server(desk, executor)
+        served = make_server(desk, executor)
         async with stdio_server() as (incoming, outgoing):
             await served.run(incoming, outgoing, served.create_initialization_options())
 
 
-def server(desk: Desk, executor: ThreadPoolExecutor) -> Server:
+def make_server(desk: ToolContext, executor: ThreadPoolExecutor) -> Server:
     """Return the server of a desk; questions are answered by the threads of ``executor``."""
-    known = {tool.name: tool for tool in desks.tools(desk)}
+    known = {tool.name: tool for tool in desks.make_tools(desk)}
     listed = ListToolsResult(tools=[_shape(tool) for tool in known.values()])
 
     async def on_list(
@@ -100,23 +100,23 @@ def server(desk: Desk, executor: ThreadPoolExecutor) -> Server:
 
 
 async def _called(
-    desk: Desk,
+    desk: ToolContext,
     tool: Tool,
     arguments: Mapping[str, object],
     context: ServerRequestContext,
     executor: ThreadPoolExecutor,
-) -> Seen:
+) -> ToolResult:
     """Return what a tool says. Raises ClewError."""
-    tool.check(arguments)
+    tool.check_arguments(arguments)
     if tool.name != "ask":
         return await asyncio.to_thread(_LOOKS[tool.name], desk, arguments)
     number = 0
-    async with aclosing(running(partial(desks.ask, desk, arguments), executor)) as events:
+    async with aclosing(stream_steps(partial(desks.run_ask, desk, arguments), executor)) as events:
         async for event in events:
             if isinstance(event, Answer):
-                return desks.told(desk, arguments, event)
+                return desks.ask_result(desk, arguments, event)
             number += 1
-            await context.session.report_progress(number, None, step_line(event))
+            await context.session.report_progress(number, None, summarise_step(event))
     raise RuntimeError("work ended without an answer")
 
 
@@ -125,7 +125,7 @@ def _shape(tool: Tool) -> ToolShape:
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=tool.arguments,
-        output_schema=tool.result,
+        input_schema=tool.input_schema,
+        output_schema=tool.output_schema,
         annotations=ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False),
     )

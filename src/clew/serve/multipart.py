@@ -10,9 +10,9 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.concurrency import run_in_threadpool
 
-from clew.parse.limits import size_in_words
-from clew.serve.problems import Refused
-from clew.serve.spool import Spool, shown_name
+from clew.parse.limits import format_size
+from clew.serve.problems import RequestRefused
+from clew.serve.spool import Spool, display_name
 
 if TYPE_CHECKING:
     from fastapi import Request
@@ -25,7 +25,7 @@ _FIELDS = 20
 
 
 @dataclass(slots=True)
-class Arrived:
+class ReceivedFile:
     """A file of an upload. ``error`` says why it is refused; then nothing of it is kept."""
 
     id: str
@@ -36,14 +36,14 @@ class Arrived:
 
 
 @dataclass(slots=True)
-class Form:
+class UploadForm:
     """What an upload holds: files, and fields beside them."""
 
-    files: list[Arrived] = field(default_factory=list)
+    files: list[ReceivedFile] = field(default_factory=list)
     fields: dict[str, str] = field(default_factory=dict)
 
 
-async def received(request: Request, spool: Spool, limits: Limits, take: Callable[[int], None]) -> Form:
+async def receive_upload(request: Request, spool: Spool, limits: Limits, take: Callable[[int], None]) -> UploadForm:
     """Receive a multipart request whole. Files are in the spool, not yet accepted; where this raises, none is.
 
     ``take`` is told of each number of bytes that arrives, and may raise. Raises Refused for a request that is no
@@ -52,7 +52,7 @@ async def received(request: Request, spool: Spool, limits: Limits, take: Callabl
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary", b"")
     if kind != b"multipart/form-data" or not boundary:
-        raise Refused(
+        raise RequestRefused(
             415, "this is no upload of files", "Send multipart/form-data, as a form with files does"
         )
     receiver = _Receiver(spool, limits)
@@ -75,36 +75,36 @@ async def received(request: Request, spool: Spool, limits: Limits, take: Callabl
             # Disk writes in a thread: others are answered meanwhile.
             await run_in_threadpool(parser.write, chunk)
         if not receiver.whole:
-            raise Refused(400, "the upload is not whole", "Try again")
+            raise RequestRefused(400, "the upload is not whole", "Try again")
     except FormParserError as error:
         receiver.drop()
-        raise Refused(400, "the upload is not in the form that multipart/form-data has") from error
+        raise RequestRefused(400, "the upload is not in the form that multipart/form-data has") from error
     except OSError as error:
         receiver.drop()
-        raise no_room(error) from error
+        raise storage_error(error) from error
     except BaseException:
         receiver.drop()
         raise
     return receiver.form
 
 
-def no_room(error: OSError) -> Refused:
+def storage_error(error: OSError) -> RequestRefused:
     """Return what is said of an upload that cannot be written."""
-    return Refused(507, f"the upload cannot be stored: {error.strerror or error}", "Is the disk full?")
+    return RequestRefused(507, f"the upload cannot be stored: {error.strerror or error}", "Is the disk full?")
 
 
 class _Receiver:
     """What the parser tells, part by part."""
 
     def __init__(self, spool: Spool, limits: Limits) -> None:
-        self.form = Form()
+        self.form = UploadForm()
         self.whole = False
         self._spool = spool
         self._limits = limits
         self._headers: dict[bytes, bytes] = {}
         self._field, self._value = b"", b""
         self._file: BinaryIO | None = None
-        self._arriving: Arrived | None = None
+        self._arriving: ReceivedFile | None = None
         self._named: str | None = None
         self._content = b""
 
@@ -124,19 +124,19 @@ class _Receiver:
     def headers_end(self) -> None:
         kind, options = parse_options_header(self._headers.get(b"content-disposition", b""))
         if kind != b"form-data":
-            raise Refused(400, "a part of the upload does not say what it is")
+            raise RequestRefused(400, "a part of the upload does not say what it is")
         filename = options.get(b"filename")
         if filename is None:
             self._named, self._content = options.get(b"name", b"").decode("utf-8", "replace"), b""
             if len(self.form.fields) >= _FIELDS:
-                raise Refused(400, "the upload has too many fields")
+                raise RequestRefused(400, "the upload has too many fields")
             return
-        name = shown_name(filename.decode("utf-8", "replace"))
-        arriving = self._arriving = Arrived("", name)
+        name = display_name(filename.decode("utf-8", "replace"))
+        arriving = self._arriving = ReceivedFile("", name)
         self.form.files.append(arriving)
         if len(self.form.files) > self._limits.files:
             if len(self.form.files) > 10 * self._limits.files:
-                raise Refused(413, f"more than {self._limits.files} files were sent at a time")
+                raise RequestRefused(413, f"more than {self._limits.files} files were sent at a time")
             arriving.error = f"more than {self._limits.files} files were sent at a time"
             arriving.hint = "Send it with the next ones"
             return
@@ -146,11 +146,11 @@ class _Receiver:
         if self._named is not None:
             self._content += data[start:end]
             if len(self._content) > _FIELD:
-                raise Refused(400, f"the field '{self._named[:50]}' is too long")
+                raise RequestRefused(400, f"the field '{self._named[:50]}' is too long")
         elif self._arriving is not None and self._file is not None:
             self._arriving.size += end - start
             if self._arriving.size > self._limits.file_bytes:
-                self._refuse(f"it is larger than {size_in_words(self._limits.file_bytes)}")
+                self._refuse(f"it is larger than {format_size(self._limits.file_bytes)}")
             else:
                 self._file.write(data[start:end])
 
@@ -173,10 +173,10 @@ class _Receiver:
             self._file.close()
         for one in self.form.files:
             if one.id:
-                self._spool.drop(one.id)
+                self._spool.discard(one.id)
 
     def _refuse(self, error: str) -> None:
         assert self._arriving is not None and self._file is not None
         self._file.close()
-        self._spool.drop(self._arriving.id)
+        self._spool.discard(self._arriving.id)
         self._arriving.id, self._arriving.error, self._file = "", error, None

@@ -9,17 +9,17 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from clew.api import triples_of
+from clew.api import entity_triples
 from clew.errors import NotFound
 from clew.serve import questionpages
-from clew.serve.guard import cookie_of, same, session
-from clew.serve.render import Explained, page
-from clew.serve.server import Here, Opened
-from clew.serve.source import source_of
-from clew.serve.views import documents_of, home_page, uploads_of
+from clew.serve.guard import cookie_name, secrets_equal, session_value
+from clew.serve.render import PageRoute, render_page
+from clew.serve.server import CurrentServer, CurrentBase
+from clew.serve.source import view_source
+from clew.serve.views import document_lists, render_home, upload_lists
 from clew.types import SECTION, TABLE
 
-router = APIRouter(include_in_schema=False, route_class=Explained)
+router = APIRouter(include_in_schema=False, route_class=PageRoute)
 #: Seconds that a wrong token costs: guessing is slow, and nobody notices who mistypes.
 _WRONG_TOKEN = 0.3
 #: Days for which a browser remembers that it has given the token.
@@ -29,19 +29,19 @@ _OUTLINE, _RELATIONS, _TRIPLES = 2_000, 500, 25
 
 
 @router.get("/")
-def home(here: Here) -> Response:
+def home(here: CurrentServer) -> Response:
     """Show the bases; where there is one, go there."""
-    bases = here.shelf.every()
+    bases = here.bases.all()
     if len(bases) == 1:
         return RedirectResponse(f"/b/{bases[0].name}/", status_code=303)
     sizes = [(one.name, one.base.info(digest=False)) for one in bases]
-    return page("home.html", title="clew", bases=sizes, locked=here.settings.token is not None)
+    return render_page("home.html", title="clew", bases=sizes, locked=here.settings.token is not None)
 
 
 @router.get("/b/{base}/")
 def base(
-    here: Here,
-    opened: Opened,
+    here: CurrentServer,
+    opened: CurrentBase,
     find: str = "",
     question: str = "",
     chain: str = "",
@@ -49,40 +49,40 @@ def base(
 ) -> HTMLResponse:
     """Show one base: where to ask, what was asked (``before`` a time), its documents and graphs. ``question`` and
     ``chain`` are in the form already."""
-    return home_page(here, opened, {"question": question, "chain": chain}, find=find, before=before)
+    return render_home(here, opened, {"question": question, "chain": chain}, find=find, before=before)
 
 
 @router.get("/b/{base}/part/documents")
-def documents(here: Here, opened: Opened, find: str = "") -> HTMLResponse:
+def documents(here: CurrentServer, opened: CurrentBase, find: str = "") -> HTMLResponse:
     """Give the lists of documents and graphs, as the page of the base has them."""
-    return page("part-documents.html", base=opened.name, **documents_of(here, opened, find))
+    return render_page("part-documents.html", base=opened.name, **document_lists(here, opened, find))
 
 
 @router.get("/b/{base}/part/uploads")
-def uploads(here: Here, opened: Opened) -> HTMLResponse:
+def uploads(here: CurrentServer, opened: CurrentBase) -> HTMLResponse:
     """Give the list of uploads, as the page of the base has it."""
-    return page("part-uploads.html", base=opened.name, **uploads_of(here, opened))
+    return render_page("part-uploads.html", base=opened.name, **upload_lists(here, opened))
 
 
 @router.get("/b/{base}/d/{key}")
-def document(key: str, here: Here, opened: Opened, at: int | None = None, part: bool = False) -> HTMLResponse:
+def document(key: str, here: CurrentServer, opened: CurrentBase, at: int | None = None, part: bool = False) -> HTMLResponse:
     """Show a document's outline, or where one of its nodes stands: the one at position ``at``."""
     known = opened.base.store.document(key)
     if at is not None:
-        return page(
+        return render_page(
             "part-source.html" if part else "source.html",
             title=known.name,
             base=opened.name,
             number=0,
             cited=None,
-            source=source_of(here, opened, f"{known.key}:{at}"),
+            source=view_source(here, opened, f"{known.key}:{at}"),
             gone="",
             around=(),
             back=f"/b/{opened.name}/d/{known.key}",
         )
     nodes = opened.base.tree(known.key)
     outline = [one for one in nodes if one.kind in {SECTION, TABLE}]
-    return page(
+    return render_page(
         "document.html",
         title=known.name,
         base=opened.name,
@@ -98,7 +98,7 @@ def document(key: str, here: Here, opened: Opened, at: int | None = None, part: 
 
 @router.get("/b/{base}/g/{graph}")
 def graph(
-    graph: str, here: Here, opened: Opened, called: Annotated[str, Query(max_length=1_000)] = ""
+    graph: str, here: CurrentServer, opened: CurrentBase, called: Annotated[str, Query(max_length=1_000)] = ""
 ) -> HTMLResponse:
     """Show what a graph holds, or what it says of the nodes that are ``called`` so."""
     found = opened.base.graph(graph)
@@ -106,12 +106,12 @@ def graph(
     if called:
         try:
             entities = [
-                (one, triples_of(found, one, _TRIPLES)) for one in opened.base.entities(graph, called)[:20]
+                (one, entity_triples(found, one, _TRIPLES)) for one in opened.base.entities(graph, called)[:20]
             ]
         except NotFound as error:
             problem = error.problem
     relations = sorted(found.relations().items(), key=lambda one: (-one[1].edges, one[0]))
-    return page(
+    return render_page(
         "graph.html",
         title=graph,
         base=opened.name,
@@ -145,31 +145,31 @@ def docs(request: Request) -> HTMLResponse:
         for path, operations in described["paths"].items()
         for method, operation in operations.items()
     ]
-    return page("docs.html", title="API", described=described, routes=routes)
+    return render_page("docs.html", title="API", described=described, routes=routes)
 
 
 @router.get("/login")
-def login_page(here: Here) -> Response:
+def login_page(here: CurrentServer) -> Response:
     """Ask for the token, where one is set."""
     if here.settings.token is None:
         return RedirectResponse("/", status_code=303)
-    return page("login.html", title="clew", wrong=False)
+    return render_page("login.html", title="clew", wrong=False)
 
 
 @router.post("/login")
-async def login(request: Request, here: Here) -> Response:
+async def login(request: Request, here: CurrentServer) -> Response:
     """Take the token and remember, in a cookie that scripts cannot read, that it was right."""
     token = here.settings.token
     given = parse_qs((await request.body()).decode("utf-8", "replace")).get("token", [""])[0].strip()
     if token is None:
         return RedirectResponse("/", status_code=303)
-    if not same(given, token):
+    if not secrets_equal(given, token):
         await asyncio.sleep(_WRONG_TOKEN)
-        return page("login.html", status=401, title="clew", wrong=True)
+        return render_page("login.html", status=401, title="clew", wrong=True)
     done = RedirectResponse("/", status_code=303)
     done.set_cookie(
-        cookie_of(token),
-        session(token),
+        cookie_name(token),
+        session_value(token),
         max_age=_REMEMBERED * 86_400,
         httponly=True,
         samesite="strict",
@@ -179,9 +179,9 @@ async def login(request: Request, here: Here) -> Response:
 
 
 @router.post("/logout")
-def logout(here: Here) -> Response:
+def logout(here: CurrentServer) -> Response:
     """Let this browser forget that it gave the token."""
     done = RedirectResponse("/login", status_code=303)
     if here.settings.token is not None:
-        done.delete_cookie(cookie_of(here.settings.token), httponly=True, samesite="strict")
+        done.delete_cookie(cookie_name(here.settings.token), httponly=True, samesite="strict")
     return done

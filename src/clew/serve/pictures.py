@@ -7,38 +7,38 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from clew.errors import UnreadableFile
-from clew.serve.problems import Busy
+from clew.serve.problems import ServerBusy
 
 if TYPE_CHECKING:
-    from clew.parse.pdf.picture import Picture
-    from clew.serve.shelf import Shelved
+    from clew.parse.pdf.picture import PageImage
+    from clew.serve.shelf import ServedBase
 
 #: Scales that a page is drawn in: an address is not to make a thousand pictures of one page.
 SCALES = (0.5, 1.0, 1.5, 2.0, 3.0)
 
 
 #: Pictures that are drawn or wait for it at once: each holds a thread, and a page may take long.
-AT_ONCE = 8
+MAX_CONCURRENT = 8
 #: Pages that could not be drawn and are remembered.
 _FAILED = 256
 
 
-class Pictures:
+class PageImageCache:
     """Pages as pictures; the least recently seen go where they take more than ``most`` bytes. What cannot be drawn is
     tried once."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._kept: OrderedDict[tuple[str, str, int, float], Picture] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str, int, float], PageImage] = OrderedDict()
         self._failed: OrderedDict[tuple[str, str, int], UnreadableFile] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
-        self._room = threading.BoundedSemaphore(AT_ONCE)
+        self._room = threading.BoundedSemaphore(MAX_CONCURRENT)
 
-    def get(self, shelved: Shelved, key: str, page: int, scale: float) -> Picture:
+    def get(self, shelved: ServedBase, key: str, page: int, scale: float) -> PageImage:
         """Return a page of a document at the nearest of :data:`SCALES`; raises as
         :meth:`clew.api.Base.page_image`, and Busy where too many are being drawn."""
-        scale = nearest(scale)
+        scale = nearest_scale(scale)
         place = (shelved.name, key, page, scale)
         with self._lock:
             if place in self._kept:
@@ -47,7 +47,7 @@ class Pictures:
             if (failed := self._failed.get(place[:3])) is not None:
                 raise failed
         if not self._room.acquire(blocking=False):
-            raise Busy("too many pages are being drawn", 5)
+            raise ServerBusy("too many pages are being drawn", 5)
         try:
             made = shelved.base.page_image(key, page, scale)
         except UnreadableFile as error:
@@ -67,13 +67,13 @@ class Pictures:
                 self._bytes -= len(old.png)
         return made
 
-    def forget(self, shelved: Shelved, key: str) -> None:
+    def forget(self, shelved: ServedBase, key: str) -> None:
         """Forget the pages of a document."""
         with self._lock:
             for place in [one for one in self._kept if one[:2] == (shelved.name, key)]:
                 self._bytes -= len(self._kept.pop(place).png)
 
 
-def nearest(scale: float) -> float:
+def nearest_scale(scale: float) -> float:
     """Return the one of :data:`SCALES` that is nearest."""
     return min(SCALES, key=lambda one: abs(one - scale))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("clew.serve")
 #: What is said of a fault of ours; the traceback goes to the person who runs the server, and to nobody else.
-FAULT = {"error": "something went wrong in the server", "hint": "Its log says what"}
+SERVER_FAULT = {"error": "something went wrong in the server", "hint": "Its log says what"}
 
 _STATUS: tuple[tuple[type[ClewError], int], ...] = (
     (NotFound, 404),
@@ -44,7 +44,7 @@ _SAID = {
 }
 
 
-class Refused(ClewError):
+class RequestRefused(ClewError):
     """A request that is refused, with the status of the reply."""
 
     def __init__(self, status: int, problem: str, hint: str = "") -> None:
@@ -52,15 +52,15 @@ class Refused(ClewError):
         self.status = status
 
 
-class TooMuch(Exception):
+class BodyTooLarge(Exception):
     """More was sent than the request may hold: noticed while it is read."""
 
 
-class TooSlow(Exception):
+class BodyTimeout(Exception):
     """Nothing more of a request came for long."""
 
 
-class Busy(Refused):
+class ServerBusy(RequestRefused):
     """Too much is waiting; ``retry_after`` seconds say when to come again."""
 
     def __init__(self, problem: str, retry_after: int, status: int = 429) -> None:
@@ -68,62 +68,62 @@ class Busy(Refused):
         self.retry_after = retry_after
 
 
-def status_of(error: ClewError) -> int:
+def status_code(error: ClewError) -> int:
     """Return the status of the reply to an error: 400 for what makes no sense."""
-    if isinstance(error, Refused):
+    if isinstance(error, RequestRefused):
         return error.status
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 400)
 
 
-def problem_shape(error: ClewError) -> dict[str, str]:
+def error_to_dict(error: ClewError) -> dict[str, str]:
     """Return an error as it is sent."""
     return {"error": error.problem, "hint": error.hint}
 
 
-def problem(status: int, error: str, hint: str = "", headers: dict[str, str] | None = None) -> JSONResponse:
+def error_response(status: int, error: str, hint: str = "", headers: dict[str, str] | None = None) -> JSONResponse:
     """Return the reply that says what is wrong."""
     return JSONResponse({"error": error, "hint": hint}, status_code=status, headers=headers)
 
 
-def reply_to(error: ClewError) -> JSONResponse:
+def response_for(error: ClewError) -> JSONResponse:
     """Return the reply to an error."""
-    return JSONResponse(problem_shape(error), status_code=status_of(error), headers=again_after(error))
+    return JSONResponse(error_to_dict(error), status_code=status_code(error), headers=retry_headers(error))
 
 
-def again_after(error: ClewError) -> dict[str, str]:
+def retry_headers(error: ClewError) -> dict[str, str]:
     """Return the header that says when the same may be asked again, where the error says so."""
-    if not isinstance(error, Busy | Unavailable) or error.retry_after is None:
+    if not isinstance(error, ServerBusy | Unavailable) or error.retry_after is None:
         return {}
     return {"Retry-After": f"{error.retry_after:.0f}"}
 
 
-def handle_problems(app: FastAPI) -> None:
+def install_error_handlers(app: FastAPI) -> None:
     """Make every error of ``app`` such a reply."""
 
     async def ours(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, ClewError)
-        return reply_to(error)
+        return response_for(error)
 
     async def invalid(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError)
-        return problem(422, "; ".join(_field(one) for one in error.errors()[:5]), "See: /api/docs")
+        return error_response(422, "; ".join(_field(one) for one in error.errors()[:5]), "See: /api/docs")
 
     async def http(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)
         said = _SAID.get(error.status_code, str(error.detail))
-        return problem(error.status_code, said, headers=dict(error.headers or {}))
+        return error_response(error.status_code, said, headers=dict(error.headers or {}))
 
     async def too_much(request: Request, error: Exception) -> JSONResponse:
-        return problem(413, "more was sent than a request may hold", "Send less at a time")
+        return error_response(413, "more was sent than a request may hold", "Send less at a time")
 
     async def too_slow(request: Request, error: Exception) -> JSONResponse:
-        return problem(408, "nothing more of the request came", "Try again", {"Connection": "close"})
+        return error_response(408, "nothing more of the request came", "Try again", {"Connection": "close"})
 
     async def gone(request: Request, error: Exception) -> JSONResponse:
-        return problem(400, "the request broke off")
+        return error_response(400, "the request broke off")
 
-    app.add_exception_handler(TooMuch, too_much)
-    app.add_exception_handler(TooSlow, too_slow)
+    app.add_exception_handler(BodyTooLarge, too_much)
+    app.add_exception_handler(BodyTimeout, too_slow)
     app.add_exception_handler(ClientDisconnect, gone)
     app.add_exception_handler(ClewError, ours)
     app.add_exception_handler(RequestValidationError, invalid)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from fastapi import APIRouter, FastAPI
 
 from clew.serve import choices
-from clew.serve.chat import chat_router
-from clew.serve.followup import Asked, Turn, standing_alone
+from clew.serve.chat import make_chat_router
+from clew.serve.followup import StandaloneQuestion, Turn, rewrite_standalone
 from clew.serve.server import Server
 from clew.serve.settings import Settings
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class BaseAsker:
-    """:class:`clew.serve.chat.Asker` over one base of a running server: its model, its budget for one question, and
+class BaseChatBackend:
+    """:class:`clew.serve.chat.ChatBackend` over one base of a running server: its model, its budget for one question, and
     as many at once as its pages may ask."""
 
     app: FastAPI
@@ -29,24 +29,24 @@ class BaseAsker:
 
     def ask(
         self, turns: Sequence[Turn], recipe: str, watch: Callable[[Step], None], stop: Callable[[], bool]
-    ) -> tuple[Asked, Answer]:
+    ) -> tuple[StandaloneQuestion, Answer]:
         """Return the question as it was asked, and the answer. Raises ClewError, Busy where too many ask."""
         server: Server = self.app.state.server
-        with server.asking.chats.turn():
-            model = server.asking.lender.lend(server.settings.model(None), stop)
-            asked = standing_alone(turns, model)
-            base = server.shelf[self.base].base
+        with server.questions.chat_slots.admit():
+            model = server.questions.models.lend(server.settings.model(None), stop)
+            asked = rewrite_standalone(turns, model)
+            base = server.bases[self.base].base
             return asked, base.ask(asked.question, llm=model, recipe=recipe, watch=watch, stop=stop)
 
 
-def chat_routers(app: FastAPI, settings: Settings, executor: Executor) -> Iterator[tuple[str, APIRouter]]:
+def make_chat_routers(app: FastAPI, settings: Settings, executor: Executor) -> Iterator[tuple[str, APIRouter]]:
     """Yield the routes for programs, each with what stands before its paths. Raises UsageError."""
     known = (
-        choices.methods(settings.recipes) if settings.recipes else choices.answering(bool(settings.models))
+        choices.offered_methods(settings.recipes) if settings.recipes else choices.evidence_methods(bool(settings.models))
     )
     recipes = {name: one.recipe for name, one in known.items() if name != choices.DEFAULT}
     for number, name in enumerate(settings.bases):
-        made = chat_router(BaseAsker(app, name), recipes, executor)
+        made = make_chat_router(BaseChatBackend(app, name), recipes, executor)
         if number == 0:
             yield "", made
         # Not quoted: addresses are compared as they are when they were decoded.

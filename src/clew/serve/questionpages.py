@@ -13,23 +13,23 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response, Streamin
 from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 
-from clew.api import triples_of
-from clew.api.shapes import Triples
+from clew.api import entity_triples
+from clew.api.shapes import EntityTriples
 from clew.errors import ClewError, NotFound, UsageError
 from clew.serve import history
-from clew.serve.events import Channel, event_stream, seen
-from clew.serve.problems import Refused, status_of
-from clew.serve.render import Explained, fragment, page
+from clew.serve.events import EventChannel, stream_events, parse_last_event_id
+from clew.serve.problems import RequestRefused, status_code
+from clew.serve.render import PageRoute, render_fragment, render_page
 from clew.serve.routes.questions import Ask, ask
-from clew.serve.server import Here, Opened, Server
-from clew.serve.shelf import Shelved
-from clew.serve.showing import Shown, shown
-from clew.serve.source import Source, rows_of, source_of
-from clew.serve.views import choices_of, home_page, labels_of, scope_of
-from clew.serve.walking import walk_of
+from clew.serve.server import CurrentServer, CurrentBase, Server
+from clew.serve.shelf import ServedBase
+from clew.serve.showing import AnswerView, view_answer
+from clew.serve.source import SourceView, table_rows, view_source
+from clew.serve.views import form_choices, render_home, node_labels, describe_scope
+from clew.serve.walking import draw_walk
 from clew.types import ROW
 
-router = APIRouter(prefix="/b/{base}", include_in_schema=False, route_class=Explained)
+router = APIRouter(prefix="/b/{base}", include_in_schema=False, route_class=PageRoute)
 
 #: Hits of a step that are shown by their words while a question is answered.
 _SHOWN = 40
@@ -42,17 +42,17 @@ _FIELDS = 20_000
 
 
 @router.post("/ask")
-async def ask_page(request: Request, here: Here, opened: Opened) -> Response:
+async def ask_page(request: Request, here: CurrentServer, opened: CurrentBase) -> Response:
     """Ask what the form says, once or with two methods; what is wrong is said above the form, which keeps its
     words."""
     try:
         given = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=_FIELDS)
     except ValueError as error:
-        raise Refused(413, f"the form has more than {_FIELDS:,} fields", "Choose fewer documents") from error
+        raise RequestRefused(413, f"the form has more than {_FIELDS:,} fields", "Choose fewer documents") from error
     return await run_in_threadpool(_asked, given, here, opened)
 
 
-def _asked(given: Mapping[str, list[str]], here: Server, opened: Shelved) -> Response:
+def _asked(given: Mapping[str, list[str]], here: Server, opened: ServedBase) -> Response:
     form = {name: given[name][0] for name in ("question", "chain", *_OPTIONAL) if given.get(name)}
     also = form.pop("also", "")
     try:
@@ -64,56 +64,56 @@ def _asked(given: Mapping[str, list[str]], here: Server, opened: Shelved) -> Res
             second = ask(made.model_copy(update={"recipe": also, "beside": first}), here, opened)["id"]
             return _to(f"/b/{opened.name}/q/{second}")
     except ValidationError as error:
-        return home_page(here, opened, form, UsageError(str(error.errors()[0]["msg"])), 422)
+        return render_home(here, opened, form, UsageError(str(error.errors()[0]["msg"])), 422)
     except ClewError as error:
-        return home_page(here, opened, form, error, status_of(error))
+        return render_home(here, opened, form, error, status_code(error))
     return _to(f"/b/{opened.name}/q/{first}")
 
 
 @router.get("/q/{id}")
-def question(id: str, here: Here, opened: Opened) -> HTMLResponse:
+def question(id: str, here: CurrentServer, opened: CurrentBase) -> HTMLResponse:
     """Show a question: as it is being answered, or with its answer; beside the one that it is compared with."""
-    entries = [here.asking.entry(opened, id)]
+    entries = [here.questions.entry(opened, id)]
     if entries[0]["beside"]:
         with suppress(NotFound):  # forgotten: this one stands alone
-            entries.insert(0, here.asking.entry(opened, entries[0]["beside"]))
+            entries.insert(0, here.questions.entry(opened, entries[0]["beside"]))
     asked = entries[-1]["question"] or entries[-1]["chain"]
-    return page(
+    return render_page(
         "question.html",
         title=asked,
         base=opened.name,
         entries=[_told(entry, opened) for entry in entries],
         asked=asked,
-        choices=choices_of(here),
+        choices=form_choices(here),
     )
 
 
 @router.get("/q/{id}/answer")
-def answer(id: str, here: Here, opened: Opened) -> HTMLResponse:
+def answer(id: str, here: CurrentServer, opened: CurrentBase) -> HTMLResponse:
     """Give what the page of a question shows below it, once it has ended."""
-    entry = here.asking.entry(opened, id)
-    return page("part-answer.html", base=opened.name, **_told(entry, opened))
+    entry = here.questions.entry(opened, id)
+    return render_page("part-answer.html", base=opened.name, **_told(entry, opened))
 
 
 @router.get("/q/{id}/events", response_class=StreamingResponse)
 def events(
-    id: str, here: Here, opened: Opened, last_event_id: Annotated[str | None, Header()] = None
+    id: str, here: CurrentServer, opened: CurrentBase, last_event_id: Annotated[str | None, Header()] = None
 ) -> Response:
     """Follow a question as the API's events do, each ``step`` as it is to be shown: ``{"html": ...}``."""
-    job = here.asking.get(opened, id)
-    if job is None or (job.events.closed and last_event_id == str(job.events.last)):
+    job = here.questions.get(opened, id)
+    if job is None or (job.events.closed and last_event_id == str(job.events.last_number)):
         return Response(status_code=204)
-    return event_stream(_followed(job.events, seen(last_event_id), opened))
+    return stream_events(_followed(job.events, parse_last_event_id(last_event_id), opened))
 
 
-async def _followed(channel: Channel, after: int, opened: Shelved) -> AsyncIterator[str]:
+async def _followed(channel: EventChannel, after: int, opened: ServedBase) -> AsyncIterator[str]:
     async for wire in channel.follow(after):
         lines = wire.split("\n")
         if len(lines) > 2 and lines[1] == "event: step":
             step = json.loads(lines[2].removeprefix("data: "))
             ids = {id for hit in step["hits"][:_SHOWN] for id in (hit["id"], *hit["path"][-2:])}
-            labels = await run_in_threadpool(labels_of, opened, ids, None)
-            html = fragment("part-step.html", step=step, base=opened.name, labels=labels)
+            labels = await run_in_threadpool(node_labels, opened, ids, None)
+            html = render_fragment("part-step.html", step=step, base=opened.name, labels=labels)
             yield f"{lines[0]}\n{lines[1]}\ndata: {json.dumps({'html': html})}\n\n"
         elif len(lines) > 2 and lines[1] == "event: answer":
             # The page asks for the answer as it is shown.
@@ -123,23 +123,23 @@ async def _followed(channel: Channel, after: int, opened: Shelved) -> AsyncItera
 
 
 @router.get("/q/{id}/cite/{number}")
-def cite(id: str, number: int, here: Here, opened: Opened, part: bool = False) -> HTMLResponse:
+def cite(id: str, number: int, here: CurrentServer, opened: CurrentBase, part: bool = False) -> HTMLResponse:
     """Show a piece of evidence where it stands, with the quoted words marked. ``part``: without a page around it."""
     entry = opened.history.get(id)
     found = (entry["answer"] or {}).get("evidence", [])
     if not 1 <= number <= len(found):
         raise NotFound(f"this answer has no evidence number {number}", f"It has {len(found)}")
-    view = shown(entry["answer"])
+    view = view_answer(entry["answer"])
     cited = view.citations[number - 1]
     spans = [tuple(one["span"]) for one in entry["answer"]["quotes"] if one["node"] == cited.id]
-    source: Source | None = None
+    source: SourceView | None = None
     gone = ""
     if not cited.in_graph:
         try:
-            source = source_of(here, opened, cited.id, spans)
+            source = view_source(here, opened, cited.id, spans)
         except NotFound as error:
             gone = error.problem
-    return page(
+    return render_page(
         "part-source.html" if part else "source.html",
         title=f"[{number}] {cited.document}",
         base=opened.name,
@@ -152,33 +152,33 @@ def cite(id: str, number: int, here: Here, opened: Opened, part: bool = False) -
     )
 
 
-def _around(opened: Shelved, graph: str, ends: tuple[str, ...]) -> list[Triples]:
+def _around(opened: ServedBase, graph: str, ends: tuple[str, ...]) -> list[EntityTriples]:
     """Return what a graph says of the head of a triple."""
     with suppress(ClewError):
         if ends:
-            return triples_of(opened.base.graph(graph), opened.base.entities(graph, ends[0])[0], _TRIPLES)
+            return entity_triples(opened.base.graph(graph), opened.base.entities(graph, ends[0])[0], _TRIPLES)
     return []
 
 
-def _told(entry: Mapping[str, Any], opened: Shelved) -> dict[str, Any]:
+def _told(entry: Mapping[str, Any], opened: ServedBase) -> dict[str, Any]:
     """Return what the template of a question is given."""
     answered = entry["answer"]
-    view: Shown | None = None
+    view: AnswerView | None = None
     if answered is not None:
         rows = [hit["id"] for hit in answered["evidence"] if hit["kind"] == ROW]
-        view = shown(answered, rows_of(opened, rows))
-    walk = walk_of(answered) if answered is not None else None
+        view = view_answer(answered, table_rows(opened, rows))
+    walk = draw_walk(answered) if answered is not None else None
     ids = {place.id for place in walk.places} if walk is not None else set()
     if answered is not None:
         ids |= {hit["id"] for step in answered["trail"] for hit in step["hits"]}
         ids |= {id for step in answered["trail"] for hit in step["hits"] for id in hit["path"]}
     return {
         "entry": entry,
-        "ended": entry["state"] in history.ENDED,
+        "ended": entry["state"] in history.FINAL_STATES,
         "view": view,
         "walk": walk,
-        "labels": labels_of(opened, ids, answered),
-        "scope": scope_of(opened, entry),
+        "labels": node_labels(opened, ids, answered),
+        "scope": describe_scope(opened, entry),
     }
 
 

@@ -22,8 +22,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
 from clew.errors import ClewError
-from clew.serve.problems import again_after, status_of
-from clew.text import shortened
+from clew.serve.problems import retry_headers, status_code
+from clew.text import shorten
 
 _BACKTICKS = re.compile(r"`{1,2}([^`]+)`{1,2}")
 #: What the steps of a trail do, in words for somebody who watches.
@@ -60,7 +60,7 @@ _DOING = {
 
 
 @lru_cache(maxsize=1)
-def templates() -> Environment:
+def template_environment() -> Environment:
     """Return the templates. A name that is not given is an error, not an empty place."""
     folder = Path(__file__).parent / "templates"
     made = Environment(
@@ -72,22 +72,22 @@ def templates() -> Environment:
     )
     made.filters |= {
         "part": lambda text: quote(str(text), safe=""),
-        "when": when,
-        "count": count,
-        "duration": duration,
-        "line": lambda text, length=120: shortened(str(text), length),
-        "share": share,
-        "number": number,
-        "spoken": spoken,
-        "told": told,
-        "sentence": sentence,
-        "coded": coded,
+        "when": format_time,
+        "count": format_count,
+        "duration": format_duration,
+        "line": lambda text, length=120: shorten(str(text), length),
+        "share": format_percent,
+        "number": format_score,
+        "spoken": flatten_tables,
+        "told": format_detail,
+        "sentence": as_sentence,
+        "coded": code_markup,
         "doing": lambda name: _DOING.get(name, name.capitalize()),
     }
     return made
 
 
-def coded(text: str) -> Markup:
+def code_markup(text: str) -> Markup:
     """Return text, escaped, with what stands in backticks as code.
 
     >>> coded("``<a>`` and `b`")
@@ -96,17 +96,17 @@ def coded(text: str) -> Markup:
     return Markup(_BACKTICKS.sub(r"<code>\1</code>", str(escape(text))))
 
 
-def fragment(name: str, **given: Any) -> str:
+def render_fragment(name: str, **given: Any) -> str:
     """Return what a template makes."""
-    return templates().get_template(name).render(**given)
+    return template_environment().get_template(name).render(**given)
 
 
-def page(name: str, status: int = 200, **given: Any) -> HTMLResponse:
+def render_page(name: str, status: int = 200, **given: Any) -> HTMLResponse:
     """Return the page of a template."""
-    return HTMLResponse(fragment(name, **given), status_code=status)
+    return HTMLResponse(render_fragment(name, **given), status_code=status)
 
 
-class Explained(APIRoute):
+class PageRoute(APIRoute):
     """A route of pages: what goes wrong there is explained by a page, where the API replies with JSON."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -117,23 +117,23 @@ class Explained(APIRoute):
             try:
                 return await handle(request)
             except ClewError as error:
-                reply = problem_page(status_of(error), error.problem, error.hint)
-                reply.headers.update(again_after(error))
+                reply = error_page(status_code(error), error.problem, error.hint)
+                reply.headers.update(retry_headers(error))
                 return reply
             except RequestValidationError:
-                return problem_page(422, "the address or the form makes no sense")
+                return error_page(422, "the address or the form makes no sense")
             except HTTPException as error:
-                return problem_page(error.status_code, str(error.detail))
+                return error_page(error.status_code, str(error.detail))
 
         return explained
 
 
-def problem_page(status: int, problem: str, hint: str = "") -> HTMLResponse:
+def error_page(status: int, problem: str, hint: str = "") -> HTMLResponse:
     """Return the page that says what is wrong, and what to do about it."""
-    return page("problem.html", status=status, title="clew", problem=problem, hint=hint)
+    return render_page("problem.html", status=status, title="clew", problem=problem, hint=hint)
 
 
-class Static(StaticFiles):
+class RevalidatedStaticFiles(StaticFiles):
     """Style and scripts: a browser keeps them, and asks each time whether they are still the same."""
 
     def file_response(self, *args: Any, **more: Any) -> Response:
@@ -143,7 +143,7 @@ class Static(StaticFiles):
         return response
 
 
-class Packed(GZipMiddleware):
+class CompressedPages(GZipMiddleware):
     """Packs pages, style and scripts, which then take a quarter of the bytes; streams and the API go as they are."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -152,12 +152,12 @@ class Packed(GZipMiddleware):
         await (super().__call__ if packed else self.app)(scope, receive, send)
 
 
-def when(seconds: float) -> str:
+def format_time(seconds: float) -> str:
     """Return a time of day and date, as the server's clock has it."""
     return datetime.fromtimestamp(seconds).astimezone().strftime("%d %b %Y, %H:%M").lstrip("0")
 
 
-def count(number: int, what: str) -> str:
+def format_count(number: int, what: str) -> str:
     """Return a number of things.
 
     >>> count(1, "page"), count(2000, "page"), count(2, "query"), count(0, "passage")
@@ -168,7 +168,7 @@ def count(number: int, what: str) -> str:
     return f"{number:,} {what}"
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Return a duration in few characters.
 
     >>> duration(0.0004), duration(0.25), duration(7.31), duration(95)
@@ -181,7 +181,7 @@ def duration(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds) // 60} min {int(seconds) % 60} s"
 
 
-def spoken(text: str) -> str:
+def flatten_tables(text: str) -> str:
     r"""Return a text without the rules and bars of the tables in it.
 
     >>> spoken("Fleet\n| a | b |\n| --- | --- |\n| 1 | 2 |")
@@ -195,7 +195,7 @@ def spoken(text: str) -> str:
     return "\n".join(bare)
 
 
-def sentence(text: str) -> str:
+def as_sentence(text: str) -> str:
     """Return words of an error as a sentence.
 
     >>> sentence("the question is empty"), sentence("Ask again."), sentence("")
@@ -204,20 +204,20 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text[-1:] in {"", ".", "?", "!"} else ".")
 
 
-def told(value: Any) -> str:
+def format_detail(value: Any) -> str:
     """Return what a step says, of whatever form, in words.
 
     >>> told({"#1": ["Ada", "Bo"], "of": 2}), told([["a", 0.5]]), told(None)
     ('#1: Ada, Bo; of: 2', 'a, 0.5', '')
     """
     if isinstance(value, dict):
-        return "; ".join(f"{key}: {told(one)}" for key, one in value.items())
+        return "; ".join(f"{key}: {format_detail(one)}" for key, one in value.items())
     if isinstance(value, list | tuple):
-        return ", ".join(told(one) for one in value)
+        return ", ".join(format_detail(one) for one in value)
     return "" if value is None else str(value)
 
 
-def share(value: float) -> str:
+def format_percent(value: float) -> str:
     """Return a number from 0 to 1 as per cent.
 
     >>> share(0.5), share(1.0)
@@ -226,7 +226,7 @@ def share(value: float) -> str:
     return f"{100 * value:.0f} %"
 
 
-def number(value: float) -> str:
+def format_score(value: float) -> str:
     """Return a score with the digits that matter.
 
     >>> number(0.0165), number(1.0), number(0.33977)

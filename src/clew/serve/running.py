@@ -29,11 +29,11 @@ class _Server(uvicorn.Server):
         """End."""
         parts: Server | None = getattr(self.config.app.state, "server", None)  # type: ignore[union-attr]
         if parts is not None:
-            parts.hang_up()
+            parts.end_streams()
         await super().shutdown(sockets)
 
 
-class Serving:
+class RunningServer:
     """A context manager around one server. ``run`` serves until a signal, or ``stop``, ends it."""
 
     def __init__(self, settings: Settings) -> None:

@@ -9,13 +9,13 @@ from typing import Annotated
 
 from fastapi import Depends, Path, Request
 
-from clew.api import Base
-from clew.serve.asking import Asking
-from clew.serve.pictures import Pictures
-from clew.serve.problems import Refused
+from clew.api import KnowledgeBase
+from clew.serve.asking import QuestionQueue
+from clew.serve.pictures import PageImageCache
+from clew.serve.problems import RequestRefused
 from clew.serve.settings import Settings
-from clew.serve.shelf import Shelf, Shelved, opened
-from clew.serve.uploading import Uploads
+from clew.serve.shelf import ServedBases, ServedBase, open_served_base
+from clew.serve.uploading import UploadManager
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,28 +23,28 @@ class Server:
     """The parts of a server."""
 
     settings: Settings
-    shelf: Shelf
-    asking: Asking
-    uploads: Uploads
-    pictures: Pictures
+    bases: ServedBases
+    questions: QuestionQueue
+    uploads: UploadManager
+    page_images: PageImageCache
 
-    def hang_up(self) -> None:
+    def end_streams(self) -> None:
         """End all streams of events: the server is about to end."""
-        self.asking.hang_up()
+        self.questions.stop_all()
         for channel in self.uploads.events.values():
             channel.close()
 
-    def need_writing(self) -> None:
+    def require_writable(self) -> None:
         """Raise Refused where the server is read-only."""
         if self.settings.read_only:
-            raise Refused(403, "this server is read-only: documents and graphs cannot be changed")
+            raise RequestRefused(403, "this server is read-only: documents and graphs cannot be changed")
 
     @contextmanager
-    def writing(self, shelved: Shelved) -> Iterator[Base]:
+    def open_for_writing(self, shelved: ServedBase) -> Iterator[KnowledgeBase]:
         """Give a base to write to: opened apart, so that nobody who reads waits for it, while the process that reads
         uploads holds no lock. Raises Refused where the server is read-only."""
-        self.need_writing()
-        with self.uploads.paused(), opened(self.settings, shelved.name) as base:
+        self.require_writable()
+        with self.uploads.pause_worker(), open_served_base(self.settings, shelved.name) as base:
             yield base
 
 
@@ -55,10 +55,10 @@ def _server(request: Request) -> Server:
 
 def _shelved(
     request: Request, base: Annotated[str, Path(description="The base's name; see /api/bases.")]
-) -> Shelved:
-    return _server(request).shelf[base]
+) -> ServedBase:
+    return _server(request).bases[base]
 
 
-Here = Annotated[Server, Depends(_server)]
+CurrentServer = Annotated[Server, Depends(_server)]
 #: The base that the address names.
-Opened = Annotated[Shelved, Depends(_shelved)]
+CurrentBase = Annotated[ServedBase, Depends(_shelved)]

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 
-from clew.config import base_name
-from clew.errors import UsageError, unknown
-from clew.models.names import destination, leaves_machine, parse_roles
-from clew.text import slug
+from clew.config import knowledge_base_name
+from clew.errors import UsageError, unknown_name_error
+from clew.models.names import describe_destination, leaves_machine, parse_roles
+from clew.text import slugify
 
 MIB = 1 << 20
 #: A token that a person chooses has at least so many characters.
-LEAST_TOKEN = 16
+MIN_TOKEN_LENGTH = 16
 #: The id of having no language model, among the choices of models.
 NO_MODEL = "none"
 
@@ -47,7 +47,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class ModelChoice:
     """A language model that may be chosen. Requests know it by ``id``; ``name``, which may hold an address, stays
     here. ``goes`` says in words where texts go; ``leaves`` whether that is another machine."""
 
@@ -58,7 +58,7 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class QuestionBudget:
     """What one question may cost at most; None for no limit."""
 
     calls: int | None = None
@@ -78,7 +78,7 @@ class Settings:
     """
 
     bases: Mapping[str, Path]
-    models: tuple[Model, ...] = ()
+    models: tuple[ModelChoice, ...] = ()
     encoder: str | None = None
     recipes: tuple[str, ...] = ()
     host: str = "127.0.0.1"
@@ -86,7 +86,7 @@ class Settings:
     hosts: tuple[str, ...] = ()
     token: str | None = field(default=None, repr=False)
     read_only: bool = False
-    budget: Budget = Budget()
+    budget: QuestionBudget = QuestionBudget()
     limits: Limits = Limits()
 
     def __post_init__(self) -> None:
@@ -97,13 +97,13 @@ class Settings:
                 f"'{self.host}' can be reached from other machines, so a token is needed",
                 "Give one: --token TOKEN (or CLEW_TOKEN)",
             )
-        if self.token is not None and len(self.token) < LEAST_TOKEN:
+        if self.token is not None and len(self.token) < MIN_TOKEN_LENGTH:
             raise UsageError(
                 f"a token of {len(self.token)} characters can be guessed",
-                f"Take at least {LEAST_TOKEN}, or leave it out: one is made",
+                f"Take at least {MIN_TOKEN_LENGTH}, or leave it out: one is made",
             )
 
-    def model(self, id: str | None) -> Model | None:
+    def model(self, id: str | None) -> ModelChoice | None:
         """Return the model that a request names: the first for None. Raises UsageError."""
         if id == NO_MODEL or (id is None and not self.models):
             return None
@@ -112,7 +112,7 @@ class Settings:
         for one in self.models:
             if one.id == id:
                 return one
-        raise unknown("model", id, [NO_MODEL, *(one.id for one in self.models)])
+        raise unknown_name_error("model", id, [NO_MODEL, *(one.id for one in self.models)])
 
 
 def is_loopback_host(host: str) -> bool:
@@ -130,13 +130,13 @@ def new_token() -> str:
     return secrets.token_urlsafe(24)
 
 
-def named_bases(folders: Sequence[Path]) -> dict[str, Path]:
+def name_bases(folders: Sequence[Path]) -> dict[str, Path]:
     """Return folders by names for addresses and pages: the folder's own, for a hidden one its parent's; numbered
     where two are alike."""
     found: dict[str, Path] = {}
     for folder in folders:
         path = folder.expanduser().absolute()
-        stem = slug(base_name(path)) or "base"
+        stem = slugify(knowledge_base_name(path)) or "base"
         name, number = stem, 2
         while name in found:
             name, number = f"{stem}-{number}", number + 1
@@ -145,14 +145,14 @@ def named_bases(folders: Sequence[Path]) -> dict[str, Path]:
     return found
 
 
-def named_models(names: Sequence[str]) -> tuple[Model, ...]:
+def name_models(names: Sequence[str]) -> tuple[ModelChoice, ...]:
     """Return the choices that model names make. Their ids hold no address: ``gpt-4o-mini``. Raises UsageError."""
-    found: list[Model] = []
+    found: list[ModelChoice] = []
     for name in names:
         parts = parse_roles(name)
         stem = "+".join(dict.fromkeys(one.rest.rpartition("#")[2] for one in parts.values()))
         id, number = stem, 2
         while id in {NO_MODEL, *(one.id for one in found)}:
             id, number = f"{stem} ({number})", number + 1
-        found.append(Model(id, name, destination(name), leaves_machine(name)))
+        found.append(ModelChoice(id, name, describe_destination(name), leaves_machine(name)))
     return tuple(found)

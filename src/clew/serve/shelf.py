@@ -10,58 +10,58 @@ from urllib.parse import quote
 
 from filelock import FileLock, Timeout
 
-from clew.api import Base
+from clew.api import KnowledgeBase
 from clew.api import open as open_base
 from clew.errors import Locked, NotFound
-from clew.serve.history import History
+from clew.serve.history import QuestionHistory
 from clew.serve.settings import Settings
 
 LOCK = "serve.lock"
 
 
 @dataclass(frozen=True, slots=True)
-class Shelved:
+class ServedBase:
     """One base of a server: its name, the base, and the questions that were asked of it."""
 
     name: str
-    base: Base
-    history: History
+    base: KnowledgeBase
+    history: QuestionHistory
 
     @property
-    def address(self) -> str:
+    def api_path(self) -> str:
         """Where the base's part of the API is: a path as requests write it, with other letters than ASCII quoted."""
         return f"/api/bases/{quote(self.name, safe='')}"
 
 
-class Shelf:
+class ServedBases:
     """The bases by name. Reading is shared by threads; what writes opens the base for itself
     (:meth:`clew.api.Base` of another connection), so that nobody who reads waits for a writer."""
 
     def __init__(self, settings: Settings) -> None:
         """Open them. Raises StoreError for one that cannot be opened, Locked for one that has another server."""
-        self._bases: dict[str, Shelved] = {}
+        self._bases: dict[str, ServedBase] = {}
         self._open = ExitStack()
         with ExitStack() as opening:
             for name, path in settings.bases.items():
-                base = opening.enter_context(opened(settings, name))
-                history = opening.enter_context(History(path))
+                base = opening.enter_context(open_served_base(settings, name))
+                history = opening.enter_context(QuestionHistory(path))
                 if not settings.read_only:
                     opening.enter_context(_alone(path))
-                    base.store.catches_up = False  # the process that reads uploads does it
-                    history.break_off()
+                    base.store.index_on_snapshot = False  # the process that reads uploads does it
+                    history.mark_interrupted()
                 else:
                     with suppress(Locked), _alone(path):  # else what is being answered there is the other's
-                        history.break_off()
-                self._bases[name] = Shelved(name, base, history)
+                        history.mark_interrupted()
+                self._bases[name] = ServedBase(name, base, history)
             self._open = opening.pop_all()
 
-    def __getitem__(self, name: str) -> Shelved:
+    def __getitem__(self, name: str) -> ServedBase:
         """Return a base. Raises NotFound."""
         if name not in self._bases:
             raise NotFound(f"no knowledge base named '{name}'", "See: /api/bases")
         return self._bases[name]
 
-    def every(self) -> list[Shelved]:
+    def all(self) -> list[ServedBase]:
         """Return all bases, in the order in which they were given."""
         return list(self._bases.values())
 
@@ -85,12 +85,12 @@ def _alone(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def opened(settings: Settings, name: str) -> Base:
+def open_served_base(settings: Settings, name: str) -> KnowledgeBase:
     """Open a base for one user alone, made where there is none."""
-    from clew.kb import KnowledgeBase
+    from clew.kb import Store
 
     path = settings.bases[name]
-    fresh = not KnowledgeBase.exists(path)
+    fresh = not Store.exists(path)
     base = open_base(path, create=True)
     if fresh and settings.encoder is not None:
         base.set_encoder(None if settings.encoder == "none" else settings.encoder)

@@ -8,10 +8,10 @@ from types import MappingProxyType
 from typing import Any
 
 from clew.chains import Chain, Limits
-from clew.chains import parse as parse_chain
-from clew.chains.told import answered_from
+from clew.chains import parse_chain as parse_chain
+from clew.chains.told import best_filling
 from clew.errors import ClewError
-from clew.read.made import how_made
+from clew.read.made import describe_origin
 from clew.types import ENTITY, TABLE, TRIPLE
 
 #: Characters of a passage that are shown around its quotes.
@@ -23,7 +23,7 @@ _ROWS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TextPiece:
     """A piece of text, marked or not."""
 
     text: str
@@ -48,7 +48,7 @@ class TableRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Citation:
+class EvidenceView:
     """A piece of evidence. ``kind`` is that of its node; ``cells`` are a table's, or a row's below the header;
     ``ends`` are head, relation and tail of a triple; ``path`` says how it was reached, from the first node on."""
 
@@ -60,7 +60,7 @@ class Citation:
     page: int | None
     section: str
     score: float
-    pieces: tuple[Piece, ...]
+    pieces: tuple[TextPiece, ...]
     cells: tuple[tuple[str, ...], ...] = ()
     caption: str = ""
     ends: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
+class HopView:
     """A triple of a chain: its terms, each text with the unknowns in it marked."""
 
     head: str
@@ -84,7 +84,7 @@ class Hop:
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UnknownView:
     """An unknown of a chain: its values, where they come from, and what was asked there. ``also`` holds what other
     sources say."""
 
@@ -95,16 +95,16 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
-class Filling:
+class ChainView:
     """A chain as far as it was filled."""
 
-    hops: tuple[Hop, ...]
-    unknowns: Mapping[str, Unknown]
+    hops: tuple[HopView, ...]
+    unknowns: Mapping[str, UnknownView]
     final: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
+class ConstraintCheck:
     """How far an answer meets a constraint, and the triples by which it does; ``met`` None where nothing says so."""
 
     met: float | None
@@ -121,7 +121,7 @@ class Met:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RankedRow:
     """One answer of a ranked list. ``inside`` is its id within ``graph``, which is "" where it comes from a document.
     ``checks`` are in the order of the constraints of the whole list."""
 
@@ -130,45 +130,45 @@ class Row:
     inside: str
     by: str
     firm: bool
-    checks: tuple[Met, ...]
+    checks: tuple[ConstraintCheck, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class AnswerView:
     """An answer, ready to be shown. ``constraints`` are those that ``ranked`` answers are checked by."""
 
     heading: str
     how: str
     blocks: tuple[Block, ...]
-    citations: tuple[Citation, ...]
-    filling: Filling | None = None
+    citations: tuple[EvidenceView, ...]
+    filling: ChainView | None = None
     constraints: tuple[str, ...] = ()
-    ranked: tuple[Row, ...] = ()
+    ranked: tuple[RankedRow, ...] = ()
 
 
-def shown(answer: Mapping[str, Any], rows: Mapping[str, TableRow] = MappingProxyType({})) -> Shown:
+def view_answer(answer: Mapping[str, Any], rows: Mapping[str, TableRow] = MappingProxyType({})) -> AnswerView:
     """Return what the page of an answer shows, from its JSON shape; ``rows`` are the table rows in its evidence."""
     citations = tuple(
-        citation(number, hit, answer, rows.get(hit["id"])) for number, hit in enumerate(answer["evidence"], 1)
+        view_evidence(number, hit, answer, rows.get(hit["id"])) for number, hit in enumerate(answer["evidence"], 1)
     )
     heading = "Not answered" if answer["abstained"] else "Answer"
-    return Shown(
+    return AnswerView(
         heading,
         "" if answer["abstained"] else _how(answer),
         _blocks(answer, citations),
         citations,
-        filling(answer["trail"]),
+        view_chain(answer["trail"]),
         *ranked_rows(answer.get("ranked") or ()),
     )
 
 
-def citation(
+def view_evidence(
     number: int, hit: Mapping[str, Any], answer: Mapping[str, Any], row: TableRow | None = None
-) -> Citation:
+) -> EvidenceView:
     """Return evidence number ``number`` of an answer."""
     cells = table_cells(hit["text"]) if hit["kind"] == TABLE else ()
     spans = [tuple(quote["span"]) for quote in answer["quotes"] if quote["node"] == hit["id"]]
-    return Citation(
+    return EvidenceView(
         number,
         hit["id"],
         hit["kind"],
@@ -187,7 +187,7 @@ def citation(
     )
 
 
-def excerpt(text: str, spans: Sequence[tuple[int, ...]], around: int | None = _AROUND) -> tuple[Piece, ...]:
+def excerpt(text: str, spans: Sequence[tuple[int, ...]], around: int | None = _AROUND) -> tuple[TextPiece, ...]:
     """Return a text with its ``spans`` marked, cut to their neighbourhood; whole where ``around`` is None.
 
     >>> [(one.text, one.marked) for one in excerpt("one two three", [(4, 7)])]
@@ -199,22 +199,22 @@ def excerpt(text: str, spans: Sequence[tuple[int, ...]], around: int | None = _A
     start, end = (0, len(text)) if around is None else (first - around, max(last, around) + around)
     start = 0 if start < _WORTH_CUTTING else start
     end = len(text) if len(text) - end < _WORTH_CUTTING else end
-    pieces, at = [Piece("… ")] if start else [], start
+    pieces, at = [TextPiece("… ")] if start else [], start
     for begin, stop in inside:
         if stop <= at:
             continue
-        pieces.append(Piece(text[at : max(at, begin)]))
-        pieces.append(Piece(text[max(at, begin) : stop], marked=True))
+        pieces.append(TextPiece(text[at : max(at, begin)]))
+        pieces.append(TextPiece(text[max(at, begin) : stop], marked=True))
         at = stop
-    pieces.append(Piece(text[at:end] + (" …" if end < len(text) else "")))
+    pieces.append(TextPiece(text[at:end] + (" …" if end < len(text) else "")))
     return tuple(one for one in pieces if one.text)
 
 
 def _how(answer: Mapping[str, Any]) -> str:
-    return how_made(answer["reader"], answer["remembered"], [one["by"] for one in answer.get("ranked") or ()])
+    return describe_origin(answer["reader"], answer["remembered"], [one["by"] for one in answer.get("ranked") or ()])
 
 
-def _blocks(answer: Mapping[str, Any], citations: Sequence[Citation]) -> tuple[Block, ...]:
+def _blocks(answer: Mapping[str, Any], citations: Sequence[EvidenceView]) -> tuple[Block, ...]:
     """Divide an answer into paragraphs and tables; each paragraph that is a quote has its number, and what the whole
     rests on stands at the end."""
     said: dict[str, int] = {}
@@ -269,26 +269,26 @@ def table_cells(text: str) -> tuple[tuple[str, ...], ...]:
 # Ranked answers
 
 
-def ranked_rows(ranked: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], tuple[Row, ...]]:
+def ranked_rows(ranked: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], tuple[RankedRow, ...]]:
     """Return the constraints of a ranked list, in the order in which they come up, and its rows."""
     names = tuple(dict.fromkeys(check["constraint"] for one in ranked for check in one["checks"]))
     rows = []
     for one in ranked[:_ROWS]:
         checks = {
-            check["constraint"]: Met(check["met"], tuple(hit["text"] for hit in check["evidence"]))
+            check["constraint"]: ConstraintCheck(check["met"], tuple(hit["text"] for hit in check["evidence"]))
             for check in one["checks"]
         }
         graph, inside = one["graph"], str(one["id"]).removeprefix(f"{one['graph']}:")
         if inside == one["id"]:  # it was read in a document
             graph = ""
         rows.append(
-            Row(
+            RankedRow(
                 one["name"],
                 graph,
                 inside,
                 one["by"],
                 one["meets_all"],
-                tuple(checks.get(name, Met(None)) for name in names),
+                tuple(checks.get(name, ConstraintCheck(None)) for name in names),
             )
         )
     return names, tuple(rows)
@@ -297,9 +297,9 @@ def ranked_rows(ranked: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], t
 # Chains
 
 
-def filling(trail: Sequence[Mapping[str, Any]]) -> Filling | None:
+def view_chain(trail: Sequence[Mapping[str, Any]]) -> ChainView | None:
     """Return the chain that a trail answers from, with the source of each unknown; None where there is none."""
-    best = answered_from(step["detail"]["filling"] for step in trail if step["name"] == "filled")
+    best = best_filling(step["detail"]["filling"] for step in trail if step["name"] == "filled")
     if best is None:
         return None
     try:
@@ -308,13 +308,13 @@ def filling(trail: Sequence[Mapping[str, Any]]) -> Filling | None:
         return None
     sources, also = _sources(trail, best["values"])
     unknowns = {
-        name: Unknown(
+        name: UnknownView(
             name, tuple(best["values"].get(name, ())), sources.get(name, ""), tuple(also.get(name, ()))
         )
         for name in (f"#{number}" for number in chain.unknowns)
     }
-    return Filling(
-        tuple(Hop(str(one.head), one.relation, str(one.tail)) for one in chain.triples),
+    return ChainView(
+        tuple(HopView(str(one.head), one.relation, str(one.tail)) for one in chain.triples),
         unknowns,
         _final(chain),
     )

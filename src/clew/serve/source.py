@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.errors import ClewError
-from clew.serve.showing import Piece, TableRow, excerpt, table_cells
+from clew.serve.showing import TextPiece, TableRow, excerpt, table_cells
 from clew.types import PAGE, PASSAGE, ROW, SECTION, TABLE, Box, Node
 
 if TYPE_CHECKING:
     from clew.serve.server import Server
-    from clew.serve.shelf import Shelved
+    from clew.serve.shelf import ServedBase
 
 #: Pixels to the point in which pages are shown.
 SCALE = 1.5
@@ -24,7 +24,7 @@ _PDF = "application/pdf"
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class PageSheet:
     """A page with the boxes of what is highlighted on it; sizes in points."""
 
     page: int
@@ -34,13 +34,13 @@ class Sheet:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class SourceBlock:
     """A part of a document: a heading (``level`` from 1), a paragraph or a table. ``here``: it is what was asked for.
     ``row`` is the number of the row of ``cells``, from 1 below the header, that is highlighted; 0 for none."""
 
     id: str
     kind: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[TextPiece, ...]
     level: int = 0
     cells: tuple[tuple[str, ...], ...] = ()
     caption: str = ""
@@ -49,23 +49,23 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceView:
     """What is shown of a node. ``problem`` says why there is no picture where there should be one."""
 
     node: Node
     title: str
-    sheets: tuple[Sheet, ...]
-    blocks: tuple[Block, ...]
+    sheets: tuple[PageSheet, ...]
+    blocks: tuple[SourceBlock, ...]
     problem: str = ""
     before: bool = False
     after: bool = False
 
 
-def source_of(here: Server, opened: Shelved, id: str, spans: Sequence[tuple[int, int]] = ()) -> Source:
+def view_source(here: Server, opened: ServedBase, id: str, spans: Sequence[tuple[int, int]] = ()) -> SourceView:
     """Return what is shown of the node ``id``, with ``spans`` of its text marked. Raises NotFound."""
     node = opened.base.node(id)
     document = opened.base.store.document(node.document)
-    sheets: tuple[Sheet, ...] = ()
+    sheets: tuple[PageSheet, ...] = ()
     problem = ""
     if document.media_type == _PDF:
         try:
@@ -77,10 +77,10 @@ def source_of(here: Server, opened: Shelved, id: str, spans: Sequence[tuple[int,
         blocks, before, after = _own(tree, node, spans), False, False
     else:
         blocks, before, after = _around(tree, node, spans)
-    return Source(node, document.title or document.name, sheets, tuple(blocks), problem, before, after)
+    return SourceView(node, document.title or document.name, sheets, tuple(blocks), problem, before, after)
 
 
-def rows_of(opened: Shelved, ids: Iterable[str]) -> dict[str, TableRow]:
+def table_rows(opened: ServedBase, ids: Iterable[str]) -> dict[str, TableRow]:
     """Return the table rows among nodes, by id, each under its table's header. What is gone is left out."""
     trees: dict[str, list[Node]] = {}
     found = {}
@@ -102,18 +102,18 @@ def rows_of(opened: Shelved, ids: Iterable[str]) -> dict[str, TableRow]:
     return found
 
 
-def _sheets(here: Server, opened: Shelved, node: Node) -> list[Sheet]:
+def _sheets(here: Server, opened: ServedBase, node: Node) -> list[PageSheet]:
     pages = sorted({box.page for box in node.boxes}) or ([node.page] if node.page is not None else [])
     made = []
     for page in pages[:_PAGES]:
         # Drawn now, and kept: the picture itself is asked for next.
-        picture = here.pictures.get(opened, node.document, page, SCALE)
+        picture = here.page_images.get(opened, node.document, page, SCALE)
         boxes = tuple(box for box in node.boxes if box.page == page)
-        made.append(Sheet(page, picture.width, picture.height, boxes))
+        made.append(PageSheet(page, picture.width, picture.height, boxes))
     return made
 
 
-def _own(tree: Sequence[Node], node: Node, spans: Sequence[tuple[int, int]]) -> list[Block]:
+def _own(tree: Sequence[Node], node: Node, spans: Sequence[tuple[int, int]]) -> list[SourceBlock]:
     """Return the text of a node whose page is shown as a picture; of a row its table."""
     if node.kind == PAGE:
         return []
@@ -125,7 +125,7 @@ def _own(tree: Sequence[Node], node: Node, spans: Sequence[tuple[int, int]]) -> 
 
 def _around(
     tree: Sequence[Node], node: Node, spans: Sequence[tuple[int, int]]
-) -> tuple[list[Block], bool, bool]:
+) -> tuple[list[SourceBlock], bool, bool]:
     """Return a node among what stands before and after it, and whether there is more before and after that."""
     shown = [one for one in tree if one.kind in {SECTION, PASSAGE, TABLE}]
     wanted = node.parent if node.kind == ROW else node.id
@@ -142,7 +142,7 @@ def _around(
     return blocks, first > 0, last < len(shown) - 1
 
 
-def _block(one: Node, tree: Sequence[Node], node: Node, spans: Sequence[tuple[int, int]]) -> Block:
+def _block(one: Node, tree: Sequence[Node], node: Node, spans: Sequence[tuple[int, int]]) -> SourceBlock:
     if one.kind == TABLE:
         cells = table_cells(one.text)
         inside = node.kind == ROW and node.parent == one.id
@@ -151,13 +151,13 @@ def _block(one: Node, tree: Sequence[Node], node: Node, spans: Sequence[tuple[in
             if inside
             else 0
         )
-        return Block(
+        return SourceBlock(
             one.id, TABLE, (), cells=cells, caption=one.name, row=row, here=inside or one.id == node.id
         )
     if one.kind == SECTION:
-        return Block(one.id, SECTION, (Piece(one.name or one.text),), level=one.level, here=one.id == node.id)
+        return SourceBlock(one.id, SECTION, (TextPiece(one.name or one.text),), level=one.level, here=one.id == node.id)
     pieces = excerpt(one.text, spans if one.id == node.id else (), around=None)
-    return Block(one.id, one.kind, pieces, here=one.id == node.id)
+    return SourceBlock(one.id, one.kind, pieces, here=one.id == node.id)
 
 
 def _row(cells: Sequence[tuple[str, ...]], rows: Sequence[Node], node: Node) -> int:

@@ -30,7 +30,7 @@ WAITING, READING, INDEXING, ENCODING, DONE, FAILED = (
     "failed",
 )
 #: States of an upload that nothing more happens to.
-ENDED = (DONE, FAILED)
+FINAL_STATES = (DONE, FAILED)
 _ID = re.compile(r"[0-9a-f]{24}")
 #: Characters of a name that are kept.
 _LONGEST = 180
@@ -56,12 +56,12 @@ class Upload:
     key: str = ""
     notes: tuple[str, ...] = ()
 
-    def shape(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return it as a JSON-compatible dictionary."""
         return asdict(self)
 
     @classmethod
-    def of(cls, shape: dict[str, Any]) -> Upload:
+    def from_dict(cls, shape: dict[str, Any]) -> Upload:
         """Return what :meth:`shape` made."""
         return cls(**shape | {"notes": tuple(shape["notes"])})
 
@@ -84,47 +84,47 @@ class Spool:
         part = self.path / f"{upload.id}.part"
         with part.open("rb+") as file:
             os.fsync(file.fileno())
-        part.replace(self.data(upload.id))
-        self.write(upload)
+        part.replace(self.data_path(upload.id))
+        self.write_record(upload)
 
-    def drop(self, id: str) -> None:
+    def discard(self, id: str) -> None:
         """Delete what there is of a file that was not accepted."""
         for ending in ("part", "new", "json", "data"):
             (self.path / f"{id}.{ending}").unlink(missing_ok=True)
 
-    def data(self, id: str) -> Path:
+    def data_path(self, id: str) -> Path:
         """Return where a file lies."""
         return self.path / f"{id}.data"
 
-    def write(self, upload: Upload) -> None:
+    def write_record(self, upload: Upload) -> None:
         """Write what is known of a file."""
         fresh = self.path / f"{upload.id}.new"
         with fresh.open("w", encoding="utf-8") as file:
-            json.dump(upload.shape(), file)
+            json.dump(upload.to_dict(), file)
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(self.path / f"{upload.id}.json")
         _sync(self.path)
 
-    def every(self) -> list[Upload]:
+    def all_uploads(self) -> list[Upload]:
         """Return the files that wait or could not be read, the oldest first."""
         found = []
         for path in self.path.glob("*.json") if self.path.is_dir() else ():
             try:
-                found.append(Upload.of(json.loads(path.read_text(encoding="utf-8"))))
+                found.append(Upload.from_dict(json.loads(path.read_text(encoding="utf-8"))))
             except FileNotFoundError:  # done meanwhile
                 continue
         return sorted(found, key=lambda one: (one.uploaded, one.id))
 
-    def waiting(self) -> list[Upload]:
+    def waiting_uploads(self) -> list[Upload]:
         """Return the files that are still to be read, the oldest first."""
-        return [one for one in self.every() if one.state not in ENDED]
+        return [one for one in self.all_uploads() if one.state not in FINAL_STATES]
 
-    def fail(self, upload: Upload, error: str, hint: str = "") -> Upload:
+    def record_failure(self, upload: Upload, error: str, hint: str = "") -> Upload:
         """Note why a file cannot be read, and delete it."""
         failed = replace(upload, state=FAILED, error=error, hint=hint)
-        self.write(failed)
-        self.data(upload.id).unlink(missing_ok=True)
+        self.write_record(failed)
+        self.data_path(upload.id).unlink(missing_ok=True)
         return failed
 
     def forget(self, id: str) -> None:
@@ -135,9 +135,9 @@ class Spool:
             (self.path / f"{id}.json").unlink()
         except FileNotFoundError:
             raise NotFound(f"no upload '{id}'") from None
-        self.data(id).unlink(missing_ok=True)
+        self.data_path(id).unlink(missing_ok=True)
 
-    def tidy(self) -> None:
+    def delete_leftovers(self) -> None:
         """Delete what was not accepted when a server was killed: called before the first upload."""
         for path in list(self._leftovers()):
             path.unlink(missing_ok=True)
@@ -152,7 +152,7 @@ class Spool:
                 yield data
 
 
-def shown_name(given: str) -> str:
+def display_name(given: str) -> str:
     r"""Return a file name as it is shown and searched for: the last part of a path, without control characters and
     marks that turn the direction of writing.
 
@@ -170,7 +170,7 @@ def shown_name(given: str) -> str:
 
 def new_upload(id: str, kind: Literal["document", "graph"], name: str, size: int) -> Upload:
     """Return an upload as it is accepted now."""
-    return Upload(id, kind, shown_name(name), size, time.time())
+    return Upload(id, kind, display_name(name), size, time.time())
 
 
 def _sync(folder: Path) -> None:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import UsageError
-from clew.serve.answers import answer_text, cited_shape
-from clew.serve.lent import Lent
-from clew.serve.looking import Seen, behind, contents, entities, found, shown
-from clew.text import shortened
+from clew.serve.answers import render_text, cited_answer_to_dict
+from clew.serve.lent import LentModel
+from clew.serve.looking import ToolResult, pending_notes, list_contents, show_entities, search_passages, show_target
+from clew.text import shorten
 
 if TYPE_CHECKING:
-    from clew.api import Base
+    from clew.api import KnowledgeBase
     from clew.protocols import LanguageModel
     from clew.types import Answer, Step
 
@@ -49,15 +49,15 @@ _SHOW = (
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class ToolContext:
     """What the tools work with: bases by name, the recipes that may be asked for (the first is the default one), and
     the language model, if any."""
 
-    bases: Mapping[str, Base]
+    bases: Mapping[str, KnowledgeBase]
     recipes: Mapping[str, str]
     llm: LanguageModel | None = None
 
-    def base(self, arguments: Arguments) -> Base:
+    def base(self, arguments: Arguments) -> KnowledgeBase:
         """Return the base that is meant: with several, the arguments name one."""
         return self.bases[arguments["base"]] if len(self.bases) > 1 else next(iter(self.bases.values()))
 
@@ -70,24 +70,24 @@ class Tool:
     name: str
     title: str
     description: str
-    arguments: Schema
-    result: Schema | None = None
+    input_schema: Schema
+    output_schema: Schema | None = None
 
-    def check(self, arguments: Arguments) -> None:
+    def check_arguments(self, arguments: Arguments) -> None:
         """Raise UsageError for arguments that the schema does not allow."""
         from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
         from jsonschema.exceptions import best_match  # type: ignore[import-untyped]
 
-        error = best_match(Draft202012Validator(self.arguments).iter_errors(arguments))
+        error = best_match(Draft202012Validator(self.input_schema).iter_errors(arguments))
         if error is not None:
             where = "".join(f"{part}: " for part in error.absolute_path)
-            known = ", ".join(self.arguments["properties"])
+            known = ", ".join(self.input_schema["properties"])
             raise UsageError(
-                f"{self.name}: {where}{shortened(error.message, _SAID)}", f"The arguments are {known}"
+                f"{self.name}: {where}{shorten(error.message, _SAID)}", f"The arguments are {known}"
             )
 
 
-def tools(desk: Desk) -> tuple[Tool, Tool, Tool]:
+def make_tools(desk: ToolContext) -> tuple[Tool, Tool, Tool]:
     """Return the tools ``ask``, ``search`` and ``show`` of a desk."""
     return (
         Tool("ask", "Ask the documents", _ASK, _ask_arguments(desk), _ASK_RESULT),
@@ -96,11 +96,11 @@ def tools(desk: Desk) -> tuple[Tool, Tool, Tool]:
     )
 
 
-def ask(desk: Desk, arguments: Arguments, watch: Callable[[Step], None], stop: Callable[[], bool]) -> Answer:
+def run_ask(desk: ToolContext, arguments: Arguments, watch: Callable[[Step], None], stop: Callable[[], bool]) -> Answer:
     """Answer a question; see :meth:`clew.Base.ask`. Raises ClewError."""
     return desk.base(arguments).ask(
         arguments["question"],
-        llm=None if desk.llm is None else Lent(desk.llm, stop),
+        llm=None if desk.llm is None else LentModel(desk.llm, stop),
         recipe=arguments.get("recipe") or next(iter(desk.recipes)),
         documents=arguments.get("documents"),
         graphs=arguments.get("graphs"),
@@ -109,28 +109,28 @@ def ask(desk: Desk, arguments: Arguments, watch: Callable[[Step], None], stop: C
     )
 
 
-def told(desk: Desk, arguments: Arguments, answer: Answer) -> Seen:
+def ask_result(desk: ToolContext, arguments: Arguments, answer: Answer) -> ToolResult:
     """Return the answer to a call of ``ask`` as text and in its structured form."""
-    text = "\n\n".join([answer_text(answer), *behind(desk.base(arguments))])
-    return Seen(text, cited_shape(answer))
+    text = "\n\n".join([render_text(answer), *pending_notes(desk.base(arguments))])
+    return ToolResult(text, cited_answer_to_dict(answer))
 
 
-def search(desk: Desk, arguments: Arguments) -> Seen:
+def run_search(desk: ToolContext, arguments: Arguments) -> ToolResult:
     """Find passages. Raises ClewError."""
-    return found(desk.base(arguments), arguments["query"], arguments.get("k", 10), arguments.get("documents"))
+    return search_passages(desk.base(arguments), arguments["query"], arguments.get("k", 10), arguments.get("documents"))
 
 
-def show(desk: Desk, arguments: Arguments) -> Seen:
+def run_show(desk: ToolContext, arguments: Arguments) -> ToolResult:
     """Show what is named, or what there is. Raises ClewError."""
     base, what, start = desk.base(arguments), arguments.get("what"), arguments.get("start", 0)
     if what is None:
-        return contents(base, start)
+        return list_contents(base, start)
     if graph := arguments.get("graph"):
-        return entities(base, graph, what)
-    return shown(base, what, arguments.get("page"), start)
+        return show_entities(base, graph, what)
+    return show_target(base, what, arguments.get("page"), start)
 
 
-def _object(desk: Desk, required: list[str], **properties: Schema) -> Schema:
+def _object(desk: ToolContext, required: list[str], **properties: Schema) -> Schema:
     """Return the schema of a tool's arguments; with several bases, one of them has to be named."""
     if len(desk.bases) > 1:
         base = {"type": "string", "enum": list(desk.bases), "description": "The knowledge base."}
@@ -156,7 +156,7 @@ def _names(description: str) -> Schema:
 _DOCUMENTS = "Only in these documents: file names or keys, as show lists them. Left out: in all."
 
 
-def _ask_arguments(desk: Desk) -> Schema:
+def _ask_arguments(desk: ToolContext) -> Schema:
     first = next(iter(desk.recipes))
     listed = "; ".join(f"{name}: {summary}" for name, summary in desk.recipes.items())
     method = {"type": "string", "enum": list(desk.recipes), "default": first}
@@ -170,12 +170,12 @@ def _ask_arguments(desk: Desk) -> Schema:
     )
 
 
-def _search_arguments(desk: Desk) -> Schema:
+def _search_arguments(desk: ToolContext) -> Schema:
     k = {"type": "integer", "minimum": 1, "maximum": 50, "default": 10, "description": "How many at most."}
     return _object(desk, ["query"], query=_text("Words or a question."), k=k, documents=_names(_DOCUMENTS))
 
 
-def _show_arguments(desk: Desk) -> Schema:
+def _show_arguments(desk: ToolContext) -> Schema:
     start = {"type": "integer", "minimum": 0, "default": 0}
     return _object(
         desk,

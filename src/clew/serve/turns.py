@@ -6,10 +6,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from clew.serve.problems import Busy
+from clew.serve.problems import ServerBusy
 
 
-class Turns:
+class AdmissionLimiter:
     """``most`` pieces of work at once, ``waiting`` more for their turn; ``what`` they are called in a refusal."""
 
     def __init__(self, most: int, waiting: int, what: str) -> None:
@@ -20,11 +20,11 @@ class Turns:
         self._lock = threading.Lock()
 
     @contextmanager
-    def turn(self, retry_after: int = 5) -> Iterator[None]:
+    def admit(self, retry_after: int = 5) -> Iterator[None]:
         """Hold a place, once it is free. Raises Busy where too many wait already."""
         with self._lock:
             if self._in >= self._most:
-                raise Busy(f"{self._in} {self._what} are under way or wait for their turn", retry_after)
+                raise ServerBusy(f"{self._in} {self._what} are under way or wait for their turn", retry_after)
             self._in += 1
         try:
             with self._free:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from clew.api import Options
 from clew.api import open as open_base
-from clew.api.originals import UPLOAD
+from clew.api.originals import UPLOAD_PREFIX
 from clew.errors import BadRows, ClewError, StoreError, UnreadableFile
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
-def read_graph(
+def read_uploaded_graph(
     path: Path, *, unit: str = "", base: str, graph: str, form: str, name: str
 ) -> StoreError | None:
     """Add the file as the graph ``graph``; ``name`` is what the file is called. A reader of
@@ -22,8 +22,8 @@ def read_graph(
     try:
         with open_base(base) as opened:
             report = opened.add_graph(path, name=graph, options=Options(form))
-            sources = [replace(one, path=f"{UPLOAD}{name}") for one in report.graph.sources]
-            opened.store.graphs.touch(graph, sources)
+            sources = [replace(one, path=f"{UPLOAD_PREFIX}{name}") for one in report.graph.sources]
+            opened.store.graphs.update_sources(graph, sources)
     except BadRows as error:
         rows = "\n  ".join(row.replace(path.name, name) for row in error.rows)
         raise UnreadableFile(f"bad rows:\n  {rows}", "Put them right and upload it again") from error

@@ -12,11 +12,11 @@ from contextlib import contextmanager, suppress
 from typing import IO, Any
 
 from clew.errors import NotFound
-from clew.serve.events import Channel
-from clew.serve.multipart import no_room
-from clew.serve.problems import LOG, Busy, Refused
+from clew.serve.events import EventChannel
+from clew.serve.multipart import storage_error
+from clew.serve.problems import LOG, ServerBusy, RequestRefused
 from clew.serve.settings import Settings
-from clew.serve.spool import DONE, ENCODING, ENDED, WAITING, Spool, Upload
+from clew.serve.spool import DONE, ENCODING, FINAL_STATES, WAITING, Spool, Upload
 
 #: Uploads that are done, or have failed, and are still listed.
 _LISTED = 500
@@ -26,7 +26,7 @@ _FOUND = (ENCODING, DONE)
 _AGAIN, _LATER = 1.0, 60.0
 
 
-class Uploads:
+class UploadManager:
     """Uploads of all bases by base and id, as last heard; ``events`` tells of each change.
 
     The process that reads is started with the first upload, or at once where something waits from before. ``changed``
@@ -38,7 +38,7 @@ class Uploads:
         self._changed = changed
         self._known: dict[str, OrderedDict[str, Upload]] = {}
         self.spools = {name: Spool(path) for name, path in settings.bases.items()}
-        self.events = {name: Channel(keep=200) for name in settings.bases}
+        self.events = {name: EventChannel(keep=200) for name in settings.bases}
         self._arriving = dict.fromkeys(settings.bases, 0)  # bytes
         self._gates = threading.BoundedSemaphore(settings.limits.arriving)
         self._encoding: dict[str, dict[str, int]] = {}
@@ -50,8 +50,8 @@ class Uploads:
         self._again = _AGAIN
         for name, spool in self.spools.items():
             if not settings.read_only:
-                spool.tidy()
-            self._known[name] = OrderedDict((one.id, one) for one in spool.every())
+                spool.delete_leftovers()
+            self._known[name] = OrderedDict((one.id, one) for one in spool.all_uploads())
 
     def start(self) -> None:
         """Start the process that reads: it also makes searchable what another has left."""
@@ -76,7 +76,7 @@ class Uploads:
             channel.close()
 
     @contextmanager
-    def arriving(self, base: str, claimed: int) -> Iterator[Callable[[int], None]]:
+    def reserve_space(self, base: str, claimed: int) -> Iterator[Callable[[int], None]]:
         """Hold a place for an upload of ``claimed`` bytes (0 where it does not say) until it is accepted; give what
         counts its bytes as they arrive. Both raise Busy where too much waits or arrives already."""
         limits, arrived = self._settings.limits, 0
@@ -84,18 +84,18 @@ class Uploads:
         def take(more: int) -> None:
             nonlocal arrived
             with self._lock:
-                waiting = [one.size for one in self._known[base].values() if one.state not in ENDED]
+                waiting = [one.size for one in self._known[base].values() if one.state not in FINAL_STATES]
                 held = sum(waiting) + self._arriving[base]
                 if (
                     len(waiting) >= limits.spool_files
                     or held + max(more, claimed - arrived) > limits.spool_bytes
                 ):
-                    raise Busy(f"{len(waiting)} uploaded files wait to be read; more are not taken on", 30)
+                    raise ServerBusy(f"{len(waiting)} uploaded files wait to be read; more are not taken on", 30)
                 arrived += more
                 self._arriving[base] += more
 
         if not self._gates.acquire(blocking=False):
-            raise Busy(f"{limits.arriving} uploads are arriving already", 10)
+            raise ServerBusy(f"{limits.arriving} uploads are arriving already", 10)
         try:
             take(0)
             yield take
@@ -104,7 +104,7 @@ class Uploads:
             with self._lock:
                 self._arriving[base] -= arrived
 
-    def accept(self, base: str, uploads: Sequence[Upload]) -> list[tuple[Upload, Refused]]:
+    def accept(self, base: str, uploads: Sequence[Upload]) -> list[tuple[Upload, RequestRefused]]:
         """Take files on that have arrived; when this returns, they survive a power cut. Return those that could not
         be stored, each with the reason: nothing of them is kept."""
         refused = []
@@ -112,19 +112,19 @@ class Uploads:
             try:
                 self.spools[base].accept(upload)
             except OSError as error:
-                self.spools[base].drop(upload.id)
-                refused.append((upload, no_room(error)))
+                self.spools[base].discard(upload.id)
+                refused.append((upload, storage_error(error)))
             else:
                 self._note(base, upload)
         self._say("look")
         return refused
 
-    def every(self, base: str) -> list[dict[str, Any]]:
+    def all_uploads(self, base: str) -> list[dict[str, Any]]:
         """Return the uploads of a base, the oldest first."""
         with self._lock:
-            return [one.shape() for one in self._known[base].values()]
+            return [one.to_dict() for one in self._known[base].values()]
 
-    def encoding(self, base: str) -> dict[str, int] | None:
+    def encoding_progress(self, base: str) -> dict[str, int] | None:
         """Return how many passages have been encoded, of how many, while that is being done."""
         return self._encoding.get(base)
 
@@ -134,23 +134,23 @@ class Uploads:
             known = self._known[base].get(id)
         if known is None:
             raise NotFound(f"no upload '{id}'")
-        if known.state not in {*ENDED, WAITING}:
-            raise Busy(f"'{known.name}' is being read", 5)
+        if known.state not in {*FINAL_STATES, WAITING}:
+            raise ServerBusy(f"'{known.name}' is being read", 5)
         with suppress(NotFound):  # one that is done has left the spool
             self.spools[base].forget(id)
         with self._lock:
             self._known[base].pop(id, None)
         self.events[base].send("forgotten", {"id": id})
 
-    def removed(self, base: str, key: str) -> None:
+    def discard_document(self, base: str, key: str) -> None:
         """Let a document that was removed not come back: its upload may lie in the spool still."""
-        for upload in self.spools[base].every():
+        for upload in self.spools[base].all_uploads():
             if upload.key == key:
                 with suppress(NotFound):  # it has just become searchable
                     self.spools[base].forget(upload.id)
 
     @contextmanager
-    def paused(self) -> Iterator[None]:
+    def pause_worker(self) -> Iterator[None]:
         """Make the process let go of a base's locks, so that the caller may write."""
         with self._writing:
             self._paused += 1
@@ -167,18 +167,18 @@ class Uploads:
         with self._lock:
             known = self._known[base]
             known[upload.id] = upload
-            ended = [one.id for one in known.values() if one.state in ENDED]
+            ended = [one.id for one in known.values() if one.state in FINAL_STATES]
             old = ended[: max(0, len(ended) - _LISTED)]
             for id in old:
                 del known[id]
         for id in old:
             with suppress(NotFound):  # one that is done has left the spool
                 self.spools[base].forget(id)
-        self.events[base].send("upload", upload.shape())
+        self.events[base].send("upload", upload.to_dict())
 
     def _reading(self, base: str) -> bool:
         with self._lock:
-            return any(one.state not in {*ENDED, *_FOUND} for one in self._known[base].values())
+            return any(one.state not in {*FINAL_STATES, *_FOUND} for one in self._known[base].values())
 
     def _say(self, word: str) -> None:
         with self._writing:
@@ -233,7 +233,7 @@ class Uploads:
                 if told["done"] >= told["total"]:
                     self._encoding.pop(base, None)
                 continue
-            upload = Upload.of(message["upload"])
+            upload = Upload.from_dict(message["upload"])
             if upload.state == DONE:
                 self._again = _AGAIN
             with self._lock:

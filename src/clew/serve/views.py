@@ -8,29 +8,29 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import ClewError
 from clew.serve import choices
-from clew.serve.render import page
-from clew.text import shortened
+from clew.serve.render import render_page
+from clew.text import shorten
 from clew.types import Node
 
 if TYPE_CHECKING:
     from fastapi.responses import HTMLResponse
 
     from clew.serve.server import Server
-    from clew.serve.shelf import Shelved
+    from clew.serve.shelf import ServedBase
 
 #: The methods of the papers, which stand before the baselines.
 _OWN = ("kgp", "chain", "focus", "drill", "kgp-paper", "drill-paper")
 #: Documents that a page lists; more are found by their names.
-LISTED = 300
+MAX_DOCUMENTS = 300
 #: Questions that a page lists; the older ones are on further pages.
-ASKED = 30
+QUESTIONS_PER_PAGE = 30
 #: Nodes whose texts a page of an answer holds.
 _LABELS = 400
 _PREVIEW = 320
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class NodeLabel:
     """A node as a walk and a trail name it: where it lies, and the start of its text."""
 
     place: str
@@ -41,9 +41,9 @@ class Label:
     page: int | None = None
 
 
-def choices_of(here: Server) -> dict[str, Any]:
+def form_choices(here: Server) -> dict[str, Any]:
     """Return what the form offers: the methods in two groups, and the models."""
-    known = choices.methods(here.settings.recipes)
+    known = choices.offered_methods(here.settings.recipes)
     offered = [one for name, one in known.items() if name != choices.DEFAULT]
     own = sorted((one for one in offered if one.name in _OWN), key=lambda one: _OWN.index(one.name))
     return {
@@ -54,9 +54,9 @@ def choices_of(here: Server) -> dict[str, Any]:
     }
 
 
-def home_page(
+def render_home(
     here: Server,
-    opened: Shelved,
+    opened: ServedBase,
     form: Mapping[str, str] | None = None,
     problem: ClewError | None = None,
     status: int = 200,
@@ -64,51 +64,51 @@ def home_page(
     before: float | None = None,
 ) -> HTMLResponse:
     """Return the page of a base: where to ask, what was asked (``before`` a time), and what is in it."""
-    questions = opened.history.latest(ASKED + 1, before)
-    older = questions[ASKED - 1]["asked"] if len(questions) > ASKED else None
-    return page(
+    questions = opened.history.latest(QUESTIONS_PER_PAGE + 1, before)
+    older = questions[QUESTIONS_PER_PAGE - 1]["asked"] if len(questions) > QUESTIONS_PER_PAGE else None
+    return render_page(
         "base.html",
         status=status,
         title=opened.name,
         base=opened.name,
         form=dict(form or {}),
         problem=problem,
-        choices=choices_of(here),
-        bases=[one.name for one in here.shelf.every()],
+        choices=form_choices(here),
+        bases=[one.name for one in here.bases.all()],
         locked=here.settings.token is not None,
-        questions=questions[:ASKED],
+        questions=questions[:QUESTIONS_PER_PAGE],
         older=older,
         before=before,
         limits=here.settings.limits,
-        **documents_of(here, opened, find),
-        **uploads_of(here, opened),
+        **document_lists(here, opened, find),
+        **upload_lists(here, opened),
     )
 
 
-def documents_of(here: Server, opened: Shelved, find: str = "") -> dict[str, Any]:
+def document_lists(here: Server, opened: ServedBase, find: str = "") -> dict[str, Any]:
     """Return what the lists of documents and graphs show; ``find``: only documents that are called so."""
     every = opened.base.documents()
     found = [one for one in every if find.casefold() in f"{one.name} {one.title}".casefold()]
     return {
         "total": len(every),
         "found": len(found),
-        "documents": found[:LISTED],
+        "documents": found[:MAX_DOCUMENTS],
         "find": find,
         "graphs": opened.base.graphs(),
         "read_only": here.settings.read_only,
     }
 
 
-def uploads_of(here: Server, opened: Shelved) -> dict[str, Any]:
+def upload_lists(here: Server, opened: ServedBase) -> dict[str, Any]:
     """Return the uploads that are under way or could not be read; those that are done are in the list."""
-    every: list[dict[str, Any]] = here.uploads.every(opened.name)
+    every: list[dict[str, Any]] = here.uploads.all_uploads(opened.name)
     return {
         "uploads": [one for one in every if one["state"] != "done" or one["notes"]],
-        "encoding": here.uploads.encoding(opened.name),
+        "encoding": here.uploads.encoding_progress(opened.name),
     }
 
 
-def labels_of(opened: Shelved, ids: Iterable[str], answered: Mapping[str, Any] | None) -> dict[str, Label]:
+def node_labels(opened: ServedBase, ids: Iterable[str], answered: Mapping[str, Any] | None) -> dict[str, NodeLabel]:
     """Return what the nodes ``ids`` are called. One that is gone since is known by what the answer kept of it."""
     kept = {} if answered is None else _kept(answered)
     found = {}
@@ -116,34 +116,34 @@ def labels_of(opened: Shelved, ids: Iterable[str], answered: Mapping[str, Any] |
         try:
             found[id] = _label(opened.base.node(id))
         except ClewError:
-            found[id] = kept.get(id) or Label("no longer here", "no longer here")
+            found[id] = kept.get(id) or NodeLabel("no longer here", "no longer here")
     return found
 
 
-def _label(node: Node) -> Label:
+def _label(node: Node) -> NodeLabel:
     place = node.document_name
     if node.page is not None:
         place += f", p. {node.page}"
     text = node.name if node.kind in {"document", "section"} and node.name else node.text
-    return Label(
-        place, node.document_name, shortened(text, _PREVIEW), node.document, node.position, node.page
+    return NodeLabel(
+        place, node.document_name, shorten(text, _PREVIEW), node.document, node.position, node.page
     )
 
 
-def _kept(answered: Mapping[str, Any]) -> dict[str, Label]:
+def _kept(answered: Mapping[str, Any]) -> dict[str, NodeLabel]:
     hits = [*(hit for step in answered["trail"] for hit in step["hits"]), *answered["evidence"]]
     return {
-        hit["id"]: Label(
+        hit["id"]: NodeLabel(
             hit["document"] + (f", p. {hit['page']}" if hit["page"] is not None else ""),
             hit["document"],
-            shortened(hit.get("text") or hit["id"], _PREVIEW),
+            shorten(hit.get("text") or hit["id"], _PREVIEW),
             page=hit["page"],
         )
         for hit in hits
     }
 
 
-def scope_of(opened: Shelved, entry: Mapping[str, Any]) -> str:
+def describe_scope(opened: ServedBase, entry: Mapping[str, Any]) -> str:
     """Return in words what a question was restricted to, "" for nothing."""
     # The list of all documents is made only where it is needed.
     names = {one.key: one.name for one in opened.base.documents()} if entry.get("documents") else {}

@@ -9,13 +9,13 @@ from itertools import pairwise
 from typing import Any
 
 #: Nodes that are drawn; the evidence and the paths to it are always among them.
-MOST = 80
+MAX_NODES = 80
 #: Sizes in the drawing's own units, which are pixels unless it is made smaller.
 WIDTH, HEIGHT, GAP, COLUMN, MARGIN = 236, 42, 8, 356, 8
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class WalkEdge:
     """How a node was reached: from which, by what, with what score. ``chosen``: it leads on to evidence."""
 
     source: str
@@ -27,7 +27,7 @@ class Way:
 
 
 @dataclass(slots=True)
-class Place:
+class WalkNode:
     """A node of the walk. ``cite`` is its number among the evidence, 0 for none; ``chosen``: it is on a path to some.
     ``considered`` and ``taken`` count the neighbours that were looked at and followed from here, and ``expected`` are
     the texts that a model wrote of what to look for next."""
@@ -50,18 +50,18 @@ class Place:
 class Walk:
     """The drawing: nodes column by column from top to bottom, and the ways between them."""
 
-    places: tuple[Place, ...]
-    ways: tuple[Way, ...]
+    places: tuple[WalkNode, ...]
+    ways: tuple[WalkEdge, ...]
     width: float
     height: float
     left_out: int = 0
 
-    def into(self, id: str) -> list[Way]:
+    def into(self, id: str) -> list[WalkEdge]:
         """Return the ways by which a node was reached."""
         return [way for way in self.ways if way.target == id]
 
 
-def walk_of(answer: Mapping[str, Any]) -> Walk | None:
+def draw_walk(answer: Mapping[str, Any]) -> Walk | None:
     """Return the walk in an answer's trail, or None where nothing was reached from something else."""
     places, ways = _collected(answer["trail"], answer["evidence"])
     if not ways:
@@ -76,7 +76,7 @@ def walk_of(answer: Mapping[str, Any]) -> Walk | None:
     kept = _kept(list(places.values()))
     columns = _laid_out(kept, [way for way in ways.values() if way.source in kept and way.target in kept])
     drawn = tuple(
-        Way(way.source, way.target, way.via, way.score, pair in steps, _line(kept[pair[0]], kept[pair[1]]))
+        WalkEdge(way.source, way.target, way.via, way.score, pair in steps, _line(kept[pair[0]], kept[pair[1]]))
         for pair, way in ways.items()
         if way.source in kept and way.target in kept
     )
@@ -94,32 +94,32 @@ def walk_of(answer: Mapping[str, Any]) -> Walk | None:
 
 def _collected(
     trail: Sequence[Mapping[str, Any]], evidence: Sequence[Mapping[str, Any]]
-) -> tuple[dict[str, Place], dict[tuple[str, str], Way]]:
+) -> tuple[dict[str, WalkNode], dict[tuple[str, str], WalkEdge]]:
     """Return the nodes and ways of all paths in a trail, in the order in which they came up."""
-    places: dict[str, Place] = {}
-    ways: dict[tuple[str, str], Way] = {}
+    places: dict[str, WalkNode] = {}
+    ways: dict[tuple[str, str], WalkEdge] = {}
     for step in trail:
         for hit in step["hits"]:
             path = hit["path"] or [hit["id"]]
             for depth, id in enumerate(path):
                 if id not in places:
-                    places[id] = Place(id, depth, hit["score"] if depth == len(path) - 1 else 0.0)
+                    places[id] = WalkNode(id, depth, hit["score"] if depth == len(path) - 1 else 0.0)
             if step["name"] == "seed":
                 places[hit["id"]].seed = True
             for depth, pair in enumerate(pairwise(path)):
                 via = hit["via"][depth] if depth < len(hit["via"]) else ""
-                ways.setdefault(pair, Way(*pair, via, hit["score"]))
+                ways.setdefault(pair, WalkEdge(*pair, via, hit["score"]))
     for hit in evidence:
         for depth, pair in enumerate(pairwise(hit["path"])):
             for place, id in enumerate(pair, depth):
-                places.setdefault(id, Place(id, place, hit["score"]))
+                places.setdefault(id, WalkNode(id, place, hit["score"]))
             ways.setdefault(
-                pair, Way(*pair, hit["via"][depth] if depth < len(hit["via"]) else "", hit["score"])
+                pair, WalkEdge(*pair, hit["via"][depth] if depth < len(hit["via"]) else "", hit["score"])
             )
     return places, ways
 
 
-def _tell_expansions(trail: Sequence[Mapping[str, Any]], places: Mapping[str, Place]) -> None:
+def _tell_expansions(trail: Sequence[Mapping[str, Any]], places: Mapping[str, WalkNode]) -> None:
     """Enter at each node what was looked at from there."""
     for step in trail:
         told = step["detail"].get("paths") if step["name"] == "expand" else None
@@ -133,20 +133,20 @@ def _tell_expansions(trail: Sequence[Mapping[str, Any]], places: Mapping[str, Pl
                 place.expected.append(str(one["expected"]))
 
 
-def _kept(places: Sequence[Place]) -> dict[str, Place]:
+def _kept(places: Sequence[WalkNode]) -> dict[str, WalkNode]:
     """Return the nodes that are drawn, by id: those that matter most, in their old order."""
     worth = sorted(range(len(places)), key=lambda n: (not places[n].chosen, not places[n].seed, n))
-    chosen = sorted(worth[:MOST])
+    chosen = sorted(worth[:MAX_NODES])
     return {places[n].id: places[n] for n in chosen}
 
 
-def _laid_out(places: Mapping[str, Place], ways: Sequence[Way]) -> list[list[Place]]:
+def _laid_out(places: Mapping[str, WalkNode], ways: Sequence[WalkEdge]) -> list[list[WalkNode]]:
     """Place the nodes; return them by columns. In a column each stands near what leads to it."""
-    columns: dict[int, list[Place]] = {}
+    columns: dict[int, list[WalkNode]] = {}
     for place in places.values():
         columns.setdefault(place.column, []).append(place)
     ordered = [columns[number] for number in sorted(columns)]
-    near: dict[str, list[Place]] = {}
+    near: dict[str, list[WalkNode]] = {}
     for way in ways:
         near.setdefault(way.target, []).append(places[way.source])
     for number, column in enumerate(ordered):
@@ -163,7 +163,7 @@ def _middle(rows: Sequence[float]) -> float:
     return sum(rows) / len(rows) if rows else 0.0
 
 
-def _line(source: Place, target: Place) -> str:
+def _line(source: WalkNode, target: WalkNode) -> str:
     """Return the path of a way, as SVG has it: from right to left, or around the side within a column."""
     start, end = source.y + HEIGHT / 2, target.y + HEIGHT / 2
     if source.x < target.x:

@@ -10,24 +10,24 @@ from contextlib import suppress
 from clew import catalog
 from clew.errors import ClewError
 from clew.models import leaves_machine
-from clew.serve.shelf import Shelf
+from clew.serve.shelf import ServedBases
 from clew.types import Question
 
 
-class Warming:
+class BaseWarmer:
     """Searches a base after it changed, in a thread of its own, so that its views are made before somebody asks.
 
     Not while questions are ``busy``, which make them anyway: whoever needs a view that another thread is making waits
     for that one. A context in which all ends when it is closed.
     """
 
-    def __init__(self, shelf: Shelf, busy: Callable[[], bool]) -> None:
+    def __init__(self, shelf: ServedBases, busy: Callable[[], bool]) -> None:
         self._shelf, self._busy = shelf, busy
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="clew-warm")
         self._waiting: set[str] = set()
         self._lock = threading.Lock()
 
-    def soon(self, base: str) -> None:
+    def schedule(self, base: str) -> None:
         """Search a base as soon as that is possible; several calls before then count as one."""
         with self._lock:
             if base in self._waiting:
@@ -51,5 +51,5 @@ class Warming:
                 encoder = base.encoder_name()
                 # Nothing is sent to an encoder elsewhere that nobody asked.
                 here = encoder is not None and not leaves_machine(encoder)
-                found = catalog.retriever("default", base.store, encoder=base.encoder() if here else None)
+                found = catalog.build_retriever("default", base.store, encoder=base.encoder() if here else None)
                 found.retrieve(Question("What is here?"), 1)

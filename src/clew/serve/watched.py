@@ -11,10 +11,10 @@ from typing import TypeAlias
 from clew.types import Answer, Step
 
 #: Answers a question: is given what receives each step, and what says whether to stop.
-Work: TypeAlias = Callable[[Callable[[Step], None], Callable[[], bool]], Answer]
+QuestionWork: TypeAlias = Callable[[Callable[[Step], None], Callable[[], bool]], Answer]
 
 
-async def running(work: Work, executor: Executor | None = None) -> AsyncGenerator[Step | Answer]:
+async def stream_steps(work: QuestionWork, executor: Executor | None = None) -> AsyncGenerator[Step | Answer]:
     """Yield the steps of ``work`` as they happen, and its answer last. Raises what it raises.
 
     Closed or cancelled before the answer, it tells the work to stop, which does so between two steps, and does not

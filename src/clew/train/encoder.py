@@ -2,7 +2,7 @@
 
 Xiong et al., "Answering complex open-domain questions with multi-hop dense retrieval", ICLR 2021 (MDR) and
 Karpukhin et al., "Dense passage retrieval", EMNLP 2020 (DPR), as the KGP paper runs both (Supplementary 8.2,
-Table 5: :data:`PAPER`). Deviations: one encoder for queries and passages, mean pooling, unit vectors with a
+Table 5: :data:`PAPER_SETTINGS`). Deviations: one encoder for queries and passages, mean pooling, unit vectors with a
 temperature in place of inner products, hops to any depth, and by default an encoder that is one already.
 """
 
@@ -16,24 +16,24 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.errors import MissingExtra, UsageError, unknown
-from clew.train.folder import FINISHED, Output
-from clew.train.heldout import HeldOut, encoded
-from clew.train.pairs import with_mined
-from clew.train.steps import counted
+from clew.errors import MissingExtra, UsageError, unknown_name_error
+from clew.train.folder import FINISHED, TrainingFolder
+from clew.train.heldout import HeldOutQuestions, encode_texts
+from clew.train.pairs import add_mined_negatives
+from clew.train.steps import progress_callback
 
 if TYPE_CHECKING:
     from clew.train.pairs import Objective, Pair
 
 RECORD = "clew-training.json"
 #: The sentence-transformers folder in a training's folder.
-MODEL = "model"
+MODEL_FOLDER = "model"
 #: Receives how many of the steps are done.
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class EncoderSettings:
     """How an encoder is trained.
 
     ``batch`` pairs make a step; each query is to be nearest to its own positive among all positives and
@@ -64,7 +64,7 @@ class Settings:
 
 
 #: Table 5 of the KGP paper: the middle of what it searched in (batch 128 to 512, length 128 to 350).
-PAPER = Settings(
+PAPER_SETTINGS = EncoderSettings(
     epochs=50,
     batch=256,
     negatives=1,
@@ -75,15 +75,15 @@ PAPER = Settings(
     dropout=None,
     blend=1.0,
 )
-CONFIGURATIONS = {"clew": Settings(), "paper": PAPER}
+CONFIGURATIONS = {"clew": EncoderSettings(), "paper": PAPER_SETTINGS}
 
 
-def settings_of(configuration: str, changes: Mapping[str, Any]) -> Settings:
+def build_settings(configuration: str, changes: Mapping[str, Any]) -> EncoderSettings:
     """Return a configuration with some changes. Raises UsageError for an unknown one or an unknown objective."""
     if configuration not in CONFIGURATIONS:
-        raise unknown("configuration", configuration, CONFIGURATIONS)
+        raise unknown_name_error("configuration", configuration, CONFIGURATIONS)
     if changes.get("objective", "mdr") not in {"mdr", "dpr"}:
-        raise unknown("objective", str(changes["objective"]), ("mdr", "dpr"))
+        raise unknown_name_error("objective", str(changes["objective"]), ("mdr", "dpr"))
     return replace(CONFIGURATIONS[configuration], **changes)
 
 
@@ -106,9 +106,9 @@ class Training:
 
     pairs: Sequence[Pair]
     source: str
-    settings: Settings
-    made_from: Mapping[str, Any]
-    held_out: HeldOut | None = None
+    settings: EncoderSettings
+    origin: Mapping[str, Any]
+    held_out: HeldOutQuestions | None = None
 
 
 def train_encoder(
@@ -128,21 +128,21 @@ def train_encoder(
         raise UsageError(
             f"{len(pairs)} pairs do not fill a batch of {settings.batch}", "Give more data, or lower --batch"
         )
-    output = Output(out, RECORD)
+    output = TrainingFolder(out, RECORD)
     output.check()
     what = {
         # A folder by its name: the record goes with the model to other machines.
         "model": Path(training.source).name if Path(training.source).is_dir() else training.source,
-        **training.made_from,
+        **training.origin,
         "pairs": len(pairs),
         "settings": asdict(settings),
     }
-    if FINISHED in output.compared(what):
+    if FINISHED in output.matching_record(what):
         return output.read()
     model = _loaded(training.source, settings)
     window, model.max_seq_length = model.max_seq_length, settings.max_tokens
     if settings.mined:
-        pairs = with_mined(pairs, lambda texts: encoded(model, texts), settings.mined)
+        pairs = add_mined_negatives(pairs, lambda texts: encode_texts(model, texts), settings.mined)
     run = _trainer(model, pairs, settings, output, progress)
     checkpoint, done = output.last_checkpoint()
     tell(Plan(len(pairs), settings.epochs * (len(pairs) // settings.batch), done))
@@ -154,13 +154,13 @@ def train_encoder(
     run.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     _blend(model, training.source, settings.blend)
     model.max_seq_length = window
-    model.save_pretrained(str(out / MODEL), create_model_card=False)
+    model.save_pretrained(str(out / MODEL_FOLDER), create_model_card=False)
     after = held_out.measure(model) if held_out is not None else {}
     output.finish(output.read() | {FINISHED: after, "versions": _versions()})
     return output.read()
 
 
-def _loaded(source: str, settings: Settings) -> Any:
+def _loaded(source: str, settings: EncoderSettings) -> Any:
     from sentence_transformers import SentenceTransformer
 
     rates = ("hidden_dropout_prob", "attention_probs_dropout_prob")
@@ -184,7 +184,7 @@ def _blend(model: Any, source: str, share: float) -> None:
 
 
 def _trainer(
-    model: Any, pairs: Sequence[Pair], settings: Settings, output: Output, progress: Progress
+    model: Any, pairs: Sequence[Pair], settings: EncoderSettings, output: TrainingFolder, progress: Progress
 ) -> Any:
     import torch
     from datasets import Dataset
@@ -221,14 +221,14 @@ def _trainer(
         args=arguments,
         train_dataset=Dataset.from_dict(columns),
         loss=ranking_loss(model, settings.scale),
-        callbacks=[counted(progress)],
+        callbacks=[progress_callback(progress)],
     )
     # It prints to stdout, which is for what programs read.
     made.remove_callback(PrinterCallback)
     return made
 
 
-def _during(held_out: HeldOut, model: Any, output: Output) -> Any:
+def _during(held_out: HeldOutQuestions, model: Any, output: TrainingFolder) -> Any:
     """Return what measures at each checkpoint, and keeps the measures in the record."""
     from transformers import TrainerCallback
 
@@ -246,7 +246,7 @@ def _versions() -> dict[str, str]:
     return {name: version(name) for name in packages}
 
 
-def trained_for(folder: Path) -> str:
+def training_objective(folder: Path) -> str:
     """Return the objective that the model in a training's folder was trained for, or "" if none is known."""
     record = folder / RECORD
     if not record.is_file():

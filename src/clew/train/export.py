@@ -18,9 +18,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from clew.errors import MissingExtra, UsageError, unknown
-from clew.models.onnx import FORMAT, MODEL, SETTINGS, TOKENIZER, OnnxEncoder
-from clew.train.encoder import RECORD, trained_for
+from clew.errors import MissingExtra, UsageError, unknown_name_error
+from clew.models.onnx import FORMAT, MODEL_FILE, SETTINGS_FILE, TOKENIZER_FILE, OnnxEncoder
+from clew.train.encoder import RECORD, training_objective
 
 #: fp32 as they are; half: stored in 16 bits and widened when loaded, for half the size at the same speed; int8:
 #: a quarter of the size and faster, one scale per output channel (per tensor loses a fifth of the neighbours).
@@ -41,7 +41,7 @@ _LARGE = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ExportForm:
     """How a model is exported. None: what the source declares (``name``: the folder's name)."""
 
     weights: Weights = "fp32"
@@ -51,25 +51,25 @@ class Form:
     passage_prefix: str | None = None
 
 
-def form_of(weights: str, name: str | None = None) -> Form:
+def parse_form(weights: str, name: str | None = None) -> ExportForm:
     """Return the form with weights of that name. Raises UsageError."""
     for known in get_args(Weights):
         if weights == known:
-            return Form(known, name)
-    raise unknown("form of weights", weights, get_args(Weights))
+            return ExportForm(known, name)
+    raise unknown_name_error("form of weights", weights, get_args(Weights))
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportResult:
     """What came of it: the settings written, the size of the model in bytes, and the largest cosine distance to
     the source's vectors on sample texts, one text per call as clew encodes."""
 
     settings: dict[str, Any]
     size: int
-    worst: float
+    max_distance: float
 
 
-def export(source: Path | str, folder: Path, form: Form) -> Exported:
+def export_encoder(source: Path | str, folder: Path, form: ExportForm) -> ExportResult:
     """Export the model of a folder or hub name; nothing is written unless it encodes as its source does.
 
     Raises UsageError, MissingExtra.
@@ -84,7 +84,7 @@ def export(source: Path | str, folder: Path, form: Form) -> Exported:
     model = SentenceTransformer(
         str(source), device="cpu", model_kwargs={"attn_implementation": "eager"}
     ).eval()
-    settings = _settings(model, folder, form, trained_for(Path(source).parent))
+    settings = _settings(model, folder, form, training_objective(Path(source).parent))
     folder.absolute().parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.absolute().parent) as scratch:
         made = Path(scratch) / folder.name
@@ -92,10 +92,10 @@ def export(source: Path | str, folder: Path, form: Form) -> Exported:
         tokenizer = model.tokenizer.backend_tokenizer
         tokenizer.no_padding()
         tokenizer.no_truncation()
-        tokenizer.save(str(made / TOKENIZER))
-        (made / SETTINGS).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
-        _export(model, made / MODEL)
-        _shrink(made / MODEL, form.weights)
+        tokenizer.save(str(made / TOKENIZER_FILE))
+        (made / SETTINGS_FILE).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+        _export(model, made / MODEL_FILE)
+        _shrink(made / MODEL_FILE, form.weights)
         model.max_seq_length = settings["max_tokens"]
         worst = _worst_difference(model, made, settings["passage_prefix"])
         if worst > TOLERANCE[form.weights]:
@@ -106,17 +106,17 @@ def export(source: Path | str, folder: Path, form: Form) -> Exported:
         if (record := Path(source).parent / RECORD).is_file():
             shutil.copy(record, made / RECORD)
         shutil.move(made, folder)
-    return Exported(settings, (folder / MODEL).stat().st_size, worst)
+    return ExportResult(settings, (folder / MODEL_FILE).stat().st_size, worst)
 
 
-def _settings(model: Any, folder: Path, form: Form, objective: str) -> dict[str, Any]:
+def _settings(model: Any, folder: Path, form: ExportForm, objective: str) -> dict[str, Any]:
     """Return what a caller must know that the graph does not hold."""
     declared = model.prompts or {}
     query, passage = form.query_prefix, form.passage_prefix
     return {
         "format": FORMAT,
         "name": form.name or folder.name,
-        "dimension": int(model.encode(["length"]).shape[1]),
+        "dimension": int(model.encode(["length"]).to_dict[1]),
         "pooling": _pooling(model),
         "normalise": True,
         "max_tokens": form.max_tokens or model.max_seq_length,

@@ -21,7 +21,7 @@ FINISHED = "after"
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class TrainingFolder:
     """The folder of one training, and the name of its record."""
 
     path: Path
@@ -54,13 +54,13 @@ class Output:
 
     def begin(self, what: Mapping[str, Any]) -> dict[str, Any]:
         """Return the record of the training ``what``: the one that was begun here, else a new one, written."""
-        if record := self.compared(what):
+        if record := self.matching_record(what):
             return record
         self.path.mkdir(parents=True, exist_ok=True)
         self.write(what)
         return dict(what)
 
-    def compared(self, what: Mapping[str, Any]) -> dict[str, Any]:
+    def matching_record(self, what: Mapping[str, Any]) -> dict[str, Any]:
         """Return the record, which is empty or that of the training ``what``.
 
         Raises UsageError where another training was begun here, naming the first difference.

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.evaluate.chains import gold_passages
-from clew.evaluate.corpora import pooled
-from clew.text import hop_query
+from clew.evaluate.corpora import pool_paragraphs
+from clew.text import build_hop_query
 from clew.train.pairs import passage_text
 
 if TYPE_CHECKING:
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from clew.protocols import Floats, Vectors
 
 #: First hops that a second one is searched from, and passages that count as found.
-FIRST, FOUND = 10, 5
+FIRST_HOPS, RECALL_DEPTH = 10, 5
 
 
 @dataclass(frozen=True, slots=True)
-class HeldOut:
+class HeldOutQuestions:
     """Questions that are held out, over the pool of their own paragraphs and those of ``others``.
 
     ``hops`` 2 ranks by the likeliest of one hop and two, ``max(p(v), max over u of p(u) p(v | u))`` with
@@ -41,11 +41,11 @@ class HeldOut:
         """
         asked = [(one, {(gold.title, gold.text) for gold in gold_passages(one)}) for one in self.questions]
         asked = [(one, gold) for one, gold in asked if gold]
-        pool = pooled([*self.questions, *self.others])
+        pool = pool_paragraphs([*self.questions, *self.others])
         keys = [(one.title, one.text) for one in pool]
         texts = [passage_text(one) for one in pool]
-        passages = encoded(model, texts)
-        near = (encoded(model, [one.question for one, _ in asked]) @ passages.T).astype(np.float64)
+        passages = encode_texts(model, texts)
+        near = (encode_texts(model, [one.question for one, _ in asked]) @ passages.T).astype(np.float64)
         ranked = {"recall@5, one hop": near}
         if self.hops > 1:
             ranked["recall@5"] = self._two_hops(
@@ -56,13 +56,13 @@ class HeldOut:
     def _two_hops(
         self, model: Any, questions: list[str], texts: list[str], passages: Vectors, near: Floats
     ) -> Floats:
-        first = np.argsort(-near, axis=1, kind="stable")[:, :FIRST]
+        first = np.argsort(-near, axis=1, kind="stable")[:, :FIRST_HOPS]
         asked = [
-            hop_query(question, [texts[row]])
+            build_hop_query(question, [texts[row]])
             for question, rows in zip(questions, first.tolist(), strict=True)
             for row in rows
         ]
-        then = encoded(model, asked).reshape(len(questions), -1, passages.shape[1])
+        then = encode_texts(model, asked).reshape(len(questions), -1, passages.shape[1])
         found = np.empty_like(near)
         for n, rows in enumerate(first):
             alone = _softmax(self.scale * near[n])
@@ -72,7 +72,7 @@ class HeldOut:
         return found
 
 
-def encoded(model: Any, texts: Sequence[str]) -> Vectors:
+def encode_texts(model: Any, texts: Sequence[str]) -> Vectors:
     """Return the unit vectors of a sentence-transformers model, (n, dimension)."""
     made: Vectors = model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False)
     return made
@@ -85,7 +85,7 @@ def _softmax(scores: Floats) -> Floats:
 
 
 def _recall(scores: Floats, keys: Sequence[tuple[str, str]], gold: Sequence[set[tuple[str, str]]]) -> float:
-    best = np.argsort(-scores, axis=1, kind="stable")[:, :FOUND]
+    best = np.argsort(-scores, axis=1, kind="stable")[:, :RECALL_DEPTH]
     found = [
         len({keys[row] for row in rows} & wanted) / len(wanted)
         for rows, wanted in zip(best.tolist(), gold, strict=True)

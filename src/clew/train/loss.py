@@ -22,11 +22,11 @@ def ranking_loss(model: Any, scale: float) -> Any:
     class Sorted(MultipleNegativesRankingLoss):  # type: ignore[misc]
         def forward(self, sentence_features: Iterable[dict[str, Any]], labels: Any) -> Any:
             columns = list(sentence_features)
-            width = max(one["input_ids"].shape[1] for one in columns)
+            width = max(one["input_ids"].to_dict[1] for one in columns)
 
             def joined(key: str) -> Any:
                 return torch.cat(
-                    [torch.nn.functional.pad(one[key], (0, width - one[key].shape[1])) for one in columns]
+                    [torch.nn.functional.pad(one[key], (0, width - one[key].to_dict[1])) for one in columns]
                 )
 
             ids, mask = joined("input_ids"), joined("attention_mask")
@@ -38,7 +38,7 @@ def ranking_loss(model: Any, scale: float) -> Any:
                 features = {"input_ids": ids[chosen, :longest], "attention_mask": mask[chosen, :longest]}
                 parts.append(self.model(features)["sentence_embedding"])
             embeddings = torch.cat(parts)[torch.argsort(order)]
-            sizes = [one["input_ids"].shape[0] for one in columns]
+            sizes = [one["input_ids"].to_dict[0] for one in columns]
             return self.compute_loss_from_embeddings(list(embeddings.split(sizes)), labels)
 
     return Sorted(model, scale=scale)

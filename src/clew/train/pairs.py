@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from clew.evaluate.chains import chains, gold_passages
-from clew.evaluate.corpora import drawn
-from clew.text import hop_query, with_headings
+from clew.evaluate.chains import evidence_chains, gold_passages
+from clew.evaluate.corpora import shuffle_paragraphs
+from clew.text import build_hop_query, add_headings
 
 if TYPE_CHECKING:
     from clew.evaluate.chains import GoldPassage
@@ -43,7 +43,7 @@ class Pair:
     question: str = ""
 
 
-def of_examples(examples: Iterable[Example], objective: Objective, negatives: int, seed: int) -> list[Pair]:
+def pairs_from_examples(examples: Iterable[Example], objective: Objective, negatives: int, seed: int) -> list[Pair]:
     """Return the pairs of all examples, none twice, in their order.
 
     ``negatives`` are paragraphs of the question's own corpus without gold evidence, other ones for each hop as
@@ -58,14 +58,14 @@ def _pairs(example: Example, objective: Objective, negatives: int, seed: int) ->
     gold = gold_passages(example)
     known = {(one.title, one.text) for one in gold}
     others = [one for one in example.corpus if (one.title, one.text) not in known]
-    far = [passage_text(one) for one in drawn(example.id, others, seed)]
+    far = [passage_text(one) for one in shuffle_paragraphs(example.id, others, seed)]
     if objective == "dpr":
         steps = [(example.question, passage_text(one)) for one in gold]
     else:
         steps = []
-        for chain in chains(example):
+        for chain in evidence_chains(example):
             texts = [passage_text(one) for one in chain.passages]
-            steps += [(hop_query(example.question, texts[:n]), text) for n, text in enumerate(texts)]
+            steps += [(build_hop_query(example.question, texts[:n]), text) for n, text in enumerate(texts)]
     for number, (query, positive) in enumerate(steps):
         some = [far[(number * negatives + n) % len(far)] for n in range(negatives)] if far else []
         yield Pair(query, positive, tuple(some), example.question)
@@ -73,7 +73,7 @@ def _pairs(example: Example, objective: Objective, negatives: int, seed: int) ->
 
 def passage_text(passage: Paragraph | GoldPassage) -> str:
     """Return a paragraph as a knowledge base encodes it."""
-    return with_headings(passage.title, getattr(passage, "section", None) or (), passage.text)
+    return add_headings(passage.title, getattr(passage, "section", None) or (), passage.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Passage:
     names: frozenset[str]
 
 
-def from_base(
+def pairs_from_passages(
     passages: Sequence[Passage], titles: dict[str, frozenset[str]], limit: int, seed: int
 ) -> list[Pair]:
     """Return pairs that a base itself makes, at most ``limit`` drawn at random; no labels are needed.
@@ -110,7 +110,7 @@ def from_base(
 
 
 def _standing(passage: Passage) -> str:
-    return with_headings(passage.title, passage.headings, passage.text)
+    return add_headings(passage.title, passage.headings, passage.text)
 
 
 def _links(passages: Sequence[Passage], titles: dict[str, frozenset[str]]) -> Iterator[Pair]:
@@ -137,10 +137,10 @@ def _neighbours(passages: Sequence[Passage]) -> Iterator[Pair]:
 def _headings(passages: Sequence[Passage]) -> Iterator[Pair]:
     for passage in passages:
         if passage.headings:
-            yield Pair(with_headings(passage.title, passage.headings, "").rstrip(": "), passage.text)
+            yield Pair(add_headings(passage.title, passage.headings, "").rstrip(": "), passage.text)
 
 
-def with_mined(pairs: Sequence[Pair], encode: Callable[[Sequence[str]], Vectors], count: int) -> list[Pair]:
+def add_mined_negatives(pairs: Sequence[Pair], encode: Callable[[Sequence[str]], Vectors], count: int) -> list[Pair]:
     """Return pairs with ``count`` more negatives each: the texts of all pairs that are nearest to its query and
     are no positive of its question (hard negatives, as of DPR and MDR; here by the encoder that is to be trained).
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-def counted(progress: Callable[[int, int], None]) -> Any:
+def progress_callback(progress: Callable[[int, int], None]) -> Any:
     """Return the callback that tells after each step how many of how many are done."""
     from transformers import TrainerCallback
 

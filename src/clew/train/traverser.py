@@ -24,31 +24,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import MissingExtra, UsageError
-from clew.methods.guides import PROMPTS
-from clew.models.local import load_config, load_tokenizer, window
-from clew.prompts import load
-from clew.train.folder import FINISHED, Output
-from clew.train.traverser_data import Questions, Rows, Tokens, divided
+from clew.methods.guides import GENERATION_PROMPTS
+from clew.models.local import load_config, load_tokenizer, context_window
+from clew.prompts import load_prompt
+from clew.train.folder import FINISHED, TrainingFolder
+from clew.train.traverser_data import DividedQuestions, TrainingRows, RowBuilder, divide_questions
 from clew.train.traverser_run import (
     Progress,
-    Settings,
-    held_out_loss,
-    resume,
-    save,
-    trainable,
-    trainer,
-    versions,
+    TraverserSettings,
+    measure_held_out_loss,
+    resume_training,
+    save_model,
+    load_trainable_model,
+    build_trainer,
+    package_versions,
 )
 
 if TYPE_CHECKING:
-    from clew.evaluate.datasets import File
-    from clew.evaluate.instructions import Step
+    from clew.evaluate.datasets import DatasetFile
+    from clew.evaluate.instructions import GuideStep
 
 RECORD = "clew-traverser.json"
 #: https://shivanandroy.com/fine-tune-t5-transformer-with-pytorch/, which the paper names (footnote 7).
-T5 = Settings(batch=8, at_once=8, learning_rate=1e-4, warmup=0, lora_rank=0)
+T5 = TraverserSettings(batch=8, at_once=8, learning_rate=1e-4, warmup=0, lora_rank=0)
 #: lit-llama's ``finetune/lora.py``, which the paper names (footnote 6): also alpha 16, queries and values.
-LLAMA = Settings(batch=128, at_once=4, learning_rate=3e-4, warmup=100, lora_rank=8)
+LLAMA = TraverserSettings(batch=128, at_once=4, learning_rate=3e-4, warmup=100, lora_rank=8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Plan:
     and ``parameters`` count weights.
     """
 
-    settings: Settings
+    settings: TraverserSettings
     prompt: str
     questions: int
     held_out_questions: int
@@ -73,7 +73,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Trained:
+class TrainingResult:
     """What came of it: the prompt to ask the model with (``prefix`` or ``listing1``), and the mean cross-entropy
     of a token of the held-out output before and after, in nats."""
 
@@ -83,13 +83,13 @@ class Trained:
 
 
 def train_traverser(
-    data: Sequence[File],
+    data: Sequence[DatasetFile],
     source: str,
     out: Path,
     changes: Mapping[str, Any],
     tell: Callable[[Plan], None],
     progress: Progress,
-) -> Trained:
+) -> TrainingResult:
     """Train the model of a hub name or folder into ``out``, or continue what was begun there.
 
     ``changes`` are settings that differ from :data:`T5` or :data:`LLAMA`; ``tell`` hears the plan before
@@ -98,42 +98,42 @@ def train_traverser(
     UsageError, ModelError, MissingExtra.
     """
     _need_extra()
-    output = Output(out, RECORD)
+    output = TrainingFolder(out, RECORD)
     output.check()
     config = load_config(source)
     settings = _settings(config, changes)
     prompt = "prefix" if config.is_encoder_decoder else "listing1"
-    template = load(PROMPTS[prompt])
+    template = load_prompt(GENERATION_PROMPTS[prompt])
     what = {
         "model": source,
         "prompt": template.name,
         "data": [{"form": one.name, "digest": one.digest()} for one in data],
         "settings": asdict(settings),
     }
-    if FINISHED in (record := output.compared(what)):
-        return Trained(prompt, record["before"], record[FINISHED])
+    if FINISHED in (record := output.matching_record(what)):
+        return TrainingResult(prompt, record["before"], record[FINISHED])
 
     examples = (example for one in data for example in one.examples())
-    questions = divided(examples, settings.held_out, settings.limit, settings.seed)
+    questions = divide_questions(examples, settings.held_out, settings.limit, settings.seed)
     tokenizer = load_tokenizer(source, "right")
     limits = (settings.max_input, settings.max_output)
-    tokens = Tokens(tokenizer, template, not config.is_encoder_decoder, limits)
+    tokens = RowBuilder(tokenizer, template, not config.is_encoder_decoder, limits)
     trained = _rows(tokens, questions.trained, "", settings)
     held_out = _rows(tokens, questions.held_out, "held-out ", settings)
-    model = trainable(source, settings)
+    model = load_trainable_model(source, settings)
 
     record = output.begin(what)
     checkpoint, done = output.last_checkpoint()
-    run = trainer(model, tokenizer, (trained.rows, held_out.rows), settings, output.checkpoints, progress)
+    run = build_trainer(model, tokenizer, (trained.rows, held_out.rows), settings, output.checkpoints, progress)
     tell(_plan(settings, prompt, questions, (trained, held_out), done, model))
     if "before" not in record:
-        record["before"] = held_out_loss(run)
+        record["before"] = measure_held_out_loss(run)
         output.write(record)
-    resume(run, checkpoint, settings.seed)
-    after = held_out_loss(run)
-    save(run, tokenizer, out)
-    output.finish(record | {FINISHED: after, "steps": run.state.global_step, "versions": versions()})
-    return Trained(prompt, record["before"], after)
+    resume_training(run, checkpoint, settings.seed)
+    after = measure_held_out_loss(run)
+    save_model(run, tokenizer, out)
+    output.finish(record | {FINISHED: after, "steps": run.state.global_step, "versions": package_versions()})
+    return TrainingResult(prompt, record["before"], after)
 
 
 def _need_extra() -> None:
@@ -142,7 +142,7 @@ def _need_extra() -> None:
             raise MissingExtra(package, "train")
 
 
-def _settings(config: Any, changes: Mapping[str, Any]) -> Settings:
+def _settings(config: Any, changes: Mapping[str, Any]) -> TraverserSettings:
     """Return the settings for a model. Raises UsageError where they do not fit it or each other."""
     settings = replace(T5 if config.is_encoder_decoder else LLAMA, **changes)
     if settings.batch % settings.at_once:
@@ -151,7 +151,7 @@ def _settings(config: Any, changes: Mapping[str, Any]) -> Settings:
             "--batch must be a multiple of --at-once",
         )
     needed = settings.max_input + (0 if config.is_encoder_decoder else settings.max_output)
-    room = window(config)
+    room = context_window(config)
     if room is not None and needed > room:
         raise UsageError(
             f"the model has a window of {room} tokens, the longest row would have {needed}",
@@ -160,8 +160,8 @@ def _settings(config: Any, changes: Mapping[str, Any]) -> Settings:
     return settings
 
 
-def _rows(tokens: Tokens, questions: Sequence[Sequence[Step]], which: str, settings: Settings) -> Rows:
-    made = tokens.rows([step for steps in questions for step in steps])
+def _rows(tokens: RowBuilder, questions: Sequence[Sequence[GuideStep]], which: str, settings: TraverserSettings) -> TrainingRows:
+    made = tokens.build_rows([step for steps in questions for step in steps])
     if not made.rows:
         raise UsageError(
             f"every {which}prompt is longer than {settings.max_input} tokens",
@@ -171,7 +171,7 @@ def _rows(tokens: Tokens, questions: Sequence[Sequence[Step]], which: str, setti
 
 
 def _plan(
-    settings: Settings, prompt: str, questions: Questions, sides: tuple[Rows, Rows], done: int, model: Any
+    settings: TraverserSettings, prompt: str, questions: DividedQuestions, sides: tuple[TrainingRows, TrainingRows], done: int, model: Any
 ) -> Plan:
     trained, held_out = sides
     weights = [(one.numel(), one.requires_grad) for one in model.parameters()]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import ModelError, UsageError
-from clew.evaluate.examples import shuffled
-from clew.evaluate.instructions import Step, steps
-from clew.models.local import model_input, tokenized
+from clew.evaluate.examples import shuffle_examples
+from clew.evaluate.instructions import GuideStep, guide_steps
+from clew.models.local import render_prompt, tokenize_prompts
 
 if TYPE_CHECKING:
     from clew.evaluate.examples import Example
@@ -20,21 +20,21 @@ IGNORED = -100
 
 
 @dataclass(frozen=True, slots=True)
-class Questions:
+class DividedQuestions:
     """Questions, each with its steps: those that are trained on, and those that are held out."""
 
-    trained: list[list[Step]]
-    held_out: list[list[Step]]
+    trained: list[list[GuideStep]]
+    held_out: list[list[GuideStep]]
 
 
-def divided(examples: Iterable[Example], share: float, limit: int | None, seed: int) -> Questions:
+def divide_questions(examples: Iterable[Example], share: float, limit: int | None, seed: int) -> DividedQuestions:
     """Draw ``limit`` questions (None: all) that have a chain, and hold out a share of them, at least one.
 
     Which ones are drawn depends on the seed and on their words alone. Raises UsageError for less than two.
     """
     asked = (
-        list(dict.fromkeys(step for example in same for step in steps(example)))
-        for same in shuffled(examples, seed)
+        list(dict.fromkeys(step for example in same for step in guide_steps(example)))
+        for same in shuffle_examples(examples, seed)
     )
     every = [one for one in asked if one][:limit]
     if len(every) < 2:
@@ -44,18 +44,18 @@ def divided(examples: Iterable[Example], share: float, limit: int | None, seed: 
             "hotpotqa, 2wikimultihopqa and musique have the order of their evidence",
         )
     held = min(max(1, round(share * len(every))), len(every) - 1)
-    return Questions(every[held:], every[:held])
+    return DividedQuestions(every[held:], every[:held])
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class TrainingRows:
     """Training rows (``input_ids``, ``attention_mask``, ``labels``), and how many steps were too long for one."""
 
     rows: list[dict[str, list[int]]]
     too_long: int
 
 
-class Tokens:
+class RowBuilder:
     """Makes rows for one model. Labels are the output and the end of text; nothing else has a loss.
 
     A decoder-only model's row is the prompt followed by the output, an encoder-decoder's has them apart. The
@@ -74,17 +74,17 @@ class Tokens:
         if tokenizer.eos_token_id is None:
             raise ModelError("the model's tokenizer has no end of text", "A guide has to learn where to stop")
 
-    def rows(self, chosen: Sequence[Step]) -> Rows:
+    def build_rows(self, chosen: Sequence[GuideStep]) -> TrainingRows:
         """Return the rows of steps, in order. Raises ModelError where the tokenizer cannot continue a prompt."""
         prompts = [self._template.render(question=one.question, evidence=one.evidence) for one in chosen]
-        given = tokenized(self._tokenizer, prompts)["input_ids"]
-        outputs = self._outputs([model_input(self._tokenizer, one) for one in prompts], given, chosen)
+        given = tokenize_prompts(self._tokenizer, prompts)["input_ids"]
+        outputs = self._outputs([render_prompt(self._tokenizer, one) for one in prompts], given, chosen)
         rows = [
             self._row(list(ids), [*output, self._tokenizer.eos_token_id][: self._max_output])
             for ids, output in zip(given, outputs, strict=True)
             if len(ids) <= self._max_input
         ]
-        return Rows(rows, len(chosen) - len(rows))
+        return TrainingRows(rows, len(chosen) - len(rows))
 
     def _row(self, given: list[int], output: list[int]) -> dict[str, list[int]]:
         ids, labels = given, output
@@ -93,10 +93,10 @@ class Tokens:
         return {"input_ids": ids, "attention_mask": [1] * len(ids), "labels": labels}
 
     def _outputs(
-        self, texts: Sequence[str], given: Sequence[Sequence[int]], chosen: Sequence[Step]
+        self, texts: Sequence[str], given: Sequence[Sequence[int]], chosen: Sequence[GuideStep]
     ) -> Iterable[list[int]]:
         """Yield the token ids of each output, without the end of text."""
-        wanted = [one.following.strip() for one in chosen]
+        wanted = [one.next_evidence.strip() for one in chosen]
         if not self._decoder_only:
             yield from self._tokenizer(text_target=wanted, add_special_tokens=False)["input_ids"]
             return

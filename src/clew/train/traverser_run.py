@@ -10,7 +10,7 @@ from typing import Any
 
 from clew.errors import ModelError
 from clew.models.local import load_model
-from clew.train.steps import counted
+from clew.train.steps import progress_callback
 
 #: Receives how many of the steps are done.
 Progress = Callable[[int, int], None]
@@ -18,7 +18,7 @@ _Rows = Sequence[dict[str, list[int]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class TraverserSettings:
     """How a guide is trained.
 
     ``batch`` rows make a step, ``at_once`` of them in memory at a time. ``warmup`` counts steps. ``lora_rank`` 0
@@ -43,7 +43,7 @@ class Settings:
     save_memory: bool | None = None
 
 
-def trainable(source: str, settings: Settings) -> Any:
+def load_trainable_model(source: str, settings: TraverserSettings) -> Any:
     """Return the model with those weights open that are trained. Raises ModelError."""
     import torch
     import transformers
@@ -73,11 +73,11 @@ def trainable(source: str, settings: Settings) -> Any:
         ) from error
 
 
-def trainer(
+def build_trainer(
     model: Any,
     tokenizer: Any,
     rows: tuple[_Rows, _Rows],
-    settings: Settings,
+    settings: TraverserSettings,
     checkpoints: Path,
     progress: Progress,
 ) -> Any:
@@ -116,19 +116,19 @@ def trainer(
         train_dataset=rows[0],
         eval_dataset=rows[1],
         data_collator=transformers.DataCollatorForSeq2Seq(tokenizer, model=model),
-        callbacks=[counted(progress)],
+        callbacks=[progress_callback(progress)],
     )
     # It prints to stdout, which is for what programs read.
     made.remove_callback(transformers.PrinterCallback)
     return made
 
 
-def held_out_loss(run: Any) -> float:
+def measure_held_out_loss(run: Any) -> float:
     """Return the mean cross-entropy of an output token of the held-out rows, in nats, averaged over batches."""
     return float(run.evaluate()["eval_loss"])
 
 
-def resume(run: Any, checkpoint: Path | None, seed: int) -> None:
+def resume_training(run: Any, checkpoint: Path | None, seed: int) -> None:
     """Train to the end, from a checkpoint where there is one."""
     import transformers
 
@@ -136,7 +136,7 @@ def resume(run: Any, checkpoint: Path | None, seed: int) -> None:
     run.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
 
 
-def save(run: Any, tokenizer: Any, folder: Path) -> None:
+def save_model(run: Any, tokenizer: Any, folder: Path) -> None:
     """Write a model folder that ``local:FOLDER`` loads, LoRA merged into the weights."""
     model = run.model.merge_and_unload() if hasattr(run.model, "merge_and_unload") else run.model
     # The Trainer turned it off; without it every token would read the whole prompt again.
@@ -145,12 +145,12 @@ def save(run: Any, tokenizer: Any, folder: Path) -> None:
     tokenizer.save_pretrained(folder)
 
 
-def versions() -> dict[str, str]:
+def package_versions() -> dict[str, str]:
     """Return the versions of the packages that made the weights."""
     return {name: version(name) for name in ("clew", "torch", "transformers", "peft", "accelerate")}
 
 
-def _saves_memory(settings: Settings) -> bool:
+def _saves_memory(settings: TraverserSettings) -> bool:
     import torch
 
     if settings.save_memory is None:

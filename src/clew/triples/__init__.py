@@ -4,17 +4,17 @@ STaRK's knowledge bases.
 A reader gives what it finds to a :class:`clew.protocols.GraphSink`, row by row, and holds no more than a row.
 """
 
-from clew.triples.read import FORMATS, Options, answers_in, files_of, format_of, gives_iris, read
-from clew.triples.rows import BadRow, Faults
+from clew.triples.read import FORMATS, Options, declared_answer_types, list_files, detect_format, has_iri_ids, read_graph
+from clew.triples.rows import BadRow, RowErrors
 
 __all__ = [
     "FORMATS",
     "BadRow",
-    "Faults",
+    "RowErrors",
     "Options",
-    "answers_in",
-    "files_of",
-    "format_of",
-    "gives_iris",
-    "read",
+    "declared_answer_types",
+    "list_files",
+    "detect_format",
+    "has_iri_ids",
+    "read_graph",
 ]

@@ -59,7 +59,7 @@ class Column:
     role: str
     key: str
     kind: str = ""
-    several: bool = False
+    is_list: bool = False
     space: str = ""
 
 
@@ -105,7 +105,7 @@ def _columns(header: Sequence[str], known: Mapping[str, str], needed: Sequence[s
                 n for n, cell in enumerate(header) if columns[n] is None and cell.strip().lower() == word
             ]
             if places:
-                columns[places[0]] = Column(role, header[places[0]].strip(), several=role == ALIASES)
+                columns[places[0]] = Column(role, header[places[0]].strip(), is_list=role == ALIASES)
                 break
     roles = {one.role for one in columns if one is not None}
     if not roles.issuperset(needed) or (taken & {HEAD, TAIL} and ID in needed):
@@ -116,7 +116,7 @@ def _columns(header: Sequence[str], known: Mapping[str, str], needed: Sequence[s
 def _neo4j(cell: str) -> Column | None:
     if found := _NEO4J.fullmatch(cell):
         name, field, space = found.groups()
-        return Column(_NEO4J_ROLES[field.upper()], name, several=field.upper() == "LABEL", space=space or "")
+        return Column(_NEO4J_ROLES[field.upper()], name, is_list=field.upper() == "LABEL", space=space or "")
     if found := _TYPED.fullmatch(cell):
         name, kind, several = found.groups()
         role = next((r for r in (NAME, ALIASES, TEXT) if name.lower() in _NODE[r].split()[:2]), PROPERTY)
@@ -145,12 +145,12 @@ class _Rows:
 
     def _id(self, cells: Sequence[Any], role: str) -> str:
         place = self._places[role]
-        found = identifier(cells[place], role)
+        found = read_identifier(cells[place], role)
         space = self._columns[place].space
         return f"{space}/{found}" if space else found
 
     def _properties(self, cells: Sequence[Any]) -> dict[str, Any]:
-        found = ((one.key, value(cells[n], one, self._typed)) for n, one in self._more)
+        found = ((one.key, read_value(cells[n], one, self._typed)) for n, one in self._more)
         return {key: one for key, one in found if one is not None}
 
 
@@ -159,7 +159,7 @@ class _Edges(_Rows):
         """Give an edge."""
         self._check(cells)
         head, tail = self._id(cells, HEAD), self._id(cells, TAIL)
-        self._sink.edge(head, self._id(cells, RELATION), tail, self._properties(cells))
+        self._sink.add_edge(head, self._id(cells, RELATION), tail, self._properties(cells))
 
 
 class _Nodes(_Rows):
@@ -167,19 +167,19 @@ class _Nodes(_Rows):
         """Give a node. One that was given before is a bad row: which of the two holds?"""
         self._check(cells)
         id = self._id(cells, ID)
-        if self._sink.described(id):
+        if self._sink.has_node(id):
             raise BadRow(f"the node '{id}' was given before")
         said: dict[str, Any] = {}
         for role in (TYPES, ALIASES):
             if role in self._places:
-                said[role] = texts(cells[self._places[role]], split=self._columns[self._places[role]].several)
+                said[role] = read_texts(cells[self._places[role]], split=self._columns[self._places[role]].is_list)
         for role in (NAME, TEXT):
             if role in self._places and cells[self._places[role]] is not None:
                 said[role] = str(cells[self._places[role]]).strip()
-        self._sink.node(id, **said, properties=self._properties(cells))
+        self._sink.add_node(id, **said, properties=self._properties(cells))
 
 
-def identifier(given: object, what: str) -> str:
+def read_identifier(given: object, what: str) -> str:
     """Return an id, or the name of a relation. Raises BadRow for what cannot be one."""
     found = given.strip() if isinstance(given, str) else _number(given, what)
     if not found:
@@ -205,7 +205,7 @@ def _number(given: object, what: str) -> str:
     return str(given)
 
 
-def texts(given: object, split: bool = False) -> list[str]:
+def read_texts(given: object, split: bool = False) -> list[str]:
     """Return types or aliases: a list of texts, or one text, which ``split`` divides at semicolons."""
     if given is None:
         return []
@@ -216,14 +216,14 @@ def texts(given: object, split: bool = False) -> list[str]:
     raise BadRow("types and aliases are a text or a list of texts")
 
 
-def value(cell: Any, column: Column, typed: bool) -> Any:
+def read_value(cell: Any, column: Column, typed: bool) -> Any:
     """Return a property's value, None for an empty cell. Raises BadRow for one that is not what its header says."""
     if typed or not isinstance(cell, str):
-        return scalar(cell)
+        return to_json_value(cell)
     cell = cell.strip()
     if not cell:
         return None
-    if column.several:
+    if column.is_list:
         return [one for part in cell.split(_LISTED) if (one := _read(part.strip(), column)) is not None]
     return _read(cell, column)
 
@@ -249,14 +249,14 @@ def _read(cell: str, column: Column) -> Any:
     return cell
 
 
-def scalar(given: Any) -> Any:
+def to_json_value(given: Any) -> Any:
     """Return a typed value as a JSON scalar or a list of them; times as ISO 8601, what is nested as JSON."""
     if given is None or isinstance(given, (str, int)):
         return given
     if isinstance(given, float):
         return given if math.isfinite(given) else None
     if isinstance(given, (list, tuple)) and not any(isinstance(one, (list, tuple, dict)) for one in given):
-        return [one for part in given if (one := scalar(part)) is not None] or None
+        return [one for part in given if (one := to_json_value(part)) is not None] or None
     if isinstance(given, (list, tuple, dict)):
         import json
 
@@ -266,7 +266,7 @@ def scalar(given: Any) -> Any:
     return given.isoformat() if hasattr(given, "isoformat") else str(given)
 
 
-def refuse(path: str, header: Sequence[str], wanted: str = "") -> UnreadableFile:
+def unknown_columns_error(path: str, header: Sequence[str], wanted: str = "") -> UnreadableFile:
     """Return the error for a table whose columns say neither nodes nor edges."""
     shown = ", ".join(cell.strip()[:30] for cell in header[:8])
     return UnreadableFile(

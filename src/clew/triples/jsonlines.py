@@ -9,17 +9,17 @@ from functools import partial
 from typing import Any
 
 from clew.protocols import GraphSink
-from clew.triples.columns import HEAD, RELATION, TAIL, edge_columns, identifier, node_columns, scalar, texts
-from clew.triples.rows import BadRow, Faults, Source
+from clew.triples.columns import HEAD, RELATION, TAIL, edge_columns, read_identifier, node_columns, to_json_value, read_texts
+from clew.triples.rows import BadRow, RowErrors, GraphFile
 
 #: The type of the nodes that stand for the passages that triples were extracted from, and the property of an edge
 #: that names its passage; its property ``title`` is what the passage is called.
 PASSAGE = "passage"
 
 
-def read_json_lines(source: Source, sink: GraphSink, faults: Faults) -> None:
+def read_json_lines(source: GraphFile, sink: GraphSink, faults: RowErrors) -> None:
     """Read JSON lines. Raises UnreadableFile, BadRows."""
-    for number, line in enumerate(source.lines(faults), 1):
+    for number, line in enumerate(source.read_lines(faults), 1):
         if not line.strip():
             continue
         try:
@@ -55,18 +55,18 @@ def _triple(given: list[Any], sink: GraphSink, properties: Mapping[str, Any] | N
         if not isinstance(given[3], dict):
             raise BadRow("the fourth part of a triple is its properties, an object")
         properties = _scalars(given[3])
-    head, relation, tail = map(identifier, given[:3], (HEAD, RELATION, TAIL))
-    sink.edge(head, relation, tail, properties)
+    head, relation, tail = map(read_identifier, given[:3], (HEAD, RELATION, TAIL))
+    sink.add_edge(head, relation, tail, properties)
 
 
 def _object(given: dict[str, Any], sink: GraphSink) -> None:
     keys = list(given)
     if columns := edge_columns(keys):
         role = {one.role: key for one, key in zip(columns, keys, strict=True)}
-        head, relation, tail = (identifier(given[role[one]], one) for one in (HEAD, RELATION, TAIL))
+        head, relation, tail = (read_identifier(given[role[one]], one) for one in (HEAD, RELATION, TAIL))
         more = {key: given[key] for one, key in zip(columns, keys, strict=True) if one.role == "property"}
         nested = more.pop("properties", None)
-        sink.edge(head, relation, tail, _scalars(more | (nested if isinstance(nested, dict) else {})))
+        sink.add_edge(head, relation, tail, _scalars(more | (nested if isinstance(nested, dict) else {})))
     elif node_columns([*keys, "name"]):
         _node(given, sink)
     else:
@@ -77,8 +77,8 @@ def _node(given: dict[str, Any], sink: GraphSink) -> None:
     keys = list(given)
     columns = node_columns([*keys, ""]) or []
     role = {one.role: key for one, key in zip(columns, keys, strict=False) if one.role != "property"}
-    id = identifier(given[role["id"]], "id")
-    if sink.described(id):
+    id = read_identifier(given[role["id"]], "id")
+    if sink.has_node(id):
         raise BadRow(f"the node '{id}' was given before")
     more = {key: one for key, one in given.items() if key not in role.values()}
     nested = more.pop("properties", None)
@@ -92,10 +92,10 @@ def _node(given: dict[str, Any], sink: GraphSink) -> None:
         if found is not None and not isinstance(found, (str, int, float)):
             raise BadRow(f"the {one} is no text")
         said[one] = "" if found is None else _whole(str(found).strip(), one)
-    sink.node(
+    sink.add_node(
         id,
-        types=texts(given.get(role.get("types", ""))),
-        aliases=texts(given.get(role.get("aliases", ""))),
+        types=read_texts(given.get(role.get("types", ""))),
+        aliases=read_texts(given.get(role.get("aliases", ""))),
         properties=_scalars(more),
         **said,  # type: ignore[arg-type]
     )
@@ -105,8 +105,8 @@ def _exported_edge(given: dict[str, Any], sink: GraphSink) -> None:
     end = given.get("end")
     ends = [one.get("id") if isinstance(one, dict) else None for one in (given["start"], end)]
     properties = given.get("properties")
-    head, relation, tail = map(identifier, (ends[0], given.get("label"), ends[1]), (HEAD, RELATION, TAIL))
-    sink.edge(head, relation, tail, _scalars(properties) if isinstance(properties, dict) else None)
+    head, relation, tail = map(read_identifier, (ends[0], given.get("label"), ends[1]), (HEAD, RELATION, TAIL))
+    sink.add_edge(head, relation, tail, _scalars(properties) if isinstance(properties, dict) else None)
 
 
 def _extraction(given: dict[str, Any], sink: GraphSink, wrong: Callable[[str], None]) -> None:
@@ -126,10 +126,10 @@ def _extraction(given: dict[str, Any], sink: GraphSink, wrong: Callable[[str], N
             wrong(str(error))
     entities = given.get("entities", [])
     for one in entities if isinstance(entities, list) else []:
-        if isinstance(one, str) and one.strip() and not sink.described(_whole(one.strip(), "entity")):
-            sink.node(one.strip())
-    if not sink.described(passage):
-        sink.node(
+        if isinstance(one, str) and one.strip() and not sink.has_node(_whole(one.strip(), "entity")):
+            sink.add_node(one.strip())
+    if not sink.has_node(passage):
+        sink.add_node(
             passage, types=[PASSAGE], text=_whole(text, "text"), properties={"title": _whole(title, "title")}
         )
 
@@ -137,7 +137,7 @@ def _extraction(given: dict[str, Any], sink: GraphSink, wrong: Callable[[str], N
 def _scalars(given: Mapping[str, Any]) -> dict[str, Any]:
     found = {}
     for key, one in given.items():
-        kept = scalar(one)
+        kept = to_json_value(one)
         for text in [key, *(kept if isinstance(kept, list) else [kept])]:
             if isinstance(text, str):
                 _whole(text, key)

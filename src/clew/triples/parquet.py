@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from clew.errors import MissingExtra, UnreadableFile
 from clew.protocols import GraphSink
-from clew.triples.columns import edge_columns, node_columns, refuse, row_reader
-from clew.triples.rows import BadRow, Faults
+from clew.triples.columns import edge_columns, node_columns, unknown_columns_error, row_reader
+from clew.triples.rows import BadRow, RowErrors
 
 if TYPE_CHECKING:
     from clew.triples.read import Options
@@ -18,7 +18,7 @@ _BATCH = 10_000
 
 
 def read_parquet(
-    path: Path, sink: GraphSink, options: Options, faults: Faults, tick: Callable[[int], None]
+    path: Path, sink: GraphSink, options: Options, faults: RowErrors, tick: Callable[[int], None]
 ) -> None:
     """Read a table; a bad row's line is its number, from 1. Raises UnreadableFile, BadRows, MissingExtra."""
     try:
@@ -35,7 +35,7 @@ def read_parquet(
             header = list(options.columns) or names
             columns = next((one for reader in readers if (one := reader(header))), None)
             if columns is None:
-                raise refuse(str(path), names, options.kind)
+                raise unknown_columns_error(str(path), names, options.kind)
             take = row_reader(columns, sink, typed=True)
             total, done = max(file.metadata.num_rows, 1), 0
             for batch in file.iter_batches(_BATCH):

@@ -33,12 +33,12 @@ _STORAGES = {
 _KINDS = frozenset("biufSU")
 
 
-def unpickled(stream: IO[bytes], name: str) -> Any:
+def load_plain(stream: IO[bytes], name: str) -> Any:
     """Return the plain data in a pickle: dictionaries, lists, texts, numbers. Raises UnreadableFile."""
     return _read(_Plain(stream, _PLAIN), name)
 
 
-def tensor(stream: IO[bytes], name: str) -> NDArray[Any]:
+def load_tensor(stream: IO[bytes], name: str) -> NDArray[Any]:
     """Return the tensor in a file that ``torch.save`` wrote (torch 1.6 or later). Raises UnreadableFile."""
     import numpy as np
 
@@ -236,6 +236,6 @@ _PLAIN: Mapping[tuple[str, str], Any] = {
 }
 
 
-def plain_list(value: Any) -> Any:
+def to_list(value: Any) -> Any:
     """Return an array that was read as a list, anything else as it is."""
     return value.values if isinstance(value, _Array) else value

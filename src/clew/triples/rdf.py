@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import MissingExtra, UnreadableFile
 from clew.protocols import GraphSink
-from clew.triples.rows import Faults, Source
+from clew.triples.rows import RowErrors, GraphFile
 
 if TYPE_CHECKING:
     from clew.triples.read import Options
@@ -51,7 +51,7 @@ _BATCH = 2_000
 _LINE = re.compile(r"line (\d+)")
 
 
-def read_rdf(source: Source, sink: GraphSink, options: Options, faults: Faults) -> None:
+def read_rdf(source: GraphFile, sink: GraphSink, options: Options, faults: RowErrors) -> None:
     """Read an RDF file. Raises UnreadableFile, BadRows, MissingExtra."""
     try:
         import pyoxigraph
@@ -74,19 +74,19 @@ def read_rdf(source: Source, sink: GraphSink, options: Options, faults: Faults) 
         ) from error
 
 
-def _counted(quads: Iterable[Any], source: Source) -> Iterator[Any]:
+def _counted(quads: Iterable[Any], source: GraphFile) -> Iterator[Any]:
     for number, quad in enumerate(quads):
         if not number % 10_000:
-            source.tick(source.raw.tell())
+            source.report_progress(source.raw.tell())
         yield quad
 
 
-def _lines(source: Source, faults: Faults) -> Iterator[Any]:
+def _lines(source: GraphFile, faults: RowErrors) -> Iterator[Any]:
     """Parse N-Triples, whose lines stand each for itself."""
     import pyoxigraph
 
     form = pyoxigraph.RdfFormat.N_TRIPLES
-    lines = source.lines(faults)
+    lines = source.read_lines(faults)
     first = 1
     while batch := list(islice(lines, _BATCH)):
         try:
@@ -110,7 +110,7 @@ def _said(error: SyntaxError, with_line: bool = True) -> str:
 class _Statements:
     """Gives statements to a sink."""
 
-    def __init__(self, sink: GraphSink, languages: tuple[str, ...], faults: Faults, path: Path) -> None:
+    def __init__(self, sink: GraphSink, languages: tuple[str, ...], faults: RowErrors, path: Path) -> None:
         import pyoxigraph
 
         self._sink, self._languages, self._faults = sink, languages, faults
@@ -124,15 +124,15 @@ class _Statements:
         if not isinstance(subject, (self._named, self._blank)) or not isinstance(
             object, (self._named, self._blank, self._literal)
         ):
-            self._faults.leave_out("statements about statements")
+            self._faults.omit("statements about statements")
             return
         id = self._id(subject)
         if isinstance(object, self._literal):
             self._take_literal(id, predicate, object)
         elif predicate == TYPE and isinstance(object, self._named):
-            self._sink.node(id, types=[object.value])
+            self._sink.add_node(id, types=[object.value])
         else:
-            self._sink.edge(id, predicate, self._id(object))
+            self._sink.add_edge(id, predicate, self._id(object))
 
     def _id(self, node: Any) -> str:
         if isinstance(node, self._named):
@@ -145,15 +145,15 @@ class _Statements:
         place = self._preference(language)
         if predicate in NAMES and said.strip():
             rank = place * len(NAMES) + NAMES.index(predicate) if place >= 0 else _FOREIGN
-            self._sink.node(id, name=said.strip(), rank=rank)
+            self._sink.add_node(id, name=said.strip(), rank=rank)
         elif place < 0:
-            self._faults.leave_out(f"texts in other languages than {', '.join(self._languages)}")
+            self._faults.omit(f"texts in other languages than {', '.join(self._languages)}")
         elif predicate in ALIASES:
-            self._sink.node(id, aliases=[said.strip()])
+            self._sink.add_node(id, aliases=[said.strip()])
         elif predicate in TEXTS:
-            self._sink.node(id, text=said.strip())
+            self._sink.add_node(id, text=said.strip())
         else:
-            self._sink.node(id, properties={predicate: _value(said, literal.datatype.value)})
+            self._sink.add_node(id, properties={predicate: _value(said, literal.datatype.value)})
 
     def _preference(self, language: str) -> int:
         """Return the place of a language among those asked for, theirs last that have none; -1 for another."""

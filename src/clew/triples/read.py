@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Literal
 
-from clew.errors import UnreadableFile, unknown
+from clew.errors import UnreadableFile, unknown_name_error
 from clew.protocols import GraphSink
-from clew.triples.rows import Faults, compressed, opened
-from clew.triples.stark import answer_types, holds_stark, read_stark
-from clew.triples.stark import files_of as stark_files
+from clew.triples.rows import RowErrors, is_compressed, open_graph_file
+from clew.triples.stark import answer_types, is_stark, read_stark
+from clew.triples.stark import list_stark_files as stark_files
 
 #: The forms of files, each with the endings of names that mean it.
 FORMATS = {
@@ -45,15 +45,15 @@ class Options:
     answers: tuple[str, ...] = ()
 
 
-def format_of(path: Path, asked: str = "") -> str:
+def detect_format(path: Path, asked: str = "") -> str:
     """Return the form of a file: the one asked for, or that of its name. Raises UsageError, UnreadableFile."""
     if asked:
         if asked not in FORMATS:
-            raise unknown("form of graph files", asked, FORMATS)
+            raise unknown_name_error("form of graph files", asked, FORMATS)
         return asked
-    if holds_stark(path):
+    if is_stark(path):
         return "stark"
-    name = PurePath(path.stem) if compressed(path) else path
+    name = PurePath(path.stem) if is_compressed(path) else path
     ending = name.suffix.lower().removeprefix(".")
     for form, endings in FORMATS.items():
         if ending in endings:
@@ -65,26 +65,26 @@ def format_of(path: Path, asked: str = "") -> str:
     )
 
 
-def files_of(path: Path, asked: str = "") -> list[Path]:
+def list_files(path: Path, asked: str = "") -> list[Path]:
     """Return the files that are read for a path: itself, but for a folder. Raises as :func:`format_of`."""
-    return stark_files(path) if format_of(path, asked) == "stark" else [path]
+    return stark_files(path) if detect_format(path, asked) == "stark" else [path]
 
 
-def answers_in(path: Path, asked: str = "") -> tuple[str, ...]:
+def declared_answer_types(path: Path, asked: str = "") -> tuple[str, ...]:
     """Return the types of nodes that may answer, where the file declares it. Raises as :func:`format_of`."""
-    return answer_types(path) if format_of(path, asked) == "stark" else ()
+    return answer_types(path) if detect_format(path, asked) == "stark" else ()
 
 
-def gives_iris(path: Path, asked: str = "") -> bool:
+def has_iri_ids(path: Path, asked: str = "") -> bool:
     """Return whether the ids in a file are IRIs. Raises as :func:`format_of`."""
-    return format_of(path, asked) in _RDF
+    return detect_format(path, asked) in _RDF
 
 
-def read(
+def read_graph(
     path: Path,
     sink: GraphSink,
     options: Options,
-    faults: Faults,
+    faults: RowErrors,
     tick: Callable[[int], None] = lambda done: None,
 ) -> None:
     """Give what a file holds to ``sink``; ``tick`` is told now and then how many of its bytes are read.
@@ -92,7 +92,7 @@ def read(
     Raises UnreadableFile for a file that cannot be read, BadRows for rows that make no sense (unless ``faults``
     skips them), MissingExtra.
     """
-    options = replace(options, format=format_of(path, options.format))
+    options = replace(options, format=detect_format(path, options.format))
     if options.format == "stark":
         read_stark(path, sink, tick)
         return
@@ -101,7 +101,7 @@ def read(
 
         read_parquet(path, sink, options, faults, tick)
         return
-    with opened(path, tick) as source:
+    with open_graph_file(path, tick) as source:
         if options.format in _RDF:
             from clew.triples.rdf import read_rdf
 

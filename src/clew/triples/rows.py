@@ -15,7 +15,7 @@ from typing import IO, Any
 from clew.errors import BadRows, UnreadableFile
 
 #: After so many bad rows, a file that must be right is given up.
-SHOWN = 20
+MAX_MESSAGES = 20
 _BLOCK = 1 << 20
 _COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
@@ -25,7 +25,7 @@ class BadRow(ValueError):
 
 
 @dataclass(slots=True)
-class Faults:
+class RowErrors:
     """The bad rows of an import. Without ``skip``, the first twenty end it; with it, they are counted.
 
     ``first`` holds the first twenty as ``FILE: line N: why``. ``left_out`` counts, by reason, what is no fault and
@@ -34,40 +34,40 @@ class Faults:
 
     skip: bool = False
     count: int = 0
-    first: list[str] = field(default_factory=list)
-    left_out: dict[str, int] = field(default_factory=dict)
+    messages: list[str] = field(default_factory=list)
+    omitted: dict[str, int] = field(default_factory=dict)
 
     def add(self, file: Path, line: int, why: str) -> None:
         """Note a bad row. Raises BadRows after too many."""
         self.count += 1
-        if len(self.first) < SHOWN:
-            self.first.append(f"{file.name}: line {line:,}: {why}")
-        if not self.skip and self.count >= SHOWN:
-            self.check()
+        if len(self.messages) < MAX_MESSAGES:
+            self.messages.append(f"{file.name}: line {line:,}: {why}")
+        if not self.skip and self.count >= MAX_MESSAGES:
+            self.raise_errors()
 
-    def check(self) -> None:
+    def raise_errors(self) -> None:
         """Raise BadRows where there is one and it must not be."""
         if self.count and not self.skip:
-            raise BadRows(self.first)
+            raise BadRows(self.messages)
 
-    def leave_out(self, what: str) -> None:
+    def omit(self, what: str) -> None:
         """Count what is not taken."""
-        self.left_out[what] = self.left_out.get(what, 0) + 1
+        self.omitted[what] = self.omitted.get(what, 0) + 1
 
 
-def compressed(path: Path) -> bool:
+def is_compressed(path: Path) -> bool:
     """Return whether a file's name says that it is compressed (gzip, bzip2, xz)."""
     return path.suffix.lower() in _COMPRESSED
 
 
 @contextmanager
-def opened(path: Path, tick: Callable[[int], None]) -> Iterator[Source]:
+def open_graph_file(path: Path, tick: Callable[[int], None]) -> Iterator[GraphFile]:
     """Open a file, decompressed. Raises UnreadableFile where it cannot be read."""
     try:
         with path.open("rb") as raw:
             opener = _COMPRESSED.get(path.suffix.lower())
             file: IO[bytes] = opener(raw, "rb") if opener else raw
-            yield Source(path, raw, file, tick)
+            yield GraphFile(path, raw, file, tick)
     except (EOFError, gzip.BadGzipFile, lzma.LZMAError) as error:
         raise UnreadableFile(f"{path}: the compressed file is damaged ({error})") from error
     except OSError as error:
@@ -75,15 +75,15 @@ def opened(path: Path, tick: Callable[[int], None]) -> Iterator[Source]:
 
 
 @dataclass(slots=True)
-class Source:
+class GraphFile:
     """An open file. ``tick`` is told how many of its bytes on disk are read."""
 
     path: Path
     raw: IO[bytes]
     file: IO[bytes]
-    tick: Callable[[int], None]
+    report_progress: Callable[[int], None]
 
-    def lines(self, faults: Faults) -> Iterator[str]:
+    def read_lines(self, faults: RowErrors) -> Iterator[str]:
         """Yield the lines with their ends; one that is not UTF-8 is a bad row, and empty here."""
         first = 1
         while block := self.file.readlines(_BLOCK):
@@ -94,9 +94,9 @@ class Source:
             except UnicodeDecodeError:
                 yield from self._one_by_one(block, first, faults)
             first += len(block)
-            self.tick(self.raw.tell())
+            self.report_progress(self.raw.tell())
 
-    def _one_by_one(self, block: list[bytes], first: int, faults: Faults) -> Iterator[str]:
+    def _one_by_one(self, block: list[bytes], first: int, faults: RowErrors) -> Iterator[str]:
         for number, line in enumerate(block, first):
             try:
                 yield line.decode()

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import UnreadableFile
 from clew.protocols import GraphSink
-from clew.triples.columns import scalar
-from clew.triples.pickles import plain_list, tensor, unpickled
+from clew.triples.columns import to_json_value
+from clew.triples.pickles import to_list, load_tensor, load_plain
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -61,7 +61,7 @@ _BLOCK = 1 << 16
 _MISSING = ("", "nan", "-1", "None")
 
 
-def holds_stark(path: Path) -> bool:
+def is_stark(path: Path) -> bool:
     """Return whether a folder or zip archive holds a processed knowledge base of STaRK."""
     if not path.is_dir() and path.suffix.lower() != ".zip":
         return False
@@ -71,7 +71,7 @@ def holds_stark(path: Path) -> bool:
         return False
 
 
-def files_of(path: Path) -> list[Path]:
+def list_stark_files(path: Path) -> list[Path]:
     """Return the files on disk that are read: the archive, or those in the folder. Raises UnreadableFile."""
     if not path.is_dir():
         return [path]
@@ -90,7 +90,7 @@ def read_stark(path: Path, sink: GraphSink, tick: Callable[[int], None]) -> None
     place = _place(path)
     types, relations = _named(place, NODE_NAMES, _MAG_NODES), _named(place, EDGE_NAMES, _MAG_EDGES)
     numbers = _tensor(place, NODE_TYPES)
-    info = _opened(place, NODES, unpickled)
+    info = _opened(place, NODES, load_plain)
     if not isinstance(info, dict) or {int(one) for one in info} != set(range(len(numbers))):
         raise UnreadableFile(
             f"{path}: {NODES} does not hold a node for each of the {len(numbers):,} {NODE_TYPES}"
@@ -100,13 +100,13 @@ def read_stark(path: Path, sink: GraphSink, tick: Callable[[int], None]) -> None
     ids = [str(number) for number in range(len(numbers))]
     for number in list(info):
         _node(ids[int(number)], types[int(numbers[int(number)])], info.pop(number), sink)
-    size = path.stat().st_size if path.is_file() else sum(one.stat().st_size for one in files_of(path))
+    size = path.stat().st_size if path.is_file() else sum(one.stat().st_size for one in list_stark_files(path))
     tick(size // 2)
     called = _called(relations)
     for start in range(0, len(kinds), _BLOCK):
         heads, tails = edges[:, start : start + _BLOCK].tolist()
         for head, tail, kind in zip(heads, tails, kinds[start : start + _BLOCK].tolist(), strict=True):
-            sink.edge(ids[head], called[int(kind)], ids[tail])
+            sink.add_edge(ids[head], called[int(kind)], ids[tail])
         tick(size // 2 + size * min(start + _BLOCK, len(kinds)) // (2 * len(kinds)))
 
 
@@ -149,7 +149,7 @@ def _opened(place: Traversable, name: str, read: Callable[[Any, str], Any]) -> A
 
 
 def _tensor(place: Traversable, name: str) -> NDArray[Any]:
-    found: NDArray[Any] = _opened(place, name, tensor)
+    found: NDArray[Any] = _opened(place, name, load_tensor)
     return found
 
 
@@ -157,7 +157,7 @@ def _named(place: Traversable, file: str, usual: Mapping[int, str]) -> dict[int,
     """Return what types are called, by number; MAG's names where the file is not there."""
     if not (place / file).is_file():
         return dict(usual)
-    found = _opened(place, file, unpickled)
+    found = _opened(place, file, load_plain)
     if not isinstance(found, dict):
         raise UnreadableFile(f"{place / file}: holds no dictionary of types")
     return {int(number): str(name) for number, name in found.items()}
@@ -217,7 +217,7 @@ def _node(id: str, type: str, given: Any, sink: GraphSink) -> None:
             else:
                 properties[key] = value
     aliases = [alias for key in _ALIASES for alias in _strings(said.get(key)) if alias != name]
-    sink.node(
+    sink.add_node(
         id,
         types=[type],
         name=str(name),
@@ -242,7 +242,7 @@ def _flat(given: Any) -> Iterator[tuple[str, Any]]:
 
 def _value(given: Any) -> Any:
     """Return a value as a property or text, None for one that is missing."""
-    given = plain_list(given)
+    given = to_list(given)
     if isinstance(given, (set, frozenset)):
         given = sorted(given, key=str)
     if isinstance(given, (list, tuple)):
@@ -253,19 +253,19 @@ def _value(given: Any) -> Any:
             if isinstance(given.get(key), str):
                 return given[key]
         return json.dumps(given, ensure_ascii=False, sort_keys=True, default=str) if given else None
-    found = scalar(given)
+    found = to_json_value(given)
     return None if found is None or str(found).strip() in _MISSING else found
 
 
 def _strings(given: Any) -> Iterable[str]:
-    given = plain_list(given)
+    given = to_list(given)
     several = given if isinstance(given, (list, tuple)) else [given]
     return [one.strip() for one in several if isinstance(one, str) and one.strip() not in _MISSING]
 
 
 def _entries(given: Any) -> Iterator[str]:
     """Yield reviews, those with most votes first, and questions with their answers, as lines."""
-    entries = [one for one in plain_list(given) or () if isinstance(one, dict)]
+    entries = [one for one in to_list(given) or () if isinstance(one, dict)]
     for one in sorted(entries, key=lambda one: -_votes(one.get("vote")))[:_ENTRIES]:
         if "question" in one:
             yield f"question: {_value(one['question']) or ''} answer: {_value(one.get('answer')) or ''}"

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from clew.delimiters import delimiter
+from clew.delimiters import detect_delimiter
 from clew.errors import UnreadableFile
 from clew.protocols import GraphSink
-from clew.triples.columns import Column, edge_columns, identifier, node_columns, refuse, row_reader
-from clew.triples.rows import BadRow, Faults, Source
+from clew.triples.columns import Column, edge_columns, read_identifier, node_columns, unknown_columns_error, row_reader
+from clew.triples.rows import BadRow, RowErrors, GraphFile
 
 if TYPE_CHECKING:
     from clew.triples.read import Options
@@ -25,12 +25,12 @@ _SAMPLE = 50
 _CELL = 1 << 24
 
 
-def read_table(source: Source, sink: GraphSink, options: Options, faults: Faults) -> None:
+def read_table(source: GraphFile, sink: GraphSink, options: Options, faults: RowErrors) -> None:
     """Read a table. Raises UnreadableFile, BadRows."""
-    lines = source.lines(faults)
+    lines = source.read_lines(faults)
     sample = list(islice(lines, _SAMPLE))
     tabs = options.format == "tsv"
-    divider = "\t" if tabs else delimiter(sample)
+    divider = "\t" if tabs else detect_delimiter(sample)
     # A limit of the whole process: it is set each time, since other readers set theirs.
     csv.field_size_limit(_CELL)
     rows = csv.reader(
@@ -44,7 +44,7 @@ def read_table(source: Source, sink: GraphSink, options: Options, faults: Faults
         ) from error
 
 
-def _take_rows(rows: Any, sink: GraphSink, source: Source, options: Options, faults: Faults) -> None:
+def _take_rows(rows: Any, sink: GraphSink, source: GraphFile, options: Options, faults: RowErrors) -> None:
     take: Callable[[Sequence[Any]], None] | None = None
     for cells in rows:
         if not cells or (len(cells) == 1 and not cells[0].strip()):
@@ -62,7 +62,7 @@ def _take_rows(rows: Any, sink: GraphSink, source: Source, options: Options, fau
             faults.add(source.path, rows.line_num - inside, str(error))
 
 
-def _columns(cells: list[str], source: Source, options: Options) -> tuple[list[Column], bool]:
+def _columns(cells: list[str], source: GraphFile, options: Options) -> tuple[list[Column], bool]:
     """Return the columns of a table and whether its first row, ``cells``, is their header."""
     header = list(options.columns) or cells
     wanted = {"nodes": (node_columns,), "edges": (edge_columns,), "": (edge_columns, node_columns)}[
@@ -71,14 +71,14 @@ def _columns(cells: list[str], source: Source, options: Options) -> tuple[list[C
     found = next((one for reader in wanted if (one := reader(header))), None)
     if options.columns:
         if found is None:
-            raise refuse(str(source.path), header, options.kind)
+            raise unknown_columns_error(str(source.path), header, options.kind)
         named = any(reader(cells) for reader in (edge_columns, node_columns))
         return found, named if options.header is None else options.header
     if options.header is not False and found:
         return found, True
     if len(cells) == 3 and options.kind != "nodes":  # head, relation, tail
         return edge_columns(("head", "relation", "tail")) or [], options.header is True
-    raise refuse(str(source.path), cells, options.kind)
+    raise unknown_columns_error(str(source.path), cells, options.kind)
 
 
 def _is_triple(columns: Sequence[Column]) -> bool:
@@ -89,7 +89,7 @@ def _is_triple(columns: Sequence[Column]) -> bool:
 def _triple(sink: GraphSink, columns: Sequence[Column]) -> Callable[[Sequence[str]], None]:
     """Return what takes rows of nothing but head, relation and tail: millions of them, so without detours."""
     h, r, t = ([one.role for one in columns].index(role) for role in ("head", "relation", "tail"))
-    give = sink.edge
+    give = sink.add_edge
 
     def take(cells: Sequence[str]) -> None:
         if len(cells) != 3:
@@ -97,7 +97,7 @@ def _triple(sink: GraphSink, columns: Sequence[Column]) -> Callable[[Sequence[st
         head, relation, tail = cells[h].strip(), cells[r].strip(), cells[t].strip()
         if not (head and relation and tail) or "\n" in head or "\n" in relation or "\n" in tail:
             for cell, what in ((head, "head"), (relation, "relation"), (tail, "tail")):
-                identifier(cell, what)
+                read_identifier(cell, what)
         give(head, relation, tail)
 
     return take

@@ -100,7 +100,7 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class ConstraintCheck:
     """A constraint of a question, and how far an answer meets it.
 
     ``text`` is the constraint as it is written (``#1 >> directed_by >> David Lynch``); ``met`` is from 0 to 1, None
@@ -108,7 +108,7 @@ class Checked:
     """
 
     text: str
-    met: float | None
+    satisfaction: float | None
     hits: tuple[Hit, ...] = ()
 
 
@@ -124,14 +124,14 @@ class RankedAnswer:
 
     name: str
     hit: Hit
-    firm: bool
-    checks: tuple[Checked, ...] = ()
-    by: str = ""
+    meets_all: bool
+    checks: tuple[ConstraintCheck, ...] = ()
+    ranked_by: str = ""
 
     @property
-    def missed(self) -> tuple[str, ...]:
+    def missed_constraints(self) -> tuple[str, ...]:
         """The constraints that it is known not to meet."""
-        return tuple(one.text for one in self.checks if one.met == 0)
+        return tuple(one.text for one in self.checks if one.satisfaction == 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +146,14 @@ class Exclusion:
     id: str
     name: str
     constraints: tuple[str, ...]
-    alone: bool
-    restricted: str = ""
-    checks: tuple[Checked, ...] = ()
+    each_alone: bool
+    restriction: str = ""
+    checks: tuple[ConstraintCheck, ...] = ()
 
     @property
-    def answers(self) -> bool:
+    def is_answer(self) -> bool:
         """Whether it is an answer after all."""
-        return not self.constraints and not self.restricted
+        return not self.constraints and not self.restriction
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ class Answer:
     text: str
     evidence: tuple[Hit, ...] = ()
     quotes: tuple[Quote, ...] = ()
-    rejected: tuple[str, ...] = ()
+    rejected_quotes: tuple[str, ...] = ()
     trail: tuple[Step, ...] = ()
     usage: Usage = Usage()
     abstained: bool = False
@@ -179,10 +179,10 @@ class Answer:
     recipe: str = ""
     context: tuple[Hit, ...] = ()
     values: tuple[str, ...] = ()
-    remembered: tuple[str, ...] = ()
-    ranked: tuple[RankedAnswer, ...] = ()
+    from_memory: tuple[str, ...] = ()
+    ranking: tuple[RankedAnswer, ...] = ()
 
     @property
-    def stopped(self) -> str:
+    def stop_reason(self) -> str:
         """What ended the work on this answer before it was done (a spent budget); "" where nothing did."""
         return next((str(step.detail.get("budget", "")) for step in self.trail if step.name == "stopped"), "")

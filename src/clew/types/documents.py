@@ -12,7 +12,7 @@ TRIPLE = "triple"
 #: The kind of a node that stands for a node of a graph, where one is given as evidence or as an answer.
 ENTITY = "entity"
 #: The kinds whose text is searched and given as evidence.
-RETRIEVED = (PASSAGE, ROW)
+RETRIEVED_KINDS = (PASSAGE, ROW)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ class Entity:
     aliases: tuple[str, ...] = ()
     text: str = ""
     properties: Mapping[str, Any] = field(default_factory=dict)
-    also: tuple[str, ...] = ()
+    more_types: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Property:
     values: int
     numbers: int
     types: Mapping[str, int] = field(default_factory=dict)
-    row: int = 0
+    example_row: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class LinkedEntity:
     id: str
     name: str
     score: float
-    how: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class LinkedRelation:
     name: str
     inverse: bool
     score: float
-    how: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import typer
 
-from clew.cli.group import Group
+from clew.cli.group import CommandGroup
 from clew.cli.papers import d3, fourstep, kgp, semicot
 
 app = typer.Typer(
-    cls=Group,
+    cls=CommandGroup,
     no_args_is_help=True,
     help="Run a paper's experiments over data sets and write one page of them: page.md, page.html and the figures. "
     "Killed, each continues where it was when run again.",
 )
-app.command("kgp")(kgp.page)
-app.command("d3")(d3.page)
-app.command("semicot")(semicot.page)
-app.command("4stepfocus")(fourstep.page)
+app.command("kgp")(kgp.run_kgp)
+app.command("d3")(d3.run_d3)
+app.command("semicot")(semicot.run_semicot)
+app.command("4stepfocus")(fourstep.run_fourstep)

@@ -8,10 +8,10 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-Out: TypeAlias = Annotated[Path, typer.Option(metavar="DIR", help="Where results and the page go.")]
+PageFolder: TypeAlias = Annotated[Path, typer.Option(metavar="DIR", help="Where results and the page go.")]
 
 
-def several(option: str, metavar: str, text: str) -> typer.models.OptionInfo:
+def repeated_option(option: str, metavar: str, text: str) -> typer.models.OptionInfo:
     """Return an option that may be repeated."""
     made: typer.models.OptionInfo = typer.Option(
         option, metavar=metavar, help=f"{text}; may be repeated.", show_default=False

@@ -6,28 +6,28 @@ from typing import Annotated
 
 from clew.cli.analyse import Corpus, Data, Encoder, Limit, Seed, Sentences, Workers
 from clew.cli.options import Llm
-from clew.cli.papers.common import Out, print_paths, several
-from clew.cli.works import works
+from clew.cli.papers.common import PageFolder, print_paths, repeated_option
+from clew.cli.works import figure_session
 
 
-def page(
+def run_d3(
     data: Data,
-    out: Out,
+    out: PageFolder,
     corpus: Corpus = "own",
     llm: Llm = None,
     encoder: Encoder = None,
     reranker: Annotated[
         list[str] | None,
-        several(
+        repeated_option(
             "--reranker", "NAME", "Such as monot5:castorini/monot5-base-msmarco-10k or cross-encoder:FOLDER"
         ),
     ] = None,
-    summariser: Annotated[list[str] | None, several("--summariser", "NAME", "Another summariser")] = None,
+    summariser: Annotated[list[str] | None, repeated_option("--summariser", "NAME", "Another summariser")] = None,
     choose_with: Annotated[
-        list[str] | None, several("--choose-with", "MODEL", "Another model that chooses")
+        list[str] | None, repeated_option("--choose-with", "MODEL", "Another model that chooses")
     ] = None,
     answer_with: Annotated[
-        list[str] | None, several("--answer-with", "MODEL", "Another model that answers")
+        list[str] | None, repeated_option("--answer-with", "MODEL", "Another model that answers")
     ] = None,
     sentences: Sentences = 700,
     limit: Limit = None,
@@ -42,9 +42,9 @@ def page(
 
       clew eval paper d3 --data qasper=qasper-dev.json --limit 150 --llm openai:gpt-4o-mini --out page
     """
-    with works(data, corpus, out, llm, encoder, "paragraph", sentences, limit, seed, workers) as found:
-        from clew.catalog.d3 import d3_page
+    with figure_session(data, corpus, out, llm, encoder, "paragraph", sentences, limit, seed, workers) as found:
+        from clew.catalog.d3 import write_d3_page
         from clew.catalog.d3_plan import Variants
 
         varied = Variants(reranker or (), summariser or (), choose_with or (), answer_with or ())
-        print_paths(d3_page(found, varied))
+        print_paths(write_d3_page(found, varied))

@@ -8,11 +8,11 @@ import typer
 
 from clew.cli.analyse import Data, Encoder, Limit, Seed, Workers
 from clew.cli.options import Llm
-from clew.cli.papers.common import Out, print_paths, several
-from clew.cli.works import benched
+from clew.cli.papers.common import PageFolder, print_paths, repeated_option
+from clew.cli.works import evaluation_session
 
 
-def page(
+def run_fourstep(
     data: Data,
     graph: Annotated[
         list[str],
@@ -23,12 +23,12 @@ def page(
             "with one graph; one for all data sets, or one for each in their order.",
         ),
     ],
-    out: Out,
+    out: PageFolder,
     llm: Llm = None,
     encoder: Encoder = None,
     retriever_encoder: Annotated[
         list[str] | None,
-        several(
+        repeated_option(
             "--retriever-encoder",
             "NAME",
             "A trained dense retriever: onnx:FOLDER that clew train encoder made",
@@ -58,23 +58,23 @@ def page(
 
       clew eval paper 4stepfocus --data metaqa=dev_2hop.jsonl --graph films.tsv --out page     no model
     """
-    from clew.catalog.evaluation import SENTENCES, asked
-    from clew.catalog.fourstep_bases import bases_with
-    from clew.catalog.fourstep_plan import settings_of
-    from clew.cli.progress import told
-    from clew.cli.remote import say_where_texts_go
-    from clew.cli.stages import chosen_encoder
+    from clew.catalog.evaluation import CORPUS_SENTENCES, load_questions
+    from clew.catalog.fourstep_bases import open_graph_bases
+    from clew.catalog.fourstep_plan import build_settings
+    from clew.cli.progress import show_progress
+    from clew.cli.remote import announce_text_destination
+    from clew.cli.stages import choose_encoder
 
-    chosen = chosen_encoder(encoder)
-    settings = settings_of(data, graph, retriever_encoder or (), samples, embed_all, chosen)
+    chosen = choose_encoder(encoder)
+    settings = build_settings(data, graph, retriever_encoder or (), samples, embed_all, chosen)
     what = "questions and texts of nodes"
-    with benched(out, llm, encoder, "paragraph", SENTENCES, seed, workers, what) as work:
+    with evaluation_session(out, llm, encoder, "paragraph", CORPUS_SENTENCES, seed, workers, what) as work:
         from clew import catalog
-        from clew.catalog.fourstep import fourstep_page
+        from clew.catalog.fourstep import write_fourstep_page
 
         for name in settings.encoders:
-            say_where_texts_go(what, catalog.encoder(name))
+            announce_text_destination(what, catalog.load_encoder(name))
         places = settings.graphs * (len(data) if len(settings.graphs) == 1 else 1)
-        bases = bases_with(places, out, told)
-        found = [work(asked(one, str(base), limit, seed)) for one, base in zip(data, bases, strict=True)]
-        print_paths(fourstep_page(found, settings))
+        bases = open_graph_bases(places, out, show_progress)
+        found = [work(load_questions(one, str(base), limit, seed)) for one, base in zip(data, bases, strict=True)]
+        print_paths(write_fourstep_page(found, settings))

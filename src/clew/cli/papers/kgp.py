@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from clew.cli.analyse import Corpus, Data, Encoder, Limit, Seed, Sentences, Workers
 from clew.cli.options import Llm
-from clew.cli.papers.common import Out, print_paths
-from clew.cli.works import works
+from clew.cli.papers.common import PageFolder, print_paths
+from clew.cli.works import figure_session
 
 
-def page(
+def run_kgp(
     data: Data,
-    out: Out,
+    out: PageFolder,
     corpus: Corpus = "question",
     llm: Llm = None,
     encoder: Encoder = None,
@@ -26,7 +26,7 @@ def page(
 
       clew eval paper kgp --data hotpotqa=dev.json --data musique=dev.jsonl --limit 100 --out page
     """
-    with works(data, corpus, out, llm, encoder, "sentence", sentences, limit, seed, workers) as found:
-        from clew.catalog.paper import kgp_page
+    with figure_session(data, corpus, out, llm, encoder, "sentence", sentences, limit, seed, workers) as found:
+        from clew.catalog.paper import write_kgp_page
 
-        print_paths(kgp_page(found))
+        print_paths(write_kgp_page(found))

@@ -8,13 +8,13 @@ import typer
 
 from clew.cli.analyse import Data, Encoder, Limit, Pool, Seed, Workers
 from clew.cli.options import Llm
-from clew.cli.papers.common import Out, print_paths, several
-from clew.cli.works import benched
+from clew.cli.papers.common import PageFolder, print_paths, repeated_option
+from clew.cli.works import evaluation_session
 
 
-def page(
+def run_semicot(
     data: Data,
-    out: Out,
+    out: PageFolder,
     corpus: Annotated[
         str | None,
         typer.Option(
@@ -25,7 +25,7 @@ def page(
     encoder: Encoder = None,
     graph: Annotated[
         list[str] | None,
-        several(
+        repeated_option(
             "--graph",
             "FILE|URL|oracle",
             "A graph, as clew graph add reads or clew graph mount takes it; or the questions' gold triples",
@@ -33,7 +33,7 @@ def page(
     ] = None,
     retriever: Annotated[
         list[str] | None,
-        several(
+        repeated_option(
             "--retriever",
             "[DATA=]NAME",
             "What finds passages (default: search), for one data set where it is named; rounds of all are compared",
@@ -57,11 +57,11 @@ def page(
 
       clew eval paper semicot --data musique=dev.jsonl --retriever search --retriever kgp --out page     no model
     """
-    from clew.catalog.evaluation import SENTENCES
-    from clew.catalog.semicot_plan import settings_of
+    from clew.catalog.evaluation import CORPUS_SENTENCES
+    from clew.catalog.semicot_plan import build_settings
 
-    settings = settings_of(graph or (), retriever or (), pool or (), corpus, samples)
-    with benched(out, llm, encoder, "paragraph", SENTENCES, seed, workers) as work:
-        from clew.catalog.semicot import semicot_page
+    settings = build_settings(graph or (), retriever or (), pool or (), corpus, samples)
+    with evaluation_session(out, llm, encoder, "paragraph", CORPUS_SENTENCES, seed, workers) as work:
+        from clew.catalog.semicot import write_semicot_page
 
-        print_paths(semicot_page([work(settings.asked(one, limit, seed)) for one in data], settings))
+        print_paths(write_semicot_page([work(settings.load_questions(one, limit, seed)) for one in data], settings))

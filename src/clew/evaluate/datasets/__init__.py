@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from clew.errors import UsageError, unknown
+from clew.errors import UsageError, unknown_name_error
 from clew.evaluate.examples import Example
 
 #: Forms that are named in a hint only where no other fits: lenient ones, and parts of others.
@@ -18,7 +18,7 @@ Reader = Callable[[Path], Iterator[Example]]
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class DatasetFile:
     """A data set: a file, read by the reader of its form. ``split`` is the file of the part of it that is asked: the
     ids of its questions, one a line; None: all are."""
 
@@ -83,64 +83,64 @@ def _readers() -> dict[str, Reader]:
     from clew.evaluate.datasets import documents, facts, hotpot, iirc, knowledge, musique, own
 
     return {
-        "hotpotqa": hotpot.read,
-        "2wikimultihopqa": hotpot.read,
-        "hotpotqa-doc": hotpot.read_documents,
-        "musique": musique.read,
-        "musique-2hop": musique.read_two_hops,
-        "iirc": iirc.read,
+        "hotpotqa": hotpot.read_hotpotqa,
+        "2wikimultihopqa": hotpot.read_hotpotqa,
+        "hotpotqa-doc": hotpot.read_hotpotqa_documents,
+        "musique": musique.read_musique,
+        "musique-2hop": musique.read_musique_two_hops,
+        "iirc": iirc.read_iirc,
         "qasper": documents.read_qasper,
         "financebench": documents.read_financebench,
         "fever": facts.read_fever,
         "bamboogle": facts.read_bamboogle,
         "stark": knowledge.read_stark,
         "metaqa": knowledge.read_metaqa,
-        "jsonl": own.read,
+        "jsonl": own.read_own,
     }
 
 
-def names() -> list[str]:
+def dataset_forms() -> list[str]:
     """Return the names of the forms that can be read."""
     return sorted(_readers())
 
 
-def load(name: str, path: str | Path) -> File:
+def load_dataset(name: str, path: str | Path) -> DatasetFile:
     """Return the data set in ``path``, which has the official form of ``name``. Raises UsageError.
 
     ``stark_qa.csv#test`` names a part of it: ``split/test.index`` beside the file or its folder, as STaRK has it.
     """
     readers = _readers()
     if name not in readers:
-        raise unknown("form of data set", name, readers)
+        raise unknown_name_error("form of data set", name, readers)
     found = Path(path).expanduser()
     file, mark, part = str(found).rpartition("#")
     if mark and not found.exists():
-        return File(name, Path(file), readers[name], split_of(Path(file), part))
+        return DatasetFile(name, Path(file), readers[name], find_split(Path(file), part))
     if not found.is_file():
         raise UsageError(f"no file at {found}", f"Name the file of {name}: --data {name}=PATH")
-    return File(name, found, readers[name])
+    return DatasetFile(name, found, readers[name])
 
 
-def split_of(file: Path, part: str) -> Path:
+def find_split(file: Path, part: str) -> Path:
     """Return the file of a part of a data set. Raises UsageError where there is none of that name."""
     if not file.is_file():
         raise UsageError(f"no file at {file}", "Name the file of the questions before the '#'")
     folders = [one / "split" for one in file.absolute().parents[:2] if (one / "split").is_dir()]
     known = {one.stem: one for folder in reversed(folders) for one in sorted(folder.glob("*.index"))}
     if part not in known:
-        raise unknown(f"part of {file.name}", part, known or {"(none)": None})
+        raise unknown_name_error(f"part of {file.name}", part, known or {"(none)": None})
     return known[part]
 
 
-def named(data: str) -> File:
+def parse_dataset(data: str) -> DatasetFile:
     """Return the data set of ``NAME=PATH``. Raises UsageError."""
     name, equals, path = data.partition("=")
     if not equals:
         raise UsageError(f"no data set in '{data}'", "Write NAME=PATH, such as hotpotqa=train.json")
-    return load(name, path)
+    return load_dataset(name, path)
 
 
-def field(place: str, record: Any, key: str, kind: type | tuple[type, ...] = str) -> Any:
+def require_field(place: str, record: Any, key: str, kind: type | tuple[type, ...] = str) -> Any:
     """Return ``record[key]``. Raises UsageError that names the place where it is missing or of another type."""
     if not isinstance(record, dict):
         raise UsageError(f"{place}: not a JSON object")
@@ -154,6 +154,6 @@ def field(place: str, record: Any, key: str, kind: type | tuple[type, ...] = str
     return value
 
 
-def distinct(values: Iterator[str] | list[str]) -> tuple[str, ...]:
+def distinct_texts(values: Iterator[str] | list[str]) -> tuple[str, ...]:
     """Return values without repetitions and without empty ones, in their order."""
     return tuple(dict.fromkeys(value for value in values if value.strip()))

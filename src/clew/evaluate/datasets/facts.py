@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from clew.errors import UsageError
-from clew.evaluate.datasets import distinct, field
+from clew.evaluate.datasets import distinct_texts, require_field
 from clew.evaluate.examples import Annotation, Example, Support
-from clew.evaluate.streams import records, rows
+from clew.evaluate.streams import read_records, read_csv_rows
 from clew.read.labels import LABELS
 
 # How FEVER writes brackets and colons in page names.
@@ -21,15 +21,15 @@ def read_fever(path: Path) -> Iterator[Example]:
 
     Each set of evidence that suffices is an alternative; the first is the support. Raises UsageError.
     """
-    for place, record in records(path):
-        label = field(place, record, "label")
+    for place, record in read_records(path):
+        label = require_field(place, record, "label")
         if label not in LABELS:
             raise UsageError(f"{place}: no label of FEVER: '{label}'", f"Known: {', '.join(LABELS)}")
-        sets = [_evidence(place, one) for one in field(place, record, "evidence", list)]
+        sets = [_evidence(place, one) for one in require_field(place, record, "evidence", list)]
         sets = list(dict.fromkeys(one for one in sets if one))
         yield Example(
-            str(field(place, record, "id", (int, str))),
-            field(place, record, "claim"),
+            str(require_field(place, record, "id", (int, str))),
+            require_field(place, record, "claim"),
             (label,),
             "label",
             support=sets[0] if sets else (),
@@ -57,7 +57,7 @@ def read_bamboogle(path: Path) -> Iterator[Example]:
     The published sheet leaves columns empty between the two and may have a header; further cells are other
     names of the answer. Raises UsageError.
     """
-    for number, (place, row) in enumerate(rows(path)):
+    for number, (place, row) in enumerate(read_csv_rows(path)):
         filled = [cell.strip() for cell in row if cell.strip()]
         if number == 0 and filled[0].casefold() == "question":
             continue
@@ -65,4 +65,4 @@ def read_bamboogle(path: Path) -> Iterator[Example]:
             raise UsageError(f"{place}: not a question: {filled[0][:60]}")
         if len(filled) < 2:
             raise UsageError(f"{place}: no answer")
-        yield Example(f"bamboogle-{number}", filled[0], distinct(filled[1:]))
+        yield Example(f"bamboogle-{number}", filled[0], distinct_texts(filled[1:]))

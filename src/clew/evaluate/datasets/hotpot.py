@@ -16,29 +16,29 @@ from pathlib import Path
 from typing import Any
 
 from clew.errors import UsageError
-from clew.evaluate.datasets import distinct, field
+from clew.evaluate.datasets import distinct_texts, require_field
 from clew.evaluate.datasets.documents import read_qasper
 from clew.evaluate.examples import AnswerType, Example, Paragraph, Support
-from clew.evaluate.streams import opens_with, records
+from clew.evaluate.streams import starts_with, read_records
 
 
-def read(path: Path) -> Iterator[Example]:
+def read_hotpotqa(path: Path) -> Iterator[Example]:
     """Yield the questions of a JSON array or JSON lines. Raises UsageError."""
-    for place, record in records(path):
+    for place, record in read_records(path):
         yield _example(place, record, _paragraphs)
 
 
-def read_documents(path: Path) -> Iterator[Example]:
+def read_hotpotqa_documents(path: Path) -> Iterator[Example]:
     """Yield the questions of HotpotQA-Doc, in either form. Raises UsageError."""
-    if opens_with(path, "{") and _keyed(path):
+    if starts_with(path, "{") and _keyed(path):
         yield from read_qasper(path)
         return
-    for place, record in records(path):
+    for place, record in read_records(path):
         yield _example(place, record, _documents)
 
 
 def _keyed(path: Path) -> bool:
-    _, (_, value) = next(iter(records(path, keyed=True)))
+    _, (_, value) = next(iter(read_records(path, keyed=True)))
     return isinstance(value, dict) and "qas" in value
 
 
@@ -71,9 +71,9 @@ def _documents(context: _Given, facts: _Given) -> tuple[tuple[Paragraph, ...], t
 
 
 def _example(place: str, record: Any, read_as: Callable[[_Given, _Given], Any]) -> Example:
-    answer = field(place, record, "answer")
-    context = field(place, record, "context", (list, dict))
-    facts = field(place, record, "supporting_facts", (list, dict)) if "supporting_facts" in record else []
+    answer = require_field(place, record, "answer")
+    context = require_field(place, record, "context", (list, dict))
+    facts = require_field(place, record, "supporting_facts", (list, dict)) if "supporting_facts" in record else []
     # The copies on data hubs hold columns instead of pairs.
     if isinstance(context, dict):
         context = list(zip(context["title"], context["sentences"], strict=True))
@@ -86,8 +86,8 @@ def _example(place: str, record: Any, read_as: Callable[[_Given, _Given], Any]) 
     kind: AnswerType = "yes/no" if answer.strip().lower() in {"yes", "no"} else "span"
     return Example(
         str(record.get("_id") or record.get("id") or place),
-        field(place, record, "question"),
-        distinct([answer, *map(str, record.get("aliases") or record.get("answer_aliases") or ())]),
+        require_field(place, record, "question"),
+        distinct_texts([answer, *map(str, record.get("aliases") or record.get("answer_aliases") or ())]),
         kind,
         str(record.get("type", "")),
         support,

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from clew.errors import UsageError
-from clew.evaluate.datasets import distinct, field
+from clew.evaluate.datasets import distinct_texts, require_field
 from clew.evaluate.examples import AnswerType, Example, Paragraph, Support
-from clew.evaluate.streams import records
+from clew.evaluate.streams import read_records
 
 #: The pages that passages link to, which IIRC publishes beside the questions: an object of texts by title.
-PAGES = "context_articles.json"
+IIRC_PAGES = "context_articles.json"
 
 
-def read(path: Path) -> Iterator[Example]:
+def read_iirc(path: Path) -> Iterator[Example]:
     """Yield the questions of a file: an array of passages with their questions.
 
     The corpus of a question is its passage and the pages that this links to, where ``context_articles.json``
@@ -24,13 +24,13 @@ def read(path: Path) -> Iterator[Example]:
     which (``pages``). Raises UsageError.
     """
     pages = _pages(path)
-    for place, record in records(path):
-        main = Paragraph(field(place, record, "title"), (field(place, record, "text"),))
+    for place, record in read_records(path):
+        main = Paragraph(require_field(place, record, "title"), (require_field(place, record, "text"),))
         linked = [
             one for title in _targets(record) for one in _paragraphs(title, (pages or {}).get(title.lower()))
         ]
-        for number, asked in enumerate(field(place, record, "questions", list)):
-            answers, kind = _answer(place, field(place, asked, "answer", dict))
+        for number, asked in enumerate(require_field(place, record, "questions", list)):
+            answers, kind = _answer(place, require_field(place, asked, "answer", dict))
             found = tuple(
                 Support(
                     main.title if one.get("passage") == "main" else str(one.get("passage", "")),
@@ -41,7 +41,7 @@ def read(path: Path) -> Iterator[Example]:
             evidence = [Paragraph(one.title, (one.text,)) for one in found if one.title != main.title]
             yield Example(
                 str(asked.get("qid") or f"{record.get('pid', place)}/{number}"),
-                field(place, asked, "question"),
+                require_field(place, asked, "question"),
                 answers,
                 kind,
                 str(asked["answer"].get("type", "")),
@@ -58,12 +58,12 @@ def _targets(record: Mapping[str, Any]) -> list[str]:
 def _pages(path: Path) -> dict[str, str] | None:
     """Return the texts of the pages that any passage of the file links to, by title in lower case; None without
     the file of pages. All pages of Wikipedia that IIRC has would be 600 MB."""
-    source = path.with_name(PAGES)
+    source = path.with_name(IIRC_PAGES)
     if not source.is_file():
         return None
-    wanted = {title.lower() for _, record in records(path) for title in _targets(record)}
+    wanted = {title.lower() for _, record in read_records(path) for title in _targets(record)}
     pages = {}
-    for place, keyed in records(source, keyed=True):
+    for place, keyed in read_records(source, keyed=True):
         if not (isinstance(keyed, list) and len(keyed) == 2 and isinstance(keyed[1], str)):
             raise UsageError(f"{place}: not a text under its title: {json.dumps(keyed)[:60]}")
         if keyed[0].lower() in wanted:
@@ -83,16 +83,16 @@ def _paragraphs(title: str, page: str | None) -> list[Paragraph]:
 
 
 def _answer(place: str, answer: dict[str, Any]) -> tuple[tuple[str, ...], AnswerType]:
-    kind = field(place, answer, "type")
+    kind = require_field(place, answer, "type")
     if kind == "none":
         return (), "unanswerable"
     if kind == "span":
-        spans = [str(span["text"]) for span in field(place, answer, "answer_spans", list)]
+        spans = [str(span["text"]) for span in require_field(place, answer, "answer_spans", list)]
         return ((", ".join(spans),) if spans else ()), "span"
     value = " ".join(str(answer.get(key) or "") for key in ("answer_value", "answer_unit")).strip()
     if kind == "binary":
         return (value,), "yes/no"
     if kind == "value":
         number = str(answer.get("answer_value") or "")
-        return distinct([value, number]), "number"
+        return distinct_texts([value, number]), "number"
     raise UsageError(f"{place}: an answer of unknown type '{kind}'")

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from clew.errors import UsageError
-from clew.evaluate.datasets import distinct, field
+from clew.evaluate.datasets import distinct_texts, require_field
 from clew.evaluate.examples import Example, Support
-from clew.evaluate.streams import lines, opens_with, records, rows
+from clew.evaluate.streams import read_text_lines, starts_with, read_records, read_csv_rows
 
 _TOPIC = re.compile(r"\[([^\]]+)\]")
 
@@ -18,7 +18,7 @@ _TOPIC = re.compile(r"\[([^\]]+)\]")
 def read_stark(path: Path) -> Iterator[Example]:
     """Yield the questions of STaRK (Wu et al., NeurIPS 2024): CSV of id, query and the ids of the answers."""
     columns: dict[str, int] = {}
-    for place, row in rows(path):
+    for place, row in read_csv_rows(path):
         if not columns:
             columns = {name.strip(): at for at, name in enumerate(row)}
             if missing := {"query", "answer_ids"} - set(columns):
@@ -39,7 +39,7 @@ def read_metaqa(path: Path) -> Iterator[Example]:
     JSON lines with ``question``, ``answers`` and ``type``, or the official text form: question, a tab, the
     answers between ``|``. Raises UsageError.
     """
-    structured = opens_with(path, "{") or opens_with(path, "[{")
+    structured = starts_with(path, "{") or starts_with(path, "[{")
     found = _metaqa_json(path) if structured else _metaqa_text(path)
     for place, question, answers, kind in found:
         topic = _TOPIC.search(question)
@@ -48,7 +48,7 @@ def read_metaqa(path: Path) -> Iterator[Example]:
         yield Example(
             place,
             question,
-            distinct(answers),
+            distinct_texts(answers),
             "entities",
             kind,
             tuple(Support(title=answer, entity=answer) for answer in answers),
@@ -57,13 +57,13 @@ def read_metaqa(path: Path) -> Iterator[Example]:
 
 
 def _metaqa_json(path: Path) -> Iterator[tuple[str, str, list[str], str]]:
-    for place, record in records(path):
-        answers = [str(one) for one in field(place, record, "answers", list)]
-        yield place, field(place, record, "question"), answers, str(record.get("type", ""))
+    for place, record in read_records(path):
+        answers = [str(one) for one in require_field(place, record, "answers", list)]
+        yield place, require_field(place, record, "question"), answers, str(record.get("type", ""))
 
 
 def _metaqa_text(path: Path) -> Iterator[tuple[str, str, list[str], str]]:
-    for place, line in lines(path):
+    for place, line in read_text_lines(path):
         question, tab, answers = line.partition("\t")
         if not tab:
             raise UsageError(f"{place}: no tab between question and answers")

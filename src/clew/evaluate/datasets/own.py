@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from clew.errors import UsageError
-from clew.evaluate.datasets import distinct, field
+from clew.evaluate.datasets import distinct_texts, require_field
 from clew.evaluate.examples import Example, Support
-from clew.evaluate.streams import records
+from clew.evaluate.streams import read_records
 
 
-def read(path: Path) -> Iterator[Example]:
+def read_own(path: Path) -> Iterator[Example]:
     """Yield one's own questions.
 
     ``question`` is needed; ``answers`` (or ``answer``) is a list or a text, none of them for a question that
@@ -23,7 +23,7 @@ def read(path: Path) -> Iterator[Example]:
         {"question": "Who built the lighter?", "answers": ["Tolland Yard"], "evidence": [{"document": "r.pdf",
         "page": 3}]}
     """
-    for place, record in records(path):
+    for place, record in read_records(path):
         given = record.get("answers", record.get("answer", ())) if isinstance(record, dict) else ()
         answers = [given] if isinstance(given, str) else given
         if not isinstance(answers, list | tuple) or not all(isinstance(one, str) for one in answers):
@@ -31,10 +31,10 @@ def read(path: Path) -> Iterator[Example]:
         evidence = record.get("evidence", []) if isinstance(record, dict) else []
         if not isinstance(evidence, list):
             raise UsageError(f"{place}: 'evidence' is not a list")
-        asked = field(place, record, "question")
+        asked = require_field(place, record, "question")
         if not asked.strip():
             raise UsageError(f"{place}: the question is empty")
-        kept = distinct(list(answers))
+        kept = distinct_texts(list(answers))
         yield Example(
             str(record.get("id") or place),
             asked,

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import get_args
 
-from clew.errors import UsageError, unknown
+from clew.errors import UsageError, unknown_name_error
 from clew.evaluate.examples import AnswerType, Example
 from clew.evaluate.metrics import answers, evidence, ranking
 from clew.types import Usage
@@ -45,14 +45,14 @@ class Result:
     example: Example
     answer: str = ""
     abstained: bool = False
-    found: Sequence[frozenset[int]] = ()
-    cited: Sequence[frozenset[int]] = ()
+    hit_pieces: Sequence[frozenset[int]] = ()
+    cited_pieces: Sequence[frozenset[int]] = ()
     usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
     grade: float | None = None
     walk_seconds: float | None = None
     retrieval: Usage | None = None
-    given: Sequence[frozenset[int]] | None = None
+    answer_pieces: Sequence[frozenset[int]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,26 +66,26 @@ class Metric:
 
 _NAME = re.compile(r"^(?P<base>[A-Za-z][A-Za-z0-9-]*)(?:@(?P<k>\d+))?(?:\(type=(?P<type>[^)]+)\))?$")
 
-PLAIN: Mapping[str, Measure] = {
-    "EM": lambda result: answers.best(answers.exact, result),
-    "F1": lambda result: answers.best(answers.f1, result),
-    "token-F1": lambda result: answers.best(answers.token_f1, result),
+METRICS: Mapping[str, Measure] = {
+    "EM": lambda result: answers.best_score(answers.exact_match, result),
+    "F1": lambda result: answers.best_score(answers.f1, result),
+    "token-F1": lambda result: answers.best_score(answers.token_f1, result),
     "accuracy": answers.accuracy,
     "Acc": lambda result: result.grade,
-    "SF-EM": ranking.all_found,
+    "SF-EM": ranking.full_coverage,
     "SF-coverage": ranking.coverage,
-    "SF-precision": ranking.share_of_hits,
+    "SF-precision": ranking.hit_precision,
     "MRR": ranking.reciprocal_rank,
-    "set-EM": ranking.set_exact,
+    "set-EM": ranking.set_exact_match,
     "set-F1": ranking.set_f1,
-    "evidence-P": lambda result: _one(evidence.scores(result), 0),
-    "evidence-R": lambda result: _one(evidence.scores(result), 1),
-    "evidence-F1": lambda result: _one(evidence.scores(result), 2),
-    "retrieved-P": lambda result: _one(evidence.scores(result, result.found), 0),
-    "retrieved-R": lambda result: _one(evidence.scores(result, result.found), 1),
-    "retrieved-F1": lambda result: _one(evidence.scores(result, result.found), 2),
+    "evidence-P": lambda result: _one(evidence.evidence_scores(result), 0),
+    "evidence-R": lambda result: _one(evidence.evidence_scores(result), 1),
+    "evidence-F1": lambda result: _one(evidence.evidence_scores(result), 2),
+    "retrieved-P": lambda result: _one(evidence.evidence_scores(result, result.hit_pieces), 0),
+    "retrieved-R": lambda result: _one(evidence.evidence_scores(result, result.hit_pieces), 1),
+    "retrieved-F1": lambda result: _one(evidence.evidence_scores(result, result.hit_pieces), 2),
 }
-COSTS: Mapping[str, Measure] = {
+COST_METRICS: Mapping[str, Measure] = {
     "tokens": lambda result: _tokens(result.usage),
     "calls": lambda result: result.usage.calls,
     "retrieval-tokens": lambda result: _apart(result, _tokens)[0],
@@ -96,41 +96,41 @@ COSTS: Mapping[str, Measure] = {
     "walk-seconds": lambda result: result.walk_seconds,
     "money": lambda result: result.usage.money,
 }
-AT: Mapping[str, Callable[[Result, int], float | None]] = {
+METRICS_AT_DEPTH: Mapping[str, Callable[[Result, int], float | None]] = {
     "recall": ranking.recall,
     "capped-recall": ranking.capped_recall,
     "support-recall": ranking.coverage,
     "support-precision": ranking.precision,
     "all-gold": ranking.all_gold,
-    "Hit": ranking.hit,
+    "Hit": ranking.hit_at,
 }
 
 
-def metric(name: str) -> Metric:
+def parse_metric(name: str) -> Metric:
     """Return the metric of that canonical name. Raises UsageError for any other name."""
     match = _NAME.match(name)
     base = match["base"] if match else name
-    if match is None or base not in {*PLAIN, *COSTS, *AT}:
-        raise unknown("metric", name, [*PLAIN, *COSTS, *(f"{known}@5" for known in AT)])
-    if (match["k"] is not None) != (base in AT):
+    if match is None or base not in {*METRICS, *COST_METRICS, *METRICS_AT_DEPTH}:
+        raise unknown_name_error("metric", name, [*METRICS, *COST_METRICS, *(f"{known}@5" for known in METRICS_AT_DEPTH)])
+    if (match["k"] is not None) != (base in METRICS_AT_DEPTH):
         raise UsageError(f"metric '{name}' {'takes no' if match['k'] else 'needs a'} depth", f"{base}@5")
-    if base in AT:
+    if base in METRICS_AT_DEPTH:
         depth = int(match["k"])
         if depth < 1:
             raise UsageError(f"metric '{name}' at no depth", f"{base}@1 is the least")
-        at = AT[base]
+        at = METRICS_AT_DEPTH[base]
         measure: Measure = lambda result: at(result, depth)  # noqa: E731
     else:
-        measure = PLAIN.get(base) or COSTS[base]
+        measure = METRICS.get(base) or COST_METRICS[base]
     kind = match["type"]
     if kind is not None and kind not in get_args(AnswerType):
-        raise unknown("kind of answer", kind, get_args(AnswerType))
+        raise unknown_name_error("kind of answer", kind, get_args(AnswerType))
     if kind is None:
-        return Metric(name, measure, -1 if base in COSTS else 1)
+        return Metric(name, measure, -1 if base in COST_METRICS else 1)
     return Metric(
         name,
         lambda result: measure(result) if answers.answer_type(result) == kind else None,
-        -1 if base in COSTS else 1,
+        -1 if base in COST_METRICS else 1,
     )
 
 

@@ -20,10 +20,10 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _WHOLE = frozenset({"yes", "no", "noanswer"})
 #: The answer of a question that has none, as QASPER's official script has it.
-NONE = "unanswerable"
+UNANSWERABLE = "unanswerable"
 
 
-def normalised(answer: str) -> str:
+def normalise_answer(answer: str) -> str:
     """Return an answer in lower case, without punctuation, articles and extra white space.
 
     >>> normalised("The  Walt Disney Co.")
@@ -32,14 +32,14 @@ def normalised(answer: str) -> str:
     return " ".join(_ARTICLES.sub(" ", answer.lower().translate(_PUNCTUATION)).split())
 
 
-def exact(answer: str, gold: str) -> float:
+def exact_match(answer: str, gold: str) -> float:
     """Return 1 if both are the same after normalisation, else 0."""
-    return float(normalised(answer) == normalised(gold))
+    return float(normalise_answer(answer) == normalise_answer(gold))
 
 
 def f1(answer: str, gold: str) -> float:
     """Return :func:`token_f1`, but 0 where one of the two is ``yes``, ``no`` or ``noanswer`` and not both."""
-    one, other = normalised(answer), normalised(gold)
+    one, other = normalise_answer(answer), normalise_answer(gold)
     if one != other and (one in _WHOLE or other in _WHOLE):
         return 0.0
     return token_f1(answer, gold)
@@ -51,19 +51,19 @@ def token_f1(answer: str, gold: str) -> float:
     >>> token_f1("the first president of Boston", "president")
     0.4
     """
-    tokens, wanted = normalised(answer).split(), normalised(gold).split()
+    tokens, wanted = normalise_answer(answer).split(), normalise_answer(gold).split()
     if not tokens or not wanted:
         return float(tokens == wanted)
     shared = sum((Counter(tokens) & Counter(wanted)).values())
     return 2 * shared / (len(tokens) + len(wanted))
 
 
-def holds(answer: str, gold: str) -> float:
+def contains_answer(answer: str, gold: str) -> float:
     """Return 1 if the answer contains the gold answer's words in their order, else 0 (cover exact match).
 
     ``yes`` and ``no`` must be its first word: "there is no doubt that it is" contains a "no" and means yes.
     """
-    wanted, given = normalised(gold), normalised(answer)
+    wanted, given = normalise_answer(gold), normalise_answer(answer)
     if wanted in _WHOLE:
         return float(given.split()[:1] == [wanted])
     return float(bool(wanted) and f" {wanted} " in f" {given} ")
@@ -71,10 +71,10 @@ def holds(answer: str, gold: str) -> float:
 
 def accuracy(result: Result) -> float | None:
     """Return whether the answer holds the right one; a label (FEVER) must be the whole answer."""
-    return best(exact if result.example.answer_type == "label" else holds, result)
+    return best_score(exact_match if result.example.answer_type == "label" else contains_answer, result)
 
 
-def best(score: Callable[[str, str], float], result: Result) -> float | None:
+def best_score(score: Callable[[str, str], float], result: Result) -> float | None:
     """Return the best score over answers, aliases and annotators; None where answers are known by id alone (STaRK),
     which no text has.
 
@@ -100,7 +100,7 @@ def _by_annotator(score: Callable[[str, str], float], result: Result) -> list[tu
         if one.answer_type == "entities" and one.support and not any(piece.entity for piece in one.support):
             continue
         if one.answer_type == "unanswerable":
-            said = result.abstained or normalised(result.answer) == NONE
+            said = result.abstained or normalise_answer(result.answer) == UNANSWERABLE
             found.append((one.answer_type, float(said)))
         elif one.answers:
             value = 0.0 if result.abstained else max(score(result.answer, gold) for gold in one.answers)

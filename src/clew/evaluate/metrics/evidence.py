@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from clew.evaluate.metrics import Result
 
 
-def scores(
-    result: Result, given: Sequence[frozenset[int]] | None = None
+def evidence_scores(
+    result: Result, passages: Sequence[frozenset[int]] | None = None
 ) -> tuple[float, float, float] | None:
     """Return precision, recall and F1 of evidence, for the annotator with the best F1.
 
@@ -27,17 +27,17 @@ def scores(
     if not example.alternatives and not example.support:
         return None
     compared_to = [
-        compared(result.cited if given is None else given, wanted) for wanted in example.evidence_sets
+        compare_evidence(result.cited_pieces if passages is None else passages, wanted) for wanted in example.evidence_sets
     ]
     return max(compared_to, key=lambda three: three[2])
 
 
-def compared(cited: Sequence[frozenset[int]], gold: frozenset[int]) -> tuple[float, float, float]:
+def compare_evidence(passages: Sequence[frozenset[int]], gold: frozenset[int]) -> tuple[float, float, float]:
     """Return precision, recall and F1 of cited passages, each given by the gold pieces that it holds."""
-    if not gold or not cited:
-        same = float(not gold and not cited)
+    if not gold or not passages:
+        same = float(not gold and not passages)
         return same, same, same
-    precision = sum(bool(one & gold) for one in cited) / len(cited)
-    recall = len(gold & frozenset[int]().union(*cited)) / len(gold)
+    precision = sum(bool(one & gold) for one in passages) / len(passages)
+    recall = len(gold & frozenset[int]().union(*passages)) / len(gold)
     total = precision + recall
     return precision, recall, 2 * precision * recall / total if total else 0.0

@@ -25,7 +25,7 @@ _VERDICT = re.compile(r"\s*(?:return\s*:\s*)?([01])\s*\.?\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnswerToGrade:
     """An answer to grade; ``abstained`` as in :class:`~clew.types.Answer`."""
 
     example: Example
@@ -49,7 +49,7 @@ class Grader:
     model: LanguageModel
     template: Template
 
-    def grade(self, answered: Sequence[Answered]) -> list[Grade]:
+    def grade(self, answered: Sequence[AnswerToGrade]) -> list[Grade]:
         """Return a grade each, in order, with one batch of calls. Raises ModelError where the model fails."""
         known = [_without_asking(one) for one in answered]
         asked = [number for number, grade in enumerate(known) if grade is None]
@@ -57,7 +57,7 @@ class Grader:
             [
                 self.template.render(
                     question=answered[number].example.question,
-                    answer=real_answer(answered[number].example),
+                    answer=reference_answer(answered[number].example),
                     prediction=answered[number].answer,
                 )
                 for number in asked
@@ -67,7 +67,7 @@ class Grader:
         return [graded[number] if grade is None else grade for number, grade in enumerate(known)]
 
 
-def verdict(reply: str) -> float:
+def read_verdict(reply: str) -> float:
     """Return 1.0 or 0.0 from a grading reply. Raises BadCompletion for anything but a verdict.
 
     >>> verdict("Return: 1")
@@ -79,12 +79,12 @@ def verdict(reply: str) -> float:
     return float(match[1])
 
 
-def real_answer(example: Example) -> str:
+def reference_answer(example: Example) -> str:
     """Return what the grading model is shown: the canonical answer, or all entities of a list."""
     return ", ".join(example.answers if example.answer_type == "entities" else example.answers[:1])
 
 
-def _without_asking(answered: Answered) -> Grade | None:
+def _without_asking(answered: AnswerToGrade) -> Grade | None:
     example = answered.example
     if example.answer_type == "unanswerable":
         return Grade(float(answered.abstained))
@@ -97,6 +97,6 @@ def _without_asking(answered: Answered) -> Grade | None:
 
 def _read(reply: str, usage: Usage) -> Grade:
     try:
-        return Grade(verdict(reply), usage=usage)
+        return Grade(read_verdict(reply), usage=usage)
     except BadCompletion as error:
         return Grade(None, error.problem, usage)

@@ -29,7 +29,7 @@ def coverage(result: Result, k: int | None = None) -> float | None:
     return _share(result, k, range(len(result.example.pieces)))
 
 
-def all_found(result: Result) -> float | None:
+def full_coverage(result: Result) -> float | None:
     """Return 1 if the hits hold every piece of gold evidence, else 0."""
     return _whole(coverage(result))
 
@@ -50,7 +50,7 @@ def _share(result: Result, k: int | None, unit: Sequence[int], most: int | None 
     sets = [{unit[n] for n in wanted} for wanted in result.example.evidence_sets if wanted]
     if not sets:
         return None
-    held = {unit[n] for found in result.found[:k] for n in found}
+    held = {unit[n] for found in result.hit_pieces[:k] for n in found}
     return max(min(1.0, len(held & wanted) / min(len(wanted), most or len(wanted))) for wanted in sets)
 
 
@@ -65,29 +65,29 @@ def capped_recall(result: Result, k: int) -> float | None:
 
 def precision(result: Result, k: int) -> float | None:
     """Return the share of the first ``k`` places whose hits hold gold evidence; a place left empty holds none."""
-    return sum(map(bool, result.found[:k])) / k if result.example.pieces else None
+    return sum(map(bool, result.hit_pieces[:k])) / k if result.example.pieces else None
 
 
-def share_of_hits(result: Result) -> float | None:
+def hit_precision(result: Result) -> float | None:
     """Return the share of all hits that hold gold evidence, 0 where there is no hit (KGP paper, Figure 5)."""
     if not result.example.pieces:
         return None
-    return sum(map(bool, result.found)) / len(result.found) if result.found else 0.0
+    return sum(map(bool, result.hit_pieces)) / len(result.hit_pieces) if result.hit_pieces else 0.0
 
 
-def hit(result: Result, k: int) -> float | None:
+def hit_at(result: Result, k: int) -> float | None:
     """Return 1 if any of the first ``k`` hits holds gold evidence, else 0."""
-    return float(any(result.found[:k])) if result.example.pieces else None
+    return float(any(result.hit_pieces[:k])) if result.example.pieces else None
 
 
 def reciprocal_rank(result: Result) -> float | None:
     """Return 1 divided by the place of the first hit that holds gold evidence; 0 where none does."""
     if not result.example.pieces:
         return None
-    return next((1 / place for place, held in enumerate(result.found, 1) if held), 0.0)
+    return next((1 / place for place, held in enumerate(result.hit_pieces, 1) if held), 0.0)
 
 
-def set_exact(result: Result) -> float | None:
+def set_exact_match(result: Result) -> float | None:
     """Return 1 if the answers that were given are the right ones, all of them and no other, else 0 (MetaQA).
 
     None where no answers were given one by one, or none are right ones.
@@ -106,8 +106,8 @@ def set_f1(result: Result) -> float | None:
 
 def _of_sets(result: Result) -> tuple[float, float] | None:
     """Return precision and recall of the answers that were given; 0 both where there are none."""
-    if result.given is None or not result.example.pieces:
+    if result.answer_pieces is None or not result.example.pieces:
         return None
-    right = frozenset[int]().union(*result.given)
-    precision = sum(map(bool, result.given)) / len(result.given) if result.given else 0.0
+    right = frozenset[int]().union(*result.answer_pieces)
+    precision = sum(map(bool, result.answer_pieces)) / len(result.answer_pieces) if result.answer_pieces else 0.0
     return precision, len(right) / len(result.example.pieces)

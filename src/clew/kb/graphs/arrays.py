@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.errors import Damaged
-from clew.kb.segments import checksum, read_arrays, starts_of
+from clew.kb.segments import file_checksum, read_arrays, run_offsets
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,7 +44,7 @@ DENSE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Direction:
+class DirectedEdges:
     """The edges of one relation, one way. ``heads`` are the rows with an edge, ascending; None: ``starts`` has
     every row."""
 
@@ -53,14 +53,14 @@ class Direction:
     tails: NDArray[np.uint32]
 
     @classmethod
-    def of(cls, sources: NDArray[np.uint32], tails: NDArray[np.uint32], size: int) -> Direction:
+    def from_pairs(cls, sources: NDArray[np.uint32], tails: NDArray[np.uint32], size: int) -> DirectedEdges:
         """Make a direction of edges sorted by source and tail."""
         if not len(sources):
             return cls(np.empty(0, dtype=np.uint32), np.zeros(1, dtype=np.int64), tails)
         firsts = np.flatnonzero(np.concatenate([[True], sources[1:] != sources[:-1]]))
         heads = sources[firsts]
         if len(heads) >= DENSE * size:
-            return cls(None, starts_of(np.bincount(sources, minlength=size)), tails)
+            return cls(None, run_offsets(np.bincount(sources, minlength=size)), tails)
         return cls(heads, np.append(firsts, len(sources)).astype(np.int64), tails)
 
     def bounds(self, rows: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -76,14 +76,14 @@ class Direction:
         there = self.heads.take(places, mode="clip") == wanted
         return starts, self.starts.take(places + there)
 
-    def adjacent(self, rows: Rows) -> tuple[NDArray[np.int64], Rows]:
+    def neighbours(self, rows: Rows) -> tuple[NDArray[np.int64], Rows]:
         """Return the tails of rows: offsets (n + 1), rows ascending for each."""
         starts, ends = self.bounds(rows)
         if len(rows) == 1:
             found = self.tails[starts[0] : ends[0]].astype(np.int64)
             return np.array([0, len(found)], dtype=np.int64), found
         sizes = ends - starts
-        offsets = starts_of(sizes)
+        offsets = run_offsets(sizes)
         places = np.repeat(starts - offsets[:-1], sizes) + np.arange(int(offsets[-1]))
         return offsets, self.tails[places].astype(np.int64)
 
@@ -92,27 +92,27 @@ class Direction:
 class GraphArrays:
     """The arrays of one graph, opened. ``content`` is its manifest."""
 
-    content: dict[str, Any]
+    manifest: dict[str, Any]
     arrays: Arrays
 
-    def direction(self, relation: int | None, inverse: bool) -> Direction:
+    def edges(self, relation: int | None, inverse: bool) -> DirectedEdges:
         """Return the edges of the ``relation``-th relation; None: of all as one."""
         way = "in" if inverse else "out"
-        place = self.content["any" if relation is None else "places"][way][relation or 0]
+        place = self.manifest["any" if relation is None else "places"][way][relation or 0]
         first, count, at, length, edge, edges = place
         way = f"any.{way}" if relation is None else way
         starts = self.arrays[f"{way}.starts"][at : at + length]
         heads = self.arrays[f"{way}.heads"][first : first + count] if count >= 0 else None
         tails = self.arrays[f"{way}.tails"][edge : edge + edges]
-        return Direction(heads, starts, tails)  # type: ignore[arg-type]
+        return DirectedEdges(heads, starts, tails)  # type: ignore[arg-type]
 
 
-def folder_of(derived: Path, digest: str) -> Path:
+def arrays_folder(derived: Path, digest: str) -> Path:
     """Return where the arrays of a graph lie."""
     return derived / "graphs" / digest
 
 
-def load(folder: Path) -> GraphArrays | None:
+def load_arrays(folder: Path) -> GraphArrays | None:
     """Open the arrays in a folder; None where they are missing, of another version, or of the wrong size."""
     try:
         content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
@@ -123,7 +123,7 @@ def load(folder: Path) -> GraphArrays | None:
         return None
 
 
-def faults(folder: Path) -> list[str]:
+def find_faults(folder: Path) -> list[str]:
     """Return which files in a folder are not those of its manifest; the manifest itself where that is of no use."""
     try:
         files = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
@@ -133,11 +133,11 @@ def faults(folder: Path) -> list[str]:
     return [
         name
         for name, sum in wanted.items()
-        if not (folder / name).is_file() or checksum(folder / name) != sum
+        if not (folder / name).is_file() or file_checksum(folder / name) != sum
     ]
 
 
-def tidy(derived: Path, digests: Sequence[str]) -> None:
+def delete_stale_arrays(derived: Path, digests: Sequence[str]) -> None:
     """Delete the arrays of graphs that are no longer there."""
     for folder in (derived / "graphs").glob("*"):
         if folder.name not in digests:

@@ -21,15 +21,15 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from clew.kb.graphs.packing import (
-    NODES,
-    PAIRS,
-    STATEMENTS,
-    compressed,
-    dumps,
-    in_batches,
-    merged,
-    node_line,
-    readable,
+    NODES_PER_BLOB,
+    PAIRS_PER_BLOB,
+    STATEMENTS_PER_BLOB,
+    compress_lines,
+    canonical_json,
+    split_batches,
+    merge_node_parts,
+    node_fields,
+    iri_label,
 )
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class _File:
 
 
 @dataclass(slots=True)
-class Packed:
+class PackedGraph:
     """A graph ready to be stored. ``pairs`` and ``statements`` say of what relation and number each blob is."""
 
     digest: str
@@ -110,7 +110,7 @@ class GraphBuilder:
         self._said = _File(folder)
         self._said_at: dict[str, array[int]] = {}  # relation -> (number of its edge, number in _said), flat
 
-    def node(
+    def add_node(
         self,
         id: str,
         *,
@@ -126,25 +126,25 @@ class GraphBuilder:
         if number >= len(self._described):
             self._described.extend(bytes(number - len(self._described) + 1))
         self._described[number] = 1
-        part = node_line(id, types, name, aliases, text, properties or {})
+        part = node_fields(id, types, name, aliases, text, properties or {})
         if self._iris:
             self._keys.update(part.get("properties", ()), part.get("types", ()))
             if name:
                 part |= {"name": name, "rank": rank}
-        self._parts.append(dumps(part).encode())
+        self._parts.append(canonical_json(part).encode())
         self._owners.append(number)
 
-    def described(self, id: str) -> bool:
+    def has_node(self, id: str) -> bool:
         """Return whether :meth:`node` was called for this id."""
         number = self._numbers.get(id)
         return number is not None and number < len(self._described) and self._described[number] > 0
 
-    def undescribed(self) -> int:
+    def count_undescribed(self) -> int:
         """Return how many nodes edges alone name, where others are described; 0 for RDF, where that says nothing."""
         described = sum(self._described)
         return len(self._numbers) - described if described and not self._iris else 0
 
-    def edge(self, head: str, relation: str, tail: str, properties: Mapping[str, Any] | None = None) -> None:
+    def add_edge(self, head: str, relation: str, tail: str, properties: Mapping[str, Any] | None = None) -> None:
         """Take an edge."""
         pairs = self._edges.get(relation)
         if pairs is None:
@@ -155,7 +155,7 @@ class GraphBuilder:
         if properties:
             at = self._said_at.setdefault(relation, array("Q"))
             at.extend((len(pairs) // 2 - 1, len(self._said)))
-            self._said.append(dumps(properties).encode())
+            self._said.append(canonical_json(properties).encode())
 
     def _number(self, id: str) -> int:
         return self._numbers.setdefault(id, len(self._numbers))
@@ -167,7 +167,7 @@ class GraphBuilder:
 
     # Packing
 
-    def pack(self, progress: Callable[[int, int], None] | None = None) -> Packed:
+    def pack(self, progress: Callable[[int, int], None] | None = None) -> PackedGraph:
         """Return the graph, packed. The builder is used up."""
         tick = progress or (lambda done, total: None)
         ids = list(self._numbers)
@@ -178,12 +178,12 @@ class GraphBuilder:
         made = hashlib.blake2b(digest_size=16)
         nodes, edges = _File(self._folder), _File(self._folder)
         relations = {names.get(one, one): one for one in self._edges}
-        packed = Packed("", len(ids), 0, {k: v for k, v in relations.items() if k != v}, nodes, edges)
-        made.update(f"{len(ids)}\n{dumps(packed.relations)}\n".encode())
-        for batch in in_batches(self._lines(ids, order, names, tick), NODES):
+        packed = PackedGraph("", len(ids), 0, {k: v for k, v in relations.items() if k != v}, nodes, edges)
+        made.update(f"{len(ids)}\n{canonical_json(packed.relations)}\n".encode())
+        for batch in split_batches(self._lines(ids, order, names, tick), NODES_PER_BLOB):
             for line in batch:
                 made.update(line + b"\n")
-            nodes.append(compressed(batch))
+            nodes.append(compress_lines(batch))
         self._numbers.clear()
         for relation in sorted(relations):
             self._pack_relation(relation, relations[relation], rank, packed, made)
@@ -207,21 +207,21 @@ class GraphBuilder:
             id, parts = ids[number], list(parts_of(number))
             if self._iris:
                 given = [json.loads(self._parts[part]) for part in parts]
-                yield dumps(merged(id, given, readable(id), names)).encode()
+                yield canonical_json(merge_node_parts(id, given, iri_label(id), names)).encode()
             elif not parts:
-                yield f'{{"id":{dumps(id)}}}'.encode()
+                yield f'{{"id":{canonical_json(id)}}}'.encode()
             elif len(parts) == 1:
                 yield self._parts[parts[0]]
             else:
                 given = [json.loads(self._parts[part]) for part in parts]
-                yield dumps(merged(id, given, id, {})).encode()
+                yield canonical_json(merge_node_parts(id, given, id, {})).encode()
         tick(len(order), len(order))
 
     def _names(self, parts_of: Callable[[int], Iterable[int]]) -> dict[str, str]:
         """Return what each property and type is called: by its label, else by the readable part of its IRI;
         by the IRI where two would be called the same."""
         properties = sorted({*self._edges, *self._keys})
-        wanted = [self._label(one, parts_of) or readable(one) for one in properties]
+        wanted = [self._label(one, parts_of) or iri_label(one) for one in properties]
         times = Counter(wanted)
         return {one: name if times[name] == 1 else one for one, name in zip(properties, wanted, strict=True)}
 
@@ -234,7 +234,7 @@ class GraphBuilder:
         return ""
 
     def _pack_relation(
-        self, name: str, relation: str, rank: NDArray[np.uint32], packed: Packed, made: hashlib.blake2b
+        self, name: str, relation: str, rank: NDArray[np.uint32], packed: PackedGraph, made: hashlib.blake2b
     ) -> None:
         given = np.frombuffer(self._edges.pop(relation), dtype=np.uint32).reshape(-1, 2)
         keys = (rank[given[:, 0]].astype(np.uint64) << np.uint64(32)) | rank[given[:, 1]]
@@ -243,11 +243,11 @@ class GraphBuilder:
         unique = unique[np.concatenate([[True], unique[1:] != unique[:-1]])]
         pairs = np.empty((len(unique), 2), dtype="<u4")
         pairs[:, 0], pairs[:, 1] = unique >> np.uint64(32), unique & np.uint64(0xFFFFFFFF)
-        made.update(f"{dumps(name)}\n{len(unique)}\n".encode())
+        made.update(f"{canonical_json(name)}\n{len(unique)}\n".encode())
         made.update(pairs.tobytes())
-        for start in range(0, len(pairs), PAIRS):
-            packed.edge_blobs.append(pairs[start : start + PAIRS].tobytes())
-            packed.pairs.append((name, start // PAIRS))
+        for start in range(0, len(pairs), PAIRS_PER_BLOB):
+            packed.edge_blobs.append(pairs[start : start + PAIRS_PER_BLOB].tobytes())
+            packed.pairs.append((name, start // PAIRS_PER_BLOB))
         packed.edges += len(pairs)
         if relation in self._said_at:
             at = np.frombuffer(self._said_at[relation], dtype=np.uint64).reshape(-1, 2)
@@ -259,14 +259,14 @@ class GraphBuilder:
         name: str,
         places: NDArray[np.int64],
         said: NDArray[np.uint64],
-        packed: Packed,
+        packed: PackedGraph,
         made: hashlib.blake2b,
     ) -> None:
         """Store the properties of the edges at ``places`` among the pairs of the relation."""
         if packed.statement_blobs is None:
             packed.statement_blobs = _File(self._folder)
         order = np.argsort(places, kind="stable")
-        blocks = places[order] // STATEMENTS
+        blocks = places[order] // STATEMENTS_PER_BLOB
         for block in np.unique(blocks).tolist():
             inside = order[np.searchsorted(blocks, block) : np.searchsorted(blocks, block, side="right")]
             by_place: dict[int, set[bytes]] = {}
@@ -275,5 +275,5 @@ class GraphBuilder:
             found = [b"[%d,[%s]]" % (place, b",".join(sorted(texts))) for place, texts in by_place.items()]
             for line in found:
                 made.update(line + b"\n")
-            packed.statement_blobs.append(compressed(found))
+            packed.statement_blobs.append(compress_lines(found))
             packed.statements.append((name, block))

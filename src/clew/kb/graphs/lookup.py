@@ -6,30 +6,30 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from clew.errors import RemoteError
-from clew.kb.graphs.mounting import ALIAS, LABEL, Answers, MountOptions
-from clew.kb.graphs.services import AUTO, LABELS, SERVICES
-from clew.kb.graphs.sparql import is_iri, literal, values
-from clew.kb.graphs.titles import Titles
-from clew.text import folded_name
+from clew.kb.graphs.mounting import ALIAS, LABEL, SparqlSource, MountOptions
+from clew.kb.graphs.services import AUTO_LOOKUP, LABELS_LOOKUP, SERVICES
+from clew.kb.graphs.sparql import is_iri, format_literal, format_values
+from clew.kb.graphs.titles import TitleTable
+from clew.text import fold_name
 
 #: Nodes asked about in one question.
-BATCH = 100
+IRIS_PER_QUERY = 100
 #: Labels up to which ``auto`` chooses to look at all of them.
-SCANNED = 200_000
+MAX_SCANNED_LABELS = 200_000
 #: The search of wikidata.org finds what its endpoint holds; that of another Wikibase would not.
 _WIKIDATA = "http://www.wikidata.org/"
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
+class NameLookup:
     """Looks names up in ``answers``; ``service`` names its search, "labels" for none."""
 
-    answers: Answers
+    source: SparqlSource
     options: MountOptions
-    service: str = LABELS
-    titles: Titles | None = None
+    service: str = LABELS_LOOKUP
+    titles: TitleTable | None = None
 
-    def named(self, name: str) -> list[str]:
+    def find_by_name(self, name: str) -> list[str]:
         """Return the resources with this name or alias, ascending.
 
         What the table of titles says comes first: it is one article, where a label may be that of a hundred things.
@@ -38,7 +38,7 @@ class Lookup:
         """
         return self._titled(name) or self._spelled(name) or self._found(name)
 
-    def similar(self, name: str, k: int) -> list[tuple[str, float]]:
+    def find_similar_names(self, name: str, k: int) -> list[tuple[str, float]]:
         """Return at most ``k`` resources whose names are most like ``name``, best first, ties by IRI, and likeness.
 
         Likeness is rapidfuzz's ``ratio`` of the folded names, from 0 to 1; that of several names the highest.
@@ -49,19 +49,19 @@ class Lookup:
         return ranked[:k]
 
     def _titled(self, name: str) -> list[str]:
-        iris = self.titles.ids(name) if self.titles is not None else []
-        return there(self.answers, iris)
+        iris = self.titles.find_ids(name) if self.titles is not None else []
+        return existing_resources(self.source, iris)
 
     def _spelled(self, name: str) -> list[str]:
         said = name.strip()
         spelled = dict.fromkeys((said, said.title(), said.capitalize(), said.lower(), said.upper()))
-        terms = [literal(one, tag) for one in spelled if one for tag in ("", *self.options.languages)]
+        terms = [format_literal(one, tag) for one in spelled if one for tag in ("", *self.options.languages)]
         if not terms:
             return []
-        pattern = f"{values('l', terms)} ?x <{LABEL}>|<{ALIAS}> ?l FILTER(isIRI(?x))"
-        wanted = folded_name(name)
-        found = self.answers.select(f"SELECT DISTINCT ?x ?l WHERE {{ {pattern} }}")
-        return sorted({one["x"]["value"] for one in found if folded_name(one["l"]["value"]) == wanted})
+        pattern = f"{format_values('l', terms)} ?x <{LABEL}>|<{ALIAS}> ?l FILTER(isIRI(?x))"
+        wanted = fold_name(name)
+        found = self.source.select(f"SELECT DISTINCT ?x ?l WHERE {{ {pattern} }}")
+        return sorted({one["x"]["value"] for one in found if fold_name(one["l"]["value"]) == wanted})
 
     def _found(self, name: str) -> list[str]:
         """Return what the strictest of the search's questions finds under an equal name."""
@@ -83,13 +83,13 @@ class Lookup:
         from rapidfuzz import fuzz
 
         service = SERVICES.get(self.service)
-        wanted = folded_name(name)
+        wanted = fold_name(name)
         if service is None or not wanted:
             return
         for question in service(name.strip(), self.options.languages)[:most]:
             best: dict[str, float] = {}
             for iri, label in self._labelled(question):
-                said = folded_name(label)
+                said = fold_name(label)
                 likeness = 1.0 if said == wanted else fuzz.ratio(said, wanted) / 100
                 best[iri] = max(best.get(iri, 0.0), likeness)
             yield best
@@ -97,32 +97,32 @@ class Lookup:
     def _labelled(self, question: str) -> Iterator[tuple[str, str]]:
         """Yield the resources that a question finds, each with a name; several times where it has several."""
         bare = []
-        for one in self.answers.select(question):
+        for one in self.source.select(question):
             if "x" in one and "l" in one:
                 yield one["x"]["value"], one["l"]["value"]
             elif "x" in one:
                 bare.append(one["x"]["value"])
-        for batch in batches([iri for iri in bare if is_iri(iri)]):
+        for batch in split_iris([iri for iri in bare if is_iri(iri)]):
             query = (
-                f"SELECT ?x ?l WHERE {{ {listed('x', batch)} ?x <{LABEL}>|<{ALIAS}> ?l "
-                f"{self.options.in_language('l')} }}"
+                f"SELECT ?x ?l WHERE {{ {values_clause('x', batch)} ?x <{LABEL}>|<{ALIAS}> ?l "
+                f"{self.options.language_filter('l')} }}"
             )
-            for one in self.answers.select(query):
+            for one in self.source.select(query):
                 yield one["x"]["value"], one["l"]["value"]
 
 
-def service_of(answers: Answers, options: MountOptions, wikidata: bool) -> str:
+def detect_service(answers: SparqlSource, options: MountOptions, wikidata: bool) -> str:
     """Return the search that is used: the one asked for, or for ``auto`` the first that finds what is known to be
     there. ``wikidata``: its properties are Wikidata's.
 
     That an endpoint takes a question says nothing: to many, another's search is a property that nothing has.
     """
-    if options.lookup != AUTO:
+    if options.lookup != AUTO_LOOKUP:
         return options.lookup
-    query = f"SELECT ?l WHERE {{ ?x <{LABEL}> ?l FILTER(isIRI(?x)) {options.in_language('l')} }} LIMIT 20"
+    query = f"SELECT ?l WHERE {{ ?x <{LABEL}> ?l FILTER(isIRI(?x)) {options.language_filter('l')} }} LIMIT 20"
     known = sorted((one["l"]["value"] for one in answers.select(query)), key=len)
     if not known:
-        return LABELS
+        return LABELS_LOOKUP
     # A label of middling length: neither a sign nor a sentence. What Wikidata has first may be no item.
     usual = known[len(known) // 2]
     probes = [("wikidata", "Earth")] if wikidata else []
@@ -133,9 +133,9 @@ def service_of(answers: Answers, options: MountOptions, wikidata: bool) -> str:
         except RemoteError:  # refused: it has no such search
             continue
     counted = answers.select(
-        f"SELECT (COUNT(*) AS ?n) WHERE {{ SELECT ?x WHERE {{ ?x <{LABEL}> ?l }} LIMIT {SCANNED + 1} }}"
+        f"SELECT (COUNT(*) AS ?n) WHERE {{ SELECT ?x WHERE {{ ?x <{LABEL}> ?l }} LIMIT {MAX_SCANNED_LABELS + 1} }}"
     )
-    return "scan" if int(counted[0]["n"]["value"]) <= SCANNED else LABELS
+    return "scan" if int(counted[0]["n"]["value"]) <= MAX_SCANNED_LABELS else LABELS_LOOKUP
 
 
 def is_wikidata(properties: Iterable[str]) -> bool:
@@ -143,21 +143,21 @@ def is_wikidata(properties: Iterable[str]) -> bool:
     return any(one.startswith(_WIKIDATA) for one in properties)
 
 
-def there(answers: Answers, iris: Sequence[str]) -> list[str]:
+def existing_resources(answers: SparqlSource, iris: Sequence[str]) -> list[str]:
     """Return those resources of which anything is said, in the order given."""
     found: set[str] = set()
-    for batch in batches([iri for iri in dict.fromkeys(iris) if is_iri(iri)]):
+    for batch in split_iris([iri for iri in dict.fromkeys(iris) if is_iri(iri)]):
         said = "{ ?x ?p ?o } UNION { ?s ?q ?x }"
-        query = f"SELECT DISTINCT ?x WHERE {{ {listed('x', batch)} FILTER EXISTS {{ {said} }} }}"
+        query = f"SELECT DISTINCT ?x WHERE {{ {values_clause('x', batch)} FILTER EXISTS {{ {said} }} }}"
         found |= {one["x"]["value"] for one in answers.select(query)}
     return [iri for iri in iris if iri in found]
 
 
-def batches(items: Sequence[str]) -> Iterator[Sequence[str]]:
+def split_iris(items: Sequence[str]) -> Iterator[Sequence[str]]:
     """Yield items as many at a time as one question asks about."""
-    return (items[start : start + BATCH] for start in range(0, len(items), BATCH))
+    return (items[start : start + IRIS_PER_QUERY] for start in range(0, len(items), IRIS_PER_QUERY))
 
 
-def listed(name: str, iris: Iterable[str]) -> str:
+def values_clause(name: str, iris: Iterable[str]) -> str:
     """Return ``VALUES ?name { <iri> ... }``."""
-    return values(name, (f"<{iri}>" for iri in iris))
+    return format_values(name, (f"<{iri}>" for iri in iris))

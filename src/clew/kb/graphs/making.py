@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.kb.graphs import truth
-from clew.kb.graphs.arrays import MAKER, MANIFEST, Direction
-from clew.kb.graphs.packing import Stored
-from clew.kb.graphs.spelling import clipped, indexed
-from clew.kb.segments import starts_of, write_arrays, write_manifest
-from clew.text import folded_name, number_of, said, term_hash
+from clew.kb.graphs.arrays import MAKER, MANIFEST, DirectedEdges
+from clew.kb.graphs.packing import StoredGraph
+from clew.kb.graphs.spelling import clip_name, build_spelling_index
+from clew.kb.segments import run_offsets, write_arrays, write_manifest
+from clew.text import fold_name, parse_number, scalar_text, hash_term
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,19 +30,19 @@ EXAMPLES = 3
 _AT_ONCE = 1 << 16
 
 
-def build(connection: sqlite3.Connection, graph: Stored, folder: Path) -> None:
+def build_arrays(connection: sqlite3.Connection, graph: StoredGraph, folder: Path) -> None:
     """Make the arrays of a graph in ``folder``. Raises Damaged where the graph itself cannot be read."""
-    names = truth.relations(connection, graph)
-    ways: dict[str, list[Direction]] = {"out": [], "in": []}
+    names = truth.read_relations(connection, graph)
+    ways: dict[str, list[DirectedEdges]] = {"out": [], "in": []}
     examples: list[list[int]] = []
     for name in names:
-        packed = bytearray().join(truth.pairs(connection, graph, name))
+        packed = bytearray().join(truth.read_pairs(connection, graph, name))
         pairs = np.frombuffer(packed, dtype="<u4").astype(np.uint32, copy=False).reshape(-1, 2)
         for way, direction in zip(ways, _both_ways(pairs, graph.nodes), strict=True):
             ways[way].append(direction)
         examples.append(_spread(pairs))
     nodes = _Nodes({row for rows in examples for row in rows})
-    for row, line in enumerate(truth.node_lines(connection, graph)):
+    for row, line in enumerate(truth.read_node_lines(connection, graph)):
         nodes.take(row, json.loads(line.decode()))
     types = nodes.types(graph.nodes)
     relations = {
@@ -78,16 +78,16 @@ def build(connection: sqlite3.Connection, graph: Stored, folder: Path) -> None:
     write_manifest(folder / MANIFEST, content)
 
 
-def _both_ways(pairs: NDArray[np.uint32], size: int) -> tuple[Direction, Direction]:
+def _both_ways(pairs: NDArray[np.uint32], size: int) -> tuple[DirectedEdges, DirectedEdges]:
     """Return the edges of sorted pairs, from their heads and from their tails."""
     heads, tails = np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
     keys = (tails.astype(np.uint64) << np.uint64(32)) | heads
     keys.sort()
     sources = (keys >> np.uint64(32)).astype(np.uint32)
-    return Direction.of(heads, tails, size), Direction.of(sources, keys.astype(np.uint32), size)
+    return DirectedEdges.from_pairs(heads, tails, size), DirectedEdges.from_pairs(sources, keys.astype(np.uint32), size)
 
 
-def _merged(relations: list[Direction], size: int) -> tuple[Direction, Direction]:
+def _merged(relations: list[DirectedEdges], size: int) -> tuple[DirectedEdges, DirectedEdges]:
     """Return the edges of all relations as one, from their heads and from their tails."""
     keys = np.empty(sum(len(one.tails) for one in relations), dtype=np.uint64)
     at = 0
@@ -122,9 +122,9 @@ class _Columns:
                 self._rows[name], self._numbers[name] = array("I"), array("d")
                 self._texts[name], self._lengths[name] = bytearray(), array("q")
             for value in given if isinstance(given, list) else [given]:
-                text = folded_name(said(value)).encode("utf-8", "surrogatepass")
+                text = fold_name(scalar_text(value)).encode("utf-8", "surrogatepass")
                 self._rows[name].append(row)
-                self._numbers[name].append(number_of(value))
+                self._numbers[name].append(parse_number(value))
                 self._texts[name] += text
                 self._lengths[name].append(len(text))
 
@@ -136,7 +136,7 @@ class _Columns:
         for name, rows in self._rows.items():
             places[name] = [at, len(rows), byte, len(self._texts[name])]
             at, byte = at + len(rows), byte + len(self._texts[name])
-        starts = [starts_of(np.frombuffer(one, dtype=np.int64)) for one in self._lengths.values()]
+        starts = [run_offsets(np.frombuffer(one, dtype=np.int64)) for one in self._lengths.values()]
         return {
             "columns.rows": _end_to_end(self._rows, np.uint32),
             "columns.numbers": _end_to_end(self._numbers, np.float64),
@@ -159,12 +159,12 @@ class _Types:
     of_row: NDArray[np.int64]  # places in codes at which each row's types start
     codes: NDArray[np.int64]
 
-    def counted(self, one: Direction) -> dict[str, int]:
+    def counted(self, one: DirectedEdges) -> dict[str, int]:
         """Return how many edges of a direction start at nodes of each type."""
         degrees = np.diff(one.starts)
         heads = np.arange(len(degrees)) if one.heads is None else one.heads
         sizes = self.of_row[heads + 1] - self.of_row[heads]
-        starts = starts_of(sizes)
+        starts = run_offsets(sizes)
         places = np.repeat(self.of_row[heads] - starts[:-1], sizes) + np.arange(int(starts[-1]))
         counts = np.bincount(self.codes[places], weights=np.repeat(degrees, sizes), minlength=len(self.names))
         return {name: int(count) for name, count in zip(self.names, counts, strict=True) if count}
@@ -198,13 +198,13 @@ class _Nodes:
         own = kept.get("name", kept["id"])
         if row in self._wanted:
             self._names[row] = own
-        names = {folded_name(own)}
+        names = {fold_name(own)}
         if "aliases" in kept:
-            names.update(map(folded_name, kept["aliases"]))
+            names.update(map(fold_name, kept["aliases"]))
         for name in names:
-            self._hashes.append(term_hash(name))
+            self._hashes.append(hash_term(name))
             self._owners.append(row)
-            self._texts += clipped(name)
+            self._texts += clip_name(name)
             self._cuts.append(len(self._texts))
 
     def pair(self, rows: Sequence[int]) -> list[str]:
@@ -230,7 +230,7 @@ class _Nodes:
             "names.texts": texts,
             "names.starts": starts,
         }
-        return made | indexed(texts, starts, folder)
+        return made | build_spelling_index(texts, starts, folder)
 
     def types(self, size: int) -> _Types:
         """Return the types; ``size`` is the number of rows."""
@@ -240,7 +240,7 @@ class _Nodes:
         rows = np.concatenate([np.empty(0, dtype=np.uint32), *by_type])
         order = np.argsort(rows, kind="stable")
         codes = np.repeat(np.arange(len(names)), sizes)[order]
-        return _Types(names, starts_of(sizes), rows, starts_of(np.bincount(rows, minlength=size)), codes)
+        return _Types(names, run_offsets(sizes), rows, run_offsets(np.bincount(rows, minlength=size)), codes)
 
 
 def _picked(
@@ -248,12 +248,12 @@ def _picked(
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Return texts in the order of ``places``, one after the other, and where each starts."""
     content, ends = np.frombuffer(texts, dtype=np.uint8), np.frombuffer(cuts, dtype=np.int64)
-    starts = starts_of(ends[places + 1] - ends[places])
+    starts = run_offsets(ends[places + 1] - ends[places])
     picked = np.empty(int(starts[-1]), dtype=np.uint8)
     for first in range(0, len(places), _AT_ONCE):
         some = places[first : first + _AT_ONCE]
         sizes = ends[some + 1] - ends[some]
-        offsets = starts_of(sizes)
+        offsets = run_offsets(sizes)
         at = np.repeat(ends[some] - offsets[:-1], sizes) + np.arange(int(offsets[-1]))
         picked[starts[first] : starts[first] + len(at)] = content[at]
     return picked, starts
@@ -265,7 +265,7 @@ def _spread(pairs: NDArray[np.uint32]) -> list[int]:
     return list(map(int, pairs[places].ravel()))
 
 
-def _joined(directions: list[Direction]) -> tuple[Arrays, list[list[int]]]:
+def _joined(directions: list[DirectedEdges]) -> tuple[Arrays, list[list[int]]]:
     """Return the arrays of all relations one after the other, and where each has its part."""
     places: list[list[int]] = []
     first = at = edge = 0

@@ -25,22 +25,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.errors import NotFound, RemoteError, UnreadableFile, UsageError, unknown
-from clew.kb.graphs.lookup import Lookup, batches, is_wikidata, listed, service_of, there
-from clew.kb.graphs.mounting import ALIAS, LABEL, TYPE, Answers, MountOptions, Term
-from clew.kb.graphs.packing import readable
+from clew.errors import NotFound, RemoteError, UnreadableFile, UsageError, unknown_name_error
+from clew.kb.graphs.lookup import NameLookup, split_iris, is_wikidata, values_clause, detect_service, existing_resources
+from clew.kb.graphs.mounting import ALIAS, LABEL, TYPE, SparqlSource, MountOptions, Term
+from clew.kb.graphs.packing import iri_label
 from clew.kb.graphs.sparql import Endpoint, is_iri
-from clew.kb.graphs.stored import FileStore
-from clew.kb.graphs.titles import Titles
-from clew.kb.graphs.titles import opened as opened_titles
-from clew.kb.segments import starts_of, write_manifest
+from clew.kb.graphs.stored import OxigraphStore
+from clew.kb.graphs.titles import TitleTable
+from clew.kb.graphs.titles import open_title_table as opened_titles
+from clew.kb.segments import run_offsets, write_manifest
 from clew.types import Entity, Property, Relation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.protocols import Encoder, Floats, Mask, NodeVectors, Postings, Rows
-    from clew.protocols.nodes import Texts, Tick
+    from clew.protocols.nodes import NodeTexts, ProgressCallback
 
 _TEXTS = ("http://www.w3.org/2000/01/rdf-schema#comment", "http://schema.org/description")
 _WIKIBASE = "http://wikiba.se/ontology#"
@@ -51,10 +51,10 @@ class MountedGraph:
     """:class:`clew.protocols.PropertyGraph` of what answers SPARQL. ``kept`` is the file of what it says
     of itself."""
 
-    mounted = True
+    is_mounted = True
 
     def __init__(
-        self, name: str, endpoint: Answers, options: MountOptions, kept: Path, titles: Titles | None = None
+        self, name: str, endpoint: SparqlSource, options: MountOptions, kept: Path, titles: TitleTable | None = None
     ) -> None:
         self.name = name
         self.endpoint = endpoint
@@ -80,7 +80,7 @@ class MountedGraph:
                 except (OSError, ValueError):
                     self._said = self._asked()
                     wikidata = is_wikidata(self._said["properties"])
-                    self._said["lookup"] = service_of(self.endpoint, self._options, wikidata)
+                    self._said["lookup"] = detect_service(self.endpoint, self._options, wikidata)
                     self._kept.parent.mkdir(parents=True, exist_ok=True)
                     write_manifest(self._kept, self._said)
             return self._said
@@ -112,10 +112,10 @@ class MountedGraph:
     def _labels(self, iris: Iterable[str]) -> dict[str, str]:
         """Return the best label of each resource that has one."""
         best: dict[str, tuple[int, str]] = {}
-        for batch in batches([iri for iri in iris if is_iri(iri)]):
-            query = f"SELECT ?x ?l WHERE {{ {listed('x', batch)} ?x <{LABEL}> ?l {self._options.in_language('l')} }}"
+        for batch in split_iris([iri for iri in iris if is_iri(iri)]):
+            query = f"SELECT ?x ?l WHERE {{ {values_clause('x', batch)} ?x <{LABEL}> ?l {self._options.language_filter('l')} }}"
             for one in self.endpoint.select(query):
-                rank = (self._options.preference(one["l"]), one["l"]["value"])
+                rank = (self._options.language_rank(one["l"]), one["l"]["value"])
                 iri = one["x"]["value"]
                 best[iri] = min(best.get(iri, rank), rank)
         return {iri: label for iri, (_, label) in best.items()}
@@ -146,7 +146,7 @@ class MountedGraph:
                 raise self._unknown(id)
             iris.append(iri)
         new = [iri for iri in dict.fromkeys(iris) if iri not in self._numbers]
-        if missing := set(new).difference(there(self.endpoint, new)):
+        if missing := set(new).difference(existing_resources(self.endpoint, new)):
             raise self._unknown(f"{self.name}:{next(iri for iri in new if iri in missing)}")
         return self._seen(iris)
 
@@ -175,10 +175,10 @@ class MountedGraph:
         """Return the nodes of ``rows``, in that order."""
         iris = [self._iris[row] for row in np.asarray(rows).tolist()]
         said: dict[str, list[tuple[str, Term]]] = {}
-        for batch in batches(list(dict.fromkeys(iris))):
+        for batch in split_iris(list(dict.fromkeys(iris))):
             query = (
-                f"SELECT ?x ?p ?o WHERE {{ {listed('x', batch)} ?x ?p ?o "
-                f"FILTER(isLiteral(?o) || ?p = <{self._type}>) {self._options.in_language('o')} }}"
+                f"SELECT ?x ?p ?o WHERE {{ {values_clause('x', batch)} ?x ?p ?o "
+                f"FILTER(isLiteral(?o) || ?p = <{self._type}>) {self._options.language_filter('o')} }}"
             )
             for one in self.endpoint.select(query):
                 said.setdefault(one["x"]["value"], []).append((one["p"]["value"], one["o"]))
@@ -186,14 +186,14 @@ class MountedGraph:
         return [self._entity(iri, said.get(iri, []), types) for iri in iris]
 
     def _entity(self, iri: str, said: Sequence[tuple[str, Term]], types: Mapping[str, str]) -> Entity:
-        names = sorted((self._options.preference(o), o["value"]) for p, o in said if p == LABEL)
-        name = names[0][1] if names else readable(iri)
+        names = sorted((self._options.language_rank(o), o["value"]) for p, o in said if p == LABEL)
+        name = names[0][1] if names else iri_label(iri)
         aliases = {o["value"] for p, o in said if p in {LABEL, ALIAS}} - {name}
-        of = sorted(types.get(o["value"], readable(o["value"])) for p, o in said if p == self._type)
+        of = sorted(types.get(o["value"], iri_label(o["value"])) for p, o in said if p == self._type)
         properties: dict[str, list[Any]] = {}
         for p, o in sorted(said, key=lambda one: (one[0], one[1]["value"])):
             if p not in {LABEL, ALIAS, *_TEXTS, self._type}:
-                properties.setdefault(readable(p), []).append(_scalar(o))
+                properties.setdefault(iri_label(p), []).append(_scalar(o))
         return Entity(
             f"{self.name}:{iri}",
             of[0] if of else "",
@@ -204,15 +204,15 @@ class MountedGraph:
             tuple(of[1:]),
         )
 
-    def of_type(self, type: str) -> Rows:
+    def rows_of_type(self, type: str) -> Rows:
         """Return the rows of a type, ascending. Raises RemoteError where there are too many to ask for."""
         schema = self._schema()["types"]
         iris = [iri for iri, (label, _) in schema.items() if label == type]
         if not schema:  # a Wikibase, whose types are nodes like any other
-            iris = [self._iris[row] for row in self.named(type).tolist()]
+            iris = [self._iris[row] for row in self.find_by_name(type).tolist()]
         if not iris:
             return np.empty(0, dtype=np.int64)
-        pattern = f"{listed('t', iris)} ?x <{self._type}> ?t FILTER(isIRI(?x))"
+        pattern = f"{values_clause('t', iris)} ?x <{self._type}> ?t FILTER(isIRI(?x))"
         found = self.endpoint.select(f"SELECT DISTINCT ?x {{ {pattern} }} LIMIT {self._options.most + 1}")
         if len(found) > self._options.most:
             raise RemoteError(
@@ -221,29 +221,29 @@ class MountedGraph:
             )
         return np.unique(self._seen(one["x"]["value"] for one in found))
 
-    def typed(self, rows: Rows, type: str) -> Mask:
+    def has_type(self, rows: Rows, type: str) -> Mask:
         """Return which of ``rows`` have a type, (n,)."""
         found = self.entities(rows)
-        return np.array([type in (one.type, *one.also) for one in found], dtype=np.bool_)
+        return np.array([type in (one.type, *one.more_types) for one in found], dtype=np.bool_)
 
     @property
-    def lookup(self) -> Lookup:
+    def lookup(self) -> NameLookup:
         """What finds names; ``lookup.service`` is the search that is used."""
         service = self._schema().get("lookup", self._options.lookup)
-        return Lookup(self.endpoint, self._options, service, self._titles)
+        return NameLookup(self.endpoint, self._options, service, self._titles)
 
-    def named(self, name: str) -> Rows:
+    def find_by_name(self, name: str) -> Rows:
         """Return the rows with this name or alias, ascending; :meth:`Lookup.named` says where it is looked for."""
-        return np.unique(self._seen(self.lookup.named(name)))
+        return np.unique(self._seen(self.lookup.find_by_name(name)))
 
-    def similar(self, name: str, k: int) -> tuple[Rows, Floats]:
+    def find_similar_names(self, name: str, k: int) -> tuple[Rows, Floats]:
         """Return the rows whose names are most like ``name``, (k,) at most, best first, with their likeness."""
-        found = self.lookup.similar(name, k)
+        found = self.lookup.find_similar_names(name, k)
         return self._seen(iri for iri, _ in found), np.array([likeness for _, likeness in found])
 
     # Edges
 
-    def adjacent(
+    def neighbours(
         self, rows: Rows, relation: str | None, inverse: bool = False
     ) -> tuple[NDArray[np.int64], Rows]:
         """Return the tails of ``rows`` (with ``inverse``: the heads): offsets (n + 1), rows ascending for each;
@@ -251,21 +251,21 @@ class MountedGraph:
         known = self._schema()["properties"]
         properties = {label: iri for iri, (label, _) in known.items()}
         if relation is not None and relation not in properties:
-            raise unknown(f"relation in the graph '{self.name}'", relation, properties)
+            raise unknown_name_error(f"relation in the graph '{self.name}'", relation, properties)
         iris = [self._iris[row] for row in np.asarray(rows).tolist()]
         along = "?p" if relation is None else f"<{properties[relation]}>"
         pattern = f"?y {along} ?x" if inverse else f"?x {along} ?y"
         named = " ?p" if relation is None else ""
         found: dict[str, list[str]] = {}
-        for batch in batches(list(dict.fromkeys(iris))):
+        for batch in split_iris(list(dict.fromkeys(iris))):
             query = (
-                f"SELECT DISTINCT ?x ?y{named} WHERE {{ {listed('x', batch)} {pattern} FILTER(isIRI(?y)) }}"
+                f"SELECT DISTINCT ?x ?y{named} WHERE {{ {values_clause('x', batch)} {pattern} FILTER(isIRI(?y)) }}"
             )
             for one in self.endpoint.select(query):
                 if relation is not None or one["p"]["value"] in known:
                     found.setdefault(one["x"]["value"], []).append(one["y"]["value"])
         others = [np.unique(self._seen(found.get(iri, ()))) for iri in iris]
-        offsets = starts_of(np.array([len(one) for one in others], dtype=np.int64))
+        offsets = run_offsets(np.array([len(one) for one in others], dtype=np.int64))
         return offsets, np.concatenate([np.empty(0, dtype=np.int64), *others])
 
     def adjacency(self, relation: str | None, inverse: bool = False) -> None:
@@ -275,21 +275,21 @@ class MountedGraph:
         """Return none: to count the literals of every property may take an endpoint hours."""
         return {}
 
-    def column(self, property: str) -> None:
+    def property_values(self, property: str) -> None:
         """Return nothing, as :meth:`adjacency`."""
 
-    def around(self, rows: Rows) -> list[str]:
+    def relations_at(self, rows: Rows) -> list[str]:
         """Return the relations that have an edge at one of ``rows``, at either end, sorted by name."""
         properties = self._schema()["properties"]
         found: set[str] = set()
-        for batch in batches([self._iris[row] for row in np.asarray(rows).tolist()]):
-            some = listed("x", batch)
+        for batch in split_iris([self._iris[row] for row in np.asarray(rows).tolist()]):
+            some = values_clause("x", batch)
             ends = f"{{ {some} ?x ?p ?o FILTER(isIRI(?o)) }} UNION {{ {some} ?s ?p ?x }}"
             asked = self.endpoint.select(f"SELECT DISTINCT ?p WHERE {{ {ends} }}")
             found.update(one["p"]["value"] for one in asked)
         return sorted(properties[iri][0] for iri in found if iri in properties)
 
-    def statements(self, head: int, relation: str, tail: int) -> Sequence[Mapping[str, Any]]:
+    def edge_properties(self, head: int, relation: str, tail: int) -> Sequence[Mapping[str, Any]]:
         """Return nothing: a statement of RDF has no properties."""
         return []
 
@@ -297,11 +297,11 @@ class MountedGraph:
         """Return none: any node may answer."""
         return ()
 
-    def vectors(self, encoder: Encoder, what: str) -> NodeVectors:
+    def node_vectors(self, encoder: Encoder, what: str) -> NodeVectors:
         """Raise UsageError: nothing is kept of the nodes of a mounted graph."""
         raise self._not_kept()
 
-    def words(self, what: str, texts: Texts | None = None, progress: Tick | None = None) -> Postings | None:
+    def node_postings(self, what: str, texts: NodeTexts | None = None, progress: ProgressCallback | None = None) -> Postings | None:
         """Raise UsageError: nothing is kept of the nodes of a mounted graph."""
         raise self._not_kept()
 
@@ -315,29 +315,29 @@ class MountedGraph:
 def _distinct(labels: Mapping[str, str], counts: Mapping[str, int]) -> dict[str, list[Any]]:
     """Return for each IRI what it is called and its count: its label, else its readable part; itself where another
     is called the same."""
-    called = {iri: labels.get(iri) or readable(iri) for iri in sorted(counts)}
+    called = {iri: labels.get(iri) or iri_label(iri) for iri in sorted(counts)}
     times = Counter(called.values())
     return {iri: [name if times[name] == 1 else iri, counts[iri]] for iri, name in called.items()}
 
 
-def kept_in(derived: Path, name: str, url: str, options: str) -> Path:
+def schema_file(derived: Path, name: str, url: str, options: str) -> Path:
     """Return the file of what an endpoint says of itself."""
     made = hashlib.blake2b(f"{name}\n{url}\n{options}".encode(), digest_size=16).hexdigest()
     return derived / "mounts" / f"{made}.json"
 
 
-def opened(derived: Path, name: str, url: str, options: str) -> MountedGraph:
+def open_mounted_graph(derived: Path, name: str, url: str, options: str) -> MountedGraph:
     """Return the graph of a mount; nothing is asked yet. Raises UnreadableFile where its table of titles is gone."""
-    chosen = MountOptions.read(options)
-    answers = Endpoint(url, chosen.timeout, chosen.interval) if is_endpoint(url) else FileStore(Path(url))
+    chosen = MountOptions.from_json(options)
+    answers = Endpoint(url, chosen.timeout, chosen.interval) if is_endpoint(url) else OxigraphStore(Path(url))
     titles = opened_titles(chosen.titles, derived / "mounts") if chosen.titles else None
-    return MountedGraph(name, answers, chosen, kept_in(derived, name, url, options), titles)
+    return MountedGraph(name, answers, chosen, schema_file(derived, name, url, options), titles)
 
 
-def files_of(derived: Path, name: str, url: str, options: str) -> list[Path]:
+def mount_files(derived: Path, name: str, url: str, options: str) -> list[Path]:
     """Return the files that are kept for a mount, there or not."""
-    files = [kept_in(derived, name, url, options)]
-    if titles := MountOptions.read(options).titles:
+    files = [schema_file(derived, name, url, options)]
+    if titles := MountOptions.from_json(options).titles:
         try:
             index = opened_titles(titles, derived / "mounts").index
         except UnreadableFile:  # an unplugged disk: what is kept for it is made again

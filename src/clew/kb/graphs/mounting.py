@@ -14,7 +14,7 @@ TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 Term = Mapping[str, str]
 
 
-class Answers(Protocol):
+class SparqlSource(Protocol):
     """What answers SPARQL: an endpoint, or a store on this machine."""
 
     def select(self, query: str) -> list[dict[str, Term]]:
@@ -39,21 +39,21 @@ class MountOptions:
     lookup: str = "auto"
     titles: str = ""
 
-    def said(self) -> str:
+    def to_json(self) -> str:
         """Return the options as they are stored."""
         return json.dumps(asdict(self), sort_keys=True)
 
     @classmethod
-    def read(cls, said: str) -> MountOptions:
+    def from_json(cls, said: str) -> MountOptions:
         """Return the options that :meth:`said` stored."""
         kept = json.loads(said)
         return cls(**(kept | {"languages": tuple(kept["languages"])}))
 
-    def in_language(self, name: str) -> str:
+    def language_filter(self, name: str) -> str:
         """Return a filter that keeps what is no literal, or has a language that is asked for, or none."""
-        return in_language(name, self.languages)
+        return language_filter(name, self.languages)
 
-    def preference(self, term: Term) -> int:
+    def language_rank(self, term: Term) -> int:
         """Return the place of a text's language among those asked for; theirs last that have none or another."""
         language = term.get("xml:lang", "").lower()
         for place, wanted in enumerate(self.languages):
@@ -62,7 +62,7 @@ class MountOptions:
         return len(self.languages)
 
 
-def in_language(name: str, languages: Sequence[str]) -> str:
+def language_filter(name: str, languages: Sequence[str]) -> str:
     """Return the filter of :meth:`MountOptions.in_language`."""
     wanted = [f'langMatches(lang(?{name}), "{one}")' for one in languages]
     return f'FILTER(!isLiteral(?{name}) || lang(?{name}) = "" || {" || ".join(wanted)})'

@@ -20,87 +20,87 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import NotFound
-from clew.kb.database import held
-from clew.kb.graphs.nodewords import damaged
-from clew.kb.nearest import EXACT, PER_NEAREST, SHORTLIST
-from clew.kb.segments import starts_of
-from clew.kb.vectors import Store, text_hashes
+from clew.kb.database import hold_lock
+from clew.kb.graphs.nodewords import damaged_word_blocks
+from clew.kb.nearest import EXACT_LIMIT, SHORTLIST_PER_HIT, SHORTLIST_SIZE
+from clew.kb.segments import run_offsets
+from clew.kb.vectors import VectorFiles, hash_texts
 from clew.vectors import cosines
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.kb.signs import Signs
+    from clew.kb.signs import BinaryIndex
     from clew.protocols import Encoder, Floats, Mask, Rows, Vectors
-    from clew.protocols.nodes import Texts, Tick
+    from clew.protocols.nodes import NodeTexts, ProgressCallback
 
 #: Texts that are encoded between two writes: what a kill loses at the most.
-BATCH = 256
+ENCODE_BATCH = 256
 #: Vectors that are compared at once, and how far off BLAS may be.
 _AT_ONCE, _ROUNDING = 1 << 14, 1e-5
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NodeFolder:
     """Where what is derived from a graph's nodes lies; ``there`` says whether the graph is still in the base."""
 
     folder: Path
     lock: Path
-    there: Callable[[], bool]
+    graph_exists: Callable[[], bool]
 
-    def kept(self, kind: str, what: str) -> Path:
+    def subfolder(self, kind: str, what: str) -> Path:
         """Return the folder of the ``kind`` of thing that is derived from the texts named ``what``."""
         readable = re.sub(r"[^A-Za-z0-9._-]+", "-", what).strip("-.")[:40]
         return self.folder / f"{kind}-{readable}-{hashlib.blake2b(what.encode(), digest_size=4).hexdigest()}"
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
+    def lock_for_writing(self) -> Iterator[None]:
         """Hold the lock, for a graph that is there. Raises NotFound, Locked."""
-        with held(self.lock):
-            if not self.there():
+        with hold_lock(self.lock):
+            if not self.graph_exists():
                 raise NotFound("the graph was removed or replaced a moment ago", "Ask again")
             yield
 
 
-def place_of(derived: Path, digest: str, there: Callable[[], bool]) -> Place:
+def node_folder(derived: Path, digest: str, there: Callable[[], bool]) -> NodeFolder:
     """Return the place of the graph with that digest."""
-    return Place(derived / "nodes" / digest, lock_of(derived), there)
+    return NodeFolder(derived / "nodes" / digest, node_lock(derived), there)
 
 
-def lock_of(derived: Path) -> Path:
+def node_lock(derived: Path) -> Path:
     """Return the lock file of what is derived from nodes."""
     return derived.parent / "nodes.lock"
 
 
-def tidy(derived: Path, digests: Sequence[str]) -> None:
+def delete_stale_node_data(derived: Path, digests: Sequence[str]) -> None:
     """Delete what was derived from graphs that are no longer there."""
     if (derived / "nodes").exists():
-        with held(lock_of(derived)):
+        with hold_lock(node_lock(derived)):
             for folder in (derived / "nodes").glob("*"):
                 if folder.name not in digests:
                     shutil.rmtree(folder)
 
 
-def faults(derived: Path, digest: str, repair: bool, checksums: bool) -> Iterator[tuple[str, bool]]:
+def check_node_data(derived: Path, digest: str, repair: bool, checksums: bool) -> Iterator[tuple[str, bool]]:
     """Yield what is wrong with what is kept of a graph, and whether it was put right: vectors that cannot be used are
     forgotten, signs and words made again (words when they are next asked for)."""
     for folder in sorted((derived / "nodes" / digest).glob("*")):
         if folder.name.startswith("words-"):
-            for path in damaged(folder):
+            for path in damaged_word_blocks(folder):
                 if repair:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
                 yield "words of its nodes are damaged", repair
             continue
-        store = Store(folder)
-        if not store.manifest():
+        store = VectorFiles(folder)
+        if not store.read_manifest():
             if repair:
                 shutil.rmtree(folder)
             yield "vectors of its nodes are damaged; encode again", repair
-        elif (signs := store.signs()) is not None and not (
-            signs.right(store.vectors()) if checksums else signs.whole()
+        elif (signs := store.binary_index_file()) is not None and not (
+            signs.matches(store.vectors()) if checksums else signs.is_complete()
         ):
             if repair:
-                with held(lock_of(derived)):
+                with hold_lock(node_lock(derived)):
                     signs.rebuild(store.vectors())
             yield f"{signs.path.name} of the vectors of its nodes is missing or damaged", repair
 
@@ -111,21 +111,21 @@ class _State:
 
     slots: Vectors
     slot_rows: Rows
-    signs: Signs | None
+    signs: BinaryIndex | None
     order: NDArray[np.int64]
     rows: Rows  # of each slot, in that order
 
 
-class KeptVectors:
+class StoredNodeVectors:
     """:class:`clew.protocols.NodeVectors`."""
 
-    def __init__(self, place: Place, encoder: Encoder, what: str, size: int) -> None:
+    def __init__(self, place: NodeFolder, encoder: Encoder, what: str, size: int) -> None:
         self.encoder = encoder
         self._place, self._size = place, size
-        self._store = Store(place.kept("vectors", f"{encoder.name} {what}"))
+        self._store = VectorFiles(place.subfolder("vectors", f"{encoder.name} {what}"))
         self._held: tuple[int, _State] | None = None
 
-    def missing(self, rows: Rows | None = None) -> Rows:
+    def rows_without_vectors(self, rows: Rows | None = None) -> Rows:
         """Return those of ``rows`` without a vector, ascending, each once."""
         asked = np.ones(self._size, dtype=np.bool_)
         if rows is not None:
@@ -136,11 +136,11 @@ class KeptVectors:
             asked[state.rows] = False
         return np.flatnonzero(asked)
 
-    def make(self, rows: Rows, texts: Texts, progress: Tick | None = None) -> int:
+    def encode_missing(self, rows: Rows, texts: NodeTexts, progress: ProgressCallback | None = None) -> int:
         """Make and keep the vectors that are missing, a batch at a time; return of how many nodes."""
-        waiting = self.missing(rows)
-        for start in range(0, len(waiting), BATCH):
-            some = waiting[start : start + BATCH]
+        waiting = self.rows_without_vectors(rows)
+        for start in range(0, len(waiting), ENCODE_BATCH):
+            some = waiting[start : start + ENCODE_BATCH]
             self._make(some, texts(some))
             if progress:
                 progress(start + len(some), len(waiting))
@@ -148,13 +148,13 @@ class KeptVectors:
 
     def _make(self, rows: Rows, parts: Sequence[Sequence[str]]) -> None:
         slots = np.repeat(rows, [len(one) for one in parts])
-        hashes = text_hashes([text for one in parts for text in one])
+        hashes = hash_texts([text for one in parts for text in one])
         _, firsts, again = np.unique(hashes, return_index=True, return_inverse=True)
         flat = [text for one in parts for text in one]
         vectors = self.encoder.encode([flat[n] for n in firsts.tolist()])[again]
-        with self._place.writing():
+        with self._place.lock_for_writing():
             # Another process may have made some of them meanwhile.
-            new = np.isin(slots, self.missing(rows))
+            new = np.isin(slots, self.rows_without_vectors(rows))
             if new.any():
                 self._store.append(self.encoder.name, vectors[new], slots[new], hashes[new])
 
@@ -167,7 +167,7 @@ class KeptVectors:
             return np.zeros(len(rows) + 1, dtype=np.int64), empty
         firsts = np.searchsorted(state.rows, rows)
         sizes = np.searchsorted(state.rows, rows, side="right") - firsts
-        offsets = starts_of(sizes)
+        offsets = run_offsets(sizes)
         at = np.repeat(firsts - offsets[:-1], sizes) + np.arange(int(offsets[-1]))
         return offsets, np.asarray(state.slots[state.order[at]])
 
@@ -181,8 +181,8 @@ class KeptVectors:
             return np.empty(0, dtype=np.int64), np.empty(0)
         among = np.ones(len(state.slot_rows), dtype=np.bool_) if allowed is None else allowed[state.slot_rows]
         slots = np.flatnonzero(among)
-        if state.signs is not None and len(slots) > EXACT:
-            slots = state.signs.shortlist(query, among, max(SHORTLIST, PER_NEAREST * k))
+        if state.signs is not None and len(slots) > EXACT_LIMIT:
+            slots = state.signs.shortlist(query, among, max(SHORTLIST_SIZE, SHORTLIST_PER_HIT * k))
         near = np.concatenate(
             [np.empty(0, dtype=np.float32), *(state.slots[some] @ query for some in _blocks(slots))]
         )
@@ -194,11 +194,11 @@ class KeptVectors:
         return rows[order], scores[order]
 
     def _state(self) -> _State | None:
-        count = int(self._store.manifest().get("count", 0))
+        count = int(self._store.read_manifest().get("count", 0))
         if not count:
             return None
         if self._held is None or self._held[0] != count:
-            slots, rows, signs = self._store.searchable()
+            slots, rows, signs = self._store.open_for_search()
             order = np.argsort(rows, kind="stable")
             self._held = (len(rows), _State(slots, rows, signs, order, rows[order]))
         return self._held[1]

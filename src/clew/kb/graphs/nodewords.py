@@ -14,43 +14,43 @@ import numpy as np
 
 from clew.errors import Damaged
 from clew.kb.postings import SegmentedPostings
-from clew.kb.segments import Field, read_arrays, write_arrays, write_manifest
-from clew.text import VERSION, term_counts
+from clew.kb.segments import FieldPostings, read_arrays, write_arrays, write_manifest
+from clew.text import TEXT_VERSION, count_terms
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.kb.graphs.nodes import Place
+    from clew.kb.graphs.nodes import NodeFolder
     from clew.kb.segments import Arrays
-    from clew.protocols.nodes import Texts, Tick
+    from clew.protocols.nodes import NodeTexts, ProgressCallback
 
 #: Nodes whose words are sorted and kept at once: bounds memory and what a kill loses, not results.
-BLOCK = 1 << 15
+WORD_BLOCK = 1 << 15
 #: Nodes whose texts are written at once.
-BATCH = 256
-MANIFEST = "words.json"
+WORD_BATCH = 256
+WORDS_MANIFEST = "words.json"
 #: Changing how words are counted changes this name, and they are counted again.
-MAKER = f"words/2 text/{VERSION}"
+WORDS_MAKER = f"words/2 text/{TEXT_VERSION}"
 
 
-def words(
-    place: Place, what: str, size: int, texts: Texts | None, progress: Tick | None = None
+def node_word_postings(
+    place: NodeFolder, what: str, size: int, texts: NodeTexts | None, progress: ProgressCallback | None = None
 ) -> SegmentedPostings | None:
     """Return the postings of the texts ``what`` of ``size`` nodes; those that are missing are made of ``texts``.
 
     None where some are missing and ``texts`` are not given. ``progress`` is told how many nodes are done, of how
     many. Raises NotFound where the graph is removed meanwhile, Locked.
     """
-    folder, found = place.kept("words", what), []
-    for first in range(0, size, BLOCK):
-        end = min(first + BLOCK, size)
+    folder, found = place.subfolder("words", what), []
+    for first in range(0, size, WORD_BLOCK):
+        end = min(first + WORD_BLOCK, size)
         path = folder / f"{first:010}-{end:010}"
         field = _read(path)
         if field is None:
             if texts is None:
                 return None
             made = _counted(range(first, end), texts, size, progress)
-            with place.writing():
+            with place.lock_for_writing():
                 if _read(path) is None:
                     _keep(path, made)
             # As it is read: what is made does not pile up in memory.
@@ -59,25 +59,25 @@ def words(
     return SegmentedPostings(found, np.ones(size, dtype=np.bool_))
 
 
-def damaged(folder: Path) -> list[Path]:
+def damaged_word_blocks(folder: Path) -> list[Path]:
     """Return the blocks in ``folder`` that cannot be used; one that was being written is none yet."""
     return [path for path in sorted(folder.iterdir()) if path.suffix != ".new" and _read(path) is None]
 
 
-def _counted(block: range, texts: Texts, size: int, progress: Tick | None) -> Field:
+def _counted(block: range, texts: NodeTexts, size: int, progress: ProgressCallback | None) -> FieldPostings:
     lengths: list[NDArray[np.int64]] = []
     terms: list[NDArray[np.uint64]] = []
     counts: list[NDArray[np.uint32]] = []
-    for start in range(block.start, block.stop, BATCH):
-        rows = np.arange(start, min(start + BATCH, block.stop))
-        found = [term_counts("\n".join(one)) for one in texts(rows)]
+    for start in range(block.start, block.stop, WORD_BATCH):
+        rows = np.arange(start, min(start + WORD_BATCH, block.stop))
+        found = [count_terms("\n".join(one)) for one in texts(rows)]
         lengths.append(np.array([len(one) for one in found], dtype=np.int64))
         pairs = [pair for one in found for pair in sorted(one.items())]
         terms.append(np.array([term for term, _ in pairs], dtype=np.uint64))
         counts.append(np.array([count for _, count in pairs], dtype=np.uint32))
         if progress:
             progress(int(rows[-1]) + 1, size)
-    return Field.of(
+    return FieldPostings.from_terms(
         np.arange(block.start, block.stop),
         np.concatenate(lengths),
         np.concatenate(terms),
@@ -85,18 +85,18 @@ def _counted(block: range, texts: Texts, size: int, progress: Tick | None) -> Fi
     )
 
 
-def _keep(path: Path, field: Field) -> None:
-    arrays: Arrays = {part: getattr(field, part) for part in Field.__slots__}
+def _keep(path: Path, field: FieldPostings) -> None:
+    arrays: Arrays = {part: getattr(field, part) for part in FieldPostings.__slots__}
     files = write_arrays(arrays, path)
-    write_manifest(path / MANIFEST, {"maker": MAKER, "files": files})
+    write_manifest(path / WORDS_MANIFEST, {"maker": WORDS_MAKER, "files": files})
 
 
-def _read(path: Path) -> Field | None:
+def _read(path: Path) -> FieldPostings | None:
     try:
-        content = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-        if content["maker"] != MAKER:
+        content = json.loads((path / WORDS_MANIFEST).read_text(encoding="utf-8"))
+        if content["maker"] != WORDS_MAKER:
             return None
         arrays = read_arrays(path, content["files"])
-        return Field(*(arrays[part] for part in Field.__slots__))  # type: ignore[arg-type]
+        return FieldPostings(*(arrays[part] for part in FieldPostings.__slots__))  # type: ignore[arg-type]
     except (OSError, ValueError, KeyError, TypeError, Damaged):
         return None

@@ -13,13 +13,13 @@ from urllib.parse import unquote
 from clew.types import Entity
 
 #: Nodes in one compressed row: few enough that reading one node is quick, enough to compress.
-NODES = 64
+NODES_PER_BLOB = 64
 #: Pairs in one row of edges, half a megabyte.
-PAIRS = 1 << 16
+PAIRS_PER_BLOB = 1 << 16
 #: Edges whose properties are stored together.
-STATEMENTS = 1 << 10
+STATEMENTS_PER_BLOB = 1 << 10
 #: A name of this rank or a higher one serves only where there is no other, and is no alias.
-FALLBACK = 1000
+FALLBACK_RANK = 1000
 _LEVEL = 3
 
 
@@ -27,7 +27,7 @@ _encode = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", 
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredGraph:
     """The row of one graph in the table ``graph``. ``relations`` maps a relation to its own id where that differs;
     ``answers`` are the types of nodes that may answer, as its options say."""
 
@@ -37,25 +37,25 @@ class Stored:
     nodes: int
     edges: int
     relations: Mapping[str, str]
-    answers: tuple[str, ...] = ()
+    answer_types: tuple[str, ...] = ()
 
 
-def dumps(value: object) -> str:
+def canonical_json(value: object) -> str:
     """Return the canonical JSON of a value."""
     return _encode(value)
 
 
-def compressed(lines: Sequence[bytes]) -> bytes:
+def compress_lines(lines: Sequence[bytes]) -> bytes:
     """Return lines as they are stored."""
     return zlib.compress(b"\n".join(lines), _LEVEL)
 
 
-def lines(blob: bytes) -> list[bytes]:
+def decompress_lines(blob: bytes) -> list[bytes]:
     """Return the lines that :func:`compressed` stored. Raises zlib.error for what it did not."""
     return zlib.decompress(blob).split(b"\n")
 
 
-def node_line(
+def node_fields(
     id: str,
     types: Iterable[str],
     name: str,
@@ -81,7 +81,7 @@ def node_line(
     return kept
 
 
-def merged(
+def merge_node_parts(
     id: str, parts: Sequence[Mapping[str, Any]], readable: str, called: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return one node of what was given in parts; the same whatever their order.
@@ -90,19 +90,19 @@ def merged(
     says what types and properties are called.
     """
     named = sorted((one.get("rank", 0), one["name"]) for one in parts if "name" in one)
-    aliases = {name for rank, name in named[1:] if rank < FALLBACK}
+    aliases = {name for rank, name in named[1:] if rank < FALLBACK_RANK}
     properties: dict[str, set[str]] = {}
     for one in parts:
         aliases.update(one.get("aliases", ()))
         for key, value in one.get("properties", {}).items():
             several = value if isinstance(value, list) else [value]
-            properties.setdefault(called.get(key, key), set()).update(map(dumps, several))
+            properties.setdefault(called.get(key, key), set()).update(map(canonical_json, several))
     plain = {
         key: found[0] if len(found) == 1 else found
         for key, values in properties.items()
         if (found := [json.loads(text) for text in sorted(values)])
     }
-    return node_line(
+    return node_fields(
         id,
         sorted({called.get(type, type) for one in parts for type in one.get("types", ())}),
         named[0][1] if named else readable,
@@ -112,7 +112,7 @@ def merged(
     )
 
 
-def entity(graph: str, line: bytes) -> Entity:
+def parse_entity(graph: str, line: bytes) -> Entity:
     """Return the node of a stored line."""
     kept = json.loads(line.decode())
     types = kept.get("types", ())
@@ -127,7 +127,7 @@ def entity(graph: str, line: bytes) -> Entity:
     )
 
 
-def in_batches(items: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
+def split_batches(items: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
     """Yield items in lists of ``size``, the last one shorter."""
     batch: list[bytes] = []
     for item in items:
@@ -142,7 +142,7 @@ def in_batches(items: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
 _LAST_PART = re.compile(r"[^/#:]+(?=[/#]?$)")
 
 
-def readable(iri: str) -> str:
+def iri_label(iri: str) -> str:
     """Return the part of an IRI that people read.
 
     >>> readable("http://dbpedia.org/resource/Kismet_(1944_film)"), readable("http://example.org/ns#directedBy")

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.kb.graphs.arrays import GraphArrays
-from clew.kb.segments import starts_of
+from clew.kb.segments import run_offsets
 from clew.types import Property
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.protocols import Column
+    from clew.protocols import PropertyColumn
 
 
 @dataclass(frozen=True, slots=True)
-class TypesOfRows:
+class RowTypes:
     """The types of every row: those of row n are ``codes[starts[n]:starts[n + 1]]``, as places in ``names``."""
 
     names: tuple[str, ...]
@@ -26,21 +26,21 @@ class TypesOfRows:
     codes: NDArray[np.int32]
 
     @classmethod
-    def of(cls, opened: GraphArrays, size: int) -> TypesOfRows:
+    def from_arrays(cls, opened: GraphArrays, size: int) -> RowTypes:
         """Turn round the arrays that have the rows of every type."""
         starts: Any = opened.arrays["types.starts"]
         rows: Any = opened.arrays["types.rows"]
         codes = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
         order = np.argsort(rows, kind="stable")
-        names = tuple(opened.content["types"])
-        return cls(names, starts_of(np.bincount(rows, minlength=size)), codes[order])
+        names = tuple(opened.manifest["types"])
+        return cls(names, run_offsets(np.bincount(rows, minlength=size)), codes[order])
 
-    def described(self, column: Column) -> Property:
+    def describe_column(self, column: PropertyColumn) -> Property:
         """Return what a column holds; its example is in the middle, where it is no odd beginning."""
         rows = column.rows.astype(np.int64)
         starts = self.starts[rows]
         sizes = self.starts[rows + 1] - starts
-        offsets = starts_of(sizes)
+        offsets = run_offsets(sizes)
         places = np.repeat(starts - offsets[:-1], sizes) + np.arange(int(offsets[-1]))
         counts = np.bincount(self.codes[places], minlength=len(self.names))
         return Property(

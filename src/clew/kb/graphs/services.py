@@ -19,14 +19,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from clew.kb.graphs.mounting import ALIAS, LABEL, in_language
-from clew.kb.graphs.sparql import literal
-from clew.text import folded_name
+from clew.kb.graphs.mounting import ALIAS, LABEL, language_filter
+from clew.kb.graphs.sparql import format_literal
+from clew.text import fold_name
 
 #: What ``lookup`` may be: ``auto`` looks what there is, ``labels`` uses no search at all.
-AUTO, LABELS = "auto", "labels"
+AUTO_LOOKUP, LABELS_LOOKUP = "auto", "labels"
 #: Answers that one question may bring.
-LIMIT = 200
+RESULT_LIMIT = 200
 #: Letters that a beginning must have: the indexes of Virtuoso and QLever know no shorter ones.
 _BEGINNING = 4
 _WORD = re.compile(r"\w+")
@@ -40,44 +40,44 @@ Service = Callable[[str, Sequence[str]], list[str]]
 """Turns a name into questions, given the languages of labels."""
 
 
-def wikidata(name: str, languages: Sequence[str]) -> list[str]:
+def wikidata_queries(name: str, languages: Sequence[str]) -> list[str]:
     """Ask the search of wikidata.org through ``SERVICE wikibase:mwapi``; labels have to be asked for afterwards."""
 
     def asked(api: str, item: str) -> str:
         return (
             f"{_WIKIDATA}SELECT DISTINCT ?x WHERE {{ SERVICE wikibase:mwapi {{ "
-            f'bd:serviceParam wikibase:endpoint "www.wikidata.org" ; wikibase:limit {LIMIT} ; {api} . '
-            f"?x wikibase:apiOutputItem mwapi:{item} }} }} LIMIT {LIMIT}"
+            f'bd:serviceParam wikibase:endpoint "www.wikidata.org" ; wikibase:limit {RESULT_LIMIT} ; {api} . '
+            f"?x wikibase:apiOutputItem mwapi:{item} }} }} LIMIT {RESULT_LIMIT}"
         )
 
     entity = [
-        f'wikibase:api "EntitySearch" ; mwapi:search {literal(name)} ; mwapi:language "{one}"'
+        f'wikibase:api "EntitySearch" ; mwapi:search {format_literal(name)} ; mwapi:language "{one}"'
         for one in languages
     ]
     loose = " ".join(f"{word}~" if len(word) > _BEGINNING else word for word in _words(name))
     generator = (
-        f'wikibase:api "Generator" ; mwapi:generator "search" ; mwapi:gsrsearch {literal(loose)} ; '
+        f'wikibase:api "Generator" ; mwapi:generator "search" ; mwapi:gsrsearch {format_literal(loose)} ; '
         f'mwapi:gsrlimit "max"'
     )
     return [asked(one, "item") for one in entity] + ([asked(generator, "title")] if loose else [])
 
 
-def virtuoso(name: str, languages: Sequence[str]) -> list[str]:
+def virtuoso_queries(name: str, languages: Sequence[str]) -> list[str]:
     """Ask Virtuoso's full-text index by ``bif:contains``."""
 
     def asked(pattern: str) -> str:
-        return _of_labels(f"?l <bif:contains> {literal(pattern)}", languages)
+        return _of_labels(f"?l <bif:contains> {format_literal(pattern)}", languages)
 
     words, beginnings = _words(name), _beginnings(name)
     questions = [" AND ".join(f"'{word}'" for word in words), " OR ".join(f"'{one}*'" for one in beginnings)]
     return [asked(one) for one in questions if one]
 
 
-def qlever(name: str, languages: Sequence[str]) -> list[str]:
+def qlever_queries(name: str, languages: Sequence[str]) -> list[str]:
     """Ask QLever's text index by ``ql:contains-word``; a text that it holds is joined to its label."""
 
     def asked(*patterns: str) -> str:
-        found = (f"{{ ?t ql:contains-word {literal(one)} . ?t ql:contains-entity ?l }}" for one in patterns)
+        found = (f"{{ ?t ql:contains-word {format_literal(one)} . ?t ql:contains-entity ?l }}" for one in patterns)
         return _QLEVER + _of_labels(" UNION ".join(found), languages)
 
     words, beginnings = _words(name), _beginnings(name)
@@ -86,7 +86,7 @@ def qlever(name: str, languages: Sequence[str]) -> list[str]:
     )
 
 
-def scan(name: str, languages: Sequence[str]) -> list[str]:
+def scan_queries(name: str, languages: Sequence[str]) -> list[str]:
     """Look at every label: those that have most of the name's letters in pieces, the longest pieces first.
 
     Long words are cut in half: a wrong letter then spoils one half, and the label is found by the other.
@@ -94,28 +94,28 @@ def scan(name: str, languages: Sequence[str]) -> list[str]:
     pieces = dict.fromkeys(piece for word in _words(name) for piece in _halves(word))
     if not pieces:
         return []
-    points = " + ".join(f"IF(CONTAINS(?n, {literal(one)}), {len(one)}, 0)" for one in pieces)
+    points = " + ".join(f"IF(CONTAINS(?n, {format_literal(one)}), {len(one)}, 0)" for one in pieces)
     return [
         f"SELECT DISTINCT ?x ?l ?s (STRLEN(?n) AS ?z) WHERE {{ ?x <{LABEL}>|<{ALIAS}> ?l FILTER(isIRI(?x)) "
-        f"{in_language('l', languages)} BIND(LCASE(STR(?l)) AS ?n) BIND({points} AS ?s) FILTER(?s > 0) }} "
-        f"ORDER BY DESC(?s) ?z ?l ?x LIMIT {LIMIT}"
+        f"{language_filter('l', languages)} BIND(LCASE(STR(?l)) AS ?n) BIND({points} AS ?s) FILTER(?s > 0) }} "
+        f"ORDER BY DESC(?s) ?z ?l ?x LIMIT {RESULT_LIMIT}"
     ]
 
 
 SERVICES: Mapping[str, Service] = {
-    "wikidata": wikidata,
-    "virtuoso": virtuoso,
-    "qlever": qlever,
-    "scan": scan,
+    "wikidata": wikidata_queries,
+    "virtuoso": virtuoso_queries,
+    "qlever": qlever_queries,
+    "scan": scan_queries,
 }
-LOOKUPS = (AUTO, LABELS, *SERVICES)
+LOOKUPS = (AUTO_LOOKUP, LABELS_LOOKUP, *SERVICES)
 
 
 def _of_labels(found: str, languages: Sequence[str]) -> str:
     """Return a question for what is called by a label that a pattern finds. Two branches and not a path of
     alternatives: a text index is asked for the objects of one property."""
     either = " UNION ".join(f"{{ ?x <{one}> ?l . {found} }}" for one in (LABEL, ALIAS))
-    return f"SELECT DISTINCT ?x ?l WHERE {{ {either} FILTER(isIRI(?x)) {in_language('l', languages)} }} LIMIT {LIMIT}"
+    return f"SELECT DISTINCT ?x ?l WHERE {{ {either} FILTER(isIRI(?x)) {language_filter('l', languages)} }} LIMIT {RESULT_LIMIT}"
 
 
 def _words(name: str) -> list[str]:
@@ -129,7 +129,7 @@ def _beginnings(name: str) -> list[str]:
 
 
 def _halves(word: str) -> list[str]:
-    plain = folded_name(word)
+    plain = fold_name(word)
     spelled = [word] if plain == word else [word, plain]
     middle = len(word) // 2
     return [half for one in spelled for half in ((one[:middle], one[middle:]) if len(one) > 3 else (one,))]

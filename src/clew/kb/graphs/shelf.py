@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.errors import Damaged, NotFound, UsageError, refuse_password, unknown
-from clew.kb.database import Database, held
+from clew.errors import Damaged, NotFound, UsageError, refuse_password, unknown_name_error
+from clew.kb.database import Database, hold_lock
 from clew.kb.graphs import truth
 from clew.types import GraphInfo, GraphSource
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from clew.kb.graphs.build import GraphBuilder
     from clew.kb.graphs.mounted import MountedGraph
     from clew.kb.graphs.mounting import MountOptions
-    from clew.kb.graphs.nodes import Place
-    from clew.kb.graphs.packing import Stored
+    from clew.kb.graphs.nodes import NodeFolder
+    from clew.kb.graphs.packing import StoredGraph
     from clew.protocols import PropertyGraph
 
 _NAME = re.compile(r"[^\W_][\w.-]*")
@@ -29,30 +29,30 @@ _ABANDONED = 3600
 _KEY = re.compile(r"[0-9a-f]{32}")
 
 
-class Graphs:
+class GraphStore:
     """The imported and mounted graphs of a base. ``lock`` is that of derived data."""
 
     def __init__(self, database: Database, derived: Path, lock: Path) -> None:
         self._database, self._derived, self._lock = database, derived, lock
 
-    def infos(self) -> list[GraphInfo]:
+    def graph_infos(self) -> list[GraphInfo]:
         """Return what is known of every graph, sorted by name."""
-        with self._database.reading() as connection:
-            return truth.infos(connection)
+        with self._database.read_transaction() as connection:
+            return truth.read_graph_infos(connection)
 
-    def builder(self, name: str, *, iris: bool = False) -> GraphBuilder:
+    def create_builder(self, name: str, *, iris: bool = False) -> GraphBuilder:
         """Return what takes the graph of that name as it is read, to be given to :meth:`store`.
 
         ``iris``: its ids are IRIs. Raises UsageError for a name that cannot be one, or is a mount's.
         """
-        check_name(name)
-        if any(one.name == name and one.url for one in self.infos()):
-            raise mounted(name)
+        check_graph_name(name)
+        if any(one.name == name and one.url for one in self.graph_infos()):
+            raise mounted_name_error(name)
         from clew.kb.graphs.build import GraphBuilder
 
         return GraphBuilder(name, self._derived.parent, iris=iris)
 
-    def store(
+    def store_graph(
         self,
         builder: GraphBuilder,
         sources: Sequence[GraphSource],
@@ -68,8 +68,8 @@ class Graphs:
         finally:
             builder.close()
         try:
-            with self._database.writing() as connection:
-                done = truth.store(connection, builder.name, packed, sources, options)
+            with self._database.write_transaction() as connection:
+                done = truth.store_graph(connection, builder.name, packed, sources, options)
         finally:
             packed.close()
         self._database.scrub()
@@ -78,15 +78,15 @@ class Graphs:
         self._tidy()
         return done
 
-    def touch(self, name: str, sources: Sequence[GraphSource]) -> None:
+    def update_sources(self, name: str, sources: Sequence[GraphSource]) -> None:
         """Note new times of the files that a graph was made of."""
-        with self._database.writing() as connection:
-            truth.touch(connection, name, sources)
+        with self._database.write_transaction() as connection:
+            truth.update_sources(connection, name, sources)
 
     def remove(self, name: str) -> GraphInfo:
         """Forget a graph: nothing of it remains when this returns. Raises UsageError where there is none."""
-        with self._database.writing() as connection:
-            gone = truth.remove(connection, name)
+        with self._database.write_transaction() as connection:
+            gone = truth.remove_graph(connection, name)
         self._database.scrub()
         self._tidy()
         return gone
@@ -97,95 +97,95 @@ class Graphs:
         Raises UsageError for a name, an option or a place that cannot be one, UnreadableFile for a table of titles
         that is none, MissingExtra, RemoteError where it does not answer: then nothing is noted.
         """
-        check_name(name)
+        check_graph_name(name)
         refuse_password(url, "the address of the graph", "Only endpoints that need none can be mounted")
-        from clew.kb.graphs.mounted import is_endpoint, kept_in, opened
+        from clew.kb.graphs.mounted import is_endpoint, schema_file, open_mounted_graph
         from clew.kb.graphs.services import LOOKUPS
 
         if options.lookup not in LOOKUPS:
-            raise unknown("look-up", options.lookup, LOOKUPS)
+            raise unknown_name_error("look-up", options.lookup, LOOKUPS)
         if options.titles:
             options = replace(options, titles=str(Path(options.titles).expanduser().absolute()))
         if not is_endpoint(url):
             url = str(Path(url).expanduser().absolute())
-        kept_in(self._derived, name, url, options.said()).unlink(missing_ok=True)
-        graph = opened(self._derived, name, url, options.said())
+        schema_file(self._derived, name, url, options.to_json()).unlink(missing_ok=True)
+        graph = open_mounted_graph(self._derived, name, url, options.to_json())
         graph.relations()
-        with self._database.writing() as connection:
-            truth.mount(connection, name, url, options.said())
+        with self._database.write_transaction() as connection:
+            truth.store_mount(connection, name, url, options.to_json())
         return graph
 
-    def known(self) -> dict[str, Stored | tuple[str, str, str]]:
+    def graphs_by_name(self) -> dict[str, StoredGraph | tuple[str, str, str]]:
         """Return every graph and mount by name, as :meth:`open` takes them."""
-        with self._database.reading() as connection:
-            found: dict[str, Stored | tuple[str, str, str]] = {
-                one.name: one for one in truth.stored(connection)
+        with self._database.read_transaction() as connection:
+            found: dict[str, StoredGraph | tuple[str, str, str]] = {
+                one.name: one for one in truth.read_graphs(connection)
             }
-            return found | {one[0]: one for one in truth.mounts(connection)}
+            return found | {one[0]: one for one in truth.read_mounts(connection)}
 
-    def open(self, known: Stored | tuple[str, str, str]) -> PropertyGraph:
+    def open(self, known: StoredGraph | tuple[str, str, str]) -> PropertyGraph:
         """Open a graph; its arrays are made where they are missing. Raises Damaged, NotFound."""
         if isinstance(known, tuple):
-            from clew.kb.graphs.mounted import opened
+            from clew.kb.graphs.mounted import open_mounted_graph
 
-            return opened(self._derived, *known)
+            return open_mounted_graph(self._derived, *known)
         return self._opened(known)
 
-    def _opened(self, known: Stored) -> PropertyGraph:
+    def _opened(self, known: StoredGraph) -> PropertyGraph:
         from clew.kb.graphs import arrays
         from clew.kb.graphs.view import ImportedGraph
 
-        folder = arrays.folder_of(self._derived, known.digest)
-        found = arrays.load(folder)
+        folder = arrays.arrays_folder(self._derived, known.digest)
+        found = arrays.load_arrays(folder)
         if found is None:
-            with held(self._lock):
-                found = arrays.load(folder)  # another process may have made them meanwhile
+            with hold_lock(self._lock):
+                found = arrays.load_arrays(folder)  # another process may have made them meanwhile
                 if found is None:
                     self._build(known, folder)
-                    found = arrays.load(folder)
+                    found = arrays.load_arrays(folder)
         if found is None:
             raise Damaged(f"the arrays of the graph '{known.name}' cannot be read", "Run: clew doctor")
         return ImportedGraph(self._database, known, found, self._place(known))
 
-    def _place(self, known: Stored) -> Place:
-        from clew.kb.graphs.nodes import place_of
+    def _place(self, known: StoredGraph) -> NodeFolder:
+        from clew.kb.graphs.nodes import node_folder
 
         def there() -> bool:
             return known.digest in {one.digest for one in self._stored()}
 
-        return place_of(self._derived, known.digest, there)
+        return node_folder(self._derived, known.digest, there)
 
-    def _build(self, known: Stored, folder: Path) -> None:
-        from clew.kb.graphs.making import build
+    def _build(self, known: StoredGraph, folder: Path) -> None:
+        from clew.kb.graphs.making import build_arrays
 
-        with self._database.reading_apart() as connection:
-            if known.digest not in {one.digest for one in truth.stored(connection)}:
+        with self._database.separate_read_transaction() as connection:
+            if known.digest not in {one.digest for one in truth.read_graphs(connection)}:
                 raise NotFound(f"the graph '{known.name}' was removed or replaced a moment ago", "Ask again")
-            build(connection, known, folder)
+            build_arrays(connection, known, folder)
 
-    def _stored(self) -> list[Stored]:
-        with self._database.reading() as connection:
-            return truth.stored(connection)
+    def _stored(self) -> list[StoredGraph]:
+        with self._database.read_transaction() as connection:
+            return truth.read_graphs(connection)
 
     def _tidy(self) -> None:
         from clew.kb.graphs import arrays, nodes
 
-        with held(self._lock):
-            arrays.tidy(self._derived, [one.digest for one in self._stored()])
+        with hold_lock(self._lock):
+            arrays.delete_stale_arrays(self._derived, [one.digest for one in self._stored()])
             self._tidy_mounts()
-        nodes.tidy(self._derived, [one.digest for one in self._stored()])
+        nodes.delete_stale_node_data(self._derived, [one.digest for one in self._stored()])
 
     def _tidy_mounts(self) -> None:
         folder = self._derived / "mounts"
         if folder.exists():
-            from clew.kb.graphs.mounted import files_of
-            from clew.kb.graphs.titles import UNFINISHED
+            from clew.kb.graphs.mounted import mount_files
+            from clew.kb.graphs.titles import UNFINISHED_SUFFIX
 
-            with self._database.reading() as connection:
-                kept = {path for one in truth.mounts(connection) for path in files_of(self._derived, *one)}
+            with self._database.read_transaction() as connection:
+                kept = {path for one in truth.read_mounts(connection) for path in mount_files(self._derived, *one)}
             for path in folder.iterdir():
                 # What another process is writing just now is its own; what a killed one left goes later.
-                fresh = path.suffix == UNFINISHED and time.time() - path.stat().st_mtime < _ABANDONED
+                fresh = path.suffix == UNFINISHED_SUFFIX and time.time() - path.stat().st_mtime < _ABANDONED
                 if path not in kept and not fresh:
                     path.unlink(missing_ok=True)
 
@@ -199,24 +199,24 @@ class Graphs:
 
         findings = []
         for one in stored:
-            folder = arrays.folder_of(self._derived, one.digest)
-            sound = arrays.load(folder) is not None and not (checksums and arrays.faults(folder))
+            folder = arrays.arrays_folder(self._derived, one.digest)
+            sound = arrays.load_arrays(folder) is not None and not (checksums and arrays.find_faults(folder))
             if checksums and (problem := self._damage(one)):
                 findings.append((f"graph {one.name}", problem, False))
             elif not sound:
                 if repair:
-                    with held(self._lock):
+                    with hold_lock(self._lock):
                         shutil.rmtree(folder, ignore_errors=True)
                     self._opened(one)
                 findings.append((f"graph {one.name}", "its arrays are missing or damaged", repair))
-            for problem, done in nodes.faults(self._derived, one.digest, repair, checksums):
+            for problem, done in nodes.check_node_data(self._derived, one.digest, repair, checksums):
                 findings.append((f"graph {one.name}", problem, done))
         return findings
 
-    def _damage(self, one: Stored) -> str:
+    def _damage(self, one: StoredGraph) -> str:
         try:
-            with self._database.reading_apart() as connection:
-                whole = truth.recomputed(connection, one) == one.digest
+            with self._database.separate_read_transaction() as connection:
+                whole = truth.recompute_digest(connection, one) == one.digest
         except Damaged as error:
             return error.problem
         return (
@@ -224,14 +224,14 @@ class Graphs:
         )
 
 
-def mounted(name: str) -> UsageError:
+def mounted_name_error(name: str) -> UsageError:
     """Return the error for adding files under the name of a mount."""
     return UsageError(
         f"'{name}' is a mounted graph", f"Give another --name, or first: clew graph remove {name}"
     )
 
 
-def check_name(name: str) -> None:
+def check_graph_name(name: str) -> None:
     """Raise UsageError for what cannot be the name of a graph."""
     if not _NAME.fullmatch(name) or _KEY.fullmatch(name):
         raise UsageError(

@@ -29,13 +29,13 @@ def is_iri(text: str) -> bool:
     return _IRI.fullmatch(text) is not None
 
 
-def literal(text: str, language: str = "") -> str:
+def format_literal(text: str, language: str = "") -> str:
     """Return a text as SPARQL writes it."""
     quoted = "".join(_ESCAPES.get(one, one) for one in text)
     return f'"{quoted}"@{language}' if language else f'"{quoted}"'
 
 
-def values(name: str, terms: Iterable[str]) -> str:
+def format_values(name: str, terms: Iterable[str]) -> str:
     """Return ``VALUES ?name { ... }``."""
     return f"VALUES ?{name} {{ {' '.join(terms)} }}"
 
@@ -52,7 +52,7 @@ class Endpoint:
     timeout: float = 60.0
     interval: float = 0.0
     tries: int = 4
-    longest: float = 60.0
+    max_wait: float = 60.0
     sleep: Callable[[float], None] = time.sleep
     _last: float = field(default=-1e9, init=False)
     _turn: threading.Lock = field(default_factory=threading.Lock, init=False)
@@ -122,7 +122,7 @@ class Endpoint:
             ) from error
         asked = error.headers.get("Retry-After", "")
         if asked.isdigit():
-            if int(asked) > self.longest:
+            if int(asked) > self.max_wait:
                 busy = f"{self.url} is busy and asks to wait {asked} seconds"
                 raise RemoteError(busy, "Ask again then") from error
             self.sleep(float(asked))

@@ -1,9 +1,9 @@
 """Names by their spelling: an inverted index of trigrams that proposes, and the edit distances that decide.
 
-A name is compared as :func:`clew.text.folded_name` leaves it, its first :data:`LONGEST` characters. Its grams are the
+A name is compared as :func:`clew.text.fold_name` leaves it, its first :data:`MAX_NAME_LENGTH` characters. Its grams are the
 three-character pieces of ``" name "`` whose middle is not a space: two orders of the same words have the same
 grams. A gram is a 32-bit hash of its characters; two that fall together propose a few names more, and decide
-nothing. Grams in more than :data:`COMMON` names are left out: they tell little, and would make a look-up in
+nothing. Grams in more than :data:`MAX_NAMES_PER_GRAM` names are left out: they tell little, and would make a look-up in
 millions of names slow.
 """
 
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.kb.segments import starts_of
-from clew.text import folded_name
+from clew.kb.segments import run_offsets
+from clew.text import fold_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,31 +26,31 @@ if TYPE_CHECKING:
     from clew.protocols import Floats, Rows
 
 #: What is kept of a name.
-LONGEST = 120
+MAX_NAME_LENGTH = 120
 #: A gram in more names is no gram; at most so many entries of the index are read for one name.
-COMMON, READ = 1 << 18, 1 << 16
+MAX_NAMES_PER_GRAM, MAX_ENTRIES_READ = 1 << 18, 1 << 16
 #: Names that are scored.
-SCORED = 400
+MAX_SCORED = 400
 #: What names of very different length lose of what they share.
-APART = 0.3
+LENGTH_PENALTY = 0.3
 #: What is left of a likeness that takes other words together, or only some of them.
-REORDERED, PARTIAL = 0.97, 0.9
+REORDERED_FACTOR, PARTIAL_FACTOR = 0.97, 0.9
 #: Names whose grams are sorted at once.
 _CHUNK = 1 << 14
 _MIX = np.uint32(0x9E3779B1), np.uint32(0x85EBCA77)
 _SPACE = np.uint32(32)
 
 
-def clipped(name: str) -> bytes:
+def clip_name(name: str) -> bytes:
     """Return a folded name as it is kept: its first characters in UTF-8."""
-    return name[:LONGEST].encode()
+    return name[:MAX_NAME_LENGTH].encode()
 
 
-def grams(texts: bytes, starts: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+def name_grams(texts: bytes, starts: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """Return the grams of names that lie one after the other in UTF-8, and the place of the name of each."""
     content = np.frombuffer(texts, dtype=np.uint8)
     # A character begins at every byte that does not continue one.
-    begins = starts_of(((content & 0xC0) != 0x80).astype(np.int64))
+    begins = run_offsets(((content & 0xC0) != 0x80).astype(np.int64))
     lengths = np.diff(begins[starts])
     letters = np.frombuffer(texts.decode().encode("utf-32-le"), dtype="<u4")
     owners = np.repeat(np.arange(len(lengths), dtype=np.uint32), lengths + 2)
@@ -65,7 +65,7 @@ def grams(texts: bytes, starts: NDArray[np.int64]) -> tuple[NDArray[np.uint32], 
     return codes[kept], owners[1:-1][kept]
 
 
-def indexed(texts: NDArray[np.uint8], starts: NDArray[np.int64], folder: Path) -> Arrays:
+def build_spelling_index(texts: NDArray[np.uint8], starts: NDArray[np.int64], folder: Path) -> Arrays:
     """Return the index of names: ``grams.codes`` ascending, and for each, from ``grams.starts`` on, the places in
     ``grams.names`` ascending.
 
@@ -83,8 +83,8 @@ def indexed(texts: NDArray[np.uint8], starts: NDArray[np.int64], folder: Path) -
         total = np.zeros(len(known), dtype=np.int64)
         for chunk_codes, counts in zip(codes, sizes, strict=True):
             total[np.searchsorted(known, chunk_codes)] += counts
-        kept = np.where(total <= COMMON, total, 0)
-        found = starts_of(kept)
+        kept = np.where(total <= MAX_NAMES_PER_GRAM, total, 0)
+        found = run_offsets(kept)
         names = np.empty(int(found[-1]), dtype=np.uint32)
         free = found[:-1].copy()
         file.seek(0)
@@ -93,14 +93,14 @@ def indexed(texts: NDArray[np.uint8], starts: NDArray[np.int64], folder: Path) -
             places = np.searchsorted(known, chunk_codes)
             room = kept[places] > 0
             taken = np.where(room, counts, 0)
-            offsets = starts_of(taken)
+            offsets = run_offsets(taken)
             at = np.repeat(free[places] - offsets[:-1], taken) + np.arange(int(offsets[-1]))
             names[at] = read[np.repeat(room, counts)]
             free[places] += taken
     some = kept > 0
     return {
         "grams.codes": known[some],
-        "grams.starts": starts_of(kept[some]),
+        "grams.starts": run_offsets(kept[some]),
         "grams.names": names,
     }
 
@@ -111,7 +111,7 @@ def _chunks(
     """Yield for some names at a time their different grams ascending, how many names have each, and these names."""
     for first in range(0, len(starts) - 1, _CHUNK):
         part = starts[first : first + _CHUNK + 1]
-        codes, owners = grams(texts[part[0] : part[-1]].tobytes(), part - part[0])
+        codes, owners = name_grams(texts[part[0] : part[-1]].tobytes(), part - part[0])
         keys = (codes.astype(np.uint64) << np.uint64(32)) | (owners + np.uint32(first))
         keys.sort()
         keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
@@ -121,7 +121,7 @@ def _chunks(
         yield code[firsts.astype(np.int64)], counts, keys.astype(np.uint32)
 
 
-class Spellings:
+class SpellingIndex:
     """The index, opened. ``arrays`` has ``names.texts`` and ``names.starts`` besides what :func:`indexed` made."""
 
     def __init__(self, arrays: Arrays) -> None:
@@ -131,27 +131,27 @@ class Spellings:
         self._places: Any = arrays["grams.starts"]
         self._names: Any = arrays["grams.names"]
 
-    def like(self, name: str) -> tuple[Rows, Floats]:
+    def find_similar(self, name: str) -> tuple[Rows, Floats]:
         """Return the places of the names that are spelled most like ``name``, some hundreds, and the likeness of
         each, from 0 to 1 and below 1 for every other name."""
-        folded = folded_name(name)[:LONGEST]
+        folded = fold_name(name)[:MAX_NAME_LENGTH]
         places = self._proposed(folded)
         if not len(places):
             return places, np.zeros(0)
         bounds = zip(self._starts[places].tolist(), self._starts[places + 1].tolist(), strict=True)
-        return places, likeness(folded, [self._texts[start:end].tobytes().decode() for start, end in bounds])
+        return places, name_similarity(folded, [self._texts[start:end].tobytes().decode() for start, end in bounds])
 
     def _proposed(self, folded: str) -> Rows:
-        """Return the names that share the rarest grams with a folded name, :data:`SCORED` at most."""
-        text = clipped(folded)
-        wanted = np.unique(grams(text, np.array([0, len(text)], dtype=np.int64))[0])
+        """Return the names that share the rarest grams with a folded name, :data:`MAX_SCORED` at most."""
+        text = clip_name(folded)
+        wanted = np.unique(name_grams(text, np.array([0, len(text)], dtype=np.int64))[0])
         at = np.minimum(np.searchsorted(self._codes, wanted), max(len(self._codes) - 1, 0))
         at = at[self._codes[at] == wanted] if len(self._codes) else at[:0]
         if not len(at):
             return np.empty(0, dtype=np.int64)
         sizes = self._places[at + 1] - self._places[at]
         order = np.argsort(sizes, kind="stable")
-        order = order[: max(int(np.searchsorted(np.cumsum(sizes[order]), READ, side="right")), 1)]
+        order = order[: max(int(np.searchsorted(np.cumsum(sizes[order]), MAX_ENTRIES_READ, side="right")), 1)]
         at, sizes = at[order], sizes[order]
         held = np.concatenate([self._names[self._places[one] : self._places[one + 1]] for one in at.tolist()])
         # A gram weighs what it tells; weights are summed as whole numbers in the lower half of a sorted key.
@@ -165,16 +165,16 @@ class Spellings:
         # Of names that share as much, those of about the same length come first.
         lengths = self._starts[found + 1] - self._starts[found]
         apart = np.abs(lengths - len(text)) / np.maximum(lengths, len(text))
-        scores = shared * (1 - APART * apart)
-        return found[np.argpartition(-scores, SCORED)[:SCORED]] if len(found) > SCORED else found
+        scores = shared * (1 - LENGTH_PENALTY * apart)
+        return found[np.argpartition(-scores, MAX_SCORED)[:MAX_SCORED]] if len(found) > MAX_SCORED else found
 
 
-def likeness(folded: str, names: list[str]) -> Floats:
+def name_similarity(folded: str, names: list[str]) -> Floats:
     """Return how much each folded name is like ``folded``: 1 for the same, below 1 for any other, (n,).
 
     The most of three: the share of characters that need no edit (an insertion, deletion, substitution or swap of two
-    neighbours); the same with the words in order of the alphabet, times :data:`REORDERED`; and, times
-    :data:`PARTIAL`, the words of the shorter name as they occur in the longer one, the less so the less of it they
+    neighbours); the same with the words in order of the alphabet, times :data:`REORDERED_FACTOR`; and, times
+    :data:`PARTIAL_FACTOR`, the words of the shorter name as they occur in the longer one, the less so the less of it they
     are.
     """
     from rapidfuzz import process
@@ -187,7 +187,7 @@ def likeness(folded: str, names: list[str]) -> Floats:
     whole = compared(OSA.normalized_similarity, folded, names)
     ordered = [" ".join(sorted(one.split())) for one in names]
     sorted_words = compared(OSA.normalized_similarity, " ".join(sorted(folded.split())), ordered)
-    best = np.maximum.reduce([whole, REORDERED * sorted_words, PARTIAL * _partial(folded, names)])
+    best = np.maximum.reduce([whole, REORDERED_FACTOR * sorted_words, PARTIAL_FACTOR * _partial(folded, names)])
     same = np.array([one == folded for one in names], dtype=np.bool_)
     found: Floats = np.where(same, 1.0, np.minimum(best, 0.99))
     return found

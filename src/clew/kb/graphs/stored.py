@@ -18,8 +18,8 @@ from clew.kb.graphs.mounting import Term
 _MARK = "CURRENT"
 
 
-class FileStore:
-    """:class:`clew.kb.graphs.mounting.Answers` of a store's folder; opened when it is first asked."""
+class OxigraphStore:
+    """:class:`clew.kb.graphs.mounting.SparqlSource` of a store's folder; opened when it is first asked."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -46,7 +46,7 @@ class FileStore:
             raise MissingExtra("pyoxigraph, which reads RDF stores,", "rdf") from error
         if self._store is None:
             if not (self.folder / _MARK).is_file():
-                raise no_store(self.folder)
+                raise not_a_store_error(self.folder)
             try:
                 self._store = pyoxigraph.Store.read_only(str(self.folder))
             except (OSError, ValueError, RuntimeError) as error:
@@ -57,7 +57,7 @@ class FileStore:
         return self._store, pyoxigraph.QueryResultsFormat.JSON
 
 
-def no_store(place: Path) -> UsageError:
+def not_a_store_error(place: Path) -> UsageError:
     """Return the error for what is neither an endpoint nor a store."""
     if place.is_file():
         return UsageError(f"'{place}' is a file", f"To read it into the base: clew graph add {place}")

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from clew.errors import UnreadableFile
 from clew.kb.graphs.sparql import is_iri
-from clew.text import folded_name
+from clew.text import fold_name
 
 _ITEM = re.compile(r"[QPL]\d+")
 _WIKIDATA = "http://www.wikidata.org/entity/"
@@ -31,22 +31,22 @@ _HEADS = frozenset({"id", "qid", "item", "entity", "iri", "uri", "wikidata", "wi
 _SQLITE = b"SQLite format 3\0"
 _GZIP = b"\x1f\x8b"
 #: The ending of the name of an index that is being made.
-UNFINISHED = ".unfinished"
+UNFINISHED_SUFFIX = ".unfinished"
 #: Rows that are stored at a time.
 _BATCH = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class Titles:
+class TitleTable:
     """A table. ``index`` is the file of its index, None for one that is a database itself."""
 
     path: Path
     index: Path | None
 
-    def ids(self, name: str) -> list[str]:
+    def find_ids(self, name: str) -> list[str]:
         """Return the IRIs of the titles that are equal to ``name``, ascending. Raises UnreadableFile.
 
-        Equal is as :func:`clew.text.folded_name` says; in WikiMapper's file, which has no such index, as it is
+        Equal is as :func:`clew.text.fold_name` says; in WikiMapper's file, which has no such index, as it is
         spelled or in other capitals.
         """
         try:
@@ -55,8 +55,8 @@ class Titles:
             if not self.index.exists():
                 _build(self.path, self.index)
             with closing(_opened(self.index)) as table:
-                found = table.execute("SELECT id FROM title WHERE name = ?", (folded_name(name),)).fetchall()
-            return sorted({iri_of(row[0]) for row in found})
+                found = table.execute("SELECT id FROM title WHERE name = ?", (fold_name(name),)).fetchall()
+            return sorted({to_iri(row[0]) for row in found})
         except sqlite3.DatabaseError as error:
             raise UnreadableFile(f"{self.path}: the table of titles cannot be read ({error})") from error
 
@@ -68,10 +68,10 @@ class Titles:
             rows = table.execute(
                 f"SELECT wikidata_id FROM mapping WHERE wikipedia_title IN ({marks})", tuple(spelled)
             ).fetchall()
-        return [iri_of(row[0]) for row in rows if row[0]]
+        return [to_iri(row[0]) for row in rows if row[0]]
 
 
-def opened(path: str, folder: Path) -> Titles:
+def open_title_table(path: str, folder: Path) -> TitleTable:
     """Return a table, whose index is kept in ``folder``. Raises UnreadableFile where there is none, or it is none.
 
     The index is not made yet: its name is made of the file's path, size and time.
@@ -87,12 +87,12 @@ def opened(path: str, folder: Path) -> Titles:
         ) from error
     if start == _SQLITE:
         _check(place)
-        return Titles(place, None)
+        return TitleTable(place, None)
     said = f"{place}\n{state.st_size}\n{state.st_mtime_ns}".encode("utf-8", "surrogatepass")
-    return Titles(place, folder / f"{hashlib.blake2b(said, digest_size=16).hexdigest()}.titles")
+    return TitleTable(place, folder / f"{hashlib.blake2b(said, digest_size=16).hexdigest()}.titles")
 
 
-def iri_of(id: str) -> str:
+def to_iri(id: str) -> str:
     """Return the IRI of an id of a table.
 
     >>> iri_of("Q42"), iri_of("http://example.org/x")
@@ -119,7 +119,7 @@ def _check(path: Path) -> None:
 def _build(path: Path, index: Path) -> None:
     """Make the index of a text file: under another name first, so that one that is there is whole."""
     index.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = index.with_suffix(f".{os.getpid()}{UNFINISHED}")
+    unfinished = index.with_suffix(f".{os.getpid()}{UNFINISHED_SUFFIX}")
     unfinished.unlink(missing_ok=True)
     try:
         with closing(sqlite3.connect(unfinished)) as table:
@@ -151,7 +151,7 @@ def _rows(path: Path) -> Iterator[tuple[str, str]]:
                     continue
                 id = row[1].strip() if len(row) > 1 else ""
                 if _ITEM.fullmatch(id) or is_iri(id):
-                    yield folded_name(row[0].replace("_", " ")), id
+                    yield fold_name(row[0].replace("_", " ")), id
                 elif number or id.lower() not in _HEADS:
                     raise UnreadableFile(
                         f"{path}: line {reader.line_num:,}: no id in the second column: {id[:40]!r}",

@@ -11,23 +11,23 @@ from dataclasses import asdict
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from clew.errors import Damaged, UsageError, unknown
+from clew.errors import Damaged, UsageError, unknown_name_error
 from clew.kb import canonical
-from clew.kb.graphs.packing import NODES, PAIRS, STATEMENTS, Stored, dumps, entity, lines
+from clew.kb.graphs.packing import NODES_PER_BLOB, PAIRS_PER_BLOB, STATEMENTS_PER_BLOB, StoredGraph, canonical_json, parse_entity, decompress_lines
 from clew.types import Entity, GraphInfo, GraphSource
 
 if TYPE_CHECKING:
-    from clew.kb.graphs.build import Packed
+    from clew.kb.graphs.build import PackedGraph
 
 _STORED = "SELECT number, name, digest, nodes, edges, relations, options FROM graph"
 _TABLES = ("graph_node", "graph_edge", "graph_statement")
 
 
-def stored(connection: sqlite3.Connection) -> list[Stored]:
+def read_graphs(connection: sqlite3.Connection) -> list[StoredGraph]:
     """Return every imported graph, sorted by name."""
     rows = connection.execute(f"{_STORED} ORDER BY name")
     return [
-        Stored(number, name, digest, nodes, edges, json.loads(said), _answers(options))
+        StoredGraph(number, name, digest, nodes, edges, json.loads(said), _answers(options))
         for number, name, digest, nodes, edges, said, options in rows
     ]
 
@@ -36,14 +36,14 @@ def _answers(options: str) -> tuple[str, ...]:
     return tuple(json.loads(options).get("answers", ())) if options.startswith("{") else ()
 
 
-def infos(connection: sqlite3.Connection) -> list[GraphInfo]:
+def read_graph_infos(connection: sqlite3.Connection) -> list[GraphInfo]:
     """Return what is known of every imported or mounted graph, sorted by name."""
     rows = connection.execute("SELECT name, digest, nodes, edges, sources, options FROM graph")
     found = [
         GraphInfo(name, digest, nodes, edges, _listed(sources), options)
         for name, digest, nodes, edges, sources, options in rows
     ]
-    found += [GraphInfo(name, options=options, url=url) for name, url, options in mounts(connection)]
+    found += [GraphInfo(name, options=options, url=url) for name, url, options in read_mounts(connection)]
     return sorted(found, key=lambda one: one.name)
 
 
@@ -51,15 +51,15 @@ def _listed(sources: str) -> tuple[GraphSource, ...]:
     return tuple(GraphSource(**one) for one in json.loads(sources))
 
 
-def mounts(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
+def read_mounts(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
     """Return every mount: name, URL, options as JSON; sorted by name."""
     return connection.execute("SELECT name, url, options FROM mount ORDER BY name").fetchall()
 
 
-def store(
+def store_graph(
     connection: sqlite3.Connection,
     name: str,
-    packed: Packed,
+    packed: PackedGraph,
     sources: Sequence[GraphSource],
     options: str,
 ) -> str:
@@ -67,10 +67,10 @@ def store(
 
     ``unchanged``: it held the same; its sources are brought up to date. Raises UsageError for the name of a mount.
     """
-    if name in {mount for mount, _, _ in mounts(connection)}:
+    if name in {mount for mount, _, _ in read_mounts(connection)}:
         raise UsageError(f"'{name}' was mounted a moment ago", "Add the graph under another name")
-    known = {one.name: one for one in stored(connection)}.get(name)
-    listed = dumps([asdict(one) for one in sources])
+    known = {one.name: one for one in read_graphs(connection)}.get(name)
+    listed = canonical_json([asdict(one) for one in sources])
     if known is not None and known.digest == packed.digest:
         connection.execute(
             "UPDATE graph SET sources = ?, options = ? WHERE name = ? AND (sources != ? OR options != ?)",
@@ -85,7 +85,7 @@ def store(
     return "added" if known is None else "replaced"
 
 
-def _insert(connection: sqlite3.Connection, name: str, packed: Packed, sources: str, options: str) -> None:
+def _insert(connection: sqlite3.Connection, name: str, packed: PackedGraph, sources: str, options: str) -> None:
     (number,) = connection.execute("SELECT coalesce(max(number), 0) + 1 FROM graph").fetchone()
     connection.execute(
         "INSERT INTO graph VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -95,7 +95,7 @@ def _insert(connection: sqlite3.Connection, name: str, packed: Packed, sources: 
             packed.digest,
             packed.nodes,
             packed.edges,
-            dumps(packed.relations),
+            canonical_json(packed.relations),
             sources,
             options,
         ),
@@ -114,30 +114,30 @@ def _insert(connection: sqlite3.Connection, name: str, packed: Packed, sources: 
         )
 
 
-def touch(connection: sqlite3.Connection, name: str, sources: Sequence[GraphSource]) -> None:
+def update_sources(connection: sqlite3.Connection, name: str, sources: Sequence[GraphSource]) -> None:
     """Note the sources of a graph."""
-    listed = dumps([asdict(one) for one in sources])
+    listed = canonical_json([asdict(one) for one in sources])
     connection.execute("UPDATE graph SET sources = ? WHERE name = ?", (listed, name))
 
 
-def remove(connection: sqlite3.Connection, name: str) -> GraphInfo:
+def remove_graph(connection: sqlite3.Connection, name: str) -> GraphInfo:
     """Forget a graph or a mount; return what it was. Raises UsageError where there is none."""
-    found = {one.name: one for one in infos(connection)}
+    found = {one.name: one for one in read_graph_infos(connection)}
     if name not in found:
-        raise no_graph(name, found)
+        raise unknown_graph_error(name, found)
     if found[name].url:
         connection.execute("DELETE FROM mount WHERE name = ?", (name,))
     else:
-        _delete(connection, {one.name: one.number for one in stored(connection)}[name])
+        _delete(connection, {one.name: one.number for one in read_graphs(connection)}[name])
     connection.execute("UPDATE state SET value = 1 WHERE name = 'scrub'")
     return found[name]
 
 
-def no_graph(name: str, known: Iterable[str]) -> UsageError:
+def unknown_graph_error(name: str, known: Iterable[str]) -> UsageError:
     """Return the error for a graph that is not there."""
     if not known:
         return UsageError(f"no graph named '{name}'", "There are none; to add one: clew graph add FILE")
-    return unknown("graph", name, known)
+    return unknown_name_error("graph", name, known)
 
 
 def _delete(connection: sqlite3.Connection, number: int) -> None:
@@ -146,9 +146,9 @@ def _delete(connection: sqlite3.Connection, number: int) -> None:
     connection.execute("DELETE FROM graph WHERE number = ?", (number,))
 
 
-def mount(connection: sqlite3.Connection, name: str, url: str, options: str) -> None:
+def store_mount(connection: sqlite3.Connection, name: str, url: str, options: str) -> None:
     """Note a mounted graph, in place of a mount of that name. Raises UsageError for the name of an imported one."""
-    if name in {one.name for one in stored(connection)}:
+    if name in {one.name for one in read_graphs(connection)}:
         raise UsageError(f"there is an imported graph named '{name}'", "Give another --name")
     connection.execute("INSERT OR REPLACE INTO mount VALUES (?, ?, ?)", (name, url, options))
 
@@ -156,20 +156,20 @@ def mount(connection: sqlite3.Connection, name: str, url: str, options: str) -> 
 # Reading
 
 
-def node_lines(connection: sqlite3.Connection, graph: Stored) -> Iterator[bytes]:
+def read_node_lines(connection: sqlite3.Connection, graph: StoredGraph) -> Iterator[bytes]:
     """Yield the line of every node, in order of rows. Raises Damaged."""
     rows = connection.execute("SELECT lines FROM graph_node WHERE graph = ? ORDER BY number", (graph.number,))
     for (blob,) in rows:
         yield from _unpacked(graph, blob)
 
 
-def relations(connection: sqlite3.Connection, graph: Stored) -> list[str]:
+def read_relations(connection: sqlite3.Connection, graph: StoredGraph) -> list[str]:
     """Return the names of a graph's relations, sorted."""
     rows = connection.execute("SELECT DISTINCT relation FROM graph_edge WHERE graph = ?", (graph.number,))
     return sorted(row[0] for row in rows)
 
 
-def pairs(connection: sqlite3.Connection, graph: Stored, relation: str) -> Iterator[bytes]:
+def read_pairs(connection: sqlite3.Connection, graph: StoredGraph, relation: str) -> Iterator[bytes]:
     """Yield the pairs of a relation as they are packed."""
     rows = connection.execute(
         "SELECT pairs FROM graph_edge WHERE graph = ? AND relation = ? ORDER BY number",
@@ -178,24 +178,24 @@ def pairs(connection: sqlite3.Connection, graph: Stored, relation: str) -> Itera
     return (row[0] for row in rows)
 
 
-def entities(connection: sqlite3.Connection, graph: Stored, rows: Sequence[int]) -> list[Entity]:
+def read_entities(connection: sqlite3.Connection, graph: StoredGraph, rows: Sequence[int]) -> list[Entity]:
     """Return the nodes of rows. Raises Damaged."""
     batches: dict[int, list[bytes]] = {}
-    for number in sorted({row // NODES for row in rows}):
+    for number in sorted({row // NODES_PER_BLOB for row in rows}):
         found = connection.execute(
             "SELECT lines FROM graph_node WHERE graph = ? AND number = ?", (graph.number, number)
         ).fetchone()
         batches[number] = _unpacked(graph, found[0] if found else b"")
-    return [entity(graph.name, batches[row // NODES][row % NODES]) for row in rows]
+    return [parse_entity(graph.name, batches[row // NODES_PER_BLOB][row % NODES_PER_BLOB]) for row in rows]
 
 
-def statements(
-    connection: sqlite3.Connection, graph: Stored, relation: str, place: int
+def read_edge_properties(
+    connection: sqlite3.Connection, graph: StoredGraph, relation: str, place: int
 ) -> list[dict[str, object]]:
     """Return the properties of the edge at ``place`` among the pairs of a relation."""
     found = connection.execute(
         "SELECT lines FROM graph_statement WHERE graph = ? AND relation = ? AND number = ?",
-        (graph.number, relation, place // STATEMENTS),
+        (graph.number, relation, place // STATEMENTS_PER_BLOB),
     ).fetchone()
     wanted = b"[%d," % place
     for line in _unpacked(graph, found[0]) if found else ():
@@ -204,9 +204,9 @@ def statements(
     return []
 
 
-def _unpacked(graph: Stored, blob: bytes) -> list[bytes]:
+def _unpacked(graph: StoredGraph, blob: bytes) -> list[bytes]:
     try:
-        return lines(blob)
+        return decompress_lines(blob)
     except zlib.error as error:
         raise Damaged(
             f"the graph '{graph.name}' is damaged",
@@ -217,26 +217,26 @@ def _unpacked(graph: Stored, blob: bytes) -> list[bytes]:
 # The canonical form
 
 
-def dump(connection: sqlite3.Connection) -> Iterator[str]:
+def dump_graphs(connection: sqlite3.Connection) -> Iterator[str]:
     """Yield the canonical lines of every graph and mount: nodes in order of ids, edges by relation and ids."""
-    for graph in stored(connection):
-        yield canonical.line(graph=graph.name, relations=graph.relations)
+    for graph in read_graphs(connection):
+        yield canonical.dump_line(graph=graph.name, relations=graph.relations)
         ids = []
-        for line in node_lines(connection, graph):
+        for line in read_node_lines(connection, graph):
             ids.append(json.loads(line)["id"])
-            yield f'{{"graph":{dumps(graph.name)},"node":{line.decode()}}}'
-        for relation in relations(connection, graph):
+            yield f'{{"graph":{canonical_json(graph.name)},"node":{line.decode()}}}'
+        for relation in read_relations(connection, graph):
             said = _said(connection, graph, relation)
-            for number, blob in enumerate(pairs(connection, graph, relation)):
-                for place, (head, tail) in enumerate(struct.iter_unpack("<II", blob), number * PAIRS):
+            for number, blob in enumerate(read_pairs(connection, graph, relation)):
+                for place, (head, tail) in enumerate(struct.iter_unpack("<II", blob), number * PAIRS_PER_BLOB):
                     properties = said.get(place)
                     more = {} if properties is None else {"properties": properties}
-                    yield canonical.line(graph=graph.name, edge=[ids[head], relation, ids[tail]], **more)
-    for name, url, options in mounts(connection):
-        yield canonical.line(mount=name, url=url, options=options)
+                    yield canonical.dump_line(graph=graph.name, edge=[ids[head], relation, ids[tail]], **more)
+    for name, url, options in read_mounts(connection):
+        yield canonical.dump_line(mount=name, url=url, options=options)
 
 
-def _said(connection: sqlite3.Connection, graph: Stored, relation: str) -> dict[int, object]:
+def _said(connection: sqlite3.Connection, graph: StoredGraph, relation: str) -> dict[int, object]:
     rows = connection.execute(
         "SELECT lines FROM graph_statement WHERE graph = ? AND relation = ?", (graph.number, relation)
     )
@@ -244,21 +244,21 @@ def _said(connection: sqlite3.Connection, graph: Stored, relation: str) -> dict[
     return dict(found)
 
 
-def digests(connection: sqlite3.Connection) -> list[str]:
+def graph_digest_lines(connection: sqlite3.Connection) -> list[str]:
     """Return one line for each graph and mount: what the digest of the base is made of."""
-    found = [canonical.line(graph=one.name, digest=one.digest) for one in stored(connection)]
-    return found + [canonical.line(mount=name, url=url, options=o) for name, url, o in mounts(connection)]
+    found = [canonical.dump_line(graph=one.name, digest=one.digest) for one in read_graphs(connection)]
+    return found + [canonical.dump_line(mount=name, url=url, options=o) for name, url, o in read_mounts(connection)]
 
 
-def recomputed(connection: sqlite3.Connection, graph: Stored) -> str:
+def recompute_digest(connection: sqlite3.Connection, graph: StoredGraph) -> str:
     """Return the digest of what is stored; :meth:`GraphBuilder.pack` says how it is made. Raises Damaged."""
     made = blake2b(digest_size=16)
-    made.update(f"{graph.nodes}\n{dumps(graph.relations)}\n".encode())
-    for line in node_lines(connection, graph):
+    made.update(f"{graph.nodes}\n{canonical_json(graph.relations)}\n".encode())
+    for line in read_node_lines(connection, graph):
         made.update(line + b"\n")
-    for relation in relations(connection, graph):
-        blobs = list(pairs(connection, graph, relation))
-        made.update(f"{dumps(relation)}\n{sum(map(len, blobs)) // 8}\n".encode())
+    for relation in read_relations(connection, graph):
+        blobs = list(read_pairs(connection, graph, relation))
+        made.update(f"{canonical_json(relation)}\n{sum(map(len, blobs)) // 8}\n".encode())
         for blob in blobs:
             made.update(blob)
         rows = connection.execute(

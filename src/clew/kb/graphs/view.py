@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.errors import NotFound, unknown
+from clew.errors import NotFound, unknown_name_error
 from clew.kb.database import Database
 from clew.kb.graphs import truth
-from clew.kb.graphs.arrays import Direction, GraphArrays
-from clew.kb.graphs.nodes import KeptVectors, Place
-from clew.kb.graphs.nodewords import words
-from clew.kb.graphs.packing import Stored
-from clew.kb.graphs.properties import TypesOfRows
-from clew.kb.graphs.spelling import Spellings
-from clew.kb.segments import starts_of
-from clew.protocols import Column
-from clew.text import folded_name, term_hash
+from clew.kb.graphs.arrays import DirectedEdges, GraphArrays
+from clew.kb.graphs.nodes import StoredNodeVectors, NodeFolder
+from clew.kb.graphs.nodewords import node_word_postings
+from clew.kb.graphs.packing import StoredGraph
+from clew.kb.graphs.properties import RowTypes
+from clew.kb.graphs.spelling import SpellingIndex
+from clew.kb.segments import run_offsets
+from clew.protocols import PropertyColumn
+from clew.text import fold_name, hash_term
 from clew.types import Entity, Property, Relation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.protocols import Encoder, Floats, Mask, Postings, Rows
-    from clew.protocols.nodes import Texts, Tick
+    from clew.protocols.nodes import NodeTexts, ProgressCallback
 
 #: Types whose nodes are kept as one flag for each row.
 _MARKED = 32
@@ -36,21 +36,21 @@ class ImportedGraph:
     """:class:`clew.protocols.PropertyGraph` of a graph in a base. Rows are in order of ids, so that a tie broken by
     row is one broken by id."""
 
-    mounted = False
+    is_mounted = False
 
-    def __init__(self, database: Database, stored: Stored, opened: GraphArrays, place: Place) -> None:
+    def __init__(self, database: Database, stored: StoredGraph, opened: GraphArrays, place: NodeFolder) -> None:
         self._database, self._stored, self._opened, self._place = database, stored, opened, place
         self.name = stored.name
         self.size = stored.nodes
         self._ids: Any = opened.arrays["ids"]
         self._starts: Any = opened.arrays["ids.starts"]
-        self._relations = {name: number for number, name in enumerate(opened.content["relations"])}
-        self._types = {name: number for number, name in enumerate(opened.content["types"])}
-        self._directions: dict[tuple[str | None, bool], Direction] = {}
+        self._relations = {name: number for number, name in enumerate(opened.manifest["relations"])}
+        self._types = {name: number for number, name in enumerate(opened.manifest["types"])}
+        self._directions: dict[tuple[str | None, bool], DirectedEdges] = {}
         self._described: dict[str, Relation] | None = None
         self._properties: dict[str, Property] | None = None
         self._marked: dict[int, Mask] = {}
-        self._vectors: dict[tuple[str, str], KeptVectors] = {}
+        self._vectors: dict[tuple[str, str], StoredNodeVectors] = {}
         self._words: dict[str, Postings] = {}
 
     def types(self) -> Mapping[str, int]:
@@ -69,7 +69,7 @@ class ImportedGraph:
                     tuple((head, tail) for head, tail in kept["examples"]),
                     self._stored.relations.get(name, ""),
                 )
-                for name, kept in self._opened.content["relations"].items()
+                for name, kept in self._opened.manifest["relations"].items()
             }
         return self._described
 
@@ -98,16 +98,16 @@ class ImportedGraph:
 
     def entities(self, rows: Rows) -> list[Entity]:
         """Return the nodes of ``rows``, in that order. Raises NotFound where the graph was replaced meanwhile."""
-        with self._database.reading() as connection:
-            return truth.entities(connection, self._current(connection), np.asarray(rows).tolist())
+        with self._database.read_transaction() as connection:
+            return truth.read_entities(connection, self._current(connection), np.asarray(rows).tolist())
 
-    def _current(self, connection: Any) -> Stored:
-        found = {one.name: one for one in truth.stored(connection)}.get(self.name)
+    def _current(self, connection: Any) -> StoredGraph:
+        found = {one.name: one for one in truth.read_graphs(connection)}.get(self.name)
         if found is None or found.digest != self._stored.digest:
             raise NotFound(f"the graph '{self.name}' was removed or replaced a moment ago", "Ask again")
         return found
 
-    def of_type(self, type: str) -> Rows:
+    def rows_of_type(self, type: str) -> Rows:
         """Return the rows of a type, ascending."""
         number = self._types.get(type)
         if number is None:
@@ -115,7 +115,7 @@ class ImportedGraph:
         starts: Any = self._opened.arrays["types.starts"]
         return self._opened.arrays["types.rows"][starts[number] : starts[number + 1]].astype(np.int64)
 
-    def typed(self, rows: Rows, type: str) -> Mask:
+    def has_type(self, rows: Rows, type: str) -> Mask:
         """Return which of ``rows`` have a type, (n,)."""
         number = self._types.get(type)
         if number is None:
@@ -133,28 +133,28 @@ class ImportedGraph:
     def properties(self) -> Mapping[str, Property]:
         """Return the properties that nodes have, by name, in the order of names."""
         if self._properties is None:  # made once: it looks at every value
-            columns = sorted(self._opened.content["columns"])
-            types = TypesOfRows.of(self._opened, self.size) if columns else None
-            self._properties = {name: types.described(self.column(name)) for name in columns} if types else {}
+            columns = sorted(self._opened.manifest["columns"])
+            types = RowTypes.from_arrays(self._opened, self.size) if columns else None
+            self._properties = {name: types.describe_column(self.property_values(name)) for name in columns} if types else {}
         return self._properties
 
-    def column(self, property: str) -> Column:
+    def property_values(self, property: str) -> PropertyColumn:
         """Return the values of a property."""
         opened = self._opened
-        numbers = {name: n for n, name in enumerate(opened.content["columns"])}
-        at, count, byte, bytes = opened.content["columns"].get(property, (0, 0, 0, 0))
+        numbers = {name: n for n, name in enumerate(opened.manifest["columns"])}
+        at, count, byte, bytes = opened.manifest["columns"].get(property, (0, 0, 0, 0))
         first = at + numbers.get(property, 0)  # each property before has one start more than values
-        return Column(
+        return PropertyColumn(
             opened.arrays["columns.rows"][at : at + count],  # type: ignore[arg-type]
             opened.arrays["columns.numbers"][at : at + count],  # type: ignore[arg-type]
             opened.arrays["columns.texts"][byte : byte + bytes],  # type: ignore[arg-type]
             opened.arrays["columns.starts"][first : first + count + 1],  # type: ignore[arg-type]
         )
 
-    def named(self, name: str) -> Rows:
+    def find_by_name(self, name: str) -> Rows:
         """Return the rows with this name or alias, ascending."""
         hashes: Any = self._opened.arrays["names.hashes"]
-        wanted = np.uint64(term_hash(folded_name(name)))
+        wanted = np.uint64(hash_term(fold_name(name)))
         place = int(np.searchsorted(hashes, wanted))
         if place == len(hashes) or hashes[place] != wanted:
             return np.empty(0, dtype=np.int64)
@@ -164,16 +164,16 @@ class ImportedGraph:
         """Return whose the names at ``places`` are: how many rows have each, and the rows, ascending for each."""
         owners: Any = self._opened.arrays["names.owners"]
         starts, sizes = owners[places], owners[places + 1] - owners[places]
-        at = np.repeat(starts - starts_of(sizes)[:-1], sizes) + np.arange(int(sizes.sum()))
+        at = np.repeat(starts - run_offsets(sizes)[:-1], sizes) + np.arange(int(sizes.sum()))
         return sizes, self._opened.arrays["names.rows"][at].astype(np.int64)
 
-    def similar(self, name: str, k: int) -> tuple[Rows, Floats]:
+    def find_similar_names(self, name: str, k: int) -> tuple[Rows, Floats]:
         """Return the rows whose name or alias is most like ``name``, at most ``k``, best first, with their likeness;
         ties in the order of ids."""
-        places, alike = Spellings(self._opened.arrays).like(name)
+        places, alike = SpellingIndex(self._opened.arrays).find_similar(name)
         sizes, rows = self._owned(places)
         # What is spelled with common grams alone, or is longer than what is kept, is found by its hash.
-        exact = self.named(name)
+        exact = self.find_by_name(name)
         rows = np.concatenate([exact, rows])
         alike = np.concatenate([np.ones(len(exact)), np.repeat(np.minimum(alike, 0.99), sizes)])
         order = np.lexsort((rows, -alike))
@@ -181,32 +181,32 @@ class ImportedGraph:
         best = order[np.sort(firsts)[:k]]
         return rows[best], alike[best]
 
-    def adjacent(
+    def neighbours(
         self, rows: Rows, relation: str | None, inverse: bool = False
     ) -> tuple[NDArray[np.int64], Rows]:
         """Return the tails of ``rows`` (with ``inverse``: the heads): offsets (n + 1), rows ascending for each;
         ``relation`` None: along any."""
-        return self._direction(relation, inverse).adjacent(np.asarray(rows, dtype=np.int64))
+        return self._direction(relation, inverse).neighbours(np.asarray(rows, dtype=np.int64))
 
-    def adjacency(self, relation: str | None, inverse: bool = False) -> Direction:
+    def adjacency(self, relation: str | None, inverse: bool = False) -> DirectedEdges:
         """Return the edges of a relation (None: of any) as arrays."""
         return self._direction(relation, inverse)
 
-    def _direction(self, relation: str | None, inverse: bool) -> Direction:
+    def _direction(self, relation: str | None, inverse: bool) -> DirectedEdges:
         found = self._directions.get((relation, inverse))
         if found is None:
             if relation is not None and relation not in self._relations:
-                raise unknown(f"relation in the graph '{self.name}'", relation, self._relations)
+                raise unknown_name_error(f"relation in the graph '{self.name}'", relation, self._relations)
             number = None if relation is None else self._relations[relation]
-            found = self._directions[relation, inverse] = self._opened.direction(number, inverse)
+            found = self._directions[relation, inverse] = self._opened.edges(number, inverse)
         return found
 
-    def around(self, rows: Rows) -> list[str]:
+    def relations_at(self, rows: Rows) -> list[str]:
         """Return the relations that have an edge at one of ``rows``, at either end, sorted by name."""
         wanted = np.asarray(rows, dtype=np.int64)
         names, found = list(self._relations), set[int]()
         for way in ("out", "in"):
-            places = np.array(self._opened.content["places"][way], dtype=np.int64).reshape(-1, 6)
+            places = np.array(self._opened.manifest["places"][way], dtype=np.int64).reshape(-1, 6)
             sparse = np.flatnonzero(places[:, 1] > 0)
             at = np.flatnonzero(np.isin(self._opened.arrays[f"{way}.heads"], wanted.astype(np.uint32)))
             found.update(sparse[np.searchsorted(places[sparse, 0], at, side="right") - 1].tolist())
@@ -215,34 +215,34 @@ class ImportedGraph:
                 found.update({number} if (ends > starts).any() else ())
         return sorted(names[number] for number in found)
 
-    def statements(self, head: int, relation: str, tail: int) -> Sequence[Mapping[str, Any]]:
+    def edge_properties(self, head: int, relation: str, tail: int) -> Sequence[Mapping[str, Any]]:
         """Return the properties of an edge, one mapping for each time that it was given with any."""
         one = self._direction(relation, inverse=False)
         starts, ends = one.bounds(np.array([head], dtype=np.int64))
         place = int(starts[0] + np.searchsorted(one.tails[starts[0] : ends[0]], np.uint32(tail)))
         if place >= ends[0] or one.tails[place] != tail:
             return []
-        with self._database.reading() as connection:
-            return truth.statements(connection, self._current(connection), relation, place)
+        with self._database.read_transaction() as connection:
+            return truth.read_edge_properties(connection, self._current(connection), relation, place)
 
     # What is kept of the nodes' texts
 
     def answer_types(self) -> Sequence[str]:
         """Return the types of the nodes that may answer a question; none where any may."""
-        return self._stored.answers
+        return self._stored.answer_types
 
-    def vectors(self, encoder: Encoder, what: str) -> KeptVectors:
+    def node_vectors(self, encoder: Encoder, what: str) -> StoredNodeVectors:
         """Return the vectors that ``encoder`` made, or is to make, of the texts that ``what`` names."""
         found = self._vectors.get((encoder.name, what))
         if found is None or found.encoder is not encoder:
-            found = self._vectors[encoder.name, what] = KeptVectors(self._place, encoder, what, self.size)
+            found = self._vectors[encoder.name, what] = StoredNodeVectors(self._place, encoder, what, self.size)
         return found
 
-    def words(self, what: str, texts: Texts | None = None, progress: Tick | None = None) -> Postings | None:
+    def node_postings(self, what: str, texts: NodeTexts | None = None, progress: ProgressCallback | None = None) -> Postings | None:
         """Return the postings of the texts that ``what`` names; made of ``texts`` where there are none."""
         found = self._words.get(what)
         if found is None:
-            found = words(self._place, what, self.size, texts, progress)
+            found = node_word_postings(self._place, what, self.size, texts, progress)
             if found is not None:  # what is summed over all postings is summed once
                 self._words[what] = found
         return found

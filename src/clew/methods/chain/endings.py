@@ -14,9 +14,9 @@ from typing import Literal
 from rapidfuzz import fuzz
 
 from clew.chains import Chain
-from clew.methods.chain.filling import agree
-from clew.methods.chain.likeness import Date, date_of, number_of
-from clew.methods.chain.values import Candidate, Filled
+from clew.methods.chain.filling import values_agree
+from clew.methods.chain.likeness import Date, parse_date, parse_number
+from clew.methods.chain.values import Candidate, FilledChain
 
 _COUNTS = re.compile(r"^\W*how many\b|\bnumber of\b", re.IGNORECASE)
 _BOOLEAN = re.compile(r"^\W*(?:are|is|was|were|did|do|does|has|have|had|can|could)\b", re.IGNORECASE)
@@ -45,12 +45,12 @@ _AGED = 150
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class DerivedAnswer:
     """A final answer: its words, what it follows from, and by which rule."""
 
     text: str
-    how: Literal["comparison", "same", "count"]
-    rests_on: tuple[Candidate, ...]
+    rule: Literal["comparison", "same", "count"]
+    based_on: tuple[Candidate, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +58,10 @@ class Strand:
     """A constant of a chain, and the last unknown that its triples lead to."""
 
     constant: str
-    last: int
+    last_unknown: int
 
 
-def settled(question: str, filled: Filled) -> Ending | None:
+def derive_answer(question: str, filled: FilledChain) -> DerivedAnswer | None:
     """Return the final answer if it follows by counting or comparing, else None.
 
     >>> from clew.chains import parse
@@ -72,13 +72,13 @@ def settled(question: str, filled: Filled) -> Ending | None:
     >>> settled("Who was born first, Ada or Bo?", filled).text
     'Bo'
     """
-    if filled.missing:
+    if filled.unfilled:
         return None
     if filled.chain.answer is not None:
         return _counted(question, filled, filled.chain.answer)
-    last = strands(filled.chain)
+    last = find_strands(filled.chain)
     if len(last) != 2:
-        return _counted(question, filled, last[0].last) if len(last) == 1 else None
+        return _counted(question, filled, last[0].last_unknown) if len(last) == 1 else None
     # "Was Ada or Bo born first?" wants one of the two.
     words = _without([strand.constant for strand in last], question)
     if _BOOLEAN.search(question) and not _EITHER.search(words):
@@ -86,7 +86,7 @@ def settled(question: str, filled: Filled) -> Ending | None:
     return _compared(question, words, filled, last)
 
 
-def strands(chain: Chain) -> list[Strand]:
+def find_strands(chain: Chain) -> list[Strand]:
     """Return the strands of a chain in the order of the question: from each constant to the last of its unknowns."""
     root: dict[int, str] = {}
     used: set[int] = set()
@@ -100,38 +100,38 @@ def strands(chain: Chain) -> list[Strand]:
     return [Strand(constant, number) for number, constant in sorted(root.items()) if number not in used]
 
 
-def _counted(question: str, filled: Filled, number: int) -> Ending | None:
+def _counted(question: str, filled: FilledChain, number: int) -> DerivedAnswer | None:
     """Return how many values the last unknown has, where a graph, which knows all of them, was asked how many."""
-    found = filled.found[number][0]
+    found = filled.fillings[number][0]
     if (
         not _COUNTS.search(question)
         or found.source != "kg"
-        or number_of(found.candidates[0].value) is not None
+        or parse_number(found.candidates[0].value) is not None
     ):
         return None
-    return Ending(str(found.count), "count", found.candidates)
+    return DerivedAnswer(str(found.count), "count", found.candidates)
 
 
-def _same(question: str, filled: Filled, last: list[Strand]) -> Ending | None:
-    one, other = (filled.found[strand.last][0] for strand in last)
+def _same(question: str, filled: FilledChain, last: list[Strand]) -> DerivedAnswer | None:
+    one, other = (filled.fillings[strand.last_unknown][0] for strand in last)
     different = _DIFFERENT.search(question)
     if not different and not _SAME.search(question):
         return None
-    yes = agree(one, other) != bool(different)
-    return Ending("yes" if yes else "no", "same", (one.candidates[0], other.candidates[0]))
+    yes = values_agree(one, other) != bool(different)
+    return DerivedAnswer("yes" if yes else "no", "same", (one.candidates[0], other.candidates[0]))
 
 
-def _compared(question: str, words: str, filled: Filled, last: list[Strand]) -> Ending | None:
+def _compared(question: str, words: str, filled: FilledChain, last: list[Strand]) -> DerivedAnswer | None:
     """Return which strand comes first or last; ``words`` are the question's without what it asks about."""
     least, most = _LEAST.search(words), _MOST.search(words)
     if (least is None) == (most is None) or _LIVED.search(words):
         return None
-    candidates = [filled.found[strand.last][0].candidates[0] for strand in last]
+    candidates = [filled.fillings[strand.last_unknown][0].candidates[0] for strand in last]
     order = _order(candidates[0].value, candidates[1].value, by_age=bool(_AGE.search(words)))
     if not order:
         return None
     chosen = last[0 if (order < 0) == bool(least) else 1].constant
-    return Ending(_as_asked(chosen, question), "comparison", tuple(candidates))
+    return DerivedAnswer(_as_asked(chosen, question), "comparison", tuple(candidates))
 
 
 def _without(names: list[str], question: str) -> str:
@@ -145,11 +145,11 @@ def _without(names: list[str], question: str) -> str:
 
 def _order(one: str, other: str, by_age: bool) -> int | None:
     """Return -1 where the first comes first, 1 where the second does, 0 or None where that is not known."""
-    dates: tuple[Date | None, Date | None] = date_of(one), date_of(other)
-    numbers = number_of(one), number_of(other)
+    dates: tuple[Date | None, Date | None] = parse_date(one), parse_date(other)
+    numbers = parse_number(one), parse_number(other)
     years = not by_age or all(date and date.year > _AGED for date in dates)  # "40" is an age
     if dates[0] and dates[1] and years:
-        return dates[0].compared(dates[1])
+        return dates[0].compare(dates[1])
     if numbers[0] is None or numbers[1] is None:
         return None
     order = (numbers[0] > numbers[1]) - (numbers[0] < numbers[1])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from clew.protocols import Rows
 
 
-def as_hit(graph: str, head: Entity, relation: str, tail: str, tail_id: str = "", score: float = 1.0) -> Hit:
+def triple_hit(graph: str, head: Entity, relation: str, tail: str, tail_id: str = "", score: float = 1.0) -> Hit:
     """Return a triple as a hit. ``tail`` is its words; ``tail_id`` "" for the value of a property."""
     id = f"{head.id} >> {relation} >> {tail_id.removeprefix(f'{graph}:') or tail}"
     text = f"{head.name} >> {relation} >> {tail}"
@@ -25,18 +25,18 @@ def as_hit(graph: str, head: Entity, relation: str, tail: str, tail_id: str = ""
     return Hit(node, score, (id,))
 
 
-def quoted(hits: Sequence[Hit]) -> tuple[Quote, ...]:
+def quote_triples(hits: Sequence[Hit]) -> tuple[Quote, ...]:
     """Return the whole text of each triple as a quote: what it says, it says with all its words."""
     triples = (hit for hit in hits if hit.node.kind == TRIPLE)
     return tuple(Quote(hit.node.id, hit.node.text, (0, len(hit.node.text))) for hit in triples)
 
 
-def passages_of(
+def source_passages(
     snapshot: Snapshot, graph: PropertyGraph, edge: tuple[int, str, int], score: float
 ) -> tuple[Hit, ...]:
     """Return the passages that an edge (head, relation, tail) was extracted from, where they are in this base."""
     found: list[Hit] = []
-    statements = graph.statements(*edge)
+    statements = graph.edge_properties(*edge)
     for id in dict.fromkeys(str(one["passage"]) for one in statements if "passage" in one):
         try:
             (node,) = snapshot.nodes(snapshot.rows([id]))
@@ -51,7 +51,7 @@ _SAID = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class ReachedNodes:
     """The nodes of a graph that one relation leads to from others: all values of an unknown, without their names.
 
     ``rows`` and ``heads`` are rows of the graph, ascending; ``before`` is how the heads were reached, None where they
@@ -66,7 +66,7 @@ class Reached:
     inverse: bool
     heads: Rows
     score: float
-    before: Reached | None = None
+    previous: ReachedNodes | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -74,20 +74,20 @@ class Reached:
     @property
     def roots(self) -> Rows:
         """The rows that constants of the chain stand for, from which these were reached."""
-        return self.heads if self.before is None else self.before.roots
+        return self.heads if self.previous is None else self.previous.roots
 
     def candidates(self, most: int) -> tuple[Candidate, ...]:
         """Return the first ``most`` values by id, each with the triples that lead to it, the first hop first."""
         rows = self.rows[:most]
         paths = self._paths(rows)
         return tuple(
-            Candidate(one.name, self.score, hits, quoted(hits), one.id)
+            Candidate(one.name, self.score, hits, quote_triples(hits), one.id)
             for one, hits in zip(self.graph.entities(rows), paths, strict=True)
         )
 
     def _paths(self, rows: Rows) -> list[tuple[Hit, ...]]:
         """Return for each row the triples of one path that leads to it; of several heads the first by id."""
-        offsets, near = self.graph.adjacent(rows, self.relation, not self.inverse)
+        offsets, near = self.graph.neighbours(rows, self.relation, not self.inverse)
         heads = np.array(
             [
                 self._first(near[start:end])
@@ -95,7 +95,7 @@ class Reached:
             ],
             dtype=np.int64,
         )
-        before = [()] * len(rows) if self.before is None else self.before._paths(heads)
+        before = [()] * len(rows) if self.previous is None else self.previous._paths(heads)
         ends = zip(self.graph.entities(heads), self.graph.entities(rows), strict=True)
         said = [
             self._said(*pair) if place < _SAID else ()
@@ -109,11 +109,11 @@ class Reached:
     def _said(self, source: int, target: int) -> tuple[Hit, ...]:
         """Return the passages that a triple was extracted from."""
         head, tail = (target, source) if self.inverse else (source, target)
-        return passages_of(self.snapshot, self.graph, (head, self.relation, tail), self.score)
+        return source_passages(self.snapshot, self.graph, (head, self.relation, tail), self.score)
 
     def _first(self, near: Rows) -> int:
         return int(near[np.isin(near, self.heads)][0])
 
     def _fact(self, source: Entity, target: Entity) -> Hit:
         head, tail = (target, source) if self.inverse else (source, target)
-        return as_hit(self.graph.name, head, self.relation, tail.name, tail.id, self.score)
+        return triple_hit(self.graph.name, head, self.relation, tail.name, tail.id, self.score)

@@ -17,18 +17,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from clew.methods.chain.likeness import alike
-from clew.methods.chain.values import Ask, Filled, Found
+from clew.methods.chain.likeness import same_value
+from clew.methods.chain.values import Hop, FilledChain, Filling
 from clew.protocols import Trail
 from clew.types import Question, Step
 
 #: Values of each side that are compared before two sources are said to disagree.
 _COMPARED = 20
 #: Values that a step of the trail shows.
-SHOWN = 10
+SHOWN_VALUES = 10
 
 
-class Source(Protocol):
+class KnowledgeSource(Protocol):
     """Somewhere that unknowns can be looked up."""
 
     @property
@@ -36,37 +36,37 @@ class Source(Protocol):
         """What it is called in a recipe: ``kg``, ``text``."""
         ...
 
-    def fill(self, question: Question, asks: Sequence[Ask], trail: Trail) -> list[Found | None]:
+    def fill(self, question: Question, asks: Sequence[Hop], trail: Trail) -> list[Filling | None]:
         """Return for each hop what was found, None where it is not known. Raises ModelError, RemoteError."""
         ...
 
 
-def in_order(filled: Filled, sources: Sequence[Source], question: Question, trail: Trail) -> None:
+def fill_in_order(filled: FilledChain, sources: Sequence[KnowledgeSource], question: Question, trail: Trail) -> None:
     """Fill each hop with the first source, in their order, that knows it (the paper's global order).
 
     Raises what a source raises; what was filled before stays.
     """
-    while not trail.stopped():
-        asks = filled.open()
+    while not trail.should_stop():
+        asks = filled.open_hops()
         for source in sources:
-            left = [ask for ask in asks if ask.unknown in filled.missing]
-            if not left or trail.stopped():
+            left = [ask for ask in asks if ask.unknown in filled.unfilled]
+            if not left or trail.should_stop():
                 break
             for ask, found in zip(left, source.fill(question, left, trail), strict=True):
                 if found is not None:
                     filled.add(ask.unknown, found)
-        if not any(ask.unknown in filled.found for ask in asks):
+        if not any(ask.unknown in filled.fillings for ask in asks):
             break
 
 
-def by_hop(filled: Filled, sources: Sequence[Source], question: Question, trail: Trail) -> None:
+def fill_by_hop(filled: FilledChain, sources: Sequence[KnowledgeSource], question: Question, trail: Trail) -> None:
     """Fill each hop with the source that is surest of it, all having been asked; equals by their order.
 
     What the others say stays beside it, so that sources that disagree show (:func:`conflicts`). The paper's future
     work; it costs as many questions as there are sources and hops.
     """
-    while not trail.stopped():
-        asks = filled.open()
+    while not trail.should_stop():
+        asks = filled.open_hops()
         if not asks:
             break
         said = [source.fill(question, asks, trail) for source in sources]
@@ -74,7 +74,7 @@ def by_hop(filled: Filled, sources: Sequence[Source], question: Question, trail:
             known = [found for found in answers if found is not None]
             for found in sorted(known, key=lambda one: -one.score):
                 filled.add(ask.unknown, found)
-        if all(ask.unknown in filled.missing for ask in asks):
+        if all(ask.unknown in filled.unfilled for ask in asks):
             break
 
 
@@ -83,32 +83,32 @@ class Conflict:
     """Two sources that say different things of an unknown; ``one`` is what the chain went on with."""
 
     unknown: int
-    one: Found
-    other: Found
+    used: Filling
+    other: Filling
 
 
-def conflicts(filled: Filled) -> list[Conflict]:
+def find_conflicts(filled: FilledChain) -> list[Conflict]:
     """Return where sources disagree: no value of the one is like a value of the other."""
     return [
         Conflict(number, found[0], other)
-        for number, found in sorted(filled.found.items())
+        for number, found in sorted(filled.fillings.items())
         for other in found[1:]
-        if not agree(found[0], other)
+        if not values_agree(found[0], other)
     ]
 
 
-def agree(one: Found, other: Found) -> bool:
+def values_agree(one: Filling, other: Filling) -> bool:
     """Return whether two sources have a value in common, however each writes it."""
     theirs = [candidate.value for candidate in other.values(_COMPARED)]
-    return any(alike(mine.value, value) for mine in one.values(_COMPARED) for value in theirs)
+    return any(same_value(mine.value, value) for mine in one.values(_COMPARED) for value in theirs)
 
 
-def told(filled: Filled, trail: Trail) -> None:
+def record_conflicts(filled: FilledChain, trail: Trail) -> None:
     """Enter into the trail where sources disagree, both with their evidence."""
-    for one in conflicts(filled):
+    for one in find_conflicts(filled):
         sides = [
-            {"source": side.where or side.source, "values": [value.value for value in side.values(SHOWN)]}
-            for side in (one.one, one.other)
+            {"source": side.graph or side.source, "values": [value.value for value in side.values(SHOWN_VALUES)]}
+            for side in (one.used, one.other)
         ]
-        hits = tuple(dict.fromkeys((*one.one.candidates[0].hits, *one.other.candidates[0].hits)))
+        hits = tuple(dict.fromkeys((*one.used.candidates[0].hits, *one.other.candidates[0].hits)))
         trail.add(Step("conflict", {"unknown": f"#{one.unknown}", "taken": sides[0], "also": sides[1]}, hits))

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.link.describing import Labels
+from clew.link.describing import RelationLabels
 from clew.link.grounding import Grounding, ground
-from clew.link.relations import EXACT, called_so
-from clew.link.same import same_in
-from clew.methods.chain.facts import Reached, as_hit, quoted
-from clew.methods.chain.filling import SHOWN
-from clew.methods.chain.fits import strays
-from clew.methods.chain.values import VALUES, Ask, Candidate, Found
-from clew.protocols import EntityLinker, Labelled, PropertyGraph, RelationLinker, Snapshot, Trail
+from clew.link.relations import EXACT_SCORE, has_asked_name
+from clew.link.same import align_entity_with
+from clew.methods.chain.facts import ReachedNodes, triple_hit, quote_triples
+from clew.methods.chain.filling import SHOWN_VALUES
+from clew.methods.chain.fits import contradicts_relation
+from clew.methods.chain.values import MAX_KNOWN_VALUES, Hop, Candidate, Filling
+from clew.protocols import EntityLinker, RelationSource, PropertyGraph, RelationLinker, Snapshot, Trail
 from clew.types import Entity, LinkedEntity, LinkedRelation, Question, Step
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 #: How a node was found that has the name itself (:mod:`clew.link.entities`).
-CALLED = ("name", "alias")
+EXACT_LINKS = ("name", "alias")
 #: A graph with more relations than this has been extracted from text; of so many nodes the relations are compared.
-MANY, AROUND = 500, 50
+MANY_RELATIONS, SAMPLED_NODES = 500, 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +46,20 @@ class GraphSource:
     entities: EntityLinker
     relations: RelationLinker
     k: int = 5
-    least: float = 0.3
-    same: float = 0.75
+    min_score: float = 0.3
+    min_entity_score: float = 0.75
     name: str = "kg"
 
-    def fill(self, question: Question, asks: Sequence[Ask], trail: Trail) -> list[Found | None]:
+    def fill(self, question: Question, asks: Sequence[Hop], trail: Trail) -> list[Filling | None]:
         """Return what the graphs hold for each hop, None where they do not. Raises RemoteError, ModelError."""
         started = time.perf_counter()
         graphs = [self.snapshot.graph(name) for name in self._names(question)]
         tried = [self._asked(graph, question, asks, trail) for graph in graphs]
         seconds = (time.perf_counter() - started) / max(len(asks), 1)
-        made: list[Found | None] = []
+        made: list[Filling | None] = []
         for number, ask in enumerate(asks):
             best = max((one[number] for one in tried), key=lambda one: one.score, default=_Tried())
-            found = best.found if best.score >= self.least else None
+            found = best.found if best.score >= self.min_score else None
             detail: dict[str, Any] = {
                 "source": self.name,
                 "unknown": f"#{ask.unknown}",
@@ -79,37 +79,37 @@ class GraphSource:
         return [name for name in self.snapshot.graphs() if wanted is None or name in wanted]
 
     def _asked(
-        self, graph: PropertyGraph, question: Question, asks: Sequence[Ask], trail: Trail
+        self, graph: PropertyGraph, question: Question, asks: Sequence[Hop], trail: Trail
     ) -> list[_Tried]:
         """Return the best that one graph has for each hop."""
         made = [self._known(graph, ask) for ask in asks]
         # Names are linked where no node is known, or other nodes may stand for the same thing; all in one call.
-        open_ = [ask for ask, one in zip(asks, made, strict=True) if one.score < self.least]
+        open_ = [ask for ask, one in zip(asks, made, strict=True) if one.score < self.min_score]
         names = list(dict.fromkeys(value.value for ask in open_ for value in ask.known))
         found = self.entities.link(graph, names, question.text, self.k, trail) if names else []
         linked = {
-            name: _meant([one for one in some if one.score >= self.same])
+            name: _meant([one for one in some if one.score >= self.min_entity_score])
             for name, some in zip(names, found, strict=True)
         }
         return [
             one
-            if one.score >= self.least
+            if one.score >= self.min_score
             else max((one, self._named(graph, ask, linked)), key=lambda tried: tried.score)
             for ask, one in zip(asks, made, strict=True)
         ]
 
-    def _known(self, graph: PropertyGraph, ask: Ask) -> _Tried:
+    def _known(self, graph: PropertyGraph, ask: Hop) -> _Tried:
         """Return the best of a hop from nodes that are known already, here or in another graph."""
         heads, links = _rows(self.snapshot, graph, ask)
         if heads is None:
             return _Tried()
         ways = self._ways(graph, ask, heads)
         edges = self._from_rows(graph, ask, heads, ways)
-        own = self._own(graph, ask, [(1.0, row) for row in heads.tolist()[:VALUES]], ways)
+        own = self._own(graph, ask, [(1.0, row) for row in heads.tolist()[:MAX_KNOWN_VALUES]], ways)
         best = max((edges, own), key=lambda one: one.score)
         return replace(best, said=best.said | {"same": links}) if links else best
 
-    def _named(self, graph: PropertyGraph, ask: Ask, linked: Mapping[str, Sequence[LinkedEntity]]) -> _Tried:
+    def _named(self, graph: PropertyGraph, ask: Hop, linked: Mapping[str, Sequence[LinkedEntity]]) -> _Tried:
         """Return the best of a hop from the nodes that its names may stand for."""
         some = [linked[value.value] for value in ask.known]
         near = np.array([one.row for each in some for one in each], dtype=np.int64)
@@ -118,29 +118,29 @@ class GraphSource:
         own = self._own(graph, ask, [(one.score, one.row) for each in some for one in each], ways)
         return max((edges, own), key=lambda one: one.score)
 
-    def _ways(self, graph: PropertyGraph, ask: Ask, near: Rows) -> list[LinkedRelation]:
+    def _ways(self, graph: PropertyGraph, ask: Hop, near: Rows) -> list[LinkedRelation]:
         """Return the relations that the words of a hop may stand for, turned the way in which it is asked.
 
         Graphs that were extracted from text have thousands of relations: there only those of the nodes that may be
         meant are compared.
         """
-        labels: Labelled = graph
-        if len(graph.relations()) > MANY:
-            labels = Labels(graph.name, tuple(graph.around(near[:AROUND])))
+        labels: RelationSource = graph
+        if len(graph.relations()) > MANY_RELATIONS:
+            labels = RelationLabels(graph.name, tuple(graph.relations_at(near[:SAMPLED_NODES])))
         found = self.relations.link(labels, [ask.triple.relation], self.k)[0]
         # What is asked for by its own name is no other relation: the graph does not hold it for these nodes, then.
-        exact = {one.name for one in found if called_so(ask.triple.relation, one)}
+        exact = {one.name for one in found if has_asked_name(ask.triple.relation, one)}
         some = [one for one in found if one.name in exact] if _exact(found) else found
         return [replace(one, inverse=one.inverse ^ ask.inverse) for one in some]
 
     def _from_rows(
-        self, graph: PropertyGraph, ask: Ask, heads: Rows, ways: Sequence[LinkedRelation]
+        self, graph: PropertyGraph, ask: Hop, heads: Rows, ways: Sequence[LinkedRelation]
     ) -> _Tried:
         """Return where the best relation leads from nodes that are known."""
-        every = ask.found.every if ask.found and ask.found.where == graph.name else None
-        before = every if isinstance(every, Reached) else None
+        every = ask.known_filling.all_values if ask.known_filling and ask.known_filling.graph == graph.name else None
+        before = every if isinstance(every, ReachedNodes) else None
         for way in ways:
-            _, tails = graph.adjacent(heads, way.name, way.inverse)
+            _, tails = graph.neighbours(heads, way.name, way.inverse)
             if not len(tails):
                 continue
             made = _tried(self.snapshot, graph, heads, way, way.score, np.unique(tails), before)
@@ -151,14 +151,14 @@ class GraphSource:
     def _from_names(
         self,
         graph: PropertyGraph,
-        ask: Ask,
+        ask: Hop,
         linked: Sequence[Sequence[LinkedEntity]],
         ways: Sequence[LinkedRelation],
     ) -> _Tried:
         """Return where the best pair of entity and relation leads, of each of the names, joined if they agree."""
         grounded = [ground(graph, some, ways, self.k) for some in linked]
         for first in sorted((one for some in grounded for one in some), key=lambda one: -one.score):
-            same = _same(first, grounded, self.least)
+            same = _same(first, grounded, self.min_score)
             heads = np.unique([one.entity.row for one in same])
             tails = np.unique(np.concatenate([one.rows for one in same]))
             made = _tried(self.snapshot, graph, heads, first.relation, first.score, tails, None)
@@ -169,7 +169,7 @@ class GraphSource:
     def _own(
         self,
         graph: PropertyGraph,
-        ask: Ask,
+        ask: Hop,
         heads: Iterable[tuple[float, int]],
         ways: Sequence[LinkedRelation],
     ) -> _Tried:
@@ -181,17 +181,17 @@ class GraphSource:
         best, exact = _Tried(), _exact(ways)
         for (score, _), entity in zip(scored, entities, strict=True):
             found = self._property(graph, ask, entity)
-            if found and exact and not called_so(ask.triple.relation, found):
+            if found and exact and not has_asked_name(ask.triple.relation, found):
                 continue
             if found and score * found.score > best.score:
                 made = _valued(graph.name, ask, entity, found, score * found.score)
                 best = best if _strays(ask, made) else made
         return best
 
-    def _property(self, graph: PropertyGraph, ask: Ask, entity: Entity) -> LinkedRelation | None:
+    def _property(self, graph: PropertyGraph, ask: Hop, entity: Entity) -> LinkedRelation | None:
         if not entity.properties:
             return None
-        labels = Labels(graph.name, tuple(sorted(entity.properties)))
+        labels = RelationLabels(graph.name, tuple(sorted(entity.properties)))
         found = self.relations.link(labels, [ask.triple.relation], self.k)[0]
         return next((one for one in found if not one.inverse), None)
 
@@ -201,35 +201,35 @@ class _Tried:
     """What one graph has for a hop, how sure it is, and what the trail says of it."""
 
     score: float = 0.0
-    found: Found | None = None
+    found: Filling | None = None
     said: dict[str, Any] = field(default_factory=dict)
 
 
 def _exact(ways: Sequence[LinkedRelation]) -> bool:
     """Return whether a relation of the graph is called as it is asked for."""
-    return any(one.score == EXACT for one in ways)
+    return any(one.score == EXACT_SCORE for one in ways)
 
 
 def _meant(some: Sequence[LinkedEntity]) -> Sequence[LinkedEntity]:
     """Return the candidates that are called as they are asked for, all where none is: where there is a "Film B", the
     "Film A" is not meant, though it may have the edges."""
-    return [one for one in some if one.how.startswith(CALLED)] or some
+    return [one for one in some if one.reason.startswith(EXACT_LINKS)] or some
 
 
-def _rows(snapshot: Snapshot, graph: PropertyGraph, ask: Ask) -> tuple[Rows | None, list[str]]:
+def _rows(snapshot: Snapshot, graph: PropertyGraph, ask: Hop) -> tuple[Rows | None, list[str]]:
     """Return the nodes that the known values are, where they came from this graph or are the same as in another, and
     then what says so; None where neither is known."""
-    if ask.found is None or ask.found.source != "kg":
+    if ask.known_filling is None or ask.known_filling.source != "kg":
         return None, []
-    if ask.found.where == graph.name and isinstance(ask.found.every, Reached):
-        return ask.found.every.rows, []
+    if ask.known_filling.graph == graph.name and isinstance(ask.known_filling.all_values, ReachedNodes):
+        return ask.known_filling.all_values.rows, []
     ids = [one.id for one in ask.known if one.id]
-    if ask.found.where == graph.name:
+    if ask.known_filling.graph == graph.name:
         return (graph.rows(ids) if ids else None), []
-    links = [link for id in ids for link in same_in(snapshot, id, graph.name)]
+    links = [link for id in ids for link in align_entity_with(snapshot, id, graph.name)]
     if not links:
         return None, []
-    return np.unique(graph.rows([link.target for link in links])), [link.said for link in links]
+    return np.unique(graph.rows([link.target for link in links])), [link.summary for link in links]
 
 
 def _tried(
@@ -239,34 +239,34 @@ def _tried(
     way: LinkedRelation,
     score: float,
     tails: Rows,
-    before: Reached | None,
+    before: ReachedNodes | None,
 ) -> _Tried:
     roots = heads if before is None else before.roots
     others = tails[~np.isin(tails, roots)]
     rows = others if len(others) else tails
-    reached = Reached(snapshot, graph, rows, way.name, way.inverse, heads, score, before)
-    found = Found("kg", reached.candidates(SHOWN), reached, graph.name)
+    reached = ReachedNodes(snapshot, graph, rows, way.name, way.inverse, heads, score, before)
+    found = Filling("kg", reached.candidates(SHOWN_VALUES), reached, graph.name)
     arrow = f"<< {way.name} <<" if way.inverse else f">> {way.name} >>"
     return _Tried(
-        score, found, {"graph": graph.name, "relation": arrow, "how": way.how, "score": round(score, 3)}
+        score, found, {"graph": graph.name, "relation": arrow, "how": way.reason, "score": round(score, 3)}
     )
 
 
-def _valued(graph: str, ask: Ask, entity: Entity, way: LinkedRelation, score: float) -> _Tried:
+def _valued(graph: str, ask: Hop, entity: Entity, way: LinkedRelation, score: float) -> _Tried:
     before = next((one.hits for one in ask.known if one.id == entity.id), ())
     given = entity.properties[way.name]
     candidates = []
     for value in given if isinstance(given, tuple) else (given,):
-        hits = (*before, as_hit(graph, entity, way.name, str(value), score=score))
-        candidates.append(Candidate(str(value), score, hits, quoted(hits)))
-    said = {"graph": graph, "property": way.name, "how": way.how, "score": round(score, 3)}
-    return _Tried(score, Found("kg", tuple(candidates), where=graph), said)
+        hits = (*before, triple_hit(graph, entity, way.name, str(value), score=score))
+        candidates.append(Candidate(str(value), score, hits, quote_triples(hits)))
+    said = {"graph": graph, "property": way.name, "how": way.reason, "score": round(score, 3)}
+    return _Tried(score, Filling("kg", tuple(candidates), graph=graph), said)
 
 
-def _strays(ask: Ask, made: _Tried) -> bool:
+def _strays(ask: Hop, made: _Tried) -> bool:
     """Return whether nothing that was found can be what the relation of a hop leads to."""
     values = made.found.candidates if made.found else ()
-    return not ask.inverse and all(strays(ask.triple.relation, one.value) for one in values)
+    return not ask.inverse and all(contradicts_relation(ask.triple.relation, one.value) for one in values)
 
 
 def _same(first: Grounding, grounded: Sequence[Sequence[Grounding]], least: float) -> list[Grounding]:
@@ -280,4 +280,4 @@ def _same(first: Grounding, grounded: Sequence[Sequence[Grounding]], least: floa
 
 
 def _shown(one: Grounding) -> dict[str, Any]:
-    return {"name": one.entity.name, "id": one.entity.id, "how": one.entity.how}
+    return {"name": one.entity.name, "id": one.entity.id, "how": one.entity.reason}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from clew.text import folded_name, normalise_name
+from clew.text import fold_name, normalise_name
 
 _MONTHS = "january february march april may june july august september october november december".split()
 _MONTH = {name[:3]: number for number, name in enumerate(_MONTHS, 1)}
@@ -43,7 +43,7 @@ class Date:
     month: int = 0
     day: int = 0
 
-    def compared(self, other: Date) -> int | None:
+    def compare(self, other: Date) -> int | None:
         """Return -1, 0 or 1 for earlier, the same day, later; None where what is known of both does not tell."""
         mine, theirs = (self.year, self.month, self.day), (other.year, other.month, other.day)
         for one, two in zip(mine, theirs, strict=True):
@@ -54,7 +54,7 @@ class Date:
         return 0
 
 
-def date_of(text: str) -> Date | None:
+def parse_date(text: str) -> Date | None:
     """Return the date that a text is, or None.
 
     >>> date_of("March 1, 1963"), date_of("c. 44 BC"), date_of("1963-03-01T00:00:00Z").month, date_of("Lima")
@@ -73,7 +73,7 @@ def date_of(text: str) -> Date | None:
     return None
 
 
-def number_of(text: str) -> float | None:
+def parse_number(text: str) -> float | None:
     """Return the number that a text begins with, or None.
 
     >>> number_of("$1,250.5"), number_of("3.2 million people"), number_of("two"), number_of("Lima")
@@ -88,7 +88,7 @@ def number_of(text: str) -> float | None:
     return float(found["digits"].replace(",", "")) * _SCALE.get((found["scale"] or "").lower(), 1.0)
 
 
-def alike(one: str, other: str) -> bool:
+def same_value(one: str, other: str) -> bool:
     """Return whether two values say the same: equal names, one within the other, dates that do not contradict, or
     equal numbers.
 
@@ -98,17 +98,17 @@ def alike(one: str, other: str) -> bool:
     names = _plain(one), _plain(other)
     if names[0] == names[1]:
         return True
-    dates = date_of(one), date_of(other)
+    dates = parse_date(one), parse_date(other)
     if dates[0] and dates[1]:
-        return dates[0].year == dates[1].year and dates[0].compared(dates[1]) in {0, None}
-    numbers = number_of(one), number_of(other)
+        return dates[0].year == dates[1].year and dates[0].compare(dates[1]) in {0, None}
+    numbers = parse_number(one), parse_number(other)
     if numbers[0] is not None and numbers[1] is not None:
         return numbers[0] == numbers[1]
     short, long = sorted((f" {name} " for name in names), key=len)
     return bool(short.strip()) and short in long
 
 
-def named_in(name: str, text: str) -> bool:
+def mentions_name(name: str, text: str) -> bool:
     """Return whether a text has a name in it, in whatever case, with or without what stands in brackets after it."""
     words = f" {_plain(text)} "
     bare = re.sub(r"\s*\([^)]*\)\s*$", "", name)
@@ -116,4 +116,4 @@ def named_in(name: str, text: str) -> bool:
 
 
 def _plain(name: str) -> str:
-    return normalise_name(folded_name(name))
+    return normalise_name(fold_name(name))

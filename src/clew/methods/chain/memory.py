@@ -7,8 +7,8 @@ import time
 from dataclasses import dataclass
 
 from clew.chains import Chain
-from clew.methods.chain.values import Candidate, Filled, Found
-from clew.prompts import plain
+from clew.methods.chain.values import Candidate, FilledChain, Filling
+from clew.prompts import clean_reply
 from clew.protocols import LanguageModel, PromptTemplate, Trail
 from clew.text import normalise
 from clew.types import Question, Step
@@ -35,18 +35,18 @@ class Memory:
     template: PromptTemplate
     name: str = "model"
 
-    def settle(self, question: Question, filled: Filled, trail: Trail) -> str:
+    def recall(self, question: Question, filled: FilledChain, trail: Trail) -> str:
         """Fill what is open and return the final answer as the model gives it, "" where it gives none.
 
         Raises ModelError.
         """
         started = time.perf_counter()
-        chain = filled.chain.filled(filled.best)
+        chain = filled.chain.fill(filled.best_values)
         made = self.model.complete([self.template.render(question=question.text, chain=str(chain))])[0]
-        text = _NEXT.sub("", _FILLED.sub("", plain(made.text)))
+        text = _NEXT.sub("", _FILLED.sub("", clean_reply(made.text)))
         values, ignored = _read(text, chain)
         for number, value in values.items():
-            filled.add(number, Found(self.name, (Candidate(value, _REMEMBERED),)))
+            filled.add(number, Filling(self.name, (Candidate(value, _REMEMBERED),)))
         match = _FINAL.search(text)
         final = match["answer"].strip(_AROUND) if match else ""
         final = "" if normalise(final) in _UNSURE or "#" in final else final

@@ -8,22 +8,22 @@ from typing import Any, Literal
 
 from clew.chains import Chain
 from clew.errors import BudgetExceeded
-from clew.methods.answering import NEAREST, answered, stopped, unsaid
-from clew.methods.chain.endings import Ending, settled, strands
-from clew.methods.chain.filling import SHOWN, Source, by_hop, in_order, told
-from clew.methods.chain.fits import misfit
+from clew.methods.answering import NEAREST_HITS, read_answer, record_stop, no_answer_text
+from clew.methods.chain.endings import DerivedAnswer, derive_answer, find_strands
+from clew.methods.chain.filling import SHOWN_VALUES, KnowledgeSource, fill_by_hop, fill_in_order, record_conflicts
+from clew.methods.chain.fits import answer_type_mismatch
 from clew.methods.chain.memory import Memory
-from clew.methods.chain.values import Candidate, Filled
-from clew.methods.chain.writing import ChainWriter, by_hand
+from clew.methods.chain.values import Candidate, FilledChain
+from clew.methods.chain.writing import ChainWriter, read_given_chain
 from clew.protocols import Reader, Retriever, Trail
-from clew.read.labels import label_in
-from clew.trail import Recorder, retrieved
+from clew.read.labels import parse_label
+from clew.trail import TrailRecorder, retrieve_with_trail
 from clew.types import Answer, Hit, Question, Quote, Step
 
 #: Values of an answer that its text lists; ``Answer.values`` has all.
-LISTED = 20
+LISTED_VALUES = 20
 #: Values of an answer that are named at all, each with its evidence.
-MOST = 10_000
+MAX_VALUES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class ChainMethod:
     """
 
     writer: ChainWriter | None
-    sources: Sequence[Source]
+    sources: Sequence[KnowledgeSource]
     memory: Memory | None
     retriever: Retriever
     reader: Reader
@@ -56,67 +56,67 @@ class ChainMethod:
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer with the evidence of every hop. Raises UsageError, ModelError, RemoteError."""
-        record = Recorder(watch=trail.add, stop=trail.stopped)
+        record = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
         attempts: list[_Attempt] = []
         try:
             chains = self._chains(question, record)
             if not chains:
                 return self._plain(question, record)
             for chain in chains[: self.tries]:
-                attempts.append(_Attempt(Filled(chain), claims=self.claims))
+                attempts.append(_Attempt(FilledChain(chain), claims=self.claims))
                 self._attempt(question, attempts[-1], record)
-                if attempts[-1].whole or attempts[-1].only_end_open or record.stopped():
+                if attempts[-1].whole or attempts[-1].only_end_open or record.should_stop():
                     break
             self._remember(question, _best(attempts), record)
         except BudgetExceeded as error:
-            stopped(record, error)
+            record_stop(record, error)
         return self._answered(_best(attempts), record)
 
-    def _chains(self, question: Question, record: Recorder) -> list[Chain]:
+    def _chains(self, question: Question, record: TrailRecorder) -> list[Chain]:
         if self.writer is not None:
             return self.writer.write(question, record)
-        return by_hand(question, record)
+        return read_given_chain(question, record)
 
-    def _attempt(self, question: Question, attempt: _Attempt, record: Recorder) -> None:
+    def _attempt(self, question: Question, attempt: _Attempt, record: TrailRecorder) -> None:
         """Fill one chain from what has evidence, and settle its answer where that follows."""
-        fill = in_order if self.choose == "order" else by_hop
+        fill = fill_in_order if self.choose == "order" else fill_by_hop
         fill(attempt.filled, self.sources, question, record)
-        told(attempt.filled, record)
+        record_conflicts(attempt.filled, record)
         self._settle(question, attempt, record)
 
-    def _remember(self, question: Question, attempt: _Attempt, record: Recorder) -> None:
+    def _remember(self, question: Question, attempt: _Attempt, record: TrailRecorder) -> None:
         """Let the model fill what is left of the best chain, and settle its answer."""
-        if self.memory is None or not attempt.needs_model or record.stopped():
+        if self.memory is None or not attempt.needs_model or record.should_stop():
             return
-        final = self.memory.settle(question, attempt.filled, record)
-        attempt.final = label_in(final) if self.claims else final
+        final = self.memory.recall(question, attempt.filled, record)
+        attempt.final = parse_label(final) if self.claims else final
         self._settle(question, attempt, record)
 
-    def _settle(self, question: Question, attempt: _Attempt, record: Recorder) -> None:
-        attempt.ending = None if self.claims else settled(question.text, attempt.filled)
-        attempt.misfit = "" if self.claims and attempt.text else misfit(question.text, attempt.text)
+    def _settle(self, question: Question, attempt: _Attempt, record: TrailRecorder) -> None:
+        attempt.ending = None if self.claims else derive_answer(question.text, attempt.filled)
+        attempt.misfit = "" if self.claims and attempt.text else answer_type_mismatch(question.text, attempt.text)
         detail: dict[str, Any] = {"chain": str(attempt.filled), "answer": attempt.text}
         if attempt.ending:
-            detail["settled by"] = attempt.ending.how
-        if attempt.filled.missing:
-            detail["not found"] = ", ".join(f"#{number}" for number in attempt.filled.missing)
+            detail["settled by"] = attempt.ending.rule
+        if attempt.filled.unfilled:
+            detail["not found"] = ", ".join(f"#{number}" for number in attempt.filled.unfilled)
         if attempt.misfit:
             detail["does not fit"] = attempt.misfit
         detail["filling"] = attempt.filling
         record.add(Step("filled", detail))
 
-    def _plain(self, question: Question, record: Recorder) -> Answer:
-        hits = retrieved(self.retriever, question, self.k, record, query=question.text)
-        return answered(self.reader, question, hits, record, self.recipe)
+    def _plain(self, question: Question, record: TrailRecorder) -> Answer:
+        hits = retrieve_with_trail(self.retriever, question, self.k, record, query=question.text)
+        return read_answer(self.reader, question, hits, record, self.recipe)
 
-    def _answered(self, attempt: _Attempt, record: Recorder) -> Answer:
+    def _answered(self, attempt: _Attempt, record: TrailRecorder) -> Answer:
         found = tuple(dict.fromkeys(hit for step in record.steps for hit in step.hits))
         evidence, quotes = attempt.evidence()
         text = attempt.text
         if not text:
-            evidence = evidence or found[:NEAREST]
+            evidence = evidence or found[:NEAREST_HITS]
             return Answer(
-                unsaid(record),
+                no_answer_text(record),
                 evidence,
                 abstained=True,
                 trail=tuple(record.steps),
@@ -135,7 +135,7 @@ class ChainMethod:
             recipe=self.recipe,
             context=found,
             values=attempt.values,
-            remembered=attempt.remembered,
+            from_memory=attempt.remembered,
         )
 
 
@@ -149,8 +149,8 @@ class _Attempt:
     """One chain as far as it was filled: what was settled by rule, what the model gave as final answer, and what is
     wrong with the answer."""
 
-    filled: Filled = field(default_factory=lambda: Filled(Chain(())))
-    ending: Ending | None = None
+    filled: FilledChain = field(default_factory=lambda: FilledChain(Chain(())))
+    ending: DerivedAnswer | None = None
     final: str = ""
     misfit: str = ""
     claims: bool = False
@@ -158,20 +158,20 @@ class _Attempt:
     @property
     def needs_model(self) -> bool:
         """Whether something is left that no rule and no source has settled."""
-        return bool(self.filled.missing) or not self.values
+        return bool(self.filled.unfilled) or not self.values
 
     @property
     def only_end_open(self) -> bool:
         """Whether all unknowns are filled and only the model can say what follows from them."""
-        return not self.filled.missing and not self.text
+        return not self.filled.unfilled and not self.text
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
         """The values of the unknown that answers the question, as far as there is one."""
         number = self.filled.chain.answer
-        if number is None or number not in self.filled.found:
+        if number is None or number not in self.filled.fillings:
             return ()
-        return self.filled.found[number][0].values(MOST)
+        return self.filled.fillings[number][0].values(MAX_VALUES)
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -186,43 +186,43 @@ class _Attempt:
     def _last(self) -> tuple[str, ...]:
         """Return the value of the last unknown of a chain of one strand: ``#answer`` can be nothing else."""
         chain = self.filled.chain
-        last = strands(chain) if chain.answer is None else []
-        if len(last) != 1 or last[0].last not in self.filled.found:
+        last = find_strands(chain) if chain.answer is None else []
+        if len(last) != 1 or last[0].last_unknown not in self.filled.fillings:
             return ()
-        found = self.filled.found[last[0].last][0].values(MOST)
+        found = self.filled.fillings[last[0].last_unknown][0].values(MAX_VALUES)
         return tuple(dict.fromkeys(one.value for one in found))
 
     @property
     def text(self) -> str:
         """The answer's text: its values, the first of them where there are many."""
         values = self.values
-        more = f" and {len(values) - LISTED} more" if len(values) > LISTED else ""
-        return ", ".join(values[:LISTED]) + more
+        more = f" and {len(values) - LISTED_VALUES} more" if len(values) > LISTED_VALUES else ""
+        return ", ".join(values[:LISTED_VALUES]) + more
 
     @property
     def whole(self) -> bool:
         """Whether every unknown is filled and the answer is of the kind that is asked for."""
-        return bool(self.text) and not self.filled.missing and not self.misfit
+        return bool(self.text) and not self.filled.unfilled and not self.misfit
 
     @property
     def filling(self) -> dict[str, Any]:
         """The chain with its unknowns, the first values of each that has some, and what makes it better than another
         (:attr:`worth`)."""
-        found = sorted(self.filled.found.items())
-        values = {f"#{number}": [one.value for one in some[0].values(SHOWN)] for number, some in found}
+        found = sorted(self.filled.fillings.items())
+        values = {f"#{number}": [one.value for one in some[0].values(SHOWN_VALUES)] for number, some in found}
         return {"chain": str(self.filled.chain), "values": values, "worth": list(self.worth)}
 
     @property
     def worth(self) -> tuple[bool, bool, bool, int]:
         """What makes one attempt better than another."""
-        return self.whole, bool(self.text), not self.misfit, len(self.filled.found)
+        return self.whole, bool(self.text), not self.misfit, len(self.filled.fillings)
 
     @property
     def remembered(self) -> tuple[str, ...]:
         """What rests on the model's memory alone: unknowns, and a final answer that no rule made of the others."""
         from_model = [
             f"#{number}: {found[0].candidates[0].value}"
-            for number, found in sorted(self.filled.found.items())
+            for number, found in sorted(self.filled.fillings.items())
             if found[0].source == "model"
         ]
         if self.final and self.ending is None and not self.candidates:
@@ -231,7 +231,7 @@ class _Attempt:
 
     def evidence(self) -> tuple[tuple[Hit, ...], tuple[Quote, ...]]:
         """Return the hits of the best value of every unknown, hop after hop, and of every answer; and quotes."""
-        found = [self.filled.found[number][0].candidates[0] for number in sorted(self.filled.found)]
-        every = [*found, *self.candidates[:LISTED]]
+        found = [self.filled.fillings[number][0].candidates[0] for number in sorted(self.filled.fillings)]
+        every = [*found, *self.candidates[:LISTED_VALUES]]
         hits = dict.fromkeys(hit for one in every for hit in one.hits)
         return tuple(hits), tuple(dict.fromkeys(quote for one in every for quote in one.quotes))

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from clew.chains import Term, Triple
-from clew.methods.chain.filling import SHOWN
-from clew.methods.chain.fits import leads_to
-from clew.methods.chain.values import Ask, Candidate, Found
-from clew.prompts import plain
+from clew.methods.chain.filling import SHOWN_VALUES
+from clew.methods.chain.fits import relation_answer_kind
+from clew.methods.chain.values import Hop, Candidate, Filling
+from clew.prompts import clean_reply
 from clew.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
-from clew.trail import Recorder, retrieved
+from clew.trail import TrailRecorder, retrieve_with_trail
 from clew.types import Answer, Hit, Question, Step, Usage
 
 _LABEL = re.compile(r"^\W*(?:question\s*:\s*)?", re.IGNORECASE)
@@ -53,12 +53,12 @@ class TextSource:
     values: int = 3
     name: str = "text"
 
-    def fill(self, question: Question, asks: Sequence[Ask], trail: Trail) -> list[Found | None]:
+    def fill(self, question: Question, asks: Sequence[Hop], trail: Trail) -> list[Filling | None]:
         """Return the answers to the questions of each hop, None where the reader found none. Raises ModelError."""
         each = [_apart(ask, self.values) for ask in asks]
         flat = [one for some in each for one in some]
         questions = [Question(text, question.scope) for text in self._questions(flat, trail)]
-        hits = [retrieved(self.retriever, one, self.k, trail, query=one.text) for one in questions]
+        hits = [retrieve_with_trail(self.retriever, one, self.k, trail, query=one.text) for one in questions]
         answers = iter(zip(questions, self._read(questions, hits, trail), strict=True))
         made = []
         for ask, some in zip(asks, each, strict=True):
@@ -70,13 +70,13 @@ class TextSource:
                 "unknown": f"#{ask.unknown}",
                 "triple": str(ask.triple),
                 "question": " / ".join(asked.text for _, asked, _ in told),
-                "values": [one.value for one in best[:SHOWN]],
+                "values": [one.value for one in best[:SHOWN_VALUES]],
             }
             if not best:
                 detail["outcome"] = "not in the passages"
             evidence = tuple(dict.fromkeys(hit for _, _, answer in told for hit in answer.evidence))
             trail.add(Step("fill", detail, evidence if best else ()))
-            made.append(Found(self.name, best) if best else None)
+            made.append(Filling(self.name, best) if best else None)
         return made
 
     def _read(
@@ -85,7 +85,7 @@ class TextSource:
         """Return the answers: in one call of a reader that can, else each in a thread of its own."""
         if isinstance(self.reader, BatchReader):
             return self.reader.read_all(questions, hits, trail)
-        records = [Recorder() for _ in questions]
+        records = [TrailRecorder() for _ in questions]
         with ThreadPoolExecutor(max_workers=max(len(questions), 1)) as pool:
             waiting = [
                 pool.submit(self.reader.read, *one) for one in zip(questions, hits, records, strict=True)
@@ -95,50 +95,50 @@ class TextSource:
                 trail.add(step)
         return [one.result() for one in waiting]
 
-    def _questions(self, asks: Sequence[Ask], trail: Trail) -> list[str]:
+    def _questions(self, asks: Sequence[Hop], trail: Trail) -> list[str]:
         if self.model is None or self.template is None:
-            return [by_rule(one) for one in asks]
+            return [rule_question(one) for one in asks]
         started = time.perf_counter()
-        made = self.model.complete([self.template.render(triplet=masked(one)) for one in asks])
+        made = self.model.complete([self.template.render(triplet=masked_triple(one)) for one in asks])
         usage = sum((one.usage for one in made), Usage())
-        texts = [_question(one.text) or by_rule(ask) for one, ask in zip(made, asks, strict=True)]
+        texts = [_question(one.text) or rule_question(ask) for one, ask in zip(made, asks, strict=True)]
         seconds = time.perf_counter() - started
         trail.add(Step("questions", {"prompt": self.template.name, "questions": texts}, (), usage, seconds))
         return texts
 
 
-def masked(ask: Ask) -> str:
+def masked_triple(ask: Hop) -> str:
     """Return the triple with ``?`` for what is asked, as the paper's examples have it (Table 4)."""
     triple = ask.triple
     head, tail = ("?", f'"{triple.tail}"') if ask.inverse else (f'"{triple.head}"', "?")
     return f'({head}, "{triple.relation}", {tail})'
 
 
-def by_rule(ask: Ask) -> str:
+def rule_question(ask: Hop) -> str:
     """Return the question that asks for the hop, without a model.
 
     >>> from clew.chains import Term, Triple
     >>> by_rule(Ask(Triple(Term("Lima"), "country", Term("#1")), (), 1))
     'Where Lima: country?'
     """
-    relation, known = ask.triple.relation, ask.term
-    first = "" if ask.inverse else _FIRST.get(leads_to(relation), "")
+    relation, known = ask.triple.relation, ask.known_term
+    first = "" if ask.inverse else _FIRST.get(relation_answer_kind(relation), "")
     return f"{relation}: {known}?" if ask.inverse else f"{first}{known}: {relation}?"
 
 
 def _question(reply: str) -> str:
     """Return the first line of a reply that is a question, or "" where none is."""
-    lines = [_LABEL.sub("", line).strip(" \t*_\"'`") for line in plain(reply).splitlines()]
+    lines = [_LABEL.sub("", line).strip(" \t*_\"'`") for line in clean_reply(reply).splitlines()]
     return next((line for line in lines if len(line) > 1 and line.endswith("?")), "")
 
 
-def _apart(ask: Ask, most: int) -> list[Ask]:
+def _apart(ask: Hop, most: int) -> list[Hop]:
     """Return the hop for each of its first known values."""
     made = []
     for value in ask.known[:most]:
         known, triple = Term(value.value), ask.triple
         head, tail = (triple.head, known) if ask.inverse else (known, triple.tail)
-        made.append(Ask(Triple(head, triple.relation, tail), (value,), ask.unknown, ask.inverse))
+        made.append(Hop(Triple(head, triple.relation, tail), (value,), ask.unknown, ask.inverse))
     return made
 
 

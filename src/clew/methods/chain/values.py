@@ -11,7 +11,7 @@ from clew.chains import Chain, Term, Triple
 from clew.types import Hit, Quote
 
 #: Values of one unknown that the next hop is asked with where each costs a question of its own.
-VALUES = 5
+MAX_KNOWN_VALUES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Candidate:
     id: str = ""
 
 
-class EverySet(Protocol):
+class ValueSet(Protocol):
     """All values of an unknown, where a graph has too many of them to be named one by one at every hop."""
 
     def __len__(self) -> int:
@@ -42,7 +42,7 @@ class EverySet(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Filling:
     """What one source says that an unknown is: its best values, and all of them where a graph has more.
 
     ``source`` is ``kg``, ``text`` or ``model``; ``where`` the graph, or "".
@@ -50,13 +50,13 @@ class Found:
 
     source: str
     candidates: tuple[Candidate, ...]
-    every: EverySet | None = None
-    where: str = ""
+    all_values: ValueSet | None = None
+    graph: str = ""
 
     @property
     def count(self) -> int:
         """How many values there are."""
-        return len(self.candidates) if self.every is None else len(self.every)
+        return len(self.candidates) if self.all_values is None else len(self.all_values)
 
     @property
     def score(self) -> float:
@@ -65,13 +65,13 @@ class Found:
 
     def values(self, most: int) -> tuple[Candidate, ...]:
         """Return at most ``most`` values, best first."""
-        if self.every is None or most <= len(self.candidates):
+        if self.all_values is None or most <= len(self.candidates):
             return self.candidates[:most]
-        return self.every.candidates(most)
+        return self.all_values.candidates(most)
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class Hop:
     """One hop: what ``unknown`` is, where ``known`` are the values of the other term, best first.
 
     ``triple`` has the best known values filled in. ``inverse``: the tail is known and the head asked for. ``found``
@@ -82,78 +82,78 @@ class Ask:
     known: tuple[Candidate, ...]
     unknown: int
     inverse: bool = False
-    found: Found | None = None
+    known_filling: Filling | None = None
 
     @property
-    def term(self) -> Term:
+    def known_term(self) -> Term:
         """The term that is known, with the best values filled in."""
         return self.triple.tail if self.inverse else self.triple.head
 
 
 @dataclass(slots=True)
-class Filled:
+class FilledChain:
     """A chain with what was found for its unknowns: the one that counts first, then what other sources say."""
 
     chain: Chain
-    found: dict[int, list[Found]] = field(default_factory=dict)
+    fillings: dict[int, list[Filling]] = field(default_factory=dict)
 
-    def add(self, unknown: int, found: Found) -> None:
+    def add(self, unknown: int, found: Filling) -> None:
         """Take what a source says of an unknown; the first that says something counts."""
-        self.found.setdefault(unknown, []).append(found)
+        self.fillings.setdefault(unknown, []).append(found)
 
     @property
-    def best(self) -> Mapping[int, str]:
+    def best_values(self) -> Mapping[int, str]:
         """The best value of each unknown that has one."""
-        return {number: found[0].candidates[0].value for number, found in self.found.items()}
+        return {number: found[0].candidates[0].value for number, found in self.fillings.items()}
 
     @property
-    def missing(self) -> tuple[int, ...]:
+    def unfilled(self) -> tuple[int, ...]:
         """The unknowns without a value."""
-        return tuple(number for number in self.chain.unknowns if number not in self.found)
+        return tuple(number for number in self.chain.unknowns if number not in self.fillings)
 
     def __str__(self) -> str:
         """The chain with the best values in the place of its unknowns."""
-        return str(self.chain.filled(self.best))
+        return str(self.chain.fill(self.best_values))
 
-    def open(self) -> list[Ask]:
+    def open_hops(self) -> list[Hop]:
         """Return the hops that can be asked now, in the order of the chain, one for each unknown.
 
         A hop that asks for a tail goes before one that asks for a head: that is how chains are meant.
         """
-        asks: dict[int, Ask] = {}
+        asks: dict[int, Hop] = {}
         for inverse in (False, True):
             for triple in self.chain.triples:
                 known, asked = (triple.tail, triple.head) if inverse else (triple.head, triple.tail)
                 number = asked.unknown
-                if number is None or number in asks or number in self.found or number in known.unknowns:
+                if number is None or number in asks or number in self.fillings or number in known.unknowns:
                     continue
-                if all(one in self.found for one in known.unknowns):
+                if all(one in self.fillings for one in known.unknowns):
                     asks[number] = self._ask(triple, known, number, inverse)
         return [asks[number] for number in sorted(asks)]
 
-    def _ask(self, triple: Triple, known: Term, number: int, inverse: bool) -> Ask:
-        found = self.found[known.unknown][0] if known.unknown is not None else None
-        return Ask(triple.filled(self.best), self._known(known), number, inverse, found)
+    def _ask(self, triple: Triple, known: Term, number: int, inverse: bool) -> Hop:
+        found = self.fillings[known.unknown][0] if known.unknown is not None else None
+        return Hop(triple.fill(self.best_values), self._known(known), number, inverse, found)
 
     def _known(self, term: Term) -> tuple[Candidate, ...]:
         """Return the values of a term whose unknowns all have some, best first."""
         if term.unknown is not None:
-            return self.found[term.unknown][0].values(VALUES)
-        lists = [self.found[number][0].values(VALUES) for number in term.unknowns]
+            return self.fillings[term.unknown][0].values(MAX_KNOWN_VALUES)
+        lists = [self.fillings[number][0].values(MAX_KNOWN_VALUES) for number in term.unknowns]
         made = []
-        for some in itertools.islice(itertools.product(*lists), VALUES):
+        for some in itertools.islice(itertools.product(*lists), MAX_KNOWN_VALUES):
             words = {number: one.value for number, one in zip(term.unknowns, some, strict=True)}
             hits = tuple(dict.fromkeys(hit for one in some for hit in one.hits))
             quotes = tuple(dict.fromkeys(quote for one in some for quote in one.quotes))
             score = min((one.score for one in some), default=1.0)
-            made.append(Candidate(term.filled(words).text, score, hits, quotes))
+            made.append(Candidate(term.fill(words).text, score, hits, quotes))
         return tuple(made)
 
 
-def reachable(chain: Chain) -> bool:
+def is_solvable(chain: Chain) -> bool:
     """Return whether every unknown could be filled, if each hop that can be asked were answered."""
-    filled = Filled(chain)
-    while asks := filled.open():
+    filled = FilledChain(chain)
+    while asks := filled.open_hops():
         for ask in asks:
-            filled.add(ask.unknown, Found("", (Candidate("?"),)))
-    return not filled.missing
+            filled.add(ask.unknown, Filling("", (Candidate("?"),)))
+    return not filled.unfilled

@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from clew.chains import Chain, ChainError, Limits, MaskUnderflowError, agreed, parse
+from clew.chains import Chain, ChainError, Limits, MaskUnderflowError, rank_by_agreement, parse_chain
 from clew.errors import BadCompletion, UsageError
-from clew.methods.chain.values import reachable
-from clew.methods.sampling import sampled
-from clew.prompts import Template, plain
+from clew.methods.chain.values import is_solvable
+from clew.methods.sampling import sample_prompts
+from clew.prompts import Template, clean_reply
 from clew.protocols import Completion, LanguageModel, Trail
 from clew.types import Question, Step, Usage
 
 #: A person's own chain may be as short or as long as it likes.
-ANY = Limits(1, 99)
-USUAL = Limits()
+UNLIMITED = Limits(1, 99)
+DEFAULT_LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class ChainWriter:
     model: LanguageModel
     template: Template
     samples: int = 1
-    limits: Limits = USUAL
+    limits: Limits = DEFAULT_LIMITS
 
     def write(self, question: Question, trail: Trail) -> list[Chain]:
         """Return the chains of a question, the one that most samples agree on first; none where none can be used.
@@ -43,21 +43,21 @@ class ChainWriter:
         Raises ModelError, and ChainError for a chain of the question's own that is none.
         """
         if question.chain:
-            return by_hand(question, trail)
+            return read_given_chain(question, trail)
         started = time.perf_counter()
         prompt = self.template.render(question=question.text)
-        prompts = sampled(prompt, self.samples)
+        prompts = sample_prompts(prompt, self.samples)
         made = self.model.complete(prompts)
         usage = sum((one.usage for one in made), Usage())
         chains, errors = self._read(made)
         if not chains:
             said = "; ".join(dict.fromkeys(error.problem for error in errors))
-            wrong = plain(f"Your last reply could not be used: {said}. {errors[-1].hint}")
+            wrong = clean_reply(f"Your last reply could not be used: {said}. {errors[-1].hint}")
             made = self.model.complete([replace(prompt, user=f"{prompt.user}\n\n{wrong}")])
             usage += made[0].usage
             chains, more = self._read(made)
             errors += more
-        ranked = agreed(chains)
+        ranked = rank_by_agreement(chains)
         detail: dict[str, Any] = {"chain": str(ranked[0]) if ranked else "", "prompt": self.template.name}
         detail |= {"samples": len(prompts), "usable": len(chains)}
         if len(ranked) > 1:
@@ -77,11 +77,11 @@ class ChainWriter:
             try:
                 text = self._text(one.text)
                 try:
-                    chain, where = parse(text, self.limits), chains
+                    chain, where = parse_chain(text, self.limits), chains
                 except MaskUnderflowError as error:
                     errors.append(error)
-                    chain, where = parse(text, replace(self.limits, least=1)), short
-                if reachable(chain):
+                    chain, where = parse_chain(text, replace(self.limits, least=1)), short
+                if is_solvable(chain):
                     where.append(chain)
                 else:
                     errors.append(
@@ -103,7 +103,7 @@ class ChainWriter:
         return "; ".join([*triples, f"final answer: {said['answer']}"])
 
 
-def by_hand(question: Question, trail: Trail) -> list[Chain]:
+def read_given_chain(question: Question, trail: Trail) -> list[Chain]:
     """Return the chain that a person wrote for a question. Raises ChainError; UsageError where nobody wrote one."""
     if not question.chain:
         raise UsageError(
@@ -111,8 +111,8 @@ def by_hand(question: Question, trail: Trail) -> list[Chain]:
             "Name one (--llm ollama:llama3.1), or write it yourself: "
             "--chain 'Kismet >> director >> #1; #1 >> born in >> #2; final answer: #2'",
         )
-    chain = parse(question.chain, ANY)
-    if not reachable(chain):
+    chain = parse_chain(question.chain, UNLIMITED)
+    if not is_solvable(chain):
         raise ChainError(
             "nothing in the chain leads to one of its unknowns",
             "Each triple needs an end that is known by then",

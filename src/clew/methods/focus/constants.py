@@ -20,7 +20,7 @@ SPREAD = 0.12
 
 
 @dataclass(frozen=True, slots=True)
-class Constants:
+class ConstantMatcher:
     """Links the names of a question to nodes.
 
     A name that is written with a capital or a digit is the name of one thing: where nodes are called so, only they
@@ -46,8 +46,8 @@ class Constants:
         """Return the candidates of each name, best first, none where the graph has none; ``types`` are the names
         with the types that their nodes may have. Raises ModelError, RemoteError."""
         found = _linked(self.linker, graph, types, context, trail)
-        if self.meaning is not None and not graph.mounted:
-            more = {name: some for name, some in types.items() if describes(name) or not found[name]}
+        if self.meaning is not None and not graph.is_mounted:
+            more = {name: some for name, some in types.items() if is_description(name) or not found[name]}
             found |= _linked(self.meaning, graph, more, context, trail)
         return found
 
@@ -65,27 +65,27 @@ def _linked(
     found = {}
     for kinds, names in together.items():
         linked = linker.link(graph, names, context, CANDIDATES, trail, kinds)
-        found.update({name: kept(name, one) for name, one in zip(names, linked, strict=True)})
+        found.update({name: plausible_candidates(name, one) for name, one in zip(names, linked, strict=True)})
     return found
 
 
-def describes(name: str) -> bool:
+def is_description(name: str) -> bool:
     """Return whether a name is words in lower case, which describe; a capital or a digit names one thing."""
     return not any(letter.isupper() or letter.isdigit() for letter in name)
 
 
-def comparison_of(value: str) -> str:
+def property_test_for(value: str) -> str:
     """Return how a property is compared with a value that a triple gives: "green" is also said of what is light
     green; a name or a number is that alone."""
-    return "says" if describes(value) else "="
+    return "says" if is_description(value) else "="
 
 
-def kept(name: str, linked: Sequence[LinkedEntity]) -> tuple[LinkedEntity, ...]:
+def plausible_candidates(name: str, linked: Sequence[LinkedEntity]) -> tuple[LinkedEntity, ...]:
     """Return which candidates for a name count, best first."""
     good = [one for one in linked if one.score >= (ALIKE if _by_meaning(one) else LEAST)]
     if not good:
         return ()
-    if describes(name):
+    if is_description(name):
         return tuple(good)
     spelled = [one for one in good if not _by_meaning(one)] or good
     if any(_called(one) for one in spelled):
@@ -94,9 +94,9 @@ def kept(name: str, linked: Sequence[LinkedEntity]) -> tuple[LinkedEntity, ...]:
 
 
 def _by_meaning(one: LinkedEntity) -> bool:
-    return one.how.startswith("meaning")
+    return one.reason.startswith("meaning")
 
 
 def _called(one: LinkedEntity) -> bool:
     """Return whether a node is called just so, or but for a qualifier of its own."""
-    return one.how.startswith(("name", "alias"))
+    return one.reason.startswith(("name", "alias"))

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.chains import NOT
-from clew.focus import Pattern, Test, TypedTriple, Way, fixed, met, substitute
-from clew.link.describing import RELATIONS
-from clew.methods.chain.facts import as_hit, passages_of
-from clew.methods.focus.preparing import Prepared
-from clew.text import said
-from clew.types import Checked, Hit
+from clew.focus import Pattern, PropertyTest, TypedTriple, DirectedRelation, restrict_variable, constraint_scores, substitute
+from clew.link.describing import MAX_RELATIONS
+from clew.methods.chain.facts import triple_hit, source_passages
+from clew.methods.focus.preparing import PreparedQuestion
+from clew.text import scalar_text
+from clew.types import ConstraintCheck, Hit
 
 if TYPE_CHECKING:
     from clew.protocols import Floats, PropertyGraph, Rows, Snapshot
@@ -27,76 +27,76 @@ TOGETHER = "all of these by the same nodes"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Explained:
+class Explanation:
     """How far some rows meet the constraints of a pattern: ``shares``, (rows, constraints), from 0 to 1; ``read`` are
     constraints that documents say what the graph does not, as they are written."""
 
-    prepared: Prepared
+    prepared: PreparedQuestion
     pattern: Pattern
     rows: Rows
-    shares: Floats
-    read: Mapping[str, Checked] = field(default_factory=dict)
+    scores: Floats
+    read: Mapping[str, ConstraintCheck] = field(default_factory=dict)
 
     @property
-    def means(self) -> Floats:
+    def mean_scores(self) -> Floats:
         """The mean over all constraints, (rows,); 1 where there are none."""
-        made: Floats = self.shares.mean(axis=1) if self.shares.shape[1] else np.ones(len(self.rows))
+        made: Floats = self.scores.mean(axis=1) if self.scores.shape[1] else np.ones(len(self.rows))
         return made
 
     def checks(
         self, snapshot: Snapshot, place: int, evidence: bool = True, firm: bool = True
-    ) -> tuple[Checked, ...]:
+    ) -> tuple[ConstraintCheck, ...]:
         """Return every constraint with how far the ``place``-th row meets it, last what the graph cannot say; with
         ``evidence``, the triples by which it does. One that is not ``firm`` and meets each by itself does not meet
         them together, which is said."""
-        constraints, shares = self.pattern.constraints, self.shares[place].tolist()
+        constraints, shares = self.pattern.constraints, self.scores[place].tolist()
         found: dict[int, tuple[Hit, ...]] = {}
         if evidence:
-            held = self.pattern.only(one for one, share in zip(constraints, shares, strict=True) if share > 0)
-            found = witnesses(snapshot, self.prepared.graph, held, int(self.rows[place]))
-            found |= values(self.prepared.graph, held, int(self.rows[place]))
+            held = self.pattern.keep_only(one for one, share in zip(constraints, shares, strict=True) if share > 0)
+            found = find_witnesses(snapshot, self.prepared.graph, held, int(self.rows[place]))
+            found |= property_evidence(self.prepared.graph, held, int(self.rows[place]))
         return (
             *(
-                Checked(text, round(share, 3), found.get(id(one), ()))
+                ConstraintCheck(text, round(share, 3), found.get(id(one), ()))
                 for one, text, share in zip(constraints, self.prepared.texts, shares, strict=True)
             ),
-            *(Checked(TOGETHER, 0.0) for _ in range(not firm and len(shares) > 1 and min(shares) > 0)),
-            *(self.read.get(one.text) or Checked(one.text, None) for one in self.prepared.dropped),
-            *(Checked(f"~ {one}", None) for one in self.prepared.typed.wishes),
+            *(ConstraintCheck(TOGETHER, 0.0) for _ in range(not firm and len(shares) > 1 and min(shares) > 0)),
+            *(self.read.get(one.text) or ConstraintCheck(one.text, None) for one in self.prepared.dropped),
+            *(ConstraintCheck(f"~ {one}", None) for one in self.prepared.typed.preferences),
         )
 
 
-def explained(
-    prepared: Prepared, pattern: Pattern, rows: Rows, read: Mapping[str, Checked] | None = None
-) -> Explained:
+def explain_rows(
+    prepared: PreparedQuestion, pattern: Pattern, rows: Rows, read: Mapping[str, ConstraintCheck] | None = None
+) -> Explanation:
     """Return how far some rows meet the constraints of a pattern, which has those of ``prepared``."""
-    shares = met(prepared.graph, pattern, rows) * np.array(prepared.sure)
-    return Explained(prepared, pattern, rows, shares, read or {})
+    shares = constraint_scores(prepared.graph, pattern, rows) * np.array(prepared.confidences)
+    return Explanation(prepared, pattern, rows, shares, read or {})
 
 
-def witnesses(
+def find_witnesses(
     snapshot: Snapshot, graph: PropertyGraph, pattern: Pattern, row: int
 ) -> dict[int, tuple[Hit, ...]]:
     """Return for the triples of a pattern, by identity, edges of the graph that meet them where the target is
-    ``row``: the first :data:`SHOWN` of each, with the passages that they were extracted from."""
-    sets = substitute(graph, fixed(pattern, [row])).sets
+    ``row``: the first :data:`MAX_CHARACTERS` of each, with the passages that they were extracted from."""
+    sets = substitute(graph, restrict_variable(pattern, [row])).candidates
     found = {}
     for triple in pattern.triples:
         heads = sets.get(triple.head)
-        if triple.count == NOT or heads is None or not len(heads):
+        if triple.quantifier == NOT or heads is None or not len(heads):
             continue
         edges = list(islice(_edges(graph, triple, heads[:HEADS], sets.get(triple.tail)), SHOWN))
         ends = sorted({end for head, _, tail in edges for end in (head, tail)})
         known = dict(zip(ends, graph.entities(np.array(ends, dtype=np.int64)), strict=True))
         hits: list[Hit] = []
         for head, relation, tail in edges:
-            hits.append(as_hit(graph.name, known[head], relation, known[tail].name, known[tail].id))
-            hits += passages_of(snapshot, graph, (head, relation, tail), 1.0)
+            hits.append(triple_hit(graph.name, known[head], relation, known[tail].name, known[tail].id))
+            hits += source_passages(snapshot, graph, (head, relation, tail), 1.0)
         found[id(triple)] = tuple(dict.fromkeys(hits))
     return found
 
 
-def values(graph: PropertyGraph, pattern: Pattern, row: int) -> dict[int, tuple[Hit, ...]]:
+def property_evidence(graph: PropertyGraph, pattern: Pattern, row: int) -> dict[int, tuple[Hit, ...]]:
     """Return for the predicates on the target, by identity, the values of the property of a node."""
     asked = [one for one in pattern.predicates if one.variable == pattern.target]
     if not asked:
@@ -106,11 +106,11 @@ def values(graph: PropertyGraph, pattern: Pattern, row: int) -> dict[int, tuple[
     for one in asked:
         given = entity.properties.get(one.property, ())
         several = given if isinstance(given, tuple) else (given,)
-        passing = Test(graph, one).passing(several)
+        passing = PropertyTest(graph, one).match_values(several)
         # What is denied is met by all that it has; what is asked for by the values that pass.
         some = [value for value, passes in zip(several, passing, strict=True) if passes or one.negated]
         found[id(one)] = tuple(
-            as_hit(graph.name, entity, one.property, said(value)) for value in some[:SHOWN]
+            triple_hit(graph.name, entity, one.property, scalar_text(value)) for value in some[:SHOWN]
         )
     return found
 
@@ -119,9 +119,9 @@ def _edges(
     graph: PropertyGraph, triple: TypedTriple, heads: Rows, tails: Rows | None
 ) -> Iterator[tuple[int, str, int]]:
     """Yield edges of the graph, as it has them, that lead from the heads of a triple to its tails."""
-    for way in triple.ways:
+    for way in triple.relations:
         for relation in _names(graph, way, heads):
-            offsets, ends = graph.adjacent(heads, relation, way.inverse)
+            offsets, ends = graph.neighbours(heads, relation, way.inverse)
             inside = np.ones(len(ends), dtype=np.bool_) if tails is None else np.isin(ends, tails)
             for place, (start, end) in enumerate(pairwise(offsets.tolist())):
                 for other in ends[start:end][inside[start:end]].tolist():
@@ -129,7 +129,7 @@ def _edges(
                     yield (two, relation, one) if way.inverse else (one, relation, two)
 
 
-def _names(graph: PropertyGraph, way: Way, heads: Rows) -> list[str]:
+def _names(graph: PropertyGraph, way: DirectedRelation, heads: Rows) -> list[str]:
     if way.relation is not None:
         return [way.relation]
-    return list(graph.relations()) if len(graph.relations()) <= RELATIONS else graph.around(heads)
+    return list(graph.relations()) if len(graph.relations()) <= MAX_RELATIONS else graph.relations_at(heads)

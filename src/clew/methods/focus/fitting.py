@@ -10,12 +10,12 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from clew.chains import NOT, ONLY, Chain, Condition, Count, Term, Triple, TypedChain
-from clew.chains.quantifiers import negated, quantified
-from clew.link.wording import spelled, stems
-from clew.methods.focus.constants import comparison_of
+from clew.chains import NOT, ONLY, Chain, Condition, Quantifier, Term, Triple, TypedChain
+from clew.chains.quantifiers import split_negation, split_quantifier
+from clew.link.wording import verbalise_relation, word_stems
+from clew.methods.focus.constants import property_test_for
 from clew.protocols import PropertyGraph
-from clew.text import folded_name
+from clew.text import fold_name
 
 #: Spelling from which on a type is taken for another, of 100: "persno" for "person".
 _ALIKE = 83
@@ -25,14 +25,14 @@ _CALLED = re.compile(r"(?P<name>.+\S)\s*\((?P<type>[^()]+)\)")
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class SchemaAlignment:
     """The fitted question, and what was changed or is not there, in words."""
 
     chain: TypedChain
     notes: tuple[str, ...] = ()
 
 
-def fitted(chain: TypedChain, graphs: Sequence[PropertyGraph]) -> Fitted:
+def align_to_schema(chain: TypedChain, graphs: Sequence[PropertyGraph]) -> SchemaAlignment:
     """Return the question with types and properties called as ``graphs`` call them.
 
     A type that no graph has stays as it is, unless one has its words or almost its spelling ("Films", "persno").
@@ -45,7 +45,7 @@ def fitted(chain: TypedChain, graphs: Sequence[PropertyGraph]) -> Fitted:
     properties = list(dict.fromkeys(name for graph in graphs for name in graph.properties()))
     notes: dict[str, None] = {}
     # Of a mounted graph neither may be known; what is not among them may be there all the same.
-    typed, described = all(graph.types() for graph in graphs), not any(graph.mounted for graph in graphs)
+    typed, described = all(graph.types() for graph in graphs), not any(graph.is_mounted for graph in graphs)
 
     def known(given: tuple[str, ...]) -> tuple[str, ...]:
         made = [_named("type", one, types, notes, typed) for one in given if one in types or not _denies(one)]
@@ -64,10 +64,10 @@ def fitted(chain: TypedChain, graphs: Sequence[PropertyGraph]) -> Fitted:
     made = replace(
         chain,
         types={number: fits for number, given in chain.types.items() if (fits := known(given))},
-        kinds={name: fits for name, given in chain.kinds.items() if (fits := known(given))},
+        constant_types={name: fits for name, given in chain.constant_types.items() if (fits := known(given))},
         conditions=conditions,
     )
-    return Fitted(made, tuple(notes))
+    return SchemaAlignment(made, tuple(notes))
 
 
 def _named(what: str, name: str, known: Sequence[str], notes: dict[str, None], complete: bool) -> str:
@@ -78,7 +78,7 @@ def _named(what: str, name: str, known: Sequence[str], notes: dict[str, None], c
         if complete:
             notes[f"no graph has the {what} '{name}'"] = None
         return name
-    if folded_name(near) != folded_name(name):
+    if fold_name(near) != fold_name(name):
         notes[f"{what} '{name}' read as '{near}'"] = None
     return near
 
@@ -87,36 +87,36 @@ def _nearest(name: str, known: Sequence[str]) -> str | None:
     """Return the one that is called the same in other words or almost so spelled; None where none or several are."""
     from rapidfuzz import fuzz, process
 
-    folded = folded_name(spelled(name))
+    folded = fold_name(verbalise_relation(name))
     # Words that deny are none that stems keep.
     known = [one for one in known if _denies(one) == _denies(name)]
     for same in (
-        [one for one in known if folded_name(spelled(one)) == folded],
-        [one for one in known if stems(spelled(one)) == stems(folded)],
+        [one for one in known if fold_name(verbalise_relation(one)) == folded],
+        [one for one in known if word_stems(verbalise_relation(one)) == word_stems(folded)],
         # "gene" where there is "gene/protein"; every word that is said must be one of its.
-        [one for one in known if stems(folded) < stems(spelled(one))],
+        [one for one in known if word_stems(folded) < word_stems(verbalise_relation(one))],
     ):
         if same:
             return same[0] if len(same) == 1 else None
     if len(folded) < _SHORT:
         return None
     found = process.extract(
-        folded, [spelled(one) for one in known], scorer=fuzz.ratio, score_cutoff=_ALIKE, limit=2
+        folded, [verbalise_relation(one) for one in known], scorer=fuzz.ratio, score_cutoff=_ALIKE, limit=2
     )
     clear = found and (len(found) == 1 or found[0][1] > found[1][1])
     return known[found[0][2]] if clear else None
 
 
 def _denies(name: str) -> bool:
-    return negated(spelled(name))[0]
+    return split_negation(verbalise_relation(name))[0]
 
 
 def _denied_conditions(conditions: Iterable[Condition], properties: Sequence[str]) -> Iterable[Condition]:
     """Yield conditions without the words of a property that deny it: "not year" above 3 is a year that is not."""
-    called = {folded_name(spelled(name)) for name in properties}
+    called = {fold_name(verbalise_relation(name)) for name in properties}
     for one in conditions:
-        denied, name = negated(one.property)
-        if denied and folded_name(spelled(one.property)) not in called:
+        denied, name = split_negation(one.property)
+        if denied and fold_name(verbalise_relation(one.property)) not in called:
             yield replace(one, property=name, negated=not one.negated)
         else:
             yield one
@@ -128,11 +128,11 @@ def _with_denials(
     """Return the question with triples denied by the words of their relations and names, unless a graph calls a
     relation, a property or a node just so."""
     relations = [name for graph in graphs for name in graph.relations()]
-    called = {folded_name(spelled(name)) for name in (*relations, *properties)}
-    denying = {folded_name(rest): name for name in relations for no, rest in [negated(spelled(name))] if no}
+    called = {fold_name(verbalise_relation(name)) for name in (*relations, *properties)}
+    denying = {fold_name(rest): name for name in relations for no, rest in [split_negation(verbalise_relation(name))] if no}
     triples: list[Triple] = []
-    counts = dict(chain.counts)
-    kinds = dict(chain.kinds)
+    counts = dict(chain.quantifiers)
+    kinds = dict(chain.constant_types)
     for place, triple in enumerate(chain.chain.triples):
         said = counts.get(place)
         relation, count = _relation_denied(triple.relation, said, called, denying)
@@ -150,49 +150,49 @@ def _with_denials(
         counts.pop(place, None)
         if count is not None:
             counts[place] = count
-    if tuple(triples) == chain.chain.triples and counts == chain.counts:
+    if tuple(triples) == chain.chain.triples and counts == chain.quantifiers:
         return chain
     left = set(_constants(triples))
     kinds = {name: types for name, types in kinds.items() if name in left}
-    return replace(chain, chain=Chain(tuple(triples), chain.chain.answer), counts=counts, kinds=kinds)
+    return replace(chain, chain=Chain(tuple(triples), chain.chain.answer), quantifiers=counts, constant_types=kinds)
 
 
 def _relation_denied(
-    relation: str, count: Count | None, called: Collection[str], denying: Mapping[str, str]
-) -> tuple[str, Count | None]:
+    relation: str, count: Quantifier | None, called: Collection[str], denying: Mapping[str, str]
+) -> tuple[str, Quantifier | None]:
     """Return a relation without the words that deny it, and the quantifier of its triple. What is denied, and only
     the denial of which is a relation ("not compatible with"), is that relation."""
-    own = folded_name(spelled(relation))
+    own = fold_name(verbalise_relation(relation))
     if own in called:
         return relation, count
-    denied, rest = negated(relation)
+    denied, rest = split_negation(relation)
     if denied and count in (None, NOT):
         relation, count = rest, NOT
-        own = folded_name(spelled(rest))
+        own = fold_name(verbalise_relation(rest))
     if count == NOT and own not in called and own in denying:
         return denying[own], None
     return relation, count
 
 
-def _name_denied(name: str, graphs: Sequence[PropertyGraph]) -> tuple[Count | None, str]:
+def _name_denied(name: str, graphs: Sequence[PropertyGraph]) -> tuple[Quantifier | None, str]:
     """Return the quantifier that a name begins with, and the rest; none where a node is called so."""
-    count, rest = (NOT, name[4:].strip()) if name[:4].casefold() == "not " else quantified(name)
-    if count not in (NOT, ONLY) or not rest or any(len(graph.named(name)) for graph in graphs):
+    count, rest = (NOT, name[4:].strip()) if name[:4].casefold() == "not " else split_quantifier(name)
+    if count not in (NOT, ONLY) or not rest or any(len(graph.find_by_name(name)) for graph in graphs):
         return None, name
     # "Not Another Teen Movie" is a name, though no node is called so; "Not David Lynch" is that of a node denied.
     titled = name[0].isupper() and not name[:3].isupper()
-    return (None, name) if titled and not any(len(graph.named(rest)) for graph in graphs) else (count, rest)
+    return (None, name) if titled and not any(len(graph.find_by_name(rest)) for graph in graphs) else (count, rest)
 
 
 def _without_types_in_names(
     chain: TypedChain, graphs: Sequence[PropertyGraph], types: Sequence[str]
 ) -> TypedChain:
     renamed: dict[str, str] = {}
-    kinds = dict(chain.kinds)
+    kinds = dict(chain.constant_types)
     for name in _constants(chain.chain.triples):
         match = _CALLED.fullmatch(name)
         type = _nearest(match["type"], types) if match and types else None
-        if match is None or type is None or any(len(graph.named(name)) for graph in graphs):
+        if match is None or type is None or any(len(graph.find_by_name(name)) for graph in graphs):
             continue
         renamed[name] = match["name"]
         kinds.setdefault(match["name"], kinds.pop(name, (type,)))
@@ -203,25 +203,25 @@ def _without_types_in_names(
         return Term(renamed.get(one.text, one.text))
 
     triples = tuple(Triple(term(one.head), one.relation, term(one.tail)) for one in chain.chain.triples)
-    return replace(chain, chain=Chain(triples, chain.chain.answer), kinds=kinds)
+    return replace(chain, chain=Chain(triples, chain.chain.answer), constant_types=kinds)
 
 
 def _with_conditions(
     chain: TypedChain, graphs: Sequence[PropertyGraph], properties: Sequence[str], notes: dict[str, None]
 ) -> TypedChain:
-    relations = {folded_name(spelled(name)) for graph in graphs for name in graph.relations()}
-    called: Mapping[str, str] = {folded_name(spelled(name)): name for name in reversed(properties)}
+    relations = {fold_name(verbalise_relation(name)) for graph in graphs for name in graph.relations()}
+    called: Mapping[str, str] = {fold_name(verbalise_relation(name)): name for name in reversed(properties)}
     triples: list[Triple] = []
-    counts: dict[int, Count] = {}
+    counts: dict[int, Quantifier] = {}
     conditions = list(chain.conditions)
     for place, triple in enumerate(chain.chain.triples):
-        count = chain.counts.get(place)
-        relation = folded_name(spelled(triple.relation))
+        count = chain.quantifiers.get(place)
+        relation = fold_name(verbalise_relation(triple.relation))
         property = called.get(relation) if relation not in relations else None
         unknown = triple.head.unknown
         if property and unknown is not None and triple.tail.unknown is None and count in (None, NOT):
             value = triple.tail.text
-            conditions.append(Condition(unknown, property, comparison_of(value), value, None, count == NOT))
+            conditions.append(Condition(unknown, property, property_test_for(value), value, None, count == NOT))
             notes[f"'{triple.relation}' is a property, so its triple is a condition"] = None
             continue
         if count is not None:
@@ -233,9 +233,9 @@ def _with_conditions(
     return replace(
         chain,
         chain=Chain(tuple(triples), chain.chain.answer),
-        counts=counts,
+        quantifiers=counts,
         conditions=tuple(dict.fromkeys(conditions)),
-        kinds={name: types for name, types in chain.kinds.items() if name in left},
+        constant_types={name: types for name, types in chain.constant_types.items() if name in left},
     )
 
 

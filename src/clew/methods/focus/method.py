@@ -12,16 +12,16 @@ import numpy as np
 
 from clew.chains import TypedChain
 from clew.errors import BudgetExceeded, NotFound, UsageError
-from clew.methods.answering import NEAREST, stopped, unsaid
-from clew.methods.chain.facts import quoted
-from clew.methods.focus.attempts import Attempt, Attempts
-from clew.methods.focus.ranking import WISHED, Sorted
-from clew.methods.focus.reading import checks_of, known_in
-from clew.methods.focus.whynot import why_nots
-from clew.methods.focus.writing import TriplesWriter, by_hand
-from clew.retrieve.entities import Ranked, as_entity_hit, as_hits
-from clew.retrieve.nodetexts import described, node_texts
-from clew.trail import Recorder
+from clew.methods.answering import NEAREST_HITS, record_stop, no_answer_text
+from clew.methods.chain.facts import quote_triples
+from clew.methods.focus.attempts import Interpretation, SubstitutionEngine
+from clew.methods.focus.ranking import WISHED, SortedCandidates
+from clew.methods.focus.reading import constraint_checks, known_values
+from clew.methods.focus.whynot import explain_exclusions
+from clew.methods.focus.writing import TriplesWriter, parse_given_triples
+from clew.retrieve.entities import RankedRows, node_hit, node_hits
+from clew.retrieve.nodetexts import describe_entity, node_texts
+from clew.trail import TrailRecorder
 from clew.types import Answer, Exclusion, Hit, Question, RankedAnswer, Step
 
 if TYPE_CHECKING:
@@ -51,14 +51,14 @@ class FocusMethod:
 
     snapshot: Snapshot
     writer: TriplesWriter | None
-    attempts: Attempts
+    engine: SubstitutionEngine
     reranker: HitReranker | None = None
     tries: int = 3
     recipe: str = "focus"
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the ranked answers with what each meets and misses. Raises UsageError, ModelError, RemoteError."""
-        record = Recorder(watch=trail.add, stop=trail.stopped)
+        record = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
         graphs = self._graphs(question)
         found = _Found()
         try:
@@ -70,20 +70,20 @@ class FocusMethod:
             else:
                 self._unfiltered(graphs, question, record, found)
         except BudgetExceeded as error:
-            stopped(record, error)
-        found.ranked.sort(key=lambda one: (not one.firm, -one.hit.score))
+            record_stop(record, error)
+        found.ranked.sort(key=lambda one: (not one.meets_all, -one.hit.score))
         return self._answered(found, record)
 
     def why_not(self, question: Question, name: str, linker: EntityLinker) -> list[Exclusion]:
         """Return for each node that ``name`` may stand for why it is no answer to a question, by the reading and in
         the graphs that answer it. Raises UsageError, NotFound where none of these has anything called so."""
-        record = Recorder()
+        record = TrailRecorder()
         graphs = self._graphs(question)
         tried = self._tried(graphs, self._chains(question, graphs, record), question, record)
         found, missing = list[Exclusion](), list[NotFound]()
         for made in tried:
             try:
-                found += why_nots(self.snapshot, made, linker, question, name, record)
+                found += explain_exclusions(self.snapshot, made, linker, question, name, record)
             except NotFound as error:
                 missing.append(error)
         if not found and missing:
@@ -101,93 +101,93 @@ class FocusMethod:
         return [self.snapshot.graph(name) for name in names]
 
     def _chains(
-        self, question: Question, graphs: Sequence[PropertyGraph], record: Recorder
+        self, question: Question, graphs: Sequence[PropertyGraph], record: TrailRecorder
     ) -> list[TypedChain]:
         if self.writer is not None:
             return self.writer.write(question, graphs, record)
-        return by_hand(question, record, graphs)
+        return parse_given_triples(question, record, graphs)
 
     def _tried(
         self,
         graphs: Sequence[PropertyGraph],
         chains: Sequence[TypedChain],
         question: Question,
-        record: Recorder,
-    ) -> list[Attempt]:
+        record: TrailRecorder,
+    ) -> list[Interpretation]:
         """Return the attempts that count: of the best reading, those of the graphs that hold as much of it as any."""
-        best: list[Attempt] = []
+        best: list[Interpretation] = []
         for typed in chains[: self.tries]:
-            made = [self.attempts.make(graph, typed, question, record) for graph in graphs]
-            if len(made) > 1 and not any(one.whole for one in made):
-                together = self.attempts.join(made, record)
+            made = [self.engine.solve(graph, typed, question, record) for graph in graphs]
+            if len(made) > 1 and not any(one.holds_everything for one in made):
+                together = self.engine.solve_jointly(made, record)
                 made += [together] if together is not None else []
-            first = max(made, key=lambda one: one.worth)
-            made = [one for one in made if one.worth[:2] == first.worth[:2] and one.holds == first.holds]
-            if not best or made[0].worth > best[0].worth:
+            first = max(made, key=lambda one: one.quality)
+            made = [one for one in made if one.quality[:2] == first.quality[:2] and one.held_constraints == first.held_constraints]
+            if not best or made[0].quality > best[0].quality:
                 best = made
-            if any(one.whole for one in made) or record.stopped():
+            if any(one.holds_everything for one in made) or record.should_stop():
                 break
         return best
 
-    def _ranked(self, made: Attempt, question: Question, record: Recorder, found: _Found) -> None:
+    def _ranked(self, made: Interpretation, question: Question, record: TrailRecorder, found: _Found) -> None:
         """Sort the candidates of an attempt, rerank the first, and say what each meets."""
         if self._read(made, question, record, found):
             return
         started = time.perf_counter()
-        ordered = self.attempts.sort(made, question)
-        firm = len(ordered.firm.rows[:RANKED])
+        ordered = self.engine.sort(made, question)
+        firm = len(ordered.matching.rows[:RANKED])
         hits = self._hits(made.graph, ordered)
         detail, seconds = {"graph": made.graph.name, **ordered.detail}, time.perf_counter() - started
         record.add(Step("sort", detail, tuple(hits[:SHOWN]), seconds=seconds))
         hits, scores = self._reranked(question, hits, firm, record)
         rows = made.graph.rows([hit.node.id for hit in hits])
         # Candidates that nothing restricts are no answers, whatever there is of them.
-        kept = set(ordered.firm.rows.tolist()) if made.answers else set()
-        explained = made.explained(rows)
+        kept = set(ordered.matching.rows.tolist()) if made.has_answers else set()
+        explained = made.explain(rows)
         ranked = [
             RankedAnswer(
                 hit.node.name,
                 hit,
                 row in kept,
                 made.checks(explained, self.snapshot, place, firm=row in kept, evidence=place < SHOWN),
-                scores.get(hit.node.id) or f"{ordered.by} {ordered.own.get(row, 0.0):.2f}",
+                scores.get(hit.node.id) or f"{ordered.by} {ordered.own_scores.get(row, 0.0):.2f}",
             )
             for place, (hit, row) in enumerate(zip(hits, rows.tolist(), strict=True))
         ]
-        reading, soft = self.attempts.reading, made.prepared.soft_texts
+        reading, soft = self.engine.documents, made.prepared.soft_texts
         if reading is not None and soft:
-            ranked, mentioned = reading.mentioned(ranked, soft, question, record)
+            ranked, mentioned = reading.find_mentions(ranked, soft, question, record)
             ranked = ranked if scores else _raised(ranked, mentioned)
         found.ranked += ranked
         found.take(made, ordered)
 
-    def _read(self, made: Attempt, question: Question, record: Recorder, found: _Found) -> bool:
+    def _read(self, made: Interpretation, question: Question, record: TrailRecorder, found: _Found) -> bool:
         """Answer from documents where no graph leads to what is asked for; return whether they do."""
-        reading, target = self.attempts.reading, made.prepared.typed.chain.answer
-        if reading is None or target is None or made.bound or made.complete or made.open:
+        reading, target = self.engine.documents, made.prepared.typed.chain.answer
+        if reading is None or target is None or made.restricts_target or made.is_complete or made.has_unreadable_gap:
             return False
-        known = known_in(self.snapshot, made.graph, made.kept, made.solved.sets, VALUES)
-        filled = reading.after(made.prepared, known | dict(made.read), question, record)
-        if target not in filled.found:
+        known = known_values(self.snapshot, made.graph, made.kept_pattern, made.substitution.candidates, VALUES)
+        filled = reading.fill_after(made.prepared, known | dict(made.values_read), question, record)
+        if target not in filled.fillings:
             return False
-        values = {number: some[0].candidates[0] for number, some in filled.found.items()}
-        for one in filled.found[target][0].values(SHOWN):
+        values = {number: some[0].candidates[0] for number, some in filled.fillings.items()}
+        for one in filled.fillings[target][0].values(SHOWN):
             if one.hits and one.value not in found.read:
-                checks = checks_of(made.prepared.typed, {**values, target: one})
+                checks = constraint_checks(made.prepared.typed, {**values, target: one})
                 hit = replace(one.hits[-1], score=one.score)
                 found.ranked.append(RankedAnswer(one.value, hit, True, checks, "read"))
                 found.read[one.value] = one.hits
         return bool(found.read)
 
     def _unfiltered(
-        self, graphs: Sequence[PropertyGraph], question: Question, record: Recorder, found: _Found
+        self, graphs: Sequence[PropertyGraph], question: Question, record: TrailRecorder, found: _Found
     ) -> None:
         """Rank all nodes that may answer, as a search by vector does."""
         for graph in graphs:
-            if graph.mounted:
+            if graph.is_mounted:
                 record.add(Step("sort", {"graph": graph.name, "passed over": "it is mounted"}))
                 continue
-            sorting, answers = self.attempts.sorting(graph), self.attempts.answers(graph, question)
+            sorting, answers = self.engine.sorter_for(graph), self.engine.answer_rows(graph, question)
             ordered = sorting.sort(question.text, None, (), answers, lambda rows: np.ones(len(rows)))
             hits = self._hits(graph, ordered)
             record.add(Step("sort", {"graph": graph.name, **ordered.detail}, tuple(hits)))
@@ -204,17 +204,17 @@ class FocusMethod:
                 for hit in hits
             ]
 
-    def _hits(self, graph: PropertyGraph, ordered: Sorted) -> list[Hit]:
+    def _hits(self, graph: PropertyGraph, ordered: SortedCandidates) -> list[Hit]:
         """Return the sorted candidates as hits, those that fill up last; scores fall from the one to the other."""
-        firm = Ranked(ordered.firm.rows[:RANKED], ordered.firm.scores[:RANKED])
-        if graph.mounted:
+        firm = RankedRows(ordered.matching.rows[:RANKED], ordered.matching.scores[:RANKED])
+        if graph.is_mounted:
             entities = graph.entities(firm.rows)
-            return [as_entity_hit(graph.name, one, described(one), 0.0) for one in entities]
+            return [node_hit(graph.name, one, describe_entity(one), 0.0) for one in entities]
         texts = node_texts(self.snapshot, graph)
-        return [*as_hits(texts, firm), *as_hits(texts, ordered.more)]
+        return [*node_hits(texts, firm), *node_hits(texts, ordered.padding)]
 
     def _reranked(
-        self, question: Question, hits: list[Hit], firm: int | None, record: Recorder
+        self, question: Question, hits: list[Hit], firm: int | None, record: TrailRecorder
     ) -> tuple[list[Hit], dict[str, str]]:
         """Return the hits in the model's order, and what the model said of each."""
         if self.reranker is None or not hits:
@@ -225,7 +225,7 @@ class FocusMethod:
         scores = {id: f"model {score:g}" for one in said for id, score in one.items() if score is not None}
         return made, scores
 
-    def _answered(self, found: _Found, record: Recorder) -> Answer:
+    def _answered(self, found: _Found, record: TrailRecorder) -> Answer:
         ranked = tuple(found.ranked)
         text = found.text(self.reranker is not None)
         detail = {"answer": text, "meet all": found.total, **found.said()}
@@ -240,29 +240,29 @@ class FocusMethod:
             "ranked": ranked,
         }
         if not text:
-            return Answer(unsaid(record), context[:NEAREST], abstained=True, **common)
+            return Answer(no_answer_text(record), context[:NEAREST_HITS], abstained=True, **common)
         evidence = found.evidence()
-        return Answer(text, evidence, quoted(evidence), values=found.values, **common)
+        return Answer(text, evidence, quote_triples(evidence), values=found.values, **common)
 
 
 @dataclass(slots=True)
 class _Found:
     """What was found for a question, by all attempts that count."""
 
-    tried: list[Attempt] = field(default_factory=list)
+    tried: list[Interpretation] = field(default_factory=list)
     ranked: list[RankedAnswer] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     unnamed: int = 0
     read: dict[str, tuple[Hit, ...]] = field(default_factory=dict)
     wishes: bool = False
 
-    def take(self, made: Attempt, ordered: Sorted) -> None:
+    def take(self, made: Interpretation, ordered: SortedCandidates) -> None:
         """Take the names of all candidates that meet the constraints of an attempt, if they restrict anything."""
-        rows = made.solved.rows
-        self.wishes |= bool(made.prepared.soft)
-        if rows is None or not made.answers:
+        rows = made.substitution.rows
+        self.wishes |= bool(made.prepared.soft_words)
+        if rows is None or not made.has_answers:
             return
-        others = rows[~np.isin(rows, ordered.firm.rows[:RANKED])]
+        others = rows[~np.isin(rows, ordered.matching.rows[:RANKED])]
         self.names += [one.name for one in made.graph.entities(others[:MOST])]
         self.unnamed += max(len(others) - MOST, 0)
 
@@ -271,7 +271,7 @@ class _Found:
         hold."""
         if not self.tried:
             return {}
-        texts = [[one.prepared.text(some, one.pattern) for some in one.solved.relaxed] for one in self.tried]
+        texts = [[one.prepared.constraint_text(some, one.pattern) for some in one.substitution.relaxed] for one in self.tried]
         gone = list(dict.fromkeys(text for some in texts for text in some))
         dropped = {one.text: one.why for made in self.tried for one in made.prepared.dropped}
         said: dict[str, Any] = {"triples": str(self.tried[0].prepared.typed)}
@@ -286,7 +286,7 @@ class _Found:
     @property
     def firm(self) -> list[RankedAnswer]:
         """The answers that meet the constraints."""
-        return [one for one in self.ranked if one.firm]
+        return [one for one in self.ranked if one.meets_all]
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -319,7 +319,7 @@ def _raised(ranked: Sequence[RankedAnswer], mentioned: Sequence[float]) -> list[
 
 
 def _line(one: RankedAnswer) -> dict[str, Any]:
-    said: dict[str, Any] = {"name": one.name, "id": one.hit.node.id, "by": one.by, "meets": one.firm}
-    if one.missed:
-        said["misses"] = list(one.missed)
+    said: dict[str, Any] = {"name": one.name, "id": one.hit.node.id, "by": one.ranked_by, "meets": one.meets_all}
+    if one.missed_constraints:
+        said["misses"] = list(one.missed_constraints)
     return said

@@ -9,10 +9,10 @@ import re
 import time
 from dataclasses import dataclass
 
-from clew.chains.quantifiers import WORDS as NUMBERS
-from clew.prompts import Template, plain
+from clew.chains.quantifiers import NUMBER_WORDS as NUMBERS
+from clew.prompts import Template, clean_reply
 from clew.protocols import LanguageModel, Trail
-from clew.text import sentences
+from clew.text import sentence_spans
 from clew.types import Step
 
 #: Words that stand for something said before, or for what is asked for.
@@ -56,13 +56,13 @@ _LABEL = re.compile(r"\A\W*(?:the\s+)?(?:rewritten\s+)?(?:question|rewrite|answe
 
 
 @dataclass(frozen=True, slots=True)
-class Pronouns:
+class PronounResolver:
     """Asks a model to replace the pronouns of a question; a question without any costs no call."""
 
     model: LanguageModel
     template: Template
 
-    def resolved(self, question: str, trail: Trail) -> str:
+    def resolve(self, question: str, trail: Trail) -> str:
         """Return the question without its pronouns, or as it is where it has none or the rewrite cannot be trusted;
         the trail then says why. Raises ModelError."""
         if not has_pronouns(question):
@@ -70,7 +70,7 @@ class Pronouns:
         started = time.perf_counter()
         (made,) = self.model.complete([self.template.render(question=question)])
         rewritten = _cleaned(made.text)
-        problem = fault(question, rewritten)
+        problem = rewrite_problem(question, rewritten)
         detail = {
             "question": question,
             "rewritten": rewritten[: 2 * len(question) + 200],
@@ -107,7 +107,7 @@ def has_pronouns(question: str) -> bool:
 
 def _clauses(text: str) -> list[str]:
     """Return the sentences of a text, which semicolons and colons end as well: "Heat is a film; this film ..."."""
-    parts = [part for start, end in sentences(text) for part in _CLAUSE.split(text[start:end])]
+    parts = [part for start, end in sentence_spans(text) for part in _CLAUSE.split(text[start:end])]
     return [part for part in parts if part.strip()]
 
 
@@ -120,7 +120,7 @@ def _points_back(word: str, after: str, sentence: int) -> bool:
     return word != "that" and after not in _OPENING
 
 
-def fault(question: str, rewritten: str) -> str:
+def rewrite_problem(question: str, rewritten: str) -> str:
     """Return why a rewrite cannot be trusted, "" where nothing speaks against it."""
     if not rewritten:
         return "the rewrite is empty"
@@ -149,7 +149,7 @@ def _decisive(text: str) -> set[str]:
 def _names(text: str) -> set[str]:
     """Return the words of names and the numbers: what is capitalised within a sentence, or has a digit."""
     found = set()
-    for start, end in sentences(text):
+    for start, end in sentence_spans(text):
         for place, word in enumerate(_WORD.findall(text[start:end])):
             folded = word.casefold().removesuffix("'s").removesuffix("’s")
             if (word[0].isupper() and place and folded not in {"i", *_PRONOUNS}) or any(
@@ -166,6 +166,6 @@ def _bare(words: set[str]) -> set[str]:
 
 def _cleaned(reply: str) -> str:
     """Return a reply as one line, without a label or quotation marks around it."""
-    lines = [line for line in plain(reply).splitlines() if not line.strip().startswith("```")]
+    lines = [line for line in clean_reply(reply).splitlines() if not line.strip().startswith("```")]
     text = _LABEL.sub("", " ".join(" ".join(lines).split()))
     return text.strip('"“”` *') if text[:1] in '"“`*' else text

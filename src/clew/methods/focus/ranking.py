@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.retrieve.entities import NodeRanking, NodeWords, Ranked, sorted_and_filled
+from clew.retrieve.entities import NodeRanker, NodeBM25, RankedRows, rank_and_pad
 from clew.retrieve.nodetexts import NodeTexts
 
 if TYPE_CHECKING:
@@ -22,27 +22,27 @@ UNMET = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sorted:
+class SortedCandidates:
     """The candidates that meet the constraints, best first, and those that only fill the list up; ``by`` says what
     they were compared by (``vector``, ``words``), ``own`` the part of each score that this is."""
 
-    firm: Ranked
-    more: Ranked
+    matching: RankedRows
+    padding: RankedRows
     by: str
-    own: dict[int, float]
+    own_scores: dict[int, float]
 
     @property
     def detail(self) -> dict[str, Any]:
         """What the trail shows of it."""
-        said = {"by": self.by, "kept by the triples": len(self.firm.rows), "filled up": len(self.more.rows)}
-        for name, one in (("sorted", self.firm.detail), ("filling", self.more.detail)):
+        said = {"by": self.by, "kept by the triples": len(self.matching.rows), "filled up": len(self.padding.rows)}
+        for name, one in (("sorted", self.matching.detail), ("filling", self.padding.detail)):
             if one:
                 said[name] = one
         return said
 
 
 @dataclass(frozen=True, slots=True)
-class Sorting:
+class CandidateSorter:
     """Sorts candidates by how their texts compare with the question, and fills up to ``k_max``.
 
     ``ranking`` compares by vector, or by words where there is no encoder: scores by words are divided by the highest,
@@ -52,9 +52,9 @@ class Sorting:
     """
 
     texts: NodeTexts
-    ranking: NodeRanking
+    ranking: NodeRanker
     k_max: int = 20
-    filling: NodeRanking | None = None
+    filling: NodeRanker | None = None
 
     def sort(
         self,
@@ -63,15 +63,15 @@ class Sorting:
         wishes: Sequence[str],
         answers: Rows | None,
         shares: Callable[[Rows], Floats],
-    ) -> Sorted:
+    ) -> SortedCandidates:
         """Return the candidates sorted. None: nothing restricts them, so that all only fill up.
 
         ``answers`` are the rows that may answer, None for all; ``shares`` says for some rows how far each meets the
         constraints, (n,) from 0 to 1.
         """
         rows = np.empty(0, dtype=np.int64) if candidates is None else candidates
-        firm, more = sorted_and_filled(self.ranking, question, rows, self.k_max, answers, self.filling)
-        by = "words" if isinstance(self.ranking, NodeWords) else "vector"
+        firm, more = rank_and_pad(self.ranking, question, rows, self.k_max, answers, self.filling)
+        by = "words" if isinstance(self.ranking, NodeBM25) else "vector"
         top = max([1.0, *firm.scores.tolist(), *more.scores.tolist()]) if by == "words" else 1.0
         own = {
             row: score / top
@@ -79,13 +79,13 @@ class Sorting:
             for row, score in zip(one.rows.tolist(), one.scores.tolist(), strict=True)
         }
         firm = _without_words(firm, rows) if by == "words" else firm
-        return Sorted(
+        return SortedCandidates(
             self._scored(firm, own, wishes, shares), self._scored(more, own, wishes, shares), by, own
         )
 
     def _scored(
-        self, ranked: Ranked, own: dict[int, float], wishes: Sequence[str], shares: Callable[[Rows], Floats]
-    ) -> Ranked:
+        self, ranked: RankedRows, own: dict[int, float], wishes: Sequence[str], shares: Callable[[Rows], Floats]
+    ) -> RankedRows:
         if not len(ranked.rows):
             return ranked
         scores = np.array([own.get(row, 0.0) for row in ranked.rows.tolist()])
@@ -97,16 +97,16 @@ class Sorting:
 
     def _wished(self, wish: str, rows: Rows) -> Floats:
         """Return how each row compares with a wish, (n,), from 0 to 1."""
-        found = self.ranking.nearest(wish, len(rows), np.sort(rows))
+        found = self.ranking.rank(wish, len(rows), np.sort(rows))
         scores = dict(zip(found.rows.tolist(), found.scores.tolist(), strict=True))
         made = np.array([scores.get(row, 0.0) for row in rows.tolist()])
-        if isinstance(self.ranking, NodeWords):
+        if isinstance(self.ranking, NodeBM25):
             made /= max(made.max(initial=0.0), 1e-9)
         kept: Floats = np.clip(made, 0.0, 1.0)
         return kept
 
 
-def _without_words(ranked: Ranked, rows: Rows) -> Ranked:
+def _without_words(ranked: RankedRows, rows: Rows) -> RankedRows:
     """Add the candidates that share no word with the question, behind those that do: they meet the constraints."""
     others = np.setdiff1d(rows, ranked.rows)
     return replace(

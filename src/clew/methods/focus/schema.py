@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from clew.link import Relations
-from clew.link.wording import spelled, stems
+from clew.link import GraphRelationLinker
+from clew.link.wording import verbalise_relation, word_stems
 from clew.protocols import PropertyGraph, RelationLinker
-from clew.text import is_stop_term, said, shortened, stem
+from clew.text import is_stop_term, scalar_text, shorten, stem
 from clew.types import Entity, Property, Relation
 
 #: Names that are shown as examples of a type.
@@ -23,7 +23,7 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d(?:T.*)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class SchemaLimits:
     """How much of a graph is shown, at most; one that has no more is shown whole. All of it: some 3,000 tokens."""
 
     types: int = 30
@@ -36,14 +36,14 @@ class Schema:
     """Graphs as a prompt shows them; ``shown`` says for each how much of it that is (``films: 2 types, ...``)."""
 
     text: str
-    shown: str
+    summary: str
 
     def __str__(self) -> str:
         return self.text
 
 
-def schema_of(
-    graphs: Sequence[PropertyGraph], question: str, linker: RelationLinker | None = None, room: Room = Room()
+def describe_schema(
+    graphs: Sequence[PropertyGraph], question: str, linker: RelationLinker | None = None, room: SchemaLimits = SchemaLimits()
 ) -> Schema:
     """Return what ``graphs`` can be asked, one part for each, cut to ``room`` and to what the question may need.
 
@@ -52,54 +52,54 @@ def schema_of(
     types those are kept that share words with the question or that such relations join, then the biggest; of
     properties those that share words, then those of such types. The text says what was cut.
     """
-    linker = linker or Relations()
+    linker = linker or GraphRelationLinker()
     parts = [_part(graph, question, linker, room) for graph in graphs]
-    return Schema("\n\n".join(one.text for one in parts), "; ".join(one.shown for one in parts))
+    return Schema("\n\n".join(one.text for one in parts), "; ".join(one.summary for one in parts))
 
 
-def _part(graph: PropertyGraph, question: str, linker: RelationLinker, room: Room) -> Schema:
+def _part(graph: PropertyGraph, question: str, linker: RelationLinker, room: SchemaLimits) -> Schema:
     relations, types, properties = graph.relations(), graph.types(), graph.properties()
     ways = _relations_kept(graph, question, linker, room.relations)
     kinds = _types_kept(types, [relations[one] for one in ways], question, room.types)
     keys = _properties_kept(properties, kinds, question, room.properties)
-    type_names, values = examples_of_types(graph, kinds), examples_of_properties(graph, keys)
+    type_names, values = type_examples(graph, kinds), property_examples(graph, keys)
     counts = [
         _of("type", len(kinds), len(types)),
         _of("relation", len(ways), len(relations)),
         _of("property", len(keys), len(properties)),
     ]
-    lines = [f"Graph {graph.name}{f', {graph.size:,} nodes' if graph.size and not graph.mounted else ''}"]
+    lines = [f"Graph {graph.name}{f', {graph.size:,} nodes' if graph.size and not graph.is_mounted else ''}"]
     lines += ["", f"Node types ({_share(kinds, types)}):"] if kinds else ["", "Its nodes have no types."]
     for one in kinds:
         lines.append(f"- {one}: {_counted(types[one], 'node')}{_such(type_names.get(one, ()))}")
     lines += ["", f"Relations ({_share(ways, relations)}), as head type >> relation >> tail type:"]
-    lines += [relation_line(one, relations[one]) for one in ways]
+    lines += [format_relation(one, relations[one]) for one in ways]
     if keys:
         lines += ["", f"Properties of nodes ({_share(keys, properties)}):"]
-        lines += [property_line(one, properties[one], values[one]) for one in keys]
+        lines += [format_property(one, properties[one], values[one]) for one in keys]
     return Schema("\n".join(lines), f"{graph.name}: {', '.join(counts)}")
 
 
-def relation_line(name: str, relation: Relation) -> str:
+def format_relation(name: str, relation: Relation) -> str:
     """Return what is said of a relation."""
-    head, tail = ended(relation.head_types), ended(relation.tail_types)
+    head, tail = format_types(relation.head_types), format_types(relation.tail_types)
     joined = f"{head} >> {name} >> {tail}" if head or tail else name
-    ends = [[shortened(end, _LENGTH) for end in pair] for pair in relation.examples[:1]]
+    ends = [[shorten(end, _LENGTH) for end in pair] for pair in relation.examples[:1]]
     examples = [f"{one} >> {name} >> {other}" for one, other in ends]
     edges = f": {_counted(relation.edges, 'edge')}" if relation.edges else ""
     return f"- {joined}{edges}{_such(examples)}"
 
 
-def property_line(name: str, property: Property, example: str) -> str:
+def format_property(name: str, property: Property, example: str) -> str:
     """Return what is said of a property."""
-    owners = ended(property.types)
+    owners = format_types(property.types)
     return (
-        f"- {name}{f' of {owners}' if owners else ''}: {kind_of(property, example)}, "
+        f"- {name}{f' of {owners}' if owners else ''}: {property_kind(property, example)}, "
         f"{_counted(property.values, 'value')}{_such([example] if example else ())}"
     )
 
 
-def kind_of(property: Property, example: str) -> str:
+def property_kind(property: Property, example: str) -> str:
     """Return what the values of a property are: numbers, days, text, or numbers and text."""
     if not property.numbers:
         return "text"
@@ -107,39 +107,39 @@ def kind_of(property: Property, example: str) -> str:
     return kind if property.numbers == property.values else f"{kind} or text"
 
 
-def ended(types: Mapping[str, int]) -> str:
+def format_types(types: Mapping[str, int]) -> str:
     """Return the most frequent of some types, and how many others there are; "" for none."""
     first = sorted(types, key=lambda one: (-types[one], one))
     more = f" (or {len(first) - 2} more)" if len(first) > 2 else ""
     return " or ".join(first[:2]) + more
 
 
-def examples_of_types(graph: PropertyGraph, types: Sequence[str]) -> dict[str, list[str]]:
+def type_examples(graph: PropertyGraph, types: Sequence[str]) -> dict[str, list[str]]:
     """Return the names of a few nodes of each type, from all over it; none of a mounted graph: it would be asked."""
-    if graph.mounted:
+    if graph.is_mounted:
         return {}
     rows: list[int] = []
     owners: list[str] = []
     for type in types:
-        every = graph.of_type(type)
+        every = graph.rows_of_type(type)
         places = sorted({len(every) * part // (EXAMPLES + 1) for part in range(1, EXAMPLES + 1)})
         chosen = every[places].tolist() if len(every) else []
         rows += chosen
         owners += [type] * len(chosen)
     found: dict[str, list[str]] = {}
     for type, entity in zip(owners, _entities(graph, rows), strict=True):
-        found.setdefault(type, []).append(shortened(entity.name, _LENGTH))
+        found.setdefault(type, []).append(shorten(entity.name, _LENGTH))
     return found
 
 
-def examples_of_properties(graph: PropertyGraph, names: Sequence[str]) -> dict[str, str]:
+def property_examples(graph: PropertyGraph, names: Sequence[str]) -> dict[str, str]:
     """Return a value of each property."""
     properties = graph.properties()
-    entities = _entities(graph, [properties[name].row for name in names])
+    entities = _entities(graph, [properties[name].example_row for name in names])
     found = {}
     for name, entity in zip(names, entities, strict=True):
         value = entity.properties.get(name, "")
-        found[name] = shortened(said(value[0] if isinstance(value, tuple) else value), _LENGTH)
+        found[name] = shorten(scalar_text(value[0] if isinstance(value, tuple) else value), _LENGTH)
     return found
 
 
@@ -155,7 +155,7 @@ def _relations_kept(graph: PropertyGraph, question: str, linker: RelationLinker,
     if len(relations) <= most:
         return by_size
     scores: dict[str, float] = {}
-    for found in linker.link(graph, phrases(question), k=most):
+    for found in linker.link(graph, question_phrases(question), k=most):
         for one in found:
             scores[one.name] = max(scores.get(one.name, 0.0), one.score)
     likest = sorted(scores, key=lambda one: (-scores[one], one))
@@ -189,16 +189,16 @@ def _properties_kept(
 
 def _sharing(names: Iterable[str], question: str) -> list[str]:
     """Return the names that share words with a question, those of which it has the greatest share first."""
-    asked = stems(question)
+    asked = word_stems(question)
     shares = {}
     for name in names:
-        words = stems(spelled(name))
+        words = word_stems(verbalise_relation(name))
         if common := len(words & asked):
             shares[name] = common / len(words)
     return sorted(shares, key=lambda one: -shares[one])
 
 
-def phrases(question: str) -> list[str]:
+def question_phrases(question: str) -> list[str]:
     """Return the parts of a question that may name a relation: words that are no function words, and pairs of words
     that begin with one; the pairs first, since they say more."""
     words = [match.group().casefold() for match in _WORD.finditer(question)]

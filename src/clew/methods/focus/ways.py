@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from clew.focus import EITHER, Way
-from clew.link.describing import Labels
+from clew.focus import ANY_DIRECTION, DirectedRelation
+from clew.link.describing import RelationLabels
 from clew.types import LinkedRelation
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ ANY_WORTH = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class TripleEnd:
     """One end of a triple: the nodes that a constant may be (None: an unknown), the types of an unknown."""
 
     rows: Rows | None = None
@@ -34,16 +34,16 @@ class End:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RelationMatch:
     """How a triple is followed: the ways, how sure that is, and what speaks for it."""
 
-    ways: tuple[Way, ...]
+    relations: tuple[DirectedRelation, ...]
     score: float
     how: str
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class RelationMatcher:
     """Finds the ways of triples.
 
     ``relations`` is ``typed``: along the relation that the words of a triple stand for, in the direction in which
@@ -56,44 +56,44 @@ class Ways:
     relations: Literal["typed", "any"] = "typed"
     least: float = 0.3
 
-    def find(
-        self, graph: PropertyGraph, relation: str, head: End, tail: End, counted: bool = False
-    ) -> Found | None:
+    def match(
+        self, graph: PropertyGraph, relation: str, head: TripleEnd, tail: TripleEnd, counted: bool = False
+    ) -> RelationMatch | None:
         """Return how a triple of these words and ends is followed in a graph; None where it cannot be.
 
         One that is ``counted`` may well have no edges, so they say nothing of what its words mean.
         """
         if self.relations == "any":
-            return Found(EITHER, 1.0, "any relation")
-        good = [one for one in self.linked(graph, relation, head, tail) if one.score >= self.least]
+            return RelationMatch(ANY_DIRECTION, 1.0, "any relation")
+        good = [one for one in self.link(graph, relation, head, tail) if one.score >= self.least]
         if not good:
             if all(end.rows is None for end in (head, tail)) and not (head.types and tail.types):
                 return None
-            return Found(EITHER, ANY_WORTH, f"any relation: the graph has none like '{relation}'")
+            return RelationMatch(ANY_DIRECTION, ANY_WORTH, f"any relation: the graph has none like '{relation}'")
         best = good[0] if counted else _chosen(graph, good, head, tail)
-        return Found((Way(best.name, best.inverse),), best.score, best.how)
+        return RelationMatch((DirectedRelation(best.name, best.inverse),), best.score, best.reason)
 
-    def linked(self, graph: PropertyGraph, relation: str, head: End, tail: End) -> tuple[LinkedRelation, ...]:
+    def link(self, graph: PropertyGraph, relation: str, head: TripleEnd, tail: TripleEnd) -> tuple[LinkedRelation, ...]:
         """Return the relations that words may stand for, best first."""
         if len(graph.relations()) <= MANY:
             return self.linker.link(graph, [relation], CANDIDATES)[0]
         near = [end.rows[:AROUND] for end in (head, tail) if end.rows is not None]
-        around = graph.around(np.concatenate(near)) if near else list(graph.relations())
-        return self.linker.link(Labels(graph.name, tuple(around)), [relation], CANDIDATES)[0]
+        around = graph.relations_at(np.concatenate(near)) if near else list(graph.relations())
+        return self.linker.link(RelationLabels(graph.name, tuple(around)), [relation], CANDIDATES)[0]
 
 
-def _chosen(graph: PropertyGraph, good: Sequence[LinkedRelation], head: End, tail: End) -> LinkedRelation:
+def _chosen(graph: PropertyGraph, good: Sequence[LinkedRelation], head: TripleEnd, tail: TripleEnd) -> LinkedRelation:
     """Return the best relation, turned round where it has edges only so; another one in its place only where that is
     about as alike: "place of birth" is never "place of death", whatever the graph has edges for."""
     same = [one for one in good if one.name == good[0].name]
-    near = [] if good[0].how == "name" else [one for one in good if one.score > good[0].score * CLOSE]
+    near = [] if good[0].reason == "name" else [one for one in good if one.score > good[0].score * CLOSE]
     return next((one for one in (*same[:1], *near, *same[1:]) if _supported(graph, one, head, tail)), good[0])
 
 
-def _supported(graph: PropertyGraph, one: LinkedRelation, head: End, tail: End) -> bool:
+def _supported(graph: PropertyGraph, one: LinkedRelation, head: TripleEnd, tail: TripleEnd) -> bool:
     """Return whether a relation has edges between such ends, this way round."""
     for end, inverse in ((head, one.inverse), (tail, not one.inverse)):
-        if end.rows is not None and not len(graph.adjacent(end.rows, one.name, inverse)[1]):
+        if end.rows is not None and not len(graph.neighbours(end.rows, one.name, inverse)[1]):
             return False
     known = graph.relations()[one.name]
     sides = (known.tail_types, known.head_types) if one.inverse else (known.head_types, known.tail_types)

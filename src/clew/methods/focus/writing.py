@@ -13,20 +13,20 @@ from clew.chains import (
     ChainError,
     IncorrectTripleFormatError,
     TypedChain,
-    TypedReading,
-    agreed_typed,
-    quoted,
-    read_typed,
+    TypedParse,
+    rank_typed_by_agreement,
+    quote,
+    parse_typed_statements,
 )
-from clew.chains.quantifiers import counted, negated, quantified
+from clew.chains.quantifiers import parse_counted_tail, split_negation, split_quantifier
 from clew.errors import BadCompletion, UsageError
-from clew.link import Relations
-from clew.link.wording import spelled, stems
-from clew.methods.focus.fitting import fitted
-from clew.methods.focus.pronouns import Pronouns
-from clew.methods.focus.schema import Room, Schema, schema_of
-from clew.methods.sampling import sampled
-from clew.prompts import Template, parse_json, plain
+from clew.link import GraphRelationLinker
+from clew.link.wording import verbalise_relation, word_stems
+from clew.methods.focus.fitting import align_to_schema
+from clew.methods.focus.pronouns import PronounResolver
+from clew.methods.focus.schema import SchemaLimits, Schema, describe_schema
+from clew.methods.sampling import sample_prompts
+from clew.prompts import Template, parse_json, clean_reply
 from clew.protocols import Completion, LanguageModel, PropertyGraph, RelationLinker, Trail
 from clew.types import Question, Step, Usage
 
@@ -57,9 +57,9 @@ class TriplesWriter:
     model: LanguageModel
     template: Template
     pronouns: Template
-    linker: RelationLinker = field(default_factory=Relations)
+    linker: RelationLinker = field(default_factory=GraphRelationLinker)
     samples: int = 1
-    room: Room = field(default_factory=Room)
+    room: SchemaLimits = field(default_factory=SchemaLimits)
 
     def write(self, question: Question, graphs: Sequence[PropertyGraph], trail: Trail) -> list[TypedChain]:
         """Return the question as typed triples, the version that most samples agree on first; none where no reply can
@@ -68,19 +68,19 @@ class TriplesWriter:
         Raises ModelError, RemoteError, and ChainError for triples of the question's own that are none.
         """
         if question.chain:
-            return by_hand(question, trail, graphs)
-        text = Pronouns(self.model, self.pronouns).resolved(question.text, trail)
+            return parse_given_triples(question, trail, graphs)
+        text = PronounResolver(self.model, self.pronouns).resolve(question.text, trail)
         started = time.perf_counter()
-        schema = schema_of(graphs, text, self.linker, self.room)
+        schema = describe_schema(graphs, text, self.linker, self.room)
         prompt = self.template.render(question=text, schema=schema.text)
-        prompts = sampled(prompt, self.samples)
+        prompts = sample_prompts(prompt, self.samples)
         made = self.model.complete(prompts)
         usage = sum((one.usage for one in made), Usage())
         types = [type for graph in graphs for type in graph.types()]
         read, errors = self._read(made, types)
         if not read:
             problems = "; ".join(dict.fromkeys(error.problem for error in errors))
-            wrong = plain(f"Your last reply could not be used: {problems}. {errors[-1].hint}")
+            wrong = clean_reply(f"Your last reply could not be used: {problems}. {errors[-1].hint}")
             again = self.model.complete([replace(prompt, user=f"{prompt.user}\n\n{wrong}")])
             usage += again[0].usage
             read, more = self._read(again, types)
@@ -92,16 +92,16 @@ class TriplesWriter:
 
     def _said(
         self,
-        read: Sequence[TypedReading],
+        read: Sequence[TypedParse],
         errors: Sequence[ChainError],
         graphs: Sequence[PropertyGraph],
         schema: Schema,
     ) -> tuple[dict[str, Any], list[TypedChain]]:
         """Return what the trail says, and the questions, fitted and in order."""
-        fits = [fitted(one.chain, graphs) for one in read]
-        chains = agreed_typed([one.chain for one in fits])
+        fits = [align_to_schema(one.chain, graphs) for one in read]
+        chains = rank_typed_by_agreement([one.chain for one in fits])
         detail: dict[str, Any] = {"triples": str(chains[0]) if chains else "", "prompt": self.template.name}
-        detail |= {"usable": len(read), "schema": schema.shown}
+        detail |= {"usable": len(read), "schema": schema.summary}
         if len(chains) > 1:
             detail["others"] = [str(one) for one in chains[1:]]
         if chains:
@@ -114,9 +114,9 @@ class TriplesWriter:
 
     def _read(
         self, made: Sequence[Completion], types: Sequence[str]
-    ) -> tuple[list[TypedReading], list[ChainError]]:
+    ) -> tuple[list[TypedParse], list[ChainError]]:
         """Return the questions of replies that can be used, and what is wrong with the others."""
-        found: list[TypedReading] = []
+        found: list[TypedParse] = []
         errors: list[ChainError] = []
         for one in made:
             try:
@@ -125,21 +125,21 @@ class TriplesWriter:
                 errors.append(error)
         return found, errors
 
-    def _reading(self, reply: str, types: Sequence[str]) -> TypedReading:
+    def _reading(self, reply: str, types: Sequence[str]) -> TypedParse:
         """Return the question of a reply, JSON or text, over graphs of some types. Raises ChainError."""
         if self.template.schema is None:
-            return read_typed(reply)
+            return parse_typed_statements(reply)
         try:
             said = parse_json(reply, _lenient(self.template.schema))
         except BadCompletion as error:
             try:
-                return read_typed(reply)
+                return parse_typed_statements(reply)
             except ChainError:
                 raise ChainError(error.problem, error.hint) from error
-        return read_typed(as_text(said, types))
+        return parse_typed_statements(reply_to_text(said, types))
 
 
-def by_hand(question: Question, trail: Trail, graphs: Sequence[PropertyGraph] = ()) -> list[TypedChain]:
+def parse_given_triples(question: Question, trail: Trail, graphs: Sequence[PropertyGraph] = ()) -> list[TypedChain]:
     """Return the typed triples that a person wrote for a question, fitted to ``graphs``.
 
     Raises ChainError, also for a line that says nothing; UsageError where nobody wrote any; RemoteError.
@@ -150,22 +150,22 @@ def by_hand(question: Question, trail: Trail, graphs: Sequence[PropertyGraph] = 
             "Name one (--llm ollama:llama3.1), or write them yourself: "
             "--triples '#1 : film; #1 >> directed_by >> David Lynch; #1.release_year < 1990; final answer: #1'",
         )
-    read = read_typed(question.chain)
-    if read.passed:
+    read = parse_typed_statements(question.chain)
+    if read.ignored:
         raise IncorrectTripleFormatError(
-            f"this says nothing: '{read.passed[0]}'", "Give the type of a constant only where a triple has it"
+            f"this says nothing: '{read.ignored[0]}'", "Give the type of a constant only where a triple has it"
         )
-    fit = fitted(read.chain, graphs)
+    fit = align_to_schema(read.chain, graphs)
     detail = {"triples": str(fit.chain), "written by": "hand"} | _left_out(read, fit.notes)
     trail.add(Step("triples", detail))
     return [fit.chain]
 
 
-def as_text(said: Mapping[str, Any], types: Iterable[str] = ()) -> str:
+def reply_to_text(said: Mapping[str, Any], types: Iterable[str] = ()) -> str:
     """Return a structured reply in the form that :func:`clew.chains.parse_typed` reads, names quoted; ``types`` are
     those of the graphs. Raises IncorrectTripleFormatError for a quantifier that is none, and a type that denies."""
     known = frozenset(
-        stems(spelled(one)) for one in (*types, *(one["type"] for one in said.get("types", ())))
+        word_stems(verbalise_relation(one)) for one in (*types, *(one["type"] for one in said.get("types", ())))
     )
     lines = [
         f"{_term(one['of'], known)} : {_types(one['type'], types)}"
@@ -182,8 +182,8 @@ def as_text(said: Mapping[str, Any], types: Iterable[str] = ()) -> str:
         value = _value(one["value"]) + (
             f" and {_value(high)}" if test == "between" and high is not None else ""
         )
-        lines.append(f"{denied}{_term(one['of'], known)}.{quoted(one['property'])} {test} {value}")
-    lines += [f"~ {quoted(wish)}" for wish in said.get("wishes", ()) if wish.strip()]
+        lines.append(f"{denied}{_term(one['of'], known)}.{quote(one['property'])} {test} {value}")
+    lines += [f"~ {quote(wish)}" for wish in said.get("wishes", ()) if wish.strip()]
     return "\n".join([*lines, f"final answer: {said['answer']}"])
 
 
@@ -191,26 +191,26 @@ def _term(text: str, types: Collection[frozenset[str]]) -> str:
     """Return a head or a tail: quoted, unless it is an unknown, perhaps with its type: one of the reply's or the
     graphs', as stems, where it stands first."""
     text = " ".join(text.split())
-    bare = quantified(text)[1]
+    bare = split_quantifier(text)[1]
     match = _TYPE_FIRST.fullmatch(bare)
     unknown = (
         _UNKNOWN.fullmatch(bare)
         or _TYPED.fullmatch(bare)
-        or (match is not None and stems(spelled(match["type"])) in types)
+        or (match is not None and word_stems(verbalise_relation(match["type"])) in types)
     )
-    return text if unknown or not text else quoted(text)
+    return text if unknown or not text else quote(text)
 
 
 def _tail(text: str, types: Collection[frozenset[str]]) -> str:
     """Return a tail as :func:`_term` does; bare as well where it counts or compares: "at least 2 actors"."""
     text = " ".join(text.split())
-    return text if counted(text) or _COMPARED.match(text) else _term(text, types)
+    return text if parse_counted_tail(text) or _COMPARED.match(text) else _term(text, types)
 
 
 def _quantifier(said: str) -> str:
     said = " ".join(said.split())
     # "None" says "not" as well as that there is no quantifier.
-    if said and (said.casefold() == "none" or quantified(f"{said} #1")[1] != "#1"):
+    if said and (said.casefold() == "none" or split_quantifier(f"{said} #1")[1] != "#1"):
         raise IncorrectTripleFormatError(f"'{said}' is no quantifier", _QUANTIFIER)
     return said
 
@@ -218,25 +218,25 @@ def _quantifier(said: str) -> str:
 def _types(text: str, known: Iterable[str]) -> str:
     found = [one for one in re.split(r"\s+or\s+|\s*\|\s*", text.strip()) if one]
     for one in found:
-        if negated(one)[0] and one not in known:
+        if split_negation(one)[0] and one not in known:
             raise IncorrectTripleFormatError(
                 f"the type '{one}' denies", "Deny a triple or a condition instead"
             )
-    return " or ".join(map(quoted, found))
+    return " or ".join(map(quote, found))
 
 
 def _relation(text: str) -> str:
     # Bare: "not" before a relation is understood, and an unknown in it refused.
-    return quoted(text) if re.search(r'[>;"|]', text) else " ".join(text.split())
+    return quote(text) if re.search(r'[>;"|]', text) else " ".join(text.split())
 
 
 def _value(value: str | float) -> str:
     # A number is one however it was given; a name may hold "and".
     text = " ".join(str(value).split())
-    return text if re.fullmatch(r"[$€£]?[-+]?\d[\d.,]*(?:\s\w+)?", text) else quoted(text)
+    return text if re.fullmatch(r"[$€£]?[-+]?\d[\d.,]*(?:\s\w+)?", text) else quote(text)
 
 
-def _left_out(read: TypedReading, notes: Sequence[str]) -> dict[str, Any]:
+def _left_out(read: TypedParse, notes: Sequence[str]) -> dict[str, Any]:
     detail: dict[str, Any] = {}
     if read.dropped:
         detail["dropped"] = [f"{one} (nothing in it is unknown)" for one in read.dropped]

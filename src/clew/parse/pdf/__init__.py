@@ -11,19 +11,19 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
 from clew.errors import UnreadableFile
-from clew.parse.build import DocumentBuilder, Unit
-from clew.parse.pdf.assemble import assemble
-from clew.parse.pdf.headings import Headings, key_of
-from clew.parse.pdf.lines import sheets
+from clew.parse.build import DocumentBuilder, PassageUnit
+from clew.parse.pdf.assemble import add_pages
+from clew.parse.pdf.headings import Headings, normalize_heading
+from clew.parse.pdf.lines import extract_lines
 from clew.parse.pdf.words import Page, read_page
 from clew.types import ParsedDocument
 
-NAME = "pdf/1"
+PARSER = "pdf/1"
 MEDIA_TYPE = "application/pdf"
 #: A file with more pages is refused rather than read for an hour.
-MOST_PAGES = 20_000
+MAX_PAGES = 20_000
 #: Entries of the outline that are looked at.
-MOST_ENTRIES = 5_000
+MAX_OUTLINE_ENTRIES = 5_000
 _REASONS = {
     raw.FPDF_ERR_PASSWORD: "it is encrypted and needs a password",
     raw.FPDF_ERR_FORMAT: "it is not a whole PDF (truncated or damaged)",
@@ -31,7 +31,7 @@ _REASONS = {
 }
 
 
-def parse(data: bytes, *, unit: Unit = "paragraph", name: str = "") -> ParsedDocument:
+def parse(data: bytes, *, unit: PassageUnit = "paragraph", name: str = "") -> ParsedDocument:
     """Return a PDF as a document; ``name`` is its title where it has none. Raises UnreadableFile."""
     try:
         document = pdfium.PdfDocument(data)
@@ -47,12 +47,12 @@ def parse(data: bytes, *, unit: Unit = "paragraph", name: str = "") -> ParsedDoc
         document.close()
 
 
-def _read(document: Any, data: bytes, unit: Unit, name: str) -> ParsedDocument:
+def _read(document: Any, data: bytes, unit: PassageUnit, name: str) -> ParsedDocument:
     count = len(document)
     if count == 0:
         raise UnreadableFile("it has no pages")
-    if count > MOST_PAGES:
-        raise UnreadableFile(f"it has {count} pages, more than {MOST_PAGES}")
+    if count > MAX_PAGES:
+        raise UnreadableFile(f"it has {count} pages, more than {MAX_PAGES}")
     builder = DocumentBuilder(unit=unit)
     pages = [_page(document, index, builder) for index in range(count)]
     silent = [page.number for page in pages if not page.words]
@@ -64,11 +64,11 @@ def _read(document: Any, data: bytes, unit: Unit, name: str) -> ParsedDocument:
     if silent:
         shown = ", ".join(map(str, silent[:10])) + (", ..." if len(silent) > 10 else "")
         builder.notes.append(f"no text on page {shown}" if len(silent) == 1 else f"no text on pages {shown}")
-    made = sheets(pages)
-    headings = Headings.of(made, _outline(document))
-    assemble(made, headings, builder)
+    made = extract_lines(pages)
+    headings = Headings.from_pages(made, _outline(document))
+    add_pages(made, headings, builder)
     title = _title(document, builder, name)
-    return builder.finish(data=data, title=title, media_type=MEDIA_TYPE, parser=NAME, pages=count)
+    return builder.finish(data=data, title=title, media_type=MEDIA_TYPE, parser=PARSER, pages=count)
 
 
 def _page(document: Any, index: int, builder: DocumentBuilder) -> Page:
@@ -87,11 +87,11 @@ def _outline(document: Any) -> dict[tuple[int, str], int]:
     """Return the level of each entry of the file's outline, by page and text."""
     found: dict[tuple[int, str], int] = {}
     for number, entry in enumerate(document.get_toc(max_depth=6)):
-        if number >= MOST_ENTRIES:
+        if number >= MAX_OUTLINE_ENTRIES:
             break
         destination = entry.get_dest()
         page = destination.get_index() if destination else None
-        if page is not None and (key := key_of(entry.get_title())):
+        if page is not None and (key := normalize_heading(entry.get_title())):
             found[page + 1, key] = min(entry.level + 1, 6)
     return found
 

@@ -27,7 +27,7 @@ _CLOSES = frozenset({"%", ")", ")%", "%)"})
 _VALUE_START = re.compile(r"[\d(–—-]|\.\d")
 _VALUE_END = re.compile(r"[\d)–—]$")
 #: A table has at least this many lines with several cells.
-LEAST_ROWS = 2
+MIN_ROWS = 2
 
 
 def is_number(text: str) -> bool:
@@ -52,7 +52,7 @@ class Cell:
         """Right edge."""
         return self.words[-1].x1
 
-    def parts(self) -> list[Cell]:
+    def split(self) -> list[Cell]:
         """Return what gaps wider than a space between words, though narrower than one between cells, separate."""
         parts: list[list[Word]] = [[self.words[0]]]
         for word in self.words[1:]:
@@ -62,7 +62,7 @@ class Cell:
         return [Cell(_joined(part), tuple(part)) for part in parts]
 
     @property
-    def numeric(self) -> bool:
+    def is_numeric(self) -> bool:
         """Whether it is a number, or a mark for none."""
         return is_number(self.text)
 
@@ -75,27 +75,27 @@ class Row:
     cells: tuple[Cell, ...]
 
     @property
-    def tabular(self) -> bool:
+    def is_tabular(self) -> bool:
         """Whether it looks like a row: several cells, and not a list item or a heading with its number."""
         if len(self.cells) < 2:
             return False
         if len(self.cells) == 2 and _BULLET.match(self.cells[0].text):
             return False
         short = all(len(cell.text) <= 60 for cell in self.cells[1:])
-        return short or any(cell.numeric for cell in self.cells[1:])
+        return short or any(cell.is_numeric for cell in self.cells[1:])
 
     @property
-    def values(self) -> list[Cell]:
+    def numeric_cells(self) -> list[Cell]:
         """The cells that hold numbers, a label in front left out."""
-        return [cell for cell in self.cells if cell.numeric]
+        return [cell for cell in self.cells if cell.is_numeric]
 
     @property
-    def heading_like(self) -> bool:
+    def is_heading_like(self) -> bool:
         """Whether all its numbers are years, so that it heads columns rather than fills them."""
-        return all(_YEAR.match(cell.text) for cell in self.values)
+        return all(_YEAR.match(cell.text) for cell in self.numeric_cells)
 
 
-def row_of(line: Line) -> Row:
+def split_line(line: Line) -> Row:
     """Return a line as cells."""
     parts: list[list[Word]] = []
     for word in line.words:
@@ -133,21 +133,21 @@ def _joined(part: Sequence[Word]) -> str:
     return re.sub(r"(?<=[\d)])\s+([%)])", r"\1", text)
 
 
-def regions(rows: Sequence[Row]) -> list[tuple[int, int]]:
+def find_tables(rows: Sequence[Row]) -> list[tuple[int, int]]:
     """Return the half-open ranges of lines that are tables."""
     found: list[tuple[int, int]] = []
     start = 0
     while start < len(rows):
-        if not rows[start].tabular:
+        if not rows[start].is_tabular:
             start += 1
             continue
         end, last = start + 1, start
         while end < len(rows) and _continues(rows[last].line, rows[end], end - last):
-            if rows[end].tabular:
+            if rows[end].is_tabular:
                 last = end
             end += 1
-        body = [row for row in rows[start : last + 1] if row.tabular]
-        if len(body) >= LEAST_ROWS and _columns(body):
+        body = [row for row in rows[start : last + 1] if row.is_tabular]
+        if len(body) >= MIN_ROWS and _columns(body):
             if found and _same_table(rows, found[-1], start):
                 found[-1] = (found[-1][0], last + 1)
             else:
@@ -165,7 +165,7 @@ def _with_header(rows: Sequence[Row], start: int, least: int, columns: Sequence[
         size = max(line.size, 4.0)
         near = line.page == next_line.page and 0 < next_line.y - line.y < 1.8 * size
         over = line.x0 > columns[0][0] - 2 * size and line.x1 < columns[-1][1] + 2 * size
-        if not near or not over or len(line.text) > 80 or not rows[start - 1].heading_like:
+        if not near or not over or len(line.text) > 80 or not rows[start - 1].is_heading_like:
             break
         start -= 1
     return start
@@ -177,9 +177,9 @@ def _same_table(rows: Sequence[Row], before: tuple[int, int], start: int) -> boo
     first, last = rows[start], rows[before[1] - 1]
     if len(between) > 4 or first.line.page != last.line.page or not 0 < first.line.y - last.line.y < 120:
         return False
-    if not first.values or first.heading_like or any(len(row.line.text) > 200 for row in between):
+    if not first.numeric_cells or first.is_heading_like or any(len(row.line.text) > 200 for row in between):
         return False
-    above = _columns([row for row in rows[before[0] : before[1]] if row.tabular])
+    above = _columns([row for row in rows[before[0] : before[1]] if row.is_tabular])
     below = _columns([first])
     return bool(below) and all(any(x0 < b and a < x1 for a, b in above) for x0, x1 in below)
 
@@ -190,7 +190,7 @@ def _continues(last: Line, row: Row, distance: int) -> bool:
     if line.page != last.page or line.y < last.y:
         return False
     gap = (line.y - last.y) / max(line.size, 4.0)
-    if row.tabular:
+    if row.is_tabular:
         return gap < 3.2 * distance + 1.5
     # A group heading or the rest of a label: short, close, and few of them in a row.
     return distance <= 3 and gap < 2.6 * distance + 0.5 and line.x1 - line.x0 < 320 and len(line.text) < 110
@@ -198,8 +198,8 @@ def _continues(last: Line, row: Row, distance: int) -> bool:
 
 def _columns(body: Sequence[Row]) -> list[tuple[float, float]]:
     """Return the edges of the columns after the first, from the cells that are numbers, else from all."""
-    filled = [row for row in body if not row.heading_like]
-    spans = [(cell.x0, cell.x1) for row in filled for cell in row.values if cell is not row.cells[0]]
+    filled = [row for row in body if not row.is_heading_like]
+    spans = [(cell.x0, cell.x1) for row in filled for cell in row.numeric_cells if cell is not row.cells[0]]
     if len(spans) < len(body) * 0.5:
         spans = [(cell.x0, cell.x1) for row in body for cell in row.cells[1:]]
     numeric = _merged(spans)
@@ -226,16 +226,16 @@ def _merged(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     return [(x0, x1) for x0, x1 in merged]
 
 
-def table_of(rows: Sequence[Row], caption: str) -> Table:
+def build_table(rows: Sequence[Row], caption: str) -> Table:
     """Return the lines of a region as a table: header, label column, and what stands in each column."""
-    columns = _columns([row for row in rows if row.tabular])
+    columns = _columns([row for row in rows if row.is_tabular])
     left = columns[0][0]
     placed = [_place(row, columns, left) for row in rows]
     head = next(
-        (n for n, row in enumerate(rows) if row.tabular and row.values and not row.heading_like), len(rows)
+        (n for n, row in enumerate(rows) if row.is_tabular and row.numeric_cells and not row.is_heading_like), len(rows)
     )
     if head == len(rows):
-        head = 1 if rows[0].tabular and len(rows) > 1 else 0
+        head = 1 if rows[0].is_tabular and len(rows) > 1 else 0
     # A label without values right above the first row of numbers is a group heading, not a header.
     while head > 0 and not any(placed[head - 1][1:]) and placed[head - 1][0]:
         head -= 1
@@ -257,17 +257,17 @@ def _place(row: Row, columns: Sequence[tuple[float, float]], left: float) -> lis
     placed: list[list[str]] = [[] for _ in range(len(columns) + 1)]
     for number, cell in enumerate(row.cells):
         over = [n for n, (x0, x1) in enumerate(columns) if cell.x0 < x1 and cell.x1 > x0]
-        is_label = number == 0 and (cell.x1 <= left + 2 or (cell.x0 < left - 30 and not cell.numeric))
+        is_label = number == 0 and (cell.x1 <= left + 2 or (cell.x0 < left - 30 and not cell.is_numeric))
         if is_label:
             placed[0].append(cell.text)
-        elif over and (cell.numeric or len(row.cells) == 1):
+        elif over and (cell.is_numeric or len(row.cells) == 1):
             centre = (cell.x0 + cell.x1) / 2
-            best = min(over, key=lambda n: abs(centre - sum(columns[n]) / 2)) if cell.numeric else None
+            best = min(over, key=lambda n: abs(centre - sum(columns[n]) / 2)) if cell.is_numeric else None
             for n in over if best is None else [best]:
                 placed[n + 1].append(cell.text)
         elif over:
             # Headers of neighbouring columns may stand so close that they look like one cell over both.
-            parts = cell.parts()
+            parts = cell.split()
             apart = len(over) > 1 and len(parts) == len(over)
             for place, n in enumerate(over):
                 placed[n + 1].append(parts[place].text if apart else cell.text)
@@ -332,10 +332,10 @@ def _boxes(lines: Sequence[Line]) -> tuple[Box, ...]:
     by_page: dict[int, list[Line]] = {}
     for line in lines:
         by_page.setdefault(line.page, []).append(line)
-    return tuple(box_around(some) for some in by_page.values())
+    return tuple(bounding_box(some) for some in by_page.values())
 
 
-def box_around(lines: Sequence[Line]) -> Box:
+def bounding_box(lines: Sequence[Line]) -> Box:
     """Return the rectangle around lines of one page."""
     boxes = [line.box for line in lines]
     return Box(

@@ -7,17 +7,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from clew.parse.build import DocumentBuilder
-from clew.parse.pdf.aligned import box_around, regions, row_of, table_of
+from clew.parse.pdf.aligned import bounding_box, find_tables, split_line, build_table
 from clew.parse.pdf.headings import Headings
-from clew.parse.pdf.lines import Line, Sheet
-from clew.parse.pdf.ruled import SNAP, Grid, grids, table_in
+from clew.parse.pdf.lines import Line, PageLines
+from clew.parse.pdf.ruled import SNAP, Grid, find_grids, read_grid
 from clew.parse.tables import Table
 from clew.types import Box
 
 _BULLET = re.compile(r"^(?:[•·▪■◦‣●○]|\(?[a-z0-9ivx]{1,3}[.)])\s", re.IGNORECASE)
 _HYPHEN = re.compile(r"(?<=[a-z])[-\u2010]$")
 #: Lines above a table that may be its caption.
-CAPTION_LINES = 4
+MAX_CAPTION_LINES = 4
 
 
 @dataclass(slots=True)
@@ -45,45 +45,45 @@ class Block:
     def boxes(self) -> tuple[Box, ...]:
         """One box for each page."""
         pages = dict.fromkeys(line.page for line in self.lines)
-        return tuple(box_around([line for line in self.lines if line.page == page]) for page in pages)
+        return tuple(bounding_box([line for line in self.lines if line.page == page]) for page in pages)
 
 
 def _divided(before: str, after: str) -> bool:
     return bool(_HYPHEN.search(before)) and after[:1].islower()
 
 
-def assemble(sheets: Sequence[Sheet], headings: Headings, builder: DocumentBuilder) -> None:
+def add_pages(sheets: Sequence[PageLines], headings: Headings, builder: DocumentBuilder) -> None:
     """Put every page's headings, paragraphs and tables into ``builder``, in reading order."""
     pages = [_blocks(sheet, headings) for sheet in sheets]
     _join_tables(pages)
     _join_paragraphs(pages)
     for sheet, blocks in zip(sheets, pages, strict=True):
         page = sheet.page
-        builder.page(
+        builder.add_page(
             page.number, sheet.label, Box(page.number, 0, 0, round(page.width, 1), round(page.height, 1))
         )
         for block in blocks:
             if block.table is not None:
-                builder.table(block.table)
+                builder.add_table(block.table)
             elif block.level is not None:
-                builder.heading(block.level, block.text, block.boxes)
+                builder.add_heading(block.level, block.text, block.boxes)
             else:
-                builder.paragraph(block.text, block.boxes)
+                builder.add_paragraph(block.text, block.boxes)
 
 
-def _blocks(sheet: Sheet, headings: Headings) -> list[Block]:
+def _blocks(sheet: PageLines, headings: Headings) -> list[Block]:
     blocks: list[Block] = []
     lines: list[Line] = []
-    waiting = grids(sheet.page)
+    waiting = find_grids(sheet.page)
     for line in sheet.lines:
-        grid = next((grid for grid in waiting if any(map(grid.holds, line.words))), None)
-        outside = tuple(word for word in line.words if not any(one.holds(word) for one in waiting))
+        grid = next((grid for grid in waiting if any(map(grid.contains, line.words))), None)
+        outside = tuple(word for word in line.words if not any(one.contains(word) for one in waiting))
         if grid is not None and not any(block.grid is grid for block in blocks):
             # The table stands where its first line does, after what has been gathered.
             blocks += _unruled(lines, headings)
             lines = []
             words = [word for one in sheet.lines for word in one.words]
-            blocks.append(Block([], table=table_in(grid, words, _caption(blocks, line)), grid=grid))
+            blocks.append(Block([], table=read_grid(grid, words, _caption(blocks, line)), grid=grid))
         if outside:
             lines.append(line if grid is None else replace(line, words=outside))
         if grid is not None:
@@ -93,13 +93,13 @@ def _blocks(sheet: Sheet, headings: Headings) -> list[Block]:
 
 
 def _unruled(lines: Sequence[Line], headings: Headings) -> list[Block]:
-    rows = [row_of(line) for line in lines]
+    rows = [split_line(line) for line in lines]
     blocks: list[Block] = []
     position = 0
-    for start, end in regions(rows):
+    for start, end in find_tables(rows):
         blocks += _paragraphs(lines[position:start], headings)
         caption = _caption(blocks, rows[start].line)
-        blocks.append(Block([row.line for row in rows[start:end]], table=table_of(rows[start:end], caption)))
+        blocks.append(Block([row.line for row in rows[start:end]], table=build_table(rows[start:end], caption)))
         position = end
     return blocks + _paragraphs(lines[position:], headings)
 
@@ -107,7 +107,7 @@ def _unruled(lines: Sequence[Line], headings: Headings) -> list[Block]:
 def _paragraphs(lines: Sequence[Line], headings: Headings) -> list[Block]:
     blocks: list[Block] = []
     for group in _groups(lines):
-        blocks.append(Block(list(group), headings.level(group)))
+        blocks.append(Block(list(group), headings.level_of(group)))
     return blocks
 
 
@@ -132,7 +132,7 @@ def _breaks(group: Sequence[Line], line: Line) -> bool:
     if (
         line.y - before.y > 1.75 * size
         or abs(line.size - before.size) > 0.12 * size
-        or line.stress != before.stress
+        or line.emphasis != before.emphasis
     ):
         return True
     if _BULLET.match(line.text):
@@ -149,7 +149,7 @@ def _goes_on(before: Line, line: Line) -> bool:
         not before.text.rstrip().endswith((".", ":", "?", "!", ";"))
         and line.text[:1].islower()
         and abs(line.size - before.size) < 0.6
-        and line.stress == before.stress
+        and line.emphasis == before.emphasis
     )
 
 
@@ -157,7 +157,7 @@ def _caption(blocks: list[Block], first: Line) -> str:
     """Return the title lines right above a table: headings stay sections, other short lines move to it."""
     parts: list[str] = []
     lowest = first
-    while blocks and len(parts) < CAPTION_LINES:
+    while blocks and len(parts) < MAX_CAPTION_LINES:
         last = blocks[-1]
         if last.table is not None or last.lines[-1].page != first.page or len(last.lines) > 3:
             break

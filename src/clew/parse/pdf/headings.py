@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from clew.parse.pdf.lines import Line, Sheet
+from clew.parse.pdf.lines import Line, PageLines
 
 _NUMBERED = re.compile(
     r"^(?P<part>part\s+[ivx]+\b)|^(?P<item>item\s+\d+[a-z]?\b)|^(?P<note>note\s+\d+\b)"
@@ -19,11 +19,11 @@ _DEEPEST = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Style:
+class HeadingStyle:
     """What tells one kind of heading from another."""
 
     size: float
-    stress: int
+    emphasis: int
     capitals: bool
 
 
@@ -35,12 +35,12 @@ class Headings:
     """
 
     body: float
-    levels: Mapping[Style, int]
-    dots: Mapping[Style, int]
+    levels: Mapping[HeadingStyle, int]
+    min_depths: Mapping[HeadingStyle, int]
     outline: Mapping[tuple[int, str], int]
 
     @classmethod
-    def of(cls, sheets: Sequence[Sheet], outline: Mapping[tuple[int, str], int]) -> Headings:
+    def from_pages(cls, sheets: Sequence[PageLines], outline: Mapping[tuple[int, str], int]) -> Headings:
         """Look at a document's lines: the body is what most characters are set in."""
         sizes: Counter[float] = Counter()
         for sheet in sheets:
@@ -49,18 +49,18 @@ class Headings:
         body = sizes.most_common(1)[0][0] if sizes else 10.0
         heads = [line for sheet in sheets for line in sheet.lines if _may_head(line, body)]
         styles = {style_of(line) for line in heads}
-        dots: dict[Style, int] = {}
+        dots: dict[HeadingStyle, int] = {}
         for line in heads:
             if (depth := _dots(line.text)) is not None:
                 dots[style_of(line)] = min(depth, dots.get(style_of(line), depth))
-        ranked = sorted(styles, key=lambda style: (-style.size, -style.stress, not style.capitals))
+        ranked = sorted(styles, key=lambda style: (-style.size, -style.emphasis, not style.capitals))
         levels = {style: min(number + 1, _DEEPEST) for number, style in enumerate(ranked)}
         return cls(body, levels, dots, outline)
 
-    def level(self, lines: Sequence[Line]) -> int | None:
+    def level_of(self, lines: Sequence[Line]) -> int | None:
         """Return the level of a paragraph as a heading; None if it is none."""
         text = " ".join(line.text for line in lines)
-        if known := self.outline.get((lines[0].page, key_of(text))):
+        if known := self.outline.get((lines[0].page, normalize_heading(text))):
             return known
         letters = sum(character.isalpha() for character in text)
         if len(lines) > 3 or len(text) > 160 or letters < 3 or letters < 0.5 * len(text):
@@ -71,7 +71,7 @@ class Headings:
             return None
         style = style_of(lines[0])
         depth = _dots(text)
-        deeper = depth - self.dots[style] if depth is not None and style in self.dots else 0
+        deeper = depth - self.min_depths[style] if depth is not None and style in self.min_depths else 0
         return min(self.levels.get(style, _DEEPEST) + deeper, _DEEPEST)
 
 
@@ -81,10 +81,10 @@ def _dots(text: str) -> int | None:
     return numbered["decimal"].count(".") if numbered and numbered["decimal"] else None
 
 
-def style_of(line: Line) -> Style:
+def style_of(line: Line) -> HeadingStyle:
     """Return the style of a line."""
     letters = [character for character in line.text if character.isalpha()]
-    return Style(_rounded(line.size), line.stress, bool(letters) and all(c.isupper() for c in letters))
+    return HeadingStyle(_rounded(line.size), line.emphasis, bool(letters) and all(c.isupper() for c in letters))
 
 
 def _may_head(line: Line, body: float) -> bool:
@@ -94,17 +94,17 @@ def _may_head(line: Line, body: float) -> bool:
         text[:1] in "•·▪■◦‣●○"
         or len(text) > 120
         or not any(character.isalpha() for character in text)
-        or len(line.cells()) > 2
+        or len(line.split_cells()) > 2
     ):
         return False
     if _rounded(line.size) >= 1.15 * body:
         return True
     if line.size < 0.9 * body:
         return False
-    return line.stress > 0 or (bool(_NUMBERED.match(text)) and style_of(line).capitals and len(text) > 6)
+    return line.emphasis > 0 or (bool(_NUMBERED.match(text)) and style_of(line).capitals and len(text) > 6)
 
 
-def key_of(text: str) -> str:
+def normalize_heading(text: str) -> str:
     """Return a heading's text as it is compared with the outline's."""
     return re.sub(r"[\W_]+", "", text).casefold()
 

@@ -51,13 +51,13 @@ class Line:
         return median(word.size for word in self.words)
 
     @property
-    def stress(self) -> int:
+    def emphasis(self) -> int:
         """How most of it stands out: the ITALIC and BOLD that more than half of its characters have."""
         total = sum(len(word.text) for word in self.words)
         return sum(
             kind
             for kind in (ITALIC, BOLD)
-            if 2 * sum(len(word.text) for word in self.words if word.stress & kind) > total
+            if 2 * sum(len(word.text) for word in self.words if word.emphasis & kind) > total
         )
 
     @property
@@ -71,22 +71,22 @@ class Line:
             round(self.y + self.size / 4, 1),
         )
 
-    def cells(self) -> list[Line]:
+    def split_cells(self) -> list[Line]:
         """Return the parts that wide gaps separate."""
         return [Line(self.page, tuple(part)) for part in _split(self.words, CELL_GAP)]
 
 
 @dataclass(slots=True)
-class Sheet:
+class PageLines:
     """A page as lines in reading order; ``label`` is the page number printed on it."""
 
     page: Page
     lines: list[Line]
     label: str = ""
-    dropped: list[Line] = field(default_factory=list)
+    margin_lines: list[Line] = field(default_factory=list)
 
 
-def baseline_lines(page: Page) -> list[Line]:
+def group_by_baseline(page: Page) -> list[Line]:
     """Return the words of a page as lines, top to bottom. A superscript belongs to the line it is set in."""
     lines: list[list[Word]] = []
     for word in sorted(page.words, key=lambda word: (word.y, word.x0)):
@@ -113,7 +113,7 @@ def _raised(above: Sequence[Word], line: Sequence[Word]) -> bool:
     return small and 0 < line[0].y - above[0].y < 0.6 * size and sum(len(word.text) for word in above) < 24
 
 
-def reading_order(page: Page, lines: Sequence[Line]) -> list[Line]:
+def sort_by_reading_order(page: Page, lines: Sequence[Line]) -> list[Line]:
     """Return the lines with columns one after the other; a line across the gutter ends both columns."""
     gutter = _gutter(page, lines)
     if gutter is None:
@@ -173,12 +173,12 @@ def _gutter(page: Page, lines: Sequence[Line]) -> float | None:
 
 def _is_prose(part: Line, width: float) -> bool:
     letters = sum(character.isalpha() for character in part.text)
-    return part.x1 - part.x0 > 0.2 * width and letters > 0.6 * len(part.text) and len(part.cells()) == 1
+    return part.x1 - part.x0 > 0.2 * width and letters > 0.6 * len(part.text) and len(part.split_cells()) == 1
 
 
-def sheets(pages: Iterable[Page]) -> list[Sheet]:
+def extract_lines(pages: Iterable[Page]) -> list[PageLines]:
     """Return every page in reading order, without running headers and footers."""
-    found = [(page, baseline_lines(page)) for page in pages]
+    found = [(page, group_by_baseline(page)) for page in pages]
     running = _running(found)
     made = []
     for page, lines in found:
@@ -187,16 +187,16 @@ def sheets(pages: Iterable[Page]) -> list[Sheet]:
         keep = lines[above : len(lines) - below]
         drop = [*lines[:above], *lines[len(lines) - below :]]
         labels = [label for line in drop if (label := _page_number(line.text))]
-        made.append(Sheet(page, reading_order(page, keep), labels[-1] if labels else "", drop))
+        made.append(PageLines(page, sort_by_reading_order(page, keep), labels[-1] if labels else "", drop))
     return _labelled(made)
 
 
-def _labelled(sheets: list[Sheet]) -> list[Sheet]:
+def _labelled(sheets: list[PageLines]) -> list[PageLines]:
     """Give pages without one the number at an end of a running title, if it counts along with the pages."""
     ends = {
         sheet.page.number: {
             int(text)
-            for line in sheet.dropped
+            for line in sheet.margin_lines
             for text in (line.words[0].text, line.words[-1].text)
             if text.isdecimal() and len(text) < 5
         }

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class PageImage:
     """A page as PNG. ``width`` and ``height`` are the page's, in points: those of :class:`clew.types.Box`."""
 
     png: bytes
@@ -26,7 +26,7 @@ class Picture:
     height: float
 
 
-def draw(path: Path, *, unit: str = "", page: int, scale: float, most: int) -> Picture:
+def render_page(path: Path, *, unit: str = "", page: int, scale: float, most: int) -> PageImage:
     """Return page ``page`` (from 1) at ``scale`` pixels to the point, or fewer so that it has at most ``most``
     pixels.
 
@@ -40,12 +40,12 @@ def draw(path: Path, *, unit: str = "", page: int, scale: float, most: int) -> P
                 raise UnreadableFile(f"page {page} has no sensible size")
             fitting = min(scale, (most / (width * height)) ** 0.5)
             bitmap = sheet.render(scale=fitting, rev_byteorder=True, may_draw_forms=True)
-            return Picture(png(bitmap.to_numpy()[:, :, :3]), width, height)
+            return PageImage(encode_png(bitmap.to_numpy()[:, :, :3]), width, height)
     except (pdfium.PdfiumError, IndexError) as error:
         raise UnreadableFile(f"page {page} cannot be drawn ({error})") from error
 
 
-def png(pixels: NDArray[np.uint8]) -> bytes:
+def encode_png(pixels: NDArray[np.uint8]) -> bytes:
     """Return pixels (height, width, 3), red first, as a PNG: each row as its difference from the one above, which
     white paper packs well."""
     height, width, _ = pixels.shape

@@ -21,7 +21,7 @@ from clew.types import Box
 #: Rules whose ends or positions differ by no more, in points, are taken to meet.
 SNAP = 3.0
 #: A grid of more lines in one direction is a drawing.
-MOST_LINES = 400
+MAX_LINES = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,12 @@ class Grid:
     page: int
     xs: tuple[float, ...]
     ys: tuple[float, ...]
-    across: tuple[Rule, ...]
-    down: tuple[Rule, ...]
+    horizontal: tuple[Rule, ...]
+    vertical: tuple[Rule, ...]
 
-    def holds(self, word: Word) -> bool:
+    def contains(self, word: Word) -> bool:
         """Return whether a word stands inside the grid."""
-        x, y = middle(word)
+        x, y = word_centre(word)
         return self.xs[0] < x < self.xs[-1] and self.ys[0] < y < self.ys[-1]
 
     @property
@@ -46,12 +46,12 @@ class Grid:
         return Box(self.page, *(round(edge, 1) for edge in edges))
 
 
-def middle(word: Word) -> tuple[float, float]:
+def word_centre(word: Word) -> tuple[float, float]:
     """Return the middle of a word, a third of its size above the baseline."""
     return (word.x0 + word.x1) / 2, word.y - word.size / 3
 
 
-def grids(page: Page) -> list[Grid]:
+def find_grids(page: Page) -> list[Grid]:
     """Return the ruled grids of a page that hold a table, from the top."""
     across = [rule for rule in page.rules if rule[2] - rule[0] >= rule[3] - rule[1]]
     down = [rule for rule in page.rules if rule[2] - rule[0] < rule[3] - rule[1]]
@@ -61,13 +61,13 @@ def grids(page: Page) -> list[Grid]:
     for some_across, some_down in _touching(across, down):
         ys = _places([(rule[1] + rule[3]) / 2 for rule in some_across])
         xs = _places([(rule[0] + rule[2]) / 2 for rule in some_down])
-        if 3 <= len(xs) <= MOST_LINES and 3 <= len(ys) <= MOST_LINES:
+        if 3 <= len(xs) <= MAX_LINES and 3 <= len(ys) <= MAX_LINES:
             found.append(Grid(page.number, xs, ys, tuple(some_across), tuple(some_down)))
     found = [grid for grid in found if _is_table(grid, page.words)]
     return sorted(found, key=lambda grid: (grid.ys[0], grid.xs[0]))
 
 
-def table_in(grid: Grid, words: Sequence[Word], caption: str) -> Table:
+def read_grid(grid: Grid, words: Sequence[Word], caption: str) -> Table:
     """Return the cells of a grid as a table: what is merged downwards, or in the header, is in each cell."""
     area = _areas(grid)
     texts = _texts(grid, area, words)
@@ -137,12 +137,12 @@ def _areas(grid: Grid) -> NDArray[np.int64]:
     xs, ys = np.array(grid.xs), np.array(grid.ys)
     x, y = (xs[1:] + xs[:-1]) / 2, (ys[1:] + ys[:-1]) / 2
     walled = np.zeros((len(y), len(x) - 1), dtype=np.bool_)
-    for x0, top, x1, bottom in grid.down:
+    for x0, top, x1, bottom in grid.vertical:
         column = int(np.argmin(np.abs(xs - (x0 + x1) / 2))) - 1
         if 0 <= column < len(x) - 1:
             walled[(y > top - SNAP) & (y < bottom + SNAP), column] = True
     floored = np.zeros((len(y) - 1, len(x)), dtype=np.bool_)
-    for x0, top, x1, bottom in grid.across:
+    for x0, top, x1, bottom in grid.horizontal:
         row = int(np.argmin(np.abs(ys - (top + bottom) / 2))) - 1
         if 0 <= row < len(y) - 1:
             floored[row, (x > x0 - SNAP) & (x < x1 + SNAP)] = True
@@ -160,8 +160,8 @@ def _areas(grid: Grid) -> NDArray[np.int64]:
 def _texts(grid: Grid, area: NDArray[np.int64], words: Sequence[Word]) -> dict[int, str]:
     inside: dict[int, list[Word]] = {int(number): [] for number in np.unique(area)}
     for word in words:
-        if grid.holds(word):
-            x, y = middle(word)
+        if grid.contains(word):
+            x, y = word_centre(word)
             row, column = np.searchsorted(grid.ys, y) - 1, np.searchsorted(grid.xs, x) - 1
             inside[int(area[row, column])].append(word)
     return {number: _text(some) for number, some in inside.items()}

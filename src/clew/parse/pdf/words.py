@@ -25,9 +25,9 @@ _ITALIC = re.compile(r"ital|obli", re.IGNORECASE)
 #: How a word stands out from plain text; the numbers add up.
 ITALIC, BOLD = 1, 2
 #: More characters than this on a page are no page of text; the rest is left out.
-MOST_CHARACTERS = 60_000
+MAX_CHARACTERS = 60_000
 #: Objects of a page that are looked at for ruling lines.
-MOST_OBJECTS = 20_000
+MAX_OBJECTS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Word:
     x1: float
     y: float
     size: float
-    stress: int
+    emphasis: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class PageView:
     """How a page is shown: from the file's coordinates to points from its top left, ``(a*x + c*y + e,
     b*x + d*y + f)``. It turns a rotated page and cuts off what lies outside the crop box."""
 
@@ -66,7 +66,7 @@ class View:
     f: float
 
     @classmethod
-    def of(cls, page: Any) -> View:
+    def from_page(cls, page: Any) -> PageView:
         """Ask pdfium where three points come to lie."""
         width, height = page.get_size()
         fine, far = 64, 1000.0
@@ -80,23 +80,23 @@ class View:
         a, b, c, d = (float(round(value / far)) for value in (right - e, right_y - f, up - e, up_y - f))
         return cls(a, b, c, d, e, f)
 
-    def point(self, x: float, y: float) -> tuple[float, float]:
+    def map_point(self, x: float, y: float) -> tuple[float, float]:
         """Return where a point is shown."""
         return self.a * x + self.c * y + self.e, self.b * x + self.d * y + self.f
 
-    def box(self, x0: float, y0: float, x1: float, y1: float) -> Rule:
+    def map_box(self, x0: float, y0: float, x1: float, y1: float) -> Rule:
         """Return the rectangle between two shown points."""
-        return between(self.point(x0, y0), self.point(x1, y1))
+        return bounding_rule(self.map_point(x0, y0), self.map_point(x1, y1))
 
 
-def between(one: tuple[float, float], other: tuple[float, float]) -> Rule:
+def bounding_rule(one: tuple[float, float], other: tuple[float, float]) -> Rule:
     """Return the rectangle, or line, that two points span."""
     return min(one[0], other[0]), min(one[1], other[1]), max(one[0], other[0]), max(one[1], other[1])
 
 
 def read_page(page: Any, number: int) -> Page:
     """Return the upright words and the ruling lines of a pypdfium2 page."""
-    view = View.of(page)
+    view = PageView.from_page(page)
     textpage = page.get_textpage()
     try:
         words = tuple(_words(textpage, view))
@@ -106,9 +106,9 @@ def read_page(page: Any, number: int) -> Page:
     return Page(number, width, height, words, tuple(_rules(page, view)))
 
 
-def _words(textpage: Any, view: View) -> list[Word]:
+def _words(textpage: Any, view: PageView) -> list[Word]:
     handle = textpage.raw
-    count = min(raw.FPDFText_CountChars(handle), MOST_CHARACTERS)
+    count = min(raw.FPDFText_CountChars(handle), MAX_CHARACTERS)
     if count <= 0:
         return []
     buffer = (ctypes.c_ushort * (count + 1))()
@@ -125,9 +125,9 @@ def _words(textpage: Any, view: View) -> list[Word]:
         if not raw.FPDFText_GetCharBox(handle, first, *references):
             continue
         # pdfium gives left, right, bottom, top.
-        x0 = view.box(box[0].value, box[2].value, box[1].value, box[3].value)[0]
+        x0 = view.map_box(box[0].value, box[2].value, box[1].value, box[3].value)[0]
         raw.FPDFText_GetCharBox(handle, last, *references)
-        x1 = view.box(box[0].value, box[2].value, box[1].value, box[3].value)[2]
+        x1 = view.map_box(box[0].value, box[2].value, box[1].value, box[3].value)[2]
         raw.FPDFText_GetCharOrigin(handle, first, ctypes.byref(x), ctypes.byref(y))
         if first != last_end + 2 or "\n" in text[last_end + 1 : first]:
             stress, scale = _stress(handle, first), _scale(handle, first)
@@ -137,7 +137,7 @@ def _words(textpage: Any, view: View) -> list[Word]:
             continue  # rotated or mirrored: an axis label, a stamp
         clean = _clean(match.group())
         if clean:
-            found.append(Word(clean, x0, max(x1, x0), view.point(x.value, y.value)[1], size, stress))
+            found.append(Word(clean, x0, max(x1, x0), view.map_point(x.value, y.value)[1], size, stress))
     return found
 
 
@@ -163,20 +163,20 @@ def _scale(handle: Any, index: int) -> float:
     return math.hypot(matrix.c, matrix.d) or 1.0
 
 
-def _rules(page: Any, view: View) -> list[Rule]:
+def _rules(page: Any, view: PageView) -> list[Rule]:
     found: list[Rule] = []
     left, bottom, right, top = (ctypes.c_float() for _ in range(4))
     edges = [ctypes.byref(value) for value in (left, bottom, right, top)]
-    for index in range(min(raw.FPDFPage_CountObjects(page.raw), MOST_OBJECTS)):
+    for index in range(min(raw.FPDFPage_CountObjects(page.raw), MAX_OBJECTS)):
         item = raw.FPDFPage_GetObject(page.raw, index)
         if raw.FPDFPageObj_GetType(item) != raw.FPDF_PAGEOBJ_PATH:
             continue
         if not raw.FPDFPageObj_GetBounds(item, *edges):
             continue
-        rule = view.box(left.value, bottom.value, right.value, top.value)
+        rule = view.map_box(left.value, bottom.value, right.value, top.value)
         if _thin(rule):
             found.append(rule)
-        elif len(found) < MOST_OBJECTS and _stroked(item):
+        elif len(found) < MAX_OBJECTS and _stroked(item):
             found += [line for line in _segments(item, view) if _thin(line)]
     return found
 
@@ -191,26 +191,26 @@ def _stroked(path: Any) -> bool:
     return bool(raw.FPDFPath_GetDrawMode(path, ctypes.byref(fill), ctypes.byref(stroke)) and stroke.value)
 
 
-def _segments(path: Any, view: View) -> Iterator[Rule]:
+def _segments(path: Any, view: PageView) -> Iterator[Rule]:
     """Yield the straight pieces of a path: a grid may be one path, and so is a box."""
     matrix = raw.FS_MATRIX()
     if not raw.FPDFPageObj_GetMatrix(path, ctypes.byref(matrix)):
         return
     x, y = ctypes.c_float(), ctypes.c_float()
     before = start = (0.0, 0.0)
-    for index in range(min(raw.FPDFPath_CountSegments(path), MOST_OBJECTS)):
+    for index in range(min(raw.FPDFPath_CountSegments(path), MAX_OBJECTS)):
         segment = raw.FPDFPath_GetPathSegment(path, index)
         if not raw.FPDFPathSegment_GetPoint(segment, ctypes.byref(x), ctypes.byref(y)):
             continue
         kind = raw.FPDFPathSegment_GetType(segment)
-        point = view.point(
+        point = view.map_point(
             matrix.a * x.value + matrix.c * y.value + matrix.e,
             matrix.b * x.value + matrix.d * y.value + matrix.f,
         )
         if kind == raw.FPDF_SEGMENT_MOVETO:
             start = point
         elif kind == raw.FPDF_SEGMENT_LINETO:
-            yield between(before, point)
+            yield bounding_rule(before, point)
         if raw.FPDFPathSegment_GetClose(segment):
-            yield between(point, start)
+            yield bounding_rule(point, start)
         before = point

@@ -9,17 +9,17 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 
-from clew.api.originals import UPLOAD
+from clew.api.originals import UPLOAD_PREFIX
 from clew.errors import UsageError
-from clew.ingest import graph_name
-from clew.kb.graphs.shelf import check_name
-from clew.serve.multipart import Arrived, Form
-from clew.serve.problems import Refused
-from clew.serve.routes.uploads import FILES, arrived
-from clew.serve.server import Here, Opened, Server
-from clew.serve.shelf import Shelved
-from clew.serve.spool import ENDED, Upload, new_upload
-from clew.shapes import graph_shape, relation_shape
+from clew.ingest import default_graph_name
+from clew.kb.graphs.shelf import check_graph_name
+from clew.serve.multipart import ReceivedFile, UploadForm
+from clew.serve.problems import RequestRefused
+from clew.serve.routes.uploads import UPLOAD_SCHEMA, accept_upload
+from clew.serve.server import CurrentServer, CurrentBase, Server
+from clew.serve.shelf import ServedBase
+from clew.serve.spool import FINAL_STATES, Upload, new_upload
+from clew.shapes import graph_to_dict, relation_to_dict
 from clew.triples import FORMATS
 from clew.types import GraphInfo
 
@@ -32,13 +32,13 @@ _NAMESAKES = 50
 
 
 @router.get("/graphs")
-def graphs(opened: Opened) -> dict[str, Any]:
+def graphs(opened: CurrentBase) -> dict[str, Any]:
     """List the imported and mounted graphs."""
     return {"graphs": [_graph(one) for one in opened.base.graphs()]}
 
 
 @router.get("/graphs/{name}")
-def schema(name: str, opened: Opened) -> dict[str, Any]:
+def schema(name: str, opened: CurrentBase) -> dict[str, Any]:
     """Return what a graph holds: types of nodes and relations, with counts and examples."""
     graph = opened.base.graph(name)
     relations = sorted(graph.relations().items(), key=lambda one: (-one[1].edges, one[0]))
@@ -47,24 +47,24 @@ def schema(name: str, opened: Opened) -> dict[str, Any]:
         "nodes": graph.size,
         "types": dict(graph.types()),
         "answers": list(graph.answer_types()),
-        "relations": [relation_shape(*one) for one in relations],
+        "relations": [relation_to_dict(*one) for one in relations],
     }
 
 
 @router.get("/graphs/{name}/entities")
 def entities(
     name: str,
-    opened: Opened,
+    opened: CurrentBase,
     called: Annotated[str, Query(max_length=1_000, description="Its name, an alias, or its id.")],
     limit: Annotated[int, Query(ge=1, le=200, description="Triples of each relation, at most.")] = 10,
 ) -> dict[str, Any]:
     """Return the entities of a graph that are called so, each with its triples and what it is the same as."""
     found = opened.base.entities(name, called)[:_NAMESAKES]
-    return {"entities": [one.shape() for one in opened.base.described(name, found, limit)]}
+    return {"entities": [one.to_dict() for one in opened.base.describe_entities(name, found, limit)]}
 
 
-@router.post("/graphs", status_code=202, openapi_extra=FILES)
-async def add(request: Request, here: Here, opened: Opened) -> dict[str, Any]:
+@router.post("/graphs", status_code=202, openapi_extra=UPLOAD_SCHEMA)
+async def add(request: Request, here: CurrentServer, opened: CurrentBase) -> dict[str, Any]:
     """Take graph files on, each a graph: CSV, TSV, JSON lines, Parquet, N-Triples, Turtle, RDF/XML.
 
     The field ``name`` (with one file) says what the graph is called, by default as the file; ``form`` what form it
@@ -73,36 +73,36 @@ async def add(request: Request, here: Here, opened: Opened) -> dict[str, Any]:
     """
     named: set[str] = set()  # graphs of this request
 
-    def made(one: Arrived, form: Form) -> Upload:
+    def made(one: ReceivedFile, form: UploadForm) -> Upload:
         name = form.fields.get("name", "") if len(form.files) == 1 else ""
         upload = new_upload(one.id, "graph", one.name, one.size)
         upload = _checked(upload, name, form.fields.get("form", ""), named | _graphs(here, opened))
         named.add(upload.graph)
         return upload
 
-    return await arrived(request, here, opened, made)
+    return await accept_upload(request, here, opened, made)
 
 
 @router.delete("/graphs/{name}")
-def remove(name: str, here: Here, opened: Opened) -> dict[str, Any]:
+def remove(name: str, here: CurrentServer, opened: CurrentBase) -> dict[str, Any]:
     """Remove a graph: the base is as if it had never been added."""
-    with here.writing(opened) as base:
+    with here.open_for_writing(opened) as base:
         gone = base.remove_graph(name)
     return {"removed": gone.name}
 
 
-def _graphs(here: Server, opened: Shelved) -> set[str]:
+def _graphs(here: Server, opened: ServedBase) -> set[str]:
     """Return the names of the graphs that there are, or that wait."""
-    waiting = {one["graph"] for one in here.uploads.every(opened.name) if one["state"] not in ENDED}
+    waiting = {one["graph"] for one in here.uploads.all_uploads(opened.name) if one["state"] not in FINAL_STATES}
     return {one.name for one in opened.base.graphs()} | waiting
 
 
 def _checked(upload: Upload, name: str, form: str, taken: Collection[str]) -> Upload:
     """Return a graph's upload with its name and form. Raises UsageError, UnreadableFile, Refused."""
-    name = name or graph_name(Path(upload.name))  # of the name alone
-    check_name(name)
+    name = name or default_graph_name(Path(upload.name))  # of the name alone
+    check_graph_name(name)
     if name in taken:
-        raise Refused(
+        raise RequestRefused(
             409, f"there is a graph named '{name}'", "Remove it first, or give this one another name"
         )
     form = form or _form_of(upload.name)
@@ -125,9 +125,9 @@ def _form_of(name: str) -> str:
 
 def _graph(graph: GraphInfo) -> dict[str, Any]:
     """Return a graph for a page: where its files lie on the server's disks is left out."""
-    shape = graph_shape(graph)
+    shape = graph_to_dict(graph)
     shape["url"] = None
     shape["mounted"] = bool(graph.url)
     for source in shape["sources"]:
-        source["path"] = PurePath(source["path"].removeprefix(UPLOAD)).name
+        source["path"] = PurePath(source["path"].removeprefix(UPLOAD_PREFIX)).name
     return shape

@@ -10,10 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from clew.errors import NotFound, UsageError
 from clew.serve import choices, history
-from clew.serve.asking import Asked
-from clew.serve.events import Channel, streamed
-from clew.serve.export import as_json, as_markdown
-from clew.serve.server import Here, Opened
+from clew.serve.asking import QuestionRequest
+from clew.serve.events import EventChannel, stream_channel
+from clew.serve.export import render_json, render_markdown
+from clew.serve.server import CurrentServer, CurrentBase
 
 router = APIRouter(prefix="/bases/{base}", tags=["questions"])
 
@@ -64,7 +64,7 @@ class Ask(Form):
 
 
 @router.post("/questions", status_code=202)
-def ask(asked: Ask, here: Here, opened: Opened) -> dict[str, Any]:
+def ask(asked: Ask, here: CurrentServer, opened: CurrentBase) -> dict[str, Any]:
     """Take a question on and return its id, at once. 429 with Retry-After where too many wait already."""
     most = here.settings.limits.question_characters
     if not (asked.question or asked.chain):
@@ -73,16 +73,16 @@ def ask(asked: Ask, here: Here, opened: Opened) -> dict[str, Any]:
         raise UsageError(f"the question has more than {most:,} characters", "Ask for less at a time")
     recipe = asked.recipe
     if asked.chain and recipe == choices.DEFAULT:
-        recipe = choices.for_triples(asked.chain)
+        recipe = choices.method_for_triples(asked.chain)
     model = here.settings.model(asked.model)
     # Refused here, where the one who asks still listens.
     for name in asked.graphs or ():
         opened.base.graph(name)
     for key in asked.documents or ():
-        opened.base.keys(key)
-    job = here.asking.start(
+        opened.base.document_keys(key)
+    job = here.questions.submit(
         opened,
-        Asked(
+        QuestionRequest(
             asked.question,
             recipe,
             None if model is None else model.id,
@@ -91,16 +91,16 @@ def ask(asked: Ask, here: Here, opened: Opened) -> dict[str, Any]:
             asked.chain,
             asked.beside,
         ),
-        choices.chosen(here.settings, recipe),
+        choices.resolve_method(here.settings, recipe),
         model,
     )
-    place = f"{opened.address}/questions/{job.id}"
+    place = f"{opened.api_path}/questions/{job.id}"
     return {"id": job.id, "state": job.state, "url": place, "events": f"{place}/events"}
 
 
 @router.get("/questions/{id}/events", response_class=StreamingResponse)
 def events(
-    id: str, here: Here, opened: Opened, last_event_id: Annotated[str | None, Header()] = None
+    id: str, here: CurrentServer, opened: CurrentBase, last_event_id: Annotated[str | None, Header()] = None
 ) -> Response:
     """Follow a question as server-sent events: ``waiting``, ``running``, each ``step``, then ``answer`` or
     ``problem``.
@@ -108,19 +108,19 @@ def events(
     For one that has ended, the last of them alone. A reader that comes back with Last-Event-ID gets what it has not
     seen; 204 where there will be nothing more.
     """
-    job = here.asking.get(opened, id)
+    job = here.questions.get(opened, id)
     if job is not None:
-        if job.events.closed and last_event_id == str(job.events.last):
+        if job.events.closed and last_event_id == str(job.events.last_number):
             return Response(status_code=204)
-        return streamed(job.events, last_event_id)
+        return stream_channel(job.events, last_event_id)
     if last_event_id is not None:
         return Response(status_code=204)
-    return streamed(_ending(opened.history.get(id)), None)
+    return stream_channel(_ending(opened.history.get(id)), None)
 
 
-def _ending(entry: dict[str, Any]) -> Channel:
+def _ending(entry: dict[str, Any]) -> EventChannel:
     """Return the last event of a question that is history."""
-    told, channel = {"id": entry["id"], "state": entry["state"]}, Channel()
+    told, channel = {"id": entry["id"], "state": entry["state"]}, EventChannel()
     if entry["answer"] is not None:
         channel.send("answer", told | entry["answer"])
     else:
@@ -131,16 +131,16 @@ def _ending(entry: dict[str, Any]) -> Channel:
 
 
 @router.post("/questions/{id}/stop", status_code=202)
-def stop(id: str, here: Here, opened: Opened) -> dict[str, Any]:
+def stop(id: str, here: CurrentServer, opened: CurrentBase) -> dict[str, Any]:
     """Stop a question: at once if it waits, else after the step that it is at; what was found until then is its
     answer."""
-    job = here.asking.stop(opened, id)
-    return {"id": id, "state": job.state, "stopping": job.state not in history.ENDED}
+    job = here.questions.stop(opened, id)
+    return {"id": id, "state": job.state, "stopping": job.state not in history.FINAL_STATES}
 
 
 @router.get("/questions")
 def questions(
-    opened: Opened,
+    opened: CurrentBase,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     before: Annotated[float | None, Query(description="Only questions asked before this time.")] = None,
 ) -> dict[str, Any]:
@@ -149,15 +149,15 @@ def questions(
 
 
 @router.get("/questions/{id}")
-def question(id: str, here: Here, opened: Opened) -> dict[str, Any]:
+def question(id: str, here: CurrentServer, opened: CurrentBase) -> dict[str, Any]:
     """Return a question with its answer: text, evidence, quotes, trail, usage."""
-    return here.asking.entry(opened, id)
+    return here.questions.entry(opened, id)
 
 
 @router.get("/questions/{id}/export", response_class=Response)
 def export(
     id: str,
-    opened: Opened,
+    opened: CurrentBase,
     form: Annotated[Literal["markdown", "json"], Query(description="What to make of it.")] = "markdown",
 ) -> Response:
     """Return a question with its answer and citations as a file to keep: Markdown, or JSON."""
@@ -165,25 +165,25 @@ def export(
     if entry["answer"] is None:
         raise NotFound("this question has no answer to export")
     ending, kind, made = (
-        ("md", "text/markdown", as_markdown(entry))
+        ("md", "text/markdown", render_markdown(entry))
         if form == "markdown"
-        else ("json", "application/json", as_json(entry))
+        else ("json", "application/json", render_json(entry))
     )
     headers = {"Content-Disposition": f'attachment; filename="answer-{entry["id"]}.{ending}"'}
     return Response(made, media_type=kind, headers=headers)
 
 
 @router.delete("/questions/{id}")
-def forget(id: str, here: Here, opened: Opened) -> dict[str, Any]:
+def forget(id: str, here: CurrentServer, opened: CurrentBase) -> dict[str, Any]:
     """Forget a question and its answer. One that is being answered is stopped first."""
-    job = here.asking.get(opened, id)
-    if job is not None and job.state not in history.ENDED:
-        here.asking.stop(opened, id)
+    job = here.questions.get(opened, id)
+    if job is not None and job.state not in history.FINAL_STATES:
+        here.questions.stop(opened, id)
     opened.history.forget(id)
     return {"forgotten": id}
 
 
 @router.delete("/questions")
-def clear(opened: Opened) -> dict[str, Any]:
+def clear(opened: CurrentBase) -> dict[str, Any]:
     """Forget every question that has ended."""
     return {"forgotten": opened.history.clear()}
