@@ -15,8 +15,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from clew.focus import Pattern, TypedTriple
-from clew.protocols import PropertyGraph
+from clew.core.protocols import PropertyGraph
+from clew.triples.engine.patterns import Pattern, TypedTriple
 
 
 class Algorithm2:

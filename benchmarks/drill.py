@@ -27,13 +27,13 @@ from pathlib import Path
 import numpy as np
 
 import clew
-from clew import catalog
+from clew.core.protocols import Encoder, LanguageModel
+from clew.core.trail import TrailRecorder, explore_retriever
+from clew.core.types import Question, Scope
 from clew.evaluate.corpora import document_location
 from clew.evaluate.datasets import load_dataset
-from clew.parse.build import DocumentBuilder
-from clew.protocols import Encoder, LanguageModel
-from clew.trail import TrailRecorder, explore_retriever
-from clew.types import Question, Scope
+from clew.knowledge_base import registry as catalog
+from clew.parse.documents.builder import DocumentBuilder
 from pages import DATA, Asked, financebench, page_texts
 from scripted_selectors import Blind, Oracle
 

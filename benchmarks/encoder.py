@@ -19,15 +19,16 @@ from pathlib import Path
 
 import numpy as np
 
-from clew import catalog
-from clew.catalog.evaluation import EvaluationSettings, fill_base
+from clew.core.types import Question
 from clew.evaluate.corpora import GoldEvidence, pool_paragraphs
 from clew.evaluate.datasets import load_dataset
-from clew.evaluate.metrics import Result, parse_metric
+from clew.evaluate.examples import Result
+from clew.evaluate.metrics import parse_metric
+from clew.evaluate.setup import EvaluationSettings, fill_base
 from clew.evaluate.statistics import paired_difference
-from clew.kb import Store
+from clew.knowledge_base import registry as catalog
 from clew.models.onnx import MODEL_FILE, OnnxEncoder
-from clew.types import Question
+from clew.store.store import Store
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 SETS = {"hotpotqa": "train100", "musique": "train100"}

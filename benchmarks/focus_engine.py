@@ -28,21 +28,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from clew.focus.several import SubstitutedRows, substitute_all, substitute_rows
 
 import clew
 from algorithm2 import Algorithm2, Tables
-from clew.focus import (
-    Constant,
-    Pattern,
-    SubstitutedRows,
-    TypedTriple,
-    Variable,
-    along,
-    substitute,
-    substitute_all,
-    substitute_rows,
-)
-from clew.protocols import PropertyGraph
+from clew.core.protocols import PropertyGraph
+from clew.triples.engine.patterns import Constant, Pattern, TypedTriple, Variable, along
+from clew.triples.engine.substitution import substitute
 from graph_import import memory, step_add
 from metaqa_stores import DATA, RELATIONS, Chain, chain_of
 from papers_graph import FORMS, generate, patterns

@@ -22,9 +22,9 @@ from pathlib import Path
 import numpy as np
 
 import clew
-from clew.focus import Pattern
-from clew.protocols import PropertyGraph
-from clew.retrieve.nodetexts import NodeTexts
+from clew.core.protocols import PropertyGraph
+from clew.retrieve.node_texts import NodeTexts
+from clew.triples.engine.patterns import Pattern
 from graph_import import WORDS, memory
 from papers_graph import patterns
 
@@ -50,7 +50,9 @@ def text_of(graph: PropertyGraph, pattern: Pattern) -> str:
         (entity,) = graph.entities(np.array(one.rows))
         number[one.name] = entity.name
         said.append(f"{entity.name} : {entity.type}")
-    said += [f"{number[one.head]} >> {one.relations[0].relation} >> {number[one.tail]}" for one in pattern.triples]
+    said += [
+        f"{number[one.head]} >> {one.relations[0].relation} >> {number[one.tail]}" for one in pattern.triples
+    ]
     return "; ".join([*said, "final answer: #1"])
 
 

@@ -24,20 +24,20 @@ from pathlib import Path
 
 import numpy as np
 
-from clew import catalog
-from clew.catalog.evaluation import EvaluationSettings, fill_base
-from clew.cli.progress import show_progress
+from clew.app.cli.progress import show_progress
+from clew.core.types import Question
 from clew.evaluate.corpora import GoldEvidence, pool_paragraphs
 from clew.evaluate.datasets import load_dataset
-from clew.evaluate.examples import Example
-from clew.evaluate.metrics import Result, parse_metric
+from clew.evaluate.examples import Example, Result
+from clew.evaluate.metrics import parse_metric
+from clew.evaluate.setup import EvaluationSettings, fill_base
 from clew.evaluate.statistics import bootstrap_interval
-from clew.kb import Store
-from clew.models.remembering import RememberingEncoder
+from clew.knowledge_base import registry as catalog
+from clew.models.encoders import RememberingEncoder
+from clew.store.store import Store
 from clew.train.encoder import MODEL_FOLDER, EncoderSettings, Training, build_settings, train_encoder
 from clew.train.export import export_encoder, parse_form
 from clew.train.pairs import pairs_from_examples
-from clew.types import Question
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 SETS = {"hotpotqa": "train100", "musique": "train100", "2wikimultihopqa": "train500"}
@@ -240,7 +240,9 @@ def setting(text: str) -> tuple[str, object]:
     """Return what ``KEY=VALUE`` sets."""
     key, _, value = text.partition("=")
     if key not in {field.name for field in fields(EncoderSettings)}:
-        raise argparse.ArgumentTypeError(f"no setting '{key}': {', '.join(f.name for f in fields(EncoderSettings))}")
+        raise argparse.ArgumentTypeError(
+            f"no setting '{key}': {', '.join(f.name for f in fields(EncoderSettings))}"
+        )
     try:
         return key, json.loads(value)
     except json.JSONDecodeError:
@@ -278,7 +280,8 @@ def main() -> None:
     if not DATA.is_dir():
         raise SystemExit(f"no data at {DATA}; it is not part of this repository")
     examples = {
-        name: list(load_dataset(name, DATA / name / f"{file}.jsonl").examples()) for name, file in SETS.items()
+        name: list(load_dataset(name, DATA / name / f"{file}.jsonl").examples())
+        for name, file in SETS.items()
     }
     options.out.mkdir(parents=True, exist_ok=True)
     study = Study(options, examples)

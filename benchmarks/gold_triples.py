@@ -14,9 +14,10 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from clew.link import GraphEntityLinker, GraphRelationLinker, ground
-from clew.protocols import Encoder, PropertyGraph
-from clew.types import LinkedEntity, LinkedRelation
+from clew.core.protocols import Encoder, PropertyGraph
+from clew.core.types import LinkedEntity, LinkedRelation
+from clew.triples.linking.entities import GraphEntityLinker
+from clew.triples.linking.relations import GraphRelationLinker, ground
 from perturbed import CHANGES
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
@@ -146,7 +147,9 @@ def measure_relations(
     linkers: dict[str, GraphRelationLinker] = {"words": GraphRelationLinker()}
     for called, encoder in encoders.items():
         for weight in weights:
-            linkers[f"{weight:g} {called}, {1 - weight:g} words"] = GraphRelationLinker(encoder, weight=weight)
+            linkers[f"{weight:g} {called}, {1 - weight:g} words"] = GraphRelationLinker(
+                encoder, weight=weight
+            )
     print(
         "\n| relations | linker | links | top-1 | top-5 | once each: top-1 | top-5 | grounded | ms per link |"
         "\n|---|---|---|---|---|---|---|---|---|"

@@ -40,7 +40,7 @@ Text = tuple[str, list[str]]  # a document: its title and sentences
 
 def real_documents(seed: int) -> list[Text]:
     """Return each different paragraph of the shared question sets once, as title and sentences."""
-    from clew.text import sentence_spans
+    from clew.core.text import sentence_spans
 
     found: dict[str, Text] = {}
     for file in FILES:
@@ -90,7 +90,7 @@ def collection(size: int, seed: int) -> tuple[list[Text], int]:
 
 def dense(documents: Sequence[Text], n: int) -> dict[str, object]:
     """Return the edges between passages by comparing every pair over every keyword in one array."""
-    from clew.text import STOPWORDS, candidate_names, hash_term, index_terms, title_names
+    from clew.core.text import STOPWORDS, candidate_names, hash_term, index_terms, title_names
 
     passages = [(number, text) for number, (_, texts) in enumerate(documents) for text in texts]
     started = time.perf_counter()
@@ -137,12 +137,12 @@ def fingerprint(adjacent: np.ndarray) -> list[int]:
 
 def ours(documents: Sequence[Text], n: int, folder: Path, whole: bool) -> dict[str, object]:
     """Return what our constructor takes and, where ``whole``, the edges that all neighbourhoods give."""
+    from clew.core.types import Location
     from clew.graph.keywords import KeywordGraph
     from clew.graph.passages import passage_rows
     from clew.graph.statistics import compute_statistics
-    from clew.kb import Store
-    from clew.parse.build import DocumentBuilder
-    from clew.types import Location
+    from clew.parse.documents.builder import DocumentBuilder
+    from clew.store.store import Store
 
     with Store.open(folder, create=True, passages="sentence") as base:
         for number, (title, texts) in enumerate(documents):

@@ -71,7 +71,7 @@ def step_add(kb: Path, options: list[str]) -> dict[str, float]:
     """Add a graph through the command line's own function."""
     from typer.testing import CliRunner
 
-    from clew.cli.app import app
+    from clew.app.cli.commands import app
 
     result = CliRunner().invoke(
         app, ["graph", "add", *options, "--name", "g", "--kb", str(kb), "--json"], catch_exceptions=False

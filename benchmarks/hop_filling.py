@@ -6,7 +6,7 @@ The graph is HippoRAG's extraction (gpt-3.5-turbo) from the 1,890 paragraphs of 
 those paragraphs. A hop is a sub-question of the gold decomposition with ``#1`` replaced by its gold answer, as a
 triple: ``head >> relation`` as the data writes it, else the last name in the sub-question as head and its other
 words as relation. No model: relations are linked by the encoder, passages read by the reader ``short``. A hop is
-right where its best value says what the gold answer says (:func:`clew.methods.chain.likeness.same_value`).
+right where its best value says what the gold answer says (:func:`clew.methods.chain.value_matching.same_value`).
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import clew
-from clew import catalog
-from clew.catalog.evaluation import EvaluationSettings, fill_base
-from clew.chains import Chain, Term, Triple
+from clew.core.trail import TrailRecorder
+from clew.core.types import Question
 from clew.evaluate.corpora import pool_paragraphs
 from clew.evaluate.datasets import load_dataset
 from clew.evaluate.examples import Example
-from clew.methods.chain.filling import KnowledgeSource, fill_by_hop, fill_in_order
-from clew.methods.chain.likeness import same_value
-from clew.methods.chain.values import FilledChain
-from clew.read.expected import answer_spans
-from clew.trail import TrailRecorder
-from clew.types import Question
+from clew.evaluate.setup import EvaluationSettings, fill_base
+from clew.knowledge_base import registry as catalog
+from clew.methods.chain.method import fill_by_hop, fill_in_order
+from clew.methods.chain.unknowns import FilledChain, KnowledgeSource
+from clew.methods.chain.value_matching import same_value
+from clew.methods.readers.answer_kinds import answer_spans
+from clew.triples.language.chain import Chain, Term, Triple
 
 _ASKING = re.compile(
     r"\b(?:who|whom|whose|what|which|when|where|how|is|are|was|were|did|does|do|the|a|an)\b|\?", re.IGNORECASE
@@ -62,7 +62,9 @@ def right(
 ) -> tuple[bool, bool]:
     """Return whether anything was found for a hop, and whether it is right."""
     filled = FilledChain(Chain((triple_of(asked, 1),), 1))
-    (fill_in_order if choose == "order" else fill_by_hop)(filled, sources, Question(question), TrailRecorder())
+    (fill_in_order if choose == "order" else fill_by_hop)(
+        filled, sources, Question(question), TrailRecorder()
+    )
     if filled.unfilled:
         return False, False
     return True, same_value(filled.best_values[1], answer)

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from clew import catalog
+from clew.core.types import Question
 from clew.evaluate.datasets import parse_dataset
-from clew.kb import Store
-from clew.types import Question
+from clew.knowledge_base import registry as catalog
+from clew.store.store import Store
 
 K = 10
 
@@ -30,7 +30,9 @@ def main() -> None:
     parser.add_argument("--data", required=True, metavar="NAME=PATH")
     parser.add_argument("--limit", type=int, default=100)
     options = parser.parse_args()
-    questions = [Question(one.question) for one in islice(parse_dataset(options.data).examples(), options.limit)]
+    questions = [
+        Question(one.question) for one in islice(parse_dataset(options.data).examples(), options.limit)
+    ]
     encoder = catalog.load_encoder(options.encoder)
     with Store.open(options.kb) as base:
         base.encode(encoder)

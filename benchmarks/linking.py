@@ -28,11 +28,11 @@ from pathlib import Path
 import numpy as np
 
 import clew
-from clew import catalog
-from clew.link import GraphEntityLinker
-from clew.link.nearest import NAME_VECTORS, NearestNames, node_names
-from clew.protocols import Encoder, PropertyGraph
-from clew.text import fold_name
+from clew.core.protocols import Encoder, PropertyGraph
+from clew.core.text import fold_name
+from clew.knowledge_base import registry as catalog
+from clew.triples.linking.entities import GraphEntityLinker
+from clew.triples.linking.nearest_names import NAME_VECTORS, NearestNames, node_names
 from gold_triples import (
     FILMS,
     gold,

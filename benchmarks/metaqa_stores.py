@@ -4,11 +4,11 @@
 
 Each question's type spells its path (``writer_to_movie_to_actor``), its start stands in [brackets]. The chains are
 answered by the method ``chain`` from one graph at a time, without a model; and, to tell what linking costs, hop by
-hop from rows alone (:class:`clew.protocols.PropertyGraph`, the rows "rows only"). The start is left out at every hop,
+hop from rows alone (:class:`clew.core.protocols.PropertyGraph`, the rows "rows only"). The start is left out at every hop,
 as in the data set and as the method does. Sets of names are compared with each other and with the data set's. Times
 are those of a process that has opened the store and asked once; the server is ``oxigraph serve-read-only``, found
 beside the Python that runs this or on the path.
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from urllib.parse import quote
 import numpy as np
 
 import clew
-from clew import catalog
-from clew.chains import Chain as Written
-from clew.chains import Term, Triple
-from clew.evaluate.oracle import METAQA_RELATIONS
-from clew.protocols import Method, PropertyGraph
-from clew.trail import TrailRecorder
-from clew.types import Question, Scope
+from clew.core.protocols import Method, PropertyGraph
+from clew.core.trail import TrailRecorder
+from clew.core.types import Question, Scope
+from clew.evaluate.datasets.graphs import METAQA_RELATIONS
+from clew.knowledge_base import registry as catalog
+from clew.triples.language.chain import Chain as Written
+from clew.triples.language.chain import Term, Triple
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "metaqa"
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"

@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 
 import clew
-from clew import catalog
-from clew.protocols import PropertyGraph
-from clew.retrieve.entities import NodeChunkSearch, NodeVectorSearch, NodeBM25
-from clew.retrieve.nodetexts import NodeTexts
+from clew.core.protocols import PropertyGraph
+from clew.knowledge_base import registry as catalog
+from clew.retrieve.node_texts import NodeTexts
+from clew.retrieve.nodes import NodeBM25, NodeChunkSearch, NodeVectorSearch
 
 FILMS = Path(__file__).parents[2] / "shared" / "data" / "metaqa" / "graph.tsv"
 
@@ -84,9 +84,7 @@ def measure(base: clew.KnowledgeBase, count: int, seed: int, searches: int) -> N
     lexical = [elapsed(lambda name=name: NodeBM25(texts).rank(name, 20)) for name, _ in nearby]
     chunks = NodeChunkSearch(search)
     multi = [elapsed(lambda name=name, some=some: chunks.rank(name, 20, some)) for name, some in nearby]
-    multi_again = [
-        elapsed(lambda name=name, some=some: chunks.rank(name, 20, some)) for name, some in nearby
-    ]
+    multi_again = [elapsed(lambda name=name, some=some: chunks.rank(name, 20, some)) for name, some in nearby]
     sizes = [len(some) for _, some in nearby]
     near = f"{min(sizes)} to {max(sizes)} nodes around a name"
     print(f"\n{searches} searches, each encoding its question\n")

@@ -21,15 +21,15 @@ from pathlib import Path
 from typing import Any
 
 import clew
-from clew import catalog
-from clew.chains import Chain, Term, Triple
+from clew.core.trail import TrailRecorder
+from clew.core.types import Question
 from clew.evaluate.datasets import load_dataset
-from clew.evaluate.decomposed import gold_chain
 from clew.evaluate.examples import Example
 from clew.evaluate.metrics.answers import exact_match
-from clew.methods.chain.likeness import same_value
-from clew.trail import TrailRecorder
-from clew.types import Question
+from clew.knowledge_base import registry as catalog
+from clew.methods.chain.value_matching import same_value
+from clew.papers.gold_hops import gold_chain
+from clew.triples.language.chain import Chain, Term, Triple
 from perturbed import CHANGES
 
 Change = Callable[[Triple], Triple]

@@ -18,8 +18,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from clew.parse import parse
-from clew.types import SECTION
+from clew.core.types import SECTION
+from clew.parse.documents.reader import parse
 
 HERE = Path(__file__).parent
 LISTS = HERE.parent / "tests" / "data" / "outlines"

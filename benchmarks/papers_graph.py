@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from clew.focus import Constant, Pattern, TypedTriple, Variable, along
-from clew.protocols import PropertyGraph
+from clew.core.protocols import PropertyGraph
+from clew.triples.engine.patterns import Constant, Pattern, TypedTriple, Variable, along
 from graph_import import generate
 
 CITES, WRITES, TOPIC, AT = "cites", "writes", "has topic", "affiliated with"

@@ -22,14 +22,14 @@ from pathlib import Path
 
 import numpy as np
 
-from clew import catalog
+from clew.core.protocols import Encoder
+from clew.core.text import STOPWORDS
+from clew.core.types import Location, ParsedDocument, Question
 from clew.graph.keywords import KeywordGraph
 from clew.graph.statistics import compute_statistics
-from clew.kb import Store
-from clew.parse.build import DocumentBuilder
-from clew.protocols import Encoder
-from clew.text import STOPWORDS
-from clew.types import Location, ParsedDocument, Question
+from clew.knowledge_base import registry as catalog
+from clew.parse.documents.builder import DocumentBuilder
+from clew.store.store import Store
 
 PER_DOCUMENT, WORDS = 100, 45
 
@@ -149,7 +149,9 @@ def timed(run: Callable[[str], object], asked: Sequence[str]) -> str:
 
 def measure(base: Store, language: Language, options: argparse.Namespace, passages: int) -> None:
     snapshot = base.snapshot()
-    sample = [node.text for document in snapshot.documents()[:50] for node in base.document_nodes(document.key)]
+    sample = [
+        node.text for document in snapshot.documents()[:50] for node in base.document_nodes(document.key)
+    ]
     asked = questions(
         language, [text for text in sample if len(text.split()) > 20], options.queries, options.seed
     )

@@ -22,16 +22,22 @@ from pathlib import Path
 
 import numpy as np
 
-from clew import catalog
-from clew.catalog.evaluation import EvaluationSettings, fill_base
 from clew.evaluate.corpora import pool_paragraphs
 from clew.evaluate.datasets import load_dataset
-from clew.evaluate.examples import Example
-from clew.evaluate.metrics import Result, parse_metric
-from clew.evaluate.rounds import SINGLE_ROUND, rounds_record, correct_fill_share, rounds_results, run_rounds
-from clew.evaluate.statistics import paired_difference, bootstrap_interval
-from clew.kb import Store
-from clew.models.remembering import RememberingEncoder
+from clew.evaluate.examples import Example, Result
+from clew.evaluate.metrics import parse_metric
+from clew.evaluate.setup import EvaluationSettings, fill_base
+from clew.evaluate.statistics import bootstrap_interval, paired_difference
+from clew.knowledge_base import registry as catalog
+from clew.models.encoders import RememberingEncoder
+from clew.papers.semicot_rounds import (
+    SINGLE_ROUND,
+    correct_fill_share,
+    rounds_record,
+    rounds_results,
+    run_rounds,
+)
+from clew.store.store import Store
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 POOL = {"hotpotqa": "train100", "musique": "train100", "2wikimultihopqa": "train500"}
@@ -78,7 +84,10 @@ def main() -> None:
     options = parser.parse_args()
     if not DATA.is_dir():
         raise SystemExit(f"no data at {DATA}; it is not part of this repository")
-    every = {name: list(load_dataset(name, DATA / name / f"{file}.jsonl").examples()) for name, file in POOL.items()}
+    every = {
+        name: list(load_dataset(name, DATA / name / f"{file}.jsonl").examples())
+        for name, file in POOL.items()
+    }
     asked = {
         name: [one for one in every[name] if name != "musique" or one.question_type == "2hop"]
         for name in options.data or ["musique"]

@@ -20,13 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from clew.graph.outline import normalise_label, parse_table_label
-from clew.graph.structure import Reference, fetch_hits, find_references
-from clew.kb import Store
-from clew.parse.read import read_file
-from clew.protocols import Snapshot
-from clew.text import normalise
-from clew.types import Location, Node
+from clew.core.protocols import Snapshot
+from clew.core.text import normalise
+from clew.core.types import Location, Node
+from clew.parse.documents.reader import read_file
+from clew.retrieve.structure.lookup import fetch_hits, find_references
+from clew.retrieve.structure.outline import normalise_label, parse_table_label
+from clew.retrieve.structure.resolver import Reference
+from clew.store.store import Store
 
 ROOT = Path(__file__).parents[1]
 LABELLED = ROOT / "benchmarks" / "data" / "routing.jsonl"

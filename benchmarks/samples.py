@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import clew
-from clew.types import Hit
+from clew.core.types import Hit
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 FIRST = 5

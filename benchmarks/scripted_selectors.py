@@ -15,10 +15,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from clew.drill.representation import Outlines, Section
-from clew.models.tokens import count_tokens, count_prompt_tokens
-from clew.protocols import Completion, Encoder, Prompt, Snapshot
-from clew.types import TABLE, Usage
+from clew.core.protocols import Completion, Encoder, Prompt, Snapshot
+from clew.core.types import TABLE, Usage
+from clew.methods.d3.outline import Outlines, Section
+from clew.models.costs import count_prompt_tokens, count_tokens
 
 #: Entries that the blind selector names.
 TOP = 3

@@ -19,15 +19,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import clew
-from clew import catalog
-from clew.catalog.evaluation import EvaluationSettings, fill_base
+from clew.core.trail import TrailRecorder
+from clew.core.types import Answer, Question, Step
 from clew.evaluate.corpora import pool_paragraphs
 from clew.evaluate.datasets import load_dataset
-from clew.evaluate.decomposed import gold_chain
 from clew.evaluate.examples import Example
 from clew.evaluate.metrics.answers import exact_match
-from clew.trail import TrailRecorder
-from clew.types import Answer, Question, Step
+from clew.evaluate.setup import EvaluationSettings, fill_base
+from clew.knowledge_base import registry as catalog
+from clew.papers.gold_hops import gold_chain
 
 METHODS = {"focus": "focus", "chain": "chain(sources='kg,text')"}
 
@@ -90,7 +90,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
         fill_base(base.store, pool_paragraphs(asked), EvaluationSettings(encoder=encoder))
         base.add_graph(graph_of(asked, given.data / "metaqa/graph.tsv", Path(folder)), name="half")
-        methods = {name: catalog.build_method(one, base.store, encoder=encoder) for name, one in METHODS.items()}
+        methods = {
+            name: catalog.build_method(one, base.store, encoder=encoder) for name, one in METHODS.items()
+        }
         for number, example in enumerate(asked):
             written = str(gold_chain(example)[0])
             answers: dict[str, Answer] = {}

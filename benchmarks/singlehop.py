@@ -19,13 +19,13 @@ from pathlib import Path
 
 import numpy as np
 
-from clew import catalog
-from clew.catalog.evaluation import EvaluationSettings, fill_base
+from clew.core.types import Question
 from clew.evaluate.corpora import pool_paragraphs
 from clew.evaluate.datasets import load_dataset
+from clew.evaluate.setup import EvaluationSettings, fill_base
 from clew.evaluate.statistics import bootstrap_interval
-from clew.kb import Store
-from clew.types import Question
+from clew.knowledge_base import registry as catalog
+from clew.store.store import Store
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data" / "musique" / "train100.jsonl"
 

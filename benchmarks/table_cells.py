@@ -17,8 +17,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from clew.parse.read import read_file
-from clew.types import ROW, ParsedDocument
+from clew.core.types import ROW, ParsedDocument
+from clew.parse.documents.reader import read_file
 
 HERE = Path(__file__).parent
 FOLDER = HERE.parent.parent / "shared" / "data" / "financebench" / "pdfs"

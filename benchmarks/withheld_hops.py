@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import hashlib
 
-from clew.chains import Chain, Term, Triple
+from clew.core.trail import TrailRecorder
+from clew.core.types import Question
 from clew.evaluate.examples import Example
-from clew.methods.chain.likeness import same_value
-from clew.trail import TrailRecorder
-from clew.types import Question
+from clew.methods.chain.value_matching import same_value
+from clew.triples.language.chain import Chain, Term, Triple
 from oracle_chains import Change, changed, options, oracle, settings
 
 

@@ -16,10 +16,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from clew.catalog.evaluation import EvaluationSettings, load_questions
-from clew.catalog.runs import evaluate_recipes
-from clew.kb import Store
+from clew.evaluate.run_folder import evaluate_recipes
+from clew.evaluate.setup import EvaluationSettings, load_questions
 from clew.models import create_language_model
+from clew.store.store import Store
 from scripted import Reply, ScriptedServer
 
 

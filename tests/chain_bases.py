@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import clew
-from clew import catalog
+from clew.core.trail import TrailRecorder
+from clew.core.types import Question, Scope
+from clew.knowledge_base import registry as catalog
 from clew.models import create_language_model
-from clew.trail import TrailRecorder
-from clew.types import Question, Scope
 from retrieve_documents import add
 from scripted import ScriptedServer
 

@@ -2,7 +2,7 @@
 
 from typer.testing import CliRunner
 
-from clew.cli.app import app
+from clew.app.cli.commands import app
 
 
 def run(*words, status=0):

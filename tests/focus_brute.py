@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from clew.focus import NOT, Quantifier, Pattern, TypedTriple
-from clew.focus.patterns import connected_terms
-from clew.kb.graphs import making
-from clew.kb.graphs.arrays import DirectedEdges, GraphArrays
-from clew.kb.graphs.packing import StoredGraph
-from clew.kb.graphs.view import ImportedGraph
-from clew.protocols import PropertyGraph
+from clew.core.protocols import PropertyGraph
+from clew.store.graphs import array_builder as making
+from clew.store.graphs.arrays import DirectedEdges, GraphArrays
+from clew.store.graphs.imported_graph import ImportedGraph
+from clew.store.graphs.packing import StoredGraph
+from clew.triples.engine.patterns import Pattern, TypedTriple, connected_terms
+from clew.triples.language.typed_chain import NOT, Quantifier
 
 Edges = set[tuple[int, str, int]]
 
@@ -41,7 +41,9 @@ def opened(edges: Edges, types: dict[int, set[str]], size: int) -> PropertyGraph
         for way, some in every.items():
             made, content[key][way] = making._joined(some)
             arrays |= {f"{prefix}{way}.{part}": one for part, one in made.items()}
-    return ImportedGraph(None, StoredGraph(1, "g", "", size, len(edges), {}), GraphArrays(content, arrays), None)
+    return ImportedGraph(
+        None, StoredGraph(1, "g", "", size, len(edges), {}), GraphArrays(content, arrays), None
+    )
 
 
 def pairs(edges: Edges, triple: TypedTriple) -> set[tuple[int, int]]:
@@ -87,7 +89,9 @@ def values(  # noqa: C901 - one definition in one place
     for one in pattern.triples:
         if one.head not in terms:
             continue
-        if one.quantifier is None or (one.quantifier == NOT and one.tail in joins[one.head] and one.head != one.tail):
+        if one.quantifier is None or (
+            one.quantifier == NOT and one.tail in joins[one.head] and one.head != one.tail
+        ):
             between.append(one)
         elif one.head == one.tail:
             domains[one.head] = [row for row in domains[one.head] if (row, row) not in joined[id(one)]]

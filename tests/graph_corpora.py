@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from clew.parse.build import DocumentBuilder
-from clew.protocols import Graph, Snapshot
-from clew.types import RETRIEVED_KINDS, Location, Node, ParsedDocument, Scope
+from clew.core.protocols import Graph, Snapshot
+from clew.core.types import RETRIEVED_KINDS, Location, Node, ParsedDocument, Scope
+from clew.parse.documents.builder import DocumentBuilder
 
 WORDS = "river ferry gauge bank pilot bell toll lease clerk storm the of and was in".split()
 NAMES = ["Ohio", "Alf Clausen", "Bank of Ohio", "Port Quill", "Quill", "Mill Lane 7", "1929", "Heron"]

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from clew.protocols import GraphSink, PropertyGraph
-from clew.text import fold_name
+from clew.core.protocols import GraphSink, PropertyGraph
+from clew.core.text import fold_name
 
 
 class Twin:
-    """:class:`clew.protocols.GraphSink` of nodes and edges in dictionaries and sets, by external id."""
+    """:class:`clew.core.protocols.GraphSink` of nodes and edges in dictionaries and sets, by external id."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, dict[str, Any]] = {}
@@ -33,7 +33,9 @@ class Twin:
 
     def give(self, sink: GraphSink, order: Sequence[int] | None = None) -> None:
         """Give everything to another sink, edges and nodes in the ``order`` of their places."""
-        calls: list[Any] = [lambda id=id, said=said: sink.add_node(id, **said) for id, said in self.nodes.items()]
+        calls: list[Any] = [
+            lambda id=id, said=said: sink.add_node(id, **said) for id, said in self.nodes.items()
+        ]
         for triple, several in self.edges.items():
             for properties in several or [None]:
                 calls.append(lambda t=triple, p=properties: sink.add_edge(*t, p))
@@ -67,9 +69,9 @@ def assert_equal(graph: PropertyGraph, twin: Twin) -> None:
         for name in (said.get("name") or id, *(one for one in said.get("aliases", ()) if one)):
             names.setdefault(fold_name(name), set()).add(row)
     for name, rows in names.items():
-        assert graph.find_by_name(name.upper()).tolist() == sorted(rows) or graph.find_by_name(name).tolist() == sorted(
-            rows
-        )
+        assert graph.find_by_name(name.upper()).tolist() == sorted(rows) or graph.find_by_name(
+            name
+        ).tolist() == sorted(rows)
     _assert_edges(graph, twin, ids)
 
 

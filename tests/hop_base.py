@@ -1,11 +1,11 @@
 """A base of five documents with a question of three hops, and what runs a method over it with a scripted model."""
 
-from clew import catalog
-from clew.kb import Store
+from clew.core.trail import TrailRecorder
+from clew.core.types import Location, Question
+from clew.knowledge_base import registry as catalog
 from clew.models import create_language_model
-from clew.parse.build import DocumentBuilder
-from clew.trail import TrailRecorder
-from clew.types import Location, Question
+from clew.parse.documents.builder import DocumentBuilder
+from clew.store.store import Store
 from scripted import ScriptedServer
 
 TEXTS = {

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from clew.parse.build import DocumentBuilder
-from clew.parse.tables import Table
-from clew.types import Location, ParsedDocument
+from clew.core.types import Location, ParsedDocument
+from clew.parse.documents.builder import DocumentBuilder
+from clew.parse.documents.tables import Table
 
 WORDS = [
     "river",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from clew.kb import Store
-from clew.protocols import PropertyGraph
+from clew.core.protocols import PropertyGraph
+from clew.store.store import Store
 
 
 def graph_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from clew.kb import Store
+from clew.store.store import Store
 from retrieve_encoders import WordEncoder
 
 FILMS = {

@@ -10,9 +10,9 @@ import signal
 import time
 from pathlib import Path
 
-from clew.errors import UnreadableFile
-from clew.parse.read import parse
-from clew.types import ParsedDocument
+from clew.core.errors import UnreadableFile
+from clew.core.types import ParsedDocument
+from clew.parse.documents.reader import parse
 
 
 def obey(  # noqa: C901

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from clew.parse.read import parse
-from clew.types import DOCUMENT, PAGE, PASSAGE, ROW, SECTION, TABLE, ParsedDocument
+from clew.core.types import DOCUMENT, PAGE, PASSAGE, ROW, SECTION, TABLE, ParsedDocument
+from clew.parse.documents.reader import parse
 
 
 def read(text: str | bytes, name: str, unit: str = "paragraph") -> ParsedDocument:

@@ -1,8 +1,8 @@
 """Builds documents block by block and commits them to a base."""
 
-from clew.parse.build import DocumentBuilder
-from clew.parse.tables import Table
-from clew.types import Location
+from clew.core.types import Location
+from clew.parse.documents.builder import DocumentBuilder
+from clew.parse.documents.tables import Table
 
 
 def parsed(title, blocks, name=""):
@@ -26,5 +26,5 @@ def parsed(title, blocks, name=""):
 def add(base, name, title, *blocks):
     """Commit a document under a file name; return its key."""
     document = parsed(title, blocks, name)
-    base.commit(document, Location(f"/documents/{name}", "/documents", 1, 1, 1))
+    base.put_document(document, Location(f"/documents/{name}", "/documents", 1, 1, 1))
     return document.key

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from clew.text import index_terms
+from clew.core.text import index_terms
 
 
 class WordEncoder:

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from clew.serve.running import RunningServer
-from clew.serve.settings import Settings, name_bases, name_models
+from clew.app.web.running import RunningServer
+from clew.app.web.settings import Settings, name_bases, name_models
 
 SAMPLES = Path(__file__).parents[1] / "samples" / "documents"
 #: What the base that the tests share holds, and a question that it answers with $9.

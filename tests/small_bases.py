@@ -2,7 +2,7 @@
 
 import pytest
 
-from clew.kb import Store
+from clew.store.store import Store
 from retrieve_documents import add
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 import clew
-from clew.errors import NotFound, UsageError
+from clew.core.errors import NotFound, UsageError
 
 
 def written(place):
@@ -115,7 +115,7 @@ def test_removing_by_name_path_folder_and_key(base, files) -> None:
 def test_a_document_at_two_paths_goes_with_the_last(base, files) -> None:
     (files / "two" / "copy.txt").write_bytes((files / "one" / "fish.txt").read_bytes())
     report = base.add([files / "two"])
-    assert [report.located, report.added] == [[str(files / "two" / "copy.txt")], []]
+    assert [report.locations, report.added] == [[str(files / "two" / "copy.txt")], []]
     assert base.remove(str(files / "one" / "fish.txt")) == []
     assert base.search("herring")[0].node.document_name == "copy.txt"
     assert len(base.remove(str(files / "two" / "copy.txt"))) == 1

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from clew.cli.app import app
+from clew.app.cli.commands import app
 from scripted import ScriptedServer
 
 ROOT = Path(__file__).parents[1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from clew.rows import sorted_unique, union
+from clew.core.arrays import sorted_unique, union
 
 
 @pytest.mark.parametrize("rows", [[], [3], [1, 2, 9], [9, 2, 1], [2, 2], [1, 2, 2, 3], [5, 1, 5, 1, 0]])

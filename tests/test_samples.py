@@ -12,8 +12,8 @@ from pathlib import Path
 import pypdfium2
 import pytest
 
-from clew.parse.read import read_file
-from clew.types import DOCUMENT, PAGE, PASSAGE, ROW, SECTION, TABLE, ParsedDocument, ParsedNode
+from clew.core.types import DOCUMENT, PAGE, PASSAGE, ROW, SECTION, TABLE, ParsedDocument, ParsedNode
+from clew.parse.documents.reader import read_file
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = ROOT / "samples" / "documents"

@@ -7,7 +7,7 @@ import snowballstemmer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew import text
+from clew.core import text
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,10 @@ def test_sentences_cover_all_that_is_not_white_space_in_order(given: str) -> Non
 
 def test_names_are_capitalised_spans_and_their_sub_spans() -> None:
     found = {
-        name for name, _, _ in text.candidate_names("Alf Clausen taught at the University of Ohio in 1989. The end")
+        name
+        for name, _, _ in text.candidate_names(
+            "Alf Clausen taught at the University of Ohio in 1989. The end"
+        )
     }
     assert {"alf clausen", "university of ohio", "ohio", "1989"} <= found
     assert not any("end" in name or "taught" in name for name in found)
@@ -92,7 +95,9 @@ def test_names_are_capitalised_spans_and_their_sub_spans() -> None:
 
 def test_name_ranges_point_at_the_name() -> None:
     given = "the J. Smith Company of Ohio"
-    assert all(text.normalise_name(given[start:end]) == name for name, start, end in text.candidate_names(given))
+    assert all(
+        text.normalise_name(given[start:end]) == name for name, start, end in text.candidate_names(given)
+    )
     assert "j smith company" in {name for name, _, _ in text.candidate_names(given)}
 
 

@@ -2,8 +2,8 @@
 
 import time
 
-from clew.trail import TrailRecorder, retrieve_with_trail
-from clew.types import Question, Step
+from clew.core.trail import TrailRecorder, retrieve_with_trail
+from clew.core.types import Question, Step
 
 
 class Explorer:

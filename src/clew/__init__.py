@@ -12,20 +12,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from clew.api import KnowledgeBase, open
-    from clew.errors import ClewError
-    from clew.types import Answer, Document, Hit, Node, Question, Scope
+    from clew.core.errors import ClewError
+    from clew.core.types import Answer, Document, Hit, Node, Question, Scope
+    from clew.knowledge_base.knowledge_base import KnowledgeBase, open
 
-__all__ = ["Answer", "KnowledgeBase", "ClewError", "Document", "Hit", "Node", "Question", "Scope", "open"]
+__all__ = ["Answer", "ClewError", "Document", "Hit", "KnowledgeBase", "Node", "Question", "Scope", "open"]
 
-_HOMES = {"Base": "clew.api", "open": "clew.api", "ClewError": "clew.errors"}
+_HOMES = {
+    "KnowledgeBase": "clew.knowledge_base",
+    "open": "clew.knowledge_base",
+    "ClewError": "clew.core.errors",
+}
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use (PEP 562), so that ``import clew`` costs nothing."""
     if name not in __all__:
         raise AttributeError(f"module 'clew' has no attribute '{name}'")
-    return getattr(import_module(_HOMES.get(name, "clew.types")), name)
+    return getattr(import_module(_HOMES.get(name, "clew.core.types")), name)
 
 
 def __dir__() -> list[str]:

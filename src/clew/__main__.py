@@ -1,5 +1,7 @@
 """``python -m clew``: the command line, where its script is not on the path."""
 
-from clew.cli import main
+from __future__ import annotations
+
+from clew.app.cli import main
 
 main()

@@ -8,17 +8,26 @@ import sys
 import numpy as np
 import pytest
 
-from clew import catalog
-from clew.catalog.analysis import KNOBS, Experiment, measure_branching, measure_density, measure_graphs, find_buildable_graphs, seed_count
-from clew.catalog.evaluation import EvaluationSettings, load_questions, open_bases
-from clew.catalog.graphs import GRAPHS
-from clew.catalog.paper import write_kgp_page, table_1_recipes
-from clew.catalog.sections import command_line
-from clew.errors import UsageError
+from clew.core.errors import UsageError
+from clew.core.trail import TrailRecorder
+from clew.core.types import RETRIEVED_KINDS, Question, Scope
 from clew.evaluate.corpora import GoldEvidence
+from clew.evaluate.run_folder import Experiment
+from clew.evaluate.setup import EvaluationSettings, load_questions, open_bases
 from clew.graph.annotation import Annotation, AnnotationCache
-from clew.trail import TrailRecorder
-from clew.types import RETRIEVED_KINDS, Question, Scope
+from clew.knowledge_base import registry as catalog
+from clew.knowledge_base.registry.graphs import GRAPHS
+from clew.papers.kgp import (
+    KNOBS,
+    find_buildable_graphs,
+    measure_branching,
+    measure_density,
+    measure_graphs,
+    seed_count,
+    table_1_recipes,
+    write_kgp_page,
+)
+from clew.papers.page import command_line
 from command_line import run
 from scripted import ScriptedServer
 from tiny_encoder import make_encoder
@@ -56,7 +65,11 @@ def few_knobs(monkeypatch):
 
 
 def work(data, out, **bench):
-    return Experiment(load_questions(data, "question", None, 0), EvaluationSettings(passages="sentence", sentences=12, **bench), out)
+    return Experiment(
+        load_questions(data, "question", None, 0),
+        EvaluationSettings(passages="sentence", sentences=12, **bench),
+        out,
+    )
 
 
 @pytest.mark.slow

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from clew.evaluate.chains import evidence_chains, gold_passages
 from clew.evaluate.datasets import load_dataset
 from clew.evaluate.examples import Example, Paragraph, Support
+from clew.train.evidence_chains import evidence_chains, gold_passages
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 
@@ -129,7 +129,10 @@ def test_a_decomposition_gives_the_order_of_three_hops(tmp_path):
 
 
 def test_one_gold_passage_or_no_answer_makes_no_chain():
-    assert evidence_chains(example([YARD], [("Tolland Yard", 0), ("Tolland Yard", 1)], question_type="bridge")) == ()
+    assert (
+        evidence_chains(example([YARD], [("Tolland Yard", 0), ("Tolland Yard", 1)], question_type="bridge"))
+        == ()
+    )
     both = [("Tolland Yard", 1), ("Heron Maid", 1)]
     assert evidence_chains(example([YARD, BOAT], both, answers=(), question_type="comparison")) == ()
 

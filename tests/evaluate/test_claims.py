@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from clew.cli.app import app
+from clew.app.cli.commands import app
 from scripted import ScriptedServer
 
 CLAIMS = {

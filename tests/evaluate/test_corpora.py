@@ -5,11 +5,19 @@ import sys
 
 import pytest
 
-from clew.evaluate.corpora import GoldEvidence, build_document, build_documents, shuffle_paragraphs, document_location, pool_paragraphs, add_negatives
+from clew.core.types import PASSAGE, SECTION, Location
+from clew.evaluate.corpora import (
+    GoldEvidence,
+    add_negatives,
+    build_document,
+    build_documents,
+    document_location,
+    pool_paragraphs,
+    shuffle_paragraphs,
+)
 from clew.evaluate.examples import Example, Paragraph, Support
-from clew.kb import Store
-from clew.parse.build import DocumentBuilder
-from clew.types import PASSAGE, SECTION, Location
+from clew.parse.documents.builder import DocumentBuilder
+from clew.store.store import Store
 
 BOAT = Paragraph(
     "Heron/Maid", ("The Heron Maid is a lighter.", " She was built, i.e. made", "", " by Tolland. ")
@@ -96,7 +104,9 @@ def test_evidence_is_found_in_a_base_of_ones_own_documents(tmp_path):
     unknown = Support("Heron Maid", 7)  # FEVER: no corpus, no sentence
     with Store.open(tmp_path / "kb", create=True) as base:
         base.put_document(document, Location("/wiki/heron_Maid.html", "/wiki", 1, 1, 1))
-        built, sank, most, least = (node for node in base.document_nodes(document.key) if node.kind == PASSAGE)
+        built, sank, most, least = (
+            node for node in base.document_nodes(document.key) if node.kind == PASSAGE
+        )
     gold = GoldEvidence(question(first, second, Support("Tolland")))
     assert [gold.matching_pieces(one) for one in (built, sank, most, least)] == [{0, 1}, set(), {1}, set()]
     assert GoldEvidence(question(unknown, corpus=())).matching_pieces(sank) == {0}
@@ -112,7 +122,9 @@ def test_pages_are_held_by_what_is_on_them(tmp_path):
     with Store.open(tmp_path / "kb", create=True) as base:
         base.put_document(document, Location("/f/A_2022_10K.pdf", "/f", 1, 1, 1))
         one, two = (node for node in base.document_nodes(document.key) if node.kind == PASSAGE)
-    gold = GoldEvidence(question(Support("A_2022_10K", page=2, text="whatever"), Support("B_2022_10K", page=1)))
+    gold = GoldEvidence(
+        question(Support("A_2022_10K", page=2, text="whatever"), Support("B_2022_10K", page=1))
+    )
     assert (gold.matching_pieces(one), gold.matching_pieces(two)) == (set(), {0})
 
 

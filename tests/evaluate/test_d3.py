@@ -5,12 +5,11 @@ import re
 
 import pytest
 
-from clew.catalog.d3 import group_by_length
-from clew.catalog.d3_plan import Variants, plan_recipes
-from clew.catalog.evaluation import EvaluationSettings, load_questions
-from clew.catalog.runs import RunFolder
-from clew.errors import UsageError
+from clew.core.errors import UsageError
 from clew.evaluate.metrics import parse_metric
+from clew.evaluate.run_folder import RunFolder
+from clew.evaluate.setup import EvaluationSettings, load_questions
+from clew.papers.d3 import Variants, group_by_length, plan_recipes
 from command_line import run
 from scripted import ScriptedServer
 

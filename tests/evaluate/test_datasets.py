@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from clew.errors import UsageError
-from clew.evaluate import streams
-from clew.evaluate.datasets import load_dataset, dataset_forms
+from clew.core.errors import UsageError
+from clew.evaluate.datasets import dataset_forms, load_dataset
+from clew.evaluate.datasets import records as streams
 from clew.evaluate.examples import Support
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -230,7 +230,11 @@ def test_a_line_is_read_no_sooner_than_it_is_asked_for(tmp_path):
 
 def test_a_digest_is_that_of_the_bytes(tmp_path):
     one, other = written(tmp_path / "a", "x" * 100_000), written(tmp_path / "b", "x" * 100_001)
-    assert load_dataset("jsonl", one).digest() == load_dataset("fever", one).digest() != load_dataset("jsonl", other).digest()
+    assert (
+        load_dataset("jsonl", one).digest()
+        == load_dataset("fever", one).digest()
+        != load_dataset("jsonl", other).digest()
+    )
 
 
 def test_fever_has_sets_of_evidence(tmp_path):

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import clew
-from clew.catalog.fourstep_deviations import DEVIATIONS
-from clew.catalog.retrievers import RETRIEVERS
-from clew.catalog.runs import RunFolder
 from clew.evaluate.metrics import parse_metric
-from clew.evaluate.reporting import classify_failures
-from clew.retrieve.nodetexts import NodeTexts
+from clew.evaluate.report import classify_failures
+from clew.evaluate.run_folder import RunFolder
+from clew.knowledge_base.registry.retrievers import RETRIEVERS
+from clew.papers.fourstep_published import DEVIATIONS
+from clew.retrieve.node_texts import NodeTexts
 from command_line import run
 from papers import WATER_BIRDS, cells
 from scripted import ScriptedServer, scripted_vector
@@ -109,7 +109,12 @@ def test_metrics_of_a_run_are_those_worked_by_hand(ran):
     # Ids are no texts: what compares texts says nothing, and errors are told by the first of a list.
     assert shown["runs"][0]["metrics"]["EM"] == {"questions": 0}
     (first,) = folder.runs([TYPED])
-    assert classify_failures(first) == {"1": "misread", "2": "misread", "4": "abstained", "5": "not retrieved"}
+    assert classify_failures(first) == {
+        "1": "misread",
+        "2": "misread",
+        "4": "abstained",
+        "5": "not retrieved",
+    }
 
 
 def test_where_each_answer_stands(ran):

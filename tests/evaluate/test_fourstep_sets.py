@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from clew.catalog.fourstep_plan import data_names, build_settings
-from clew.errors import UsageError
-from clew.text import slugify
+from clew.core.errors import UsageError
+from clew.core.text import slugify
+from clew.papers.fourstep import build_settings, data_names
 from command_line import run
 from papers import WATER_BIRDS, cells
 

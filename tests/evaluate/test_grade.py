@@ -2,11 +2,11 @@
 
 import pytest
 
-from clew.errors import BadCompletion
+from clew.core.errors import BadCompletion
+from clew.core.prompts.templates import load_prompt
 from clew.evaluate.examples import Example
-from clew.evaluate.metrics.grade import AnswerToGrade, Grader, reference_answer, read_verdict
+from clew.evaluate.metrics.grading import AnswerToGrade, Grader, read_verdict, reference_answer
 from clew.models import create_language_model
-from clew.prompts import load_prompt
 from scripted import ScriptedServer
 
 MARVEL = Example("1", "What company owns Marvel Comics?", ("The Walt Disney Company", "Disney"))

@@ -4,19 +4,19 @@ import json
 
 import pytest
 
-from clew.errors import UsageError
+from clew.core.errors import UsageError
+from clew.core.prompts.templates import load_prompt
+from clew.core.protocols import Completion
+from clew.core.types import Usage
 from clew.evaluate.examples import Example, Paragraph, Support
-from clew.evaluate.instructions import (
+from clew.methods.kgp.guides import GENERATION_PROMPTS, GeneratedEvidence
+from clew.train.evidence_chains import (
     INSTRUCTION,
-    instruction_records,
     chain_records,
-    write_instructions,
+    instruction_records,
     write_chains,
+    write_instructions,
 )
-from clew.methods.guides import GENERATION_PROMPTS, GeneratedEvidence
-from clew.prompts import load_prompt
-from clew.protocols import Completion
-from clew.types import Usage
 
 THEME = (
     "The theme was re-arranged during season 2, and the current arrangement by Alf Clausen was introduced."

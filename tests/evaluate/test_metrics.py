@@ -5,12 +5,12 @@ import random
 import pytest
 from ir_measures import RR, P, Qrel, R, ScoredDoc, Success, pytrec_eval
 
-from clew.errors import UsageError
-from clew.evaluate.examples import Annotation, Example, Support
-from clew.evaluate.metrics import Result, parse_metric
-from clew.evaluate.metrics.answers import exact_match, f1, contains_answer, normalise_answer, token_f1
+from clew.core.errors import UsageError
+from clew.core.types import Usage
+from clew.evaluate.examples import Annotation, Example, Result, Support
+from clew.evaluate.metrics import parse_metric
+from clew.evaluate.metrics.answers import contains_answer, exact_match, f1, normalise_answer, token_f1
 from clew.evaluate.metrics.evidence import compare_evidence
-from clew.types import Usage
 
 
 @pytest.mark.parametrize(

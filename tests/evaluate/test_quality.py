@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from clew import catalog
-from clew.cli.app import app
-from clew.errors import MissingExtra
+from clew.app.cli.commands import app
+from clew.core.errors import MissingExtra
 from clew.evaluate.corpora import build_document, document_location
-from clew.evaluate.drawing import draw_graph_quality
 from clew.evaluate.examples import Example, Paragraph, Support
-from clew.evaluate.quality import average_quality, measure_graph_quality
-from clew.kb import Store
+from clew.knowledge_base import registry as catalog
+from clew.papers.figures import draw_graph_quality
+from clew.papers.kgp import average_quality, measure_graph_quality
+from clew.store.store import Store
 
 PARAGRAPHS = (
     Paragraph("Bittern", ("The lighter was built by Tolland.",)),
@@ -57,7 +57,9 @@ def test_seeds_and_their_neighbours_by_hand(tmp_path, joined, expected):
         snapshot = base.snapshot()
         one, other = (int(snapshot.rows([f"{documents[title].key}:1"])[0]) for title in joined)
         graph = Wired([(one, other), (other, one)])
-        found = measure_graph_quality(example, snapshot, graph, catalog.build_retriever("tfidf", base), seeds=1)
+        found = measure_graph_quality(
+            example, snapshot, graph, catalog.build_retriever("tfidf", base), seeds=1
+        )
     assert (found.reached, found.sf_em, found.coverage, found.precision) == expected
     assert (found.passages, found.edges, found.density) == (4, 1, 1 / 6)
     assert average_quality([found, found])["precision"] == expected[3]

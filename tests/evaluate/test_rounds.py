@@ -2,14 +2,23 @@
 
 import pytest
 
-from clew.chains import Limits, Term, Triple, parse_chain
-from clew.evaluate.decomposed import GoldHop, gold_chain, gold_hops
-from clew.evaluate.examples import Example, Paragraph, Support
-from clew.evaluate.metrics import Result, parse_metric
-from clew.evaluate.mistakes import chain_fits, classify_mistake
-from clew.evaluate.rounds import MULTI_ROUND_GOLD, SINGLE_ROUND, rounds_record, deal_hits, correct_fill_share, search_in_rounds, rounds_results, run_rounds
-from clew.evaluate.running import answer_record as answer_record
-from clew.types import Answer, Hit, Node, Step
+from clew.core.types import Answer, Hit, Node, Step
+from clew.evaluate.examples import Example, Paragraph, Result, Support
+from clew.evaluate.metrics import parse_metric
+from clew.evaluate.records import answer_record
+from clew.papers.gold_hops import GoldHop, gold_chain, gold_hops
+from clew.papers.semicot import chain_fits, classify_mistake
+from clew.papers.semicot_rounds import (
+    MULTI_ROUND_GOLD,
+    SINGLE_ROUND,
+    correct_fill_share,
+    deal_hits,
+    rounds_record,
+    rounds_results,
+    run_rounds,
+    search_in_rounds,
+)
+from clew.triples.language.chain import Limits, Term, Triple, parse_chain
 
 ANY = Limits(1, 99)
 
@@ -68,7 +77,10 @@ def test_hops_of_musique_are_triples_or_questions():
 
 def test_hops_of_2wiki_go_on_from_a_tail_but_not_in_a_comparison():
     bridge = wiki("compositional", ("Kismet", "director", "Ann Lee"), ("Ann Lee", "country", "Peru"))
-    assert [str(hop.statement) for hop in gold_hops(bridge)] == ["Kismet >> director >> #1", "#1 >> country >> #2"]
+    assert [str(hop.statement) for hop in gold_hops(bridge)] == [
+        "Kismet >> director >> #1",
+        "#1 >> country >> #2",
+    ]
     assert gold_chain(bridge)[0].answer == 2
     compared = wiki("comparison", ("Ann Lee", "country", "Peru"), ("Peru", "continent", "South America"))
     assert [str(hop.statement) for hop in gold_hops(compared)] == [
@@ -105,7 +117,9 @@ def test_each_round_is_what_was_worked_by_hand():
         # The second hop cannot be asked; the question is.
         "multi-round, mute": "cad",
     }
-    assert made[MULTI_ROUND_GOLD].queries == (first, second.format("Finland")) and made[MULTI_ROUND_GOLD].values == {1: "Finland"}
+    assert made[MULTI_ROUND_GOLD].queries == (first, second.format("Finland")) and made[
+        MULTI_ROUND_GOLD
+    ].values == {1: "Finland"}
     assert made["multi-round, wrong"].values == {1: "Peru"}
     assert made["multi-round, mute"].queries == (first, "Q?") and made["multi-round, mute"].values == {1: ""}
     # No query is asked twice.
@@ -113,7 +127,9 @@ def test_each_round_is_what_was_worked_by_hand():
 
     record = rounds_record(example, made)
     found = rounds_results(example, record)
-    recall = {way: [parse_metric(f"recall@{k}").measure(one) for k in (1, 2, 3)] for way, one in found.items()}
+    recall = {
+        way: [parse_metric(f"recall@{k}").measure(one) for k in (1, 2, 3)] for way, one in found.items()
+    }
     assert recall == {
         SINGLE_ROUND: [0.5, 0.5, 0.5],
         MULTI_ROUND_GOLD: [0.0, 0.5, 1.0],
@@ -121,13 +137,24 @@ def test_each_round_is_what_was_worked_by_hand():
         "multi-round, mute": [0.0, 0.5, 0.5],
     }
     shares = {way: correct_fill_share(example, record, way) for way in found}
-    assert shares == {SINGLE_ROUND: None, MULTI_ROUND_GOLD: 1.0, "multi-round, wrong": 0.0, "multi-round, mute": 0.0}
+    assert shares == {
+        SINGLE_ROUND: None,
+        MULTI_ROUND_GOLD: 1.0,
+        "multi-round, wrong": 0.0,
+        "multi-round, mute": 0.0,
+    }
 
 
 def test_a_hop_after_one_that_is_not_known_is_not_known_either():
-    chain = [GoldHop(1, Term("who"), "A"), GoldHop(2, Term("where #1"), "B"), GoldHop(3, Term("when #2"), "C")]
+    chain = [
+        GoldHop(1, Term("who"), "A"),
+        GoldHop(2, Term("where #1"), "B"),
+        GoldHop(3, Term("when #2"), "C"),
+    ]
     asked = []
-    made = search_in_rounds("Q?", chain, lambda query: [], lambda hop, query, hits: asked.append(query) or "", 20)
+    made = search_in_rounds(
+        "Q?", chain, lambda query: [], lambda hop, query, hits: asked.append(query) or "", 20
+    )
     assert asked == ["who"] and made.queries == ("who", "Q?", "Q?") and made.values == {1: "", 2: ""}
 
 
@@ -194,7 +221,13 @@ def test_a_question_in_words_is_compared_by_its_words():
         GoldHop(1, Term("What country was Signmark from?"), "Finland"),
         GoldHop(2, Term("currency of #1"), "markka"),
     ]
-    assert chain_fits(parse_chain("Signmark >> country >> #1; #1 >> currency >> #2; final answer: #2", ANY), asked)
-    assert not chain_fits(parse_chain("Nokia >> owner >> #1; #1 >> currency >> #2; final answer: #2", ANY), asked)
+    assert chain_fits(
+        parse_chain("Signmark >> country >> #1; #1 >> currency >> #2; final answer: #2", ANY), asked
+    )
+    assert not chain_fits(
+        parse_chain("Nokia >> owner >> #1; #1 >> currency >> #2; final answer: #2", ANY), asked
+    )
     # A triple may be asked from its tail.
-    assert chain_fits(parse_chain("#1 >> band >> Signmark; #1 >> currency >> #2; final answer: #2", ANY), asked)
+    assert chain_fits(
+        parse_chain("#1 >> band >> Signmark; #1 >> currency >> #2; final answer: #2", ANY), asked
+    )

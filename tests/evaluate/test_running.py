@@ -8,19 +8,18 @@ from importlib.metadata import version
 import pytest
 from typer.testing import CliRunner
 
-from clew.catalog.evaluation import EvaluationSettings, load_questions, sample_examples
-from clew.catalog.runs import RunFolder, evaluate_recipes
-from clew.cli.app import app
-from clew.errors import UsageError
-from clew.evaluate.corpora import GoldEvidence, build_document, add_negatives
+from clew.app.cli.commands import app
+from clew.core.errors import UsageError
+from clew.core.types import PASSAGE, Answer, Question
+from clew.evaluate.corpora import GoldEvidence, add_negatives, build_document
 from clew.evaluate.datasets import load_dataset
-from clew.evaluate.examples import Example, Paragraph, Support
-from clew.evaluate.metrics import Result
-from clew.evaluate.reporting import Run, compare_runs, classify_failures, table_rows, build_table, format_table
-from clew.evaluate.running import RunFile, read_results, answer_questions
-from clew.kb import Store
+from clew.evaluate.examples import Example, Paragraph, Result, Support
+from clew.evaluate.report import Run, build_table, classify_failures, compare_runs, format_table, table_rows
+from clew.evaluate.run_folder import RunFolder, evaluate_recipes
+from clew.evaluate.runner import RunFile, answer_questions, read_results
+from clew.evaluate.setup import EvaluationSettings, load_questions, sample_examples
 from clew.models import create_language_model
-from clew.types import PASSAGE, Answer, Question
+from clew.store.store import Store
 from scripted import ScriptedServer
 
 PEOPLE = ["Hesper Marrable", "Wilmot Harker", "Ilse Tamsin", "Orla Finch", "Marius Vantry", "Ottilie Brandt"]
@@ -58,7 +57,9 @@ def lines(folder, recipe):
 
 @pytest.mark.parametrize("corpus", ["pooled", "question"])
 def test_a_run_answers_every_question_and_knows_its_gold(data, corpus, tmp_path):
-    folder = evaluate_recipes(tmp_path, load_questions(data, corpus, None, 0), ["kgp", "read(retriever=bm25)"], EvaluationSettings())
+    folder = evaluate_recipes(
+        tmp_path, load_questions(data, corpus, None, 0), ["kgp", "read(retriever=bm25)"], EvaluationSettings()
+    )
     (kgp, bm25) = folder.load_runs()
     assert set(kgp.results) == {f"q{n}" for n in range(6)} and not kgp.errors
     made = build_table([kgp, bm25], ["SF-EM", "recall@5"], baseline="read(retriever=bm25)")
@@ -70,7 +71,9 @@ def test_a_run_answers_every_question_and_knows_its_gold(data, corpus, tmp_path)
 
 def test_golden_reads_the_gold_evidence_and_nothing_else(data, tmp_path):
     for corpus in ("pooled", "question"):
-        (golden,) = evaluate_recipes(tmp_path, load_questions(data, corpus, None, 0), ["golden"], EvaluationSettings()).load_runs()
+        (golden,) = evaluate_recipes(
+            tmp_path, load_questions(data, corpus, None, 0), ["golden"], EvaluationSettings()
+        ).load_runs()
         for name, found in golden.results.items():
             assert sorted(piece for held in found.hit_pieces for piece in held) == [0, 1], name
 
@@ -87,7 +90,8 @@ def test_a_run_that_was_cut_short_goes_on_and_gives_the_same_table(data, tmp_pat
     again = evaluate_recipes(tmp_path / "cut", questions, ["kgp"], EvaluationSettings())
     assert file.read_bytes()[: content[: len(content) // 2].rfind(b"\n")] in content
     shown = [
-        format_table(build_table(folder.load_runs(), ["F1", "recall@5", "MRR"]), "markdown") for folder in (whole, again)
+        format_table(build_table(folder.load_runs(), ["F1", "recall@5", "MRR"]), "markdown")
+        for folder in (whole, again)
     ]
     assert shown[0] == shown[1]
     before = file.read_bytes()
@@ -99,7 +103,7 @@ def test_a_run_that_was_cut_short_goes_on_and_gives_the_same_table(data, tmp_pat
 def test_a_killed_command_continues_when_run_again(data, tmp_path):
     out = tmp_path / "runs"
     words = ["eval", "run", "--data", data, "-r", "kgp", "--out", str(out)]
-    command = [sys.executable, "-c", "from clew.cli import main; main()", *words]
+    command = [sys.executable, "-c", "from clew.app.cli import main; main()", *words]
     for kept in (1, 2):
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         for line in process.stderr:
@@ -177,9 +181,7 @@ def test_questions_and_negatives_are_drawn_by_the_seed(data):
     assert len({tuple(one.id for one in sample_examples(iter(everything), 3, seed)) for seed in range(9)}) > 3
     others = [paragraph for one in everything for paragraph in one.corpus]
     once = add_negatives(everything[0], others, 12, 1)
-    assert (
-        once == add_negatives(everything[0], others, 12, 1) != add_negatives(everything[0], others, 12, 2)
-    )
+    assert once == add_negatives(everything[0], others, 12, 1) != add_negatives(everything[0], others, 12, 2)
     assert once[:3] == list(everything[0].corpus) and sum(len(one.sentences) for one in once) == 12
 
 
@@ -251,7 +253,9 @@ def test_runs_are_compared_question_by_question():
 @pytest.mark.slow
 def test_tables_in_every_form(data, tmp_path):
     out = str(tmp_path / "runs")
-    evaluate_recipes(tmp_path / "runs", load_questions(data, "pooled", None, 0), ["kgp", "read"], EvaluationSettings())
+    evaluate_recipes(
+        tmp_path / "runs", load_questions(data, "pooled", None, 0), ["kgp", "read"], EvaluationSettings()
+    )
     said = {}
     for form in ("terminal", "markdown", "latex", "csv", "json"):
         result = CliRunner().invoke(app, ["eval", "report", out, "-m", "recall@5", "--format", form])
@@ -341,7 +345,9 @@ def test_a_recorded_run_gives_the_same_table_without_a_model(data, tmp_path, mon
     shown = []
     with ScriptedServer(lambda request: "Eremnud") as server:
         recorded = create_language_model(server.llm, record=tape)
-        folder = evaluate_recipes(tmp_path / "one", questions, ["ircot(each=2)"], EvaluationSettings(recorded))
+        folder = evaluate_recipes(
+            tmp_path / "one", questions, ["ircot(each=2)"], EvaluationSettings(recorded)
+        )
         shown.append(table_rows(build_table(folder.load_runs(), names)))
     replayed = create_language_model(f"replay:{tape}")
     folder = evaluate_recipes(tmp_path / "two", questions, ["ircot(each=2)"], EvaluationSettings(replayed))

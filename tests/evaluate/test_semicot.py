@@ -7,12 +7,12 @@ import shlex
 
 import pytest
 
-from clew.catalog.evaluation import EvaluationSettings, load_questions
-from clew.catalog.runs import RunFolder, evaluate_recipes
-from clew.catalog.semicot_plan import plan_recipes, build_settings
-from clew.errors import UsageError
+from clew.core.errors import UsageError
+from clew.core.types import Usage
 from clew.evaluate.metrics import parse_metric
-from clew.types import Usage
+from clew.evaluate.run_folder import RunFolder, evaluate_recipes
+from clew.evaluate.setup import EvaluationSettings, load_questions
+from clew.papers.semicot import build_settings, plan_recipes
 from command_line import run
 from scripted import Reply, ScriptedServer
 from sparql_servers import stored
@@ -312,7 +312,9 @@ def test_what_makes_no_sense_is_said_before_anything_runs(data, tmp_path):
 
 def test_retrievers_are_named_for_all_or_for_one(data):
     settings = build_settings((), ["bm25", "bamboogle=serpapi", "hybrid(a=bm25, b=search)"], (), None, 2)
-    assert settings.retriever_for("musique-2hop") == "bm25" and settings.retriever_for("bamboogle") == "serpapi"
+    assert (
+        settings.retriever_for("musique-2hop") == "bm25" and settings.retriever_for("bamboogle") == "serpapi"
+    )
     assert settings.compared_retrievers(encoder=True) == ["bm25", "hybrid(a=bm25, b=search)"]
     assert build_settings((), (), (), None, 1).compared_retrievers(encoder=False) == ["search", "bm25", "kgp"]
     web = plan_recipes(settings.load_questions(f"bamboogle={data['bamboogle']}", None, 0), settings)
@@ -330,18 +332,26 @@ def test_graphs_stand_beside_a_corpus_that_is_made(data, tmp_path):
     questions = load_questions(f"2wikimultihopqa={data['2wikimultihopqa']}", "pooled", 1, 0)
     told = []
     with ScriptedServer(reply) as server:
-        from clew import catalog
+        from clew.knowledge_base import registry as catalog
 
-        bench = EvaluationSettings(catalog.load_language_model(server.llm), llm_name=server.llm, graphs=(str(data["graph"]),))
+        bench = EvaluationSettings(
+            catalog.load_language_model(server.llm), llm_name=server.llm, graphs=(str(data["graph"]),)
+        )
         folder = evaluate_recipes(
-            tmp_path / "runs", questions, ["chain(sources=kg)"], bench, report_estimate=lambda *one: told.append(one)
+            tmp_path / "runs",
+            questions,
+            ["chain(sources=kg)"],
+            bench,
+            report_estimate=lambda *one: told.append(one),
         )
     (record,) = folder.result_file("chain(sources=kg)").records()
     film = next(one for one in WORLD if one[0] in questions.examples[0].question)
     assert record["filling"]["values"] == {"#1": [film[1]]} and folder.facts["graphs"] == [str(data["graph"])]
     assert isinstance(told[0][1], Usage) and told[0][1].calls == 1
     with pytest.raises(UsageError, match="not to 'question'"):
-        evaluate_recipes(tmp_path / "other", load_questions(questions.data, "question", 1, 0), ["chain(sources=kg)"], bench)
+        evaluate_recipes(
+            tmp_path / "other", load_questions(questions.data, "question", 1, 0), ["chain(sources=kg)"], bench
+        )
     twice = EvaluationSettings(graphs=(str(data["graph"]),) * 2)
     with pytest.raises(UsageError, match="two graphs are called 'films'"):
         evaluate_recipes(tmp_path / "twice", questions, ["read"], twice)
@@ -391,9 +401,11 @@ def test_a_graph_that_stays_where_it_is_is_mounted(data, tmp_path):
     )
     questions = load_questions(f"2wikimultihopqa={data['2wikimultihopqa']}", "pooled", None, 0)
     with ScriptedServer(reply) as server:
-        from clew import catalog
+        from clew.knowledge_base import registry as catalog
 
-        bench = EvaluationSettings(catalog.load_language_model(server.llm), llm_name=server.llm, graphs=(place,))
+        bench = EvaluationSettings(
+            catalog.load_language_model(server.llm), llm_name=server.llm, graphs=(place,)
+        )
         folder = evaluate_recipes(tmp_path / "runs", questions, ["chain(sources=kg)"], bench)
     held = {one["id"]: one["filling"]["values"] for one in folder.result_file("chain(sources=kg)").records()}
     assert held == {f"w-{film[:3]}": {"#1": [who]} for film, who, *_ in WORLD}

@@ -6,16 +6,17 @@ import json
 
 import pytest
 
-from clew.catalog.evaluation import EvaluationSettings, load_questions, question_builder
-from clew.catalog.runs import evaluate_recipes
-from clew.errors import UsageError
+from clew.core.errors import UsageError
+from clew.core.types import Answer, Entity, RankedAnswer
 from clew.evaluate.corpora import GoldEvidence
-from clew.evaluate.examples import Example, Support
-from clew.evaluate.focused import LOSS_DESCRIPTIONS, triple_statistics, given_answers, classify_loss
-from clew.evaluate.metrics import Result, parse_metric
-from clew.evaluate.oracle import gold_triples
-from clew.retrieve.entities import node_hit
-from clew.types import Answer, Entity, RankedAnswer
+from clew.evaluate.datasets.graphs import gold_triples
+from clew.evaluate.examples import Example, Result, Support
+from clew.evaluate.metrics import parse_metric
+from clew.evaluate.records import given_answers
+from clew.evaluate.run_folder import evaluate_recipes
+from clew.evaluate.setup import EvaluationSettings, load_questions, question_builder
+from clew.papers.fourstep import LOSS_DESCRIPTIONS, classify_loss, triple_statistics
+from clew.retrieve.nodes import node_hit
 
 #: Film, relation, what is said of it.
 FILMS = [
@@ -65,9 +66,17 @@ def test_gold_triples_are_asked_where_they_are_known(tmp_path):
     path = metaqa(tmp_path / "q.jsonl", ("who directed [Heron]", ["Ada Finch"], "movie_to_director"))
     data = load_questions(f"metaqa={path}", "none", None, 0, triples=True)
     (example,) = data.examples
-    assert question_builder(data, EvaluationSettings())(example).chain == "Heron >> directed_by >> #1; final answer: #1"
+    assert (
+        question_builder(data, EvaluationSettings())(example).chain
+        == "Heron >> directed_by >> #1; final answer: #1"
+    )
     assert data.title == "metaqa (none, gold triples)"
-    assert question_builder(load_questions(f"metaqa={path}", "none", None, 0), EvaluationSettings())(example).chain == ""
+    assert (
+        question_builder(load_questions(f"metaqa={path}", "none", None, 0), EvaluationSettings())(
+            example
+        ).chain
+        == ""
+    )
     other = metaqa(tmp_path / "r.jsonl", ("who directed [Heron]", ["Ada Finch"], "about_movies"))
     with pytest.raises(UsageError, match="line 1: its gold triples are not known"):
         load_questions(f"metaqa={other}", "none", None, 0, triples=True)
@@ -97,7 +106,9 @@ def test_sets_by_hand():
 def test_recall_of_what_places_can_hold():
     one = result("abcd", None, [{0}, set(), {1}, {2}])
     # Of four right ones the first two hits hold one: 1/4 of all, 1/2 of what two places can hold.
-    assert parse_metric("recall@2").measure(one) == 0.25 and parse_metric("capped-recall@2").measure(one) == 0.5
+    assert (
+        parse_metric("recall@2").measure(one) == 0.25 and parse_metric("capped-recall@2").measure(one) == 0.5
+    )
     assert parse_metric("recall@5").measure(one) == parse_metric("capped-recall@5").measure(one) == 0.75
     assert parse_metric("capped-recall@5").measure(result("", None)) is None
 
@@ -187,7 +198,9 @@ def test_gold_triples_over_a_graph_alone(tmp_path):
         ("when were films by [Ada Finch] released", ["1931", "1932"], "director_to_movie_to_year"),
     )  # fmt: skip
     data = load_questions(f"metaqa={path}", "none", None, 0, triples=True)
-    folder = evaluate_recipes(tmp_path / "runs", data, ["chain(sources=kg)"], EvaluationSettings(graphs=(str(graph),)))
+    folder = evaluate_recipes(
+        tmp_path / "runs", data, ["chain(sources=kg)"], EvaluationSettings(graphs=(str(graph),))
+    )
     assert folder.path.name == "metaqa-none-triples" and folder.facts["triples"] == "gold"
     (run,) = folder.load_runs()
     assert not run.errors

@@ -10,12 +10,12 @@ import pytest
 from typer.testing import CliRunner
 
 import clew
-from clew.catalog.evaluation import EvaluationSettings, load_questions
-from clew.catalog.runs import evaluate_recipes
-from clew.cli.app import app
-from clew.errors import UsageError
+from clew.app.cli.commands import app
+from clew.core.errors import UsageError
 from clew.evaluate.datasets import load_dataset, parse_dataset
 from clew.evaluate.metrics import parse_metric
+from clew.evaluate.run_folder import evaluate_recipes
+from clew.evaluate.setup import EvaluationSettings, load_questions
 from clew.models import create_language_model
 from scripted import ScriptedServer
 from stark_base import write_questions, write_stark
@@ -55,7 +55,9 @@ def test_a_split_is_the_questions_that_its_file_names(tmp_path: Path) -> None:
 def test_the_measures_of_words_over_nodes(prime: Path, tmp_path: Path) -> None:
     questions = write_questions(tmp_path / "qa")
     data = load_questions(f"stark={questions}", str(prime), None, 0)
-    folder = evaluate_recipes(tmp_path / "runs", data, ["read(retriever=bm25-nodes, k=20)"], EvaluationSettings())
+    folder = evaluate_recipes(
+        tmp_path / "runs", data, ["read(retriever=bm25-nodes, k=20)"], EvaluationSettings()
+    )
     (run,) = folder.load_runs()
     records = [json.loads(line) for line in next(folder.path.glob("read*.jsonl")).read_text().splitlines()]
     ranked = [[hit["id"].partition(":")[2] for hit in one["hits"]] for one in records]

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from clew.evaluate.statistics import paired_difference, bootstrap_interval, mean_ranks
+from clew.evaluate.statistics import bootstrap_interval, mean_ranks, paired_difference
 
 #: Table 1 of the KGP paper (Wang et al., AAAI 2024): Acc, EM, F1 on four data sets.
 TABLE_1 = {

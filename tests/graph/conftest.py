@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from clew.kb import Store
-from clew.protocols import Snapshot
-from clew.types import ParsedDocument
+from clew.core.protocols import Snapshot
+from clew.core.types import ParsedDocument
+from clew.store.store import Store
 from graph_corpora import located
 
 

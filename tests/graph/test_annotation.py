@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from annotation_server import AnnotationServer, tagme, wat
-from clew.errors import BadCompletion, ModelError, UsageError
+from clew.core.errors import BadCompletion, ModelError, UsageError
 from clew.graph.annotation import AnnotationCache, AnnotationService, annotate_passages, split_text
 from clew.graph.entities import EntityGraph
 from graph_corpora import document, edges, passages

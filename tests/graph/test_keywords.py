@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from clew.errors import UsageError
+from clew.core.errors import UsageError
+from clew.core.text import STOPWORDS, candidate_names, hash_term, index_terms, is_stop_term, title_names
 from clew.graph.keywords import KeywordGraph
-from clew.text import STOPWORDS, is_stop_term, candidate_names, hash_term, index_terms, title_names
 from graph_corpora import corpus, document, edges, pairs, passages, texts
 
 

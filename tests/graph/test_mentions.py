@@ -4,10 +4,10 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from clew.errors import UsageError
+from clew.core.errors import UsageError
+from clew.core.text import STOPWORDS, candidate_names, title_names
 from clew.graph.mentions import SHARED_NAME_STRENGTH, MentionGraph
 from clew.graph.union import UnionGraph
-from clew.text import STOPWORDS, candidate_names, title_names
 from graph_corpora import corpus, document, edges, located, pairs, passages
 
 
@@ -57,7 +57,7 @@ def test_a_new_title_finds_passages_that_were_there_before_and_a_removed_one_is_
     base = bases.base([old])
     assert edges(base.snapshot(), MentionGraph(base.snapshot())) == set()
     new = document("Hesper Marrable", "She built gauges.")
-    base.commit(new, located(new))
+    base.put_document(new, located(new))
     base.catch_up()
     snapshot = base.snapshot()
     passage, lead = rows_of(snapshot, "The council heard Hesper Marrable speak.", "She built gauges.")
@@ -105,7 +105,7 @@ def test_a_removed_document_leaves_no_trace(bases, seed):
 def test_neighbours_are_the_same_for_few_and_for_many(bases, monkeypatch):
     snapshot = bases.snapshot(corpus(4, documents=20))
     sorted_way = edges(snapshot, MentionGraph(snapshot, 50))
-    monkeypatch.setattr("clew.graph.incidence._SORT_BELOW", 0)
+    monkeypatch.setattr("clew.graph.passages._SORT_BELOW", 0)
     assert edges(snapshot, MentionGraph(snapshot, 50)) == sorted_way
 
 
@@ -144,7 +144,10 @@ def test_the_edge_from_a_name_to_the_text_about_it_is_the_strongest(bases):
     )
     graph = MentionGraph(snapshot)
     assert graph.strengths(heard, np.array([gauges, met])).tolist() == [1.0, SHARED_NAME_STRENGTH]
-    assert graph.strengths(gauges, np.array([heard, met])).tolist() == [SHARED_NAME_STRENGTH, SHARED_NAME_STRENGTH]
+    assert graph.strengths(gauges, np.array([heard, met])).tolist() == [
+        SHARED_NAME_STRENGTH,
+        SHARED_NAME_STRENGTH,
+    ]
     assert len(graph.strengths(gauges, np.array([], dtype=np.int64))) == 0
     union = UnionGraph([MentionGraph(snapshot, leads=0), graph])
     assert union.strengths(heard, np.array([gauges, met])).tolist() == [1.0, SHARED_NAME_STRENGTH]

@@ -3,7 +3,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from clew.errors import UsageError
+from clew.core.errors import UsageError
 from clew.graph.nearest import NearestGraph
 from graph_corpora import corpus, document, edges, located, passages
 
@@ -64,7 +64,7 @@ def test_a_passage_without_a_vector_has_no_neighbours_and_is_nobodys(bases):
     base = bases.base([document("a", "one", "two")])
     base.encode(Hashed())
     new = document("b", "three")
-    base.commit(new, located(new))
+    base.put_document(new, located(new))
     base.catch_up()
     snapshot = base.snapshot()
     graph = NearestGraph(snapshot, "hashed", 5)

@@ -1,17 +1,21 @@
 import pytest
 
-from clew.graph.outline import heading_terms, normalise_label, parse_table_label
-from clew.graph.phrases import find_phrases, parse_roman
+from clew.retrieve.structure.outline import heading_terms, normalise_label, parse_table_label
+from clew.retrieve.structure.phrases import find_phrases, parse_roman
 
 
 def pages(question):
     return [
-        one.number if one.number is not None else one.label for one in find_phrases(question) if one.kind == "page"
+        one.number if one.number is not None else one.label
+        for one in find_phrases(question)
+        if one.kind == "page"
     ]
 
 
 def tables(question):
-    found = (one for one in find_phrases(question) if one.kind == "table" and not one.name and not one.is_bare)
+    found = (
+        one for one in find_phrases(question) if one.kind == "table" and not one.name and not one.is_bare
+    )
     return [(one.label or one.number, one.page) for one in found]
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from clew.errors import UsageError
+from clew.core.errors import UsageError
 from clew.graph.keywords import KeywordGraph
 from clew.graph.mentions import MentionGraph
 from clew.graph.statistics import compute_statistics

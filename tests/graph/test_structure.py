@@ -1,15 +1,14 @@
 import numpy as np
 import pytest
 
-from clew.errors import ModelError
-from clew.graph.reading import StructureReader
-from clew.graph.structure import StructureSearch, fetch_hits, find_references
-from clew.parse.build import DocumentBuilder
-from clew.parse.tables import Table
-from clew.prompts import load_prompt
-from clew.protocols import Completion
-from clew.trail import TrailRecorder
-from clew.types import Box, Question, Scope, Usage
+from clew.core.errors import ModelError
+from clew.core.prompts.templates import load_prompt
+from clew.core.protocols import Completion
+from clew.core.trail import TrailRecorder
+from clew.core.types import Box, Question, Scope, Usage
+from clew.parse.documents.builder import DocumentBuilder
+from clew.parse.documents.tables import Table
+from clew.retrieve.structure.lookup import StructureReader, StructureSearch, fetch_hits, find_references
 from graph_corpora import document, finished
 
 
@@ -272,7 +271,9 @@ def test_what_the_model_names_is_added_to_what_the_patterns_found(snapshot):
 
 def test_a_reply_in_another_form_is_kept_in_the_trail_and_the_patterns_stand(snapshot):
     trail = TrailRecorder()
-    structures = StructureSearch(snapshot, StructureReader(Scripted("I would say page 3."), load_prompt("structure")))
+    structures = StructureSearch(
+        snapshot, StructureReader(Scripted("I would say page 3."), load_prompt("structure"))
+    )
     hits = structures.find(Question("page 1 of the harbour report"), trail)
     assert len(hits) == 2
     assert trail.steps[0].detail["unreadable reply"] == "I would say page 3."
@@ -284,7 +285,9 @@ def test_a_model_that_fails_is_an_error_and_not_a_question_about_content(snapsho
             raise ModelError("out of reach")
 
     with pytest.raises(ModelError):
-        StructureSearch(snapshot, StructureReader(Failing(""), load_prompt("structure"))).find(Question("x"), TrailRecorder())
+        StructureSearch(snapshot, StructureReader(Failing(""), load_prompt("structure"))).find(
+            Question("x"), TrailRecorder()
+        )
 
 
 def test_an_empty_base_has_no_structure(bases):

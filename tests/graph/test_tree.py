@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from clew.errors import UsageError
-from clew.graph.tree import StructureGraph
-from clew.parse.build import DocumentBuilder
-from clew.parse.tables import Table
+from clew.core.errors import UsageError
+from clew.graph.structure import StructureGraph
+from clew.parse.documents.builder import DocumentBuilder
+from clew.parse.documents.tables import Table
 from graph_corpora import finished
 
 

@@ -3,7 +3,7 @@ import pytest
 import chain_bases
 import hop_base
 import schema_graphs
-from clew.kb import Store
+from clew.store.store import Store
 from small_bases import base
 
 __all__ = ["base"]

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from clew import catalog
-from clew.errors import UsageError
-from clew.kb import Store
+from clew.core.errors import UsageError
+from clew.core.trail import TrailRecorder
+from clew.core.types import RETRIEVED_KINDS, Location, Question, Scope
+from clew.knowledge_base import registry as catalog
 from clew.models import create_language_model
-from clew.models.budgeted import Budget
-from clew.parse.build import DocumentBuilder
+from clew.models.wrappers import Budget
+from clew.parse.documents.builder import DocumentBuilder
 from clew.retrieve.dense import texts_with_headings
-from clew.trail import TrailRecorder
-from clew.types import RETRIEVED_KINDS, Location, Question, Scope
+from clew.store.store import Store
 from kb_documents import HashEncoder
 from scripted import ScriptedServer
 
@@ -55,7 +55,9 @@ def thinking(request):
 
 def test_ircot_retrieves_for_each_of_three_rounds_and_reads_all_of_it(base) -> None:
     with ScriptedServer(thinking) as server:
-        method = catalog.build_method("ircot(retriever=bm25, each=2)", base, llm=create_language_model(server.llm))
+        method = catalog.build_method(
+            "ircot(retriever=bm25, each=2)", base, llm=create_language_model(server.llm)
+        )
         answer = method.answer(QUESTION, TrailRecorder())
     assert [step.name for step in answer.trail] == ["retrieve", "reason"] * 3 + ["read"]
     queries = [step.detail["query"] for step in answer.trail if step.name == "retrieve"]
@@ -95,7 +97,9 @@ def test_ircot_that_repeats_itself_or_spends_its_money_reads_what_it_has(base) -
     with ScriptedServer(lambda request: "The same again.") as server:
         method = catalog.build_method("ircot(each=1)", base, llm=create_language_model(server.llm))
         assert sum(step.name == "reason" for step in method.answer(QUESTION, TrailRecorder()).trail) == 2
-        method = catalog.build_method("ircot(each=1)", base, llm=create_language_model(server.llm, budget=Budget(calls=1)))
+        method = catalog.build_method(
+            "ircot(each=1)", base, llm=create_language_model(server.llm, budget=Budget(calls=1))
+        )
         answer = method.answer(QUESTION, TrailRecorder())
     assert [step.name for step in answer.trail][-2:] == ["stopped", "stopped"]
     assert answer.abstained and answer.evidence
@@ -103,7 +107,9 @@ def test_ircot_that_repeats_itself_or_spends_its_money_reads_what_it_has(base) -
 
 def test_none_asks_with_the_question_alone(base) -> None:
     with ScriptedServer(lambda request: "Springfield") as server:
-        answer = catalog.build_method("none", base, llm=create_language_model(server.llm)).answer(QUESTION, TrailRecorder())
+        answer = catalog.build_method("none", base, llm=create_language_model(server.llm)).answer(
+            QUESTION, TrailRecorder()
+        )
     (request,) = server.requests
     assert not any(text in request.prompt for text in TEXTS.values()) and QUESTION.text in request.prompt
     assert (answer.text, answer.context, answer.usage.calls) == ("Springfield", (), 1)
@@ -127,7 +133,10 @@ def test_two_hops_are_those_of_brute_force(base) -> None:
     pairs = []
     for a in np.argsort(-first)[:3]:
         second = (
-            vectors @ encoder.encode([f"{QUESTION.text} {texts_with_headings(snapshot, rows[[a]])[0]}"], query=True)[0]
+            vectors
+            @ encoder.encode([f"{QUESTION.text} {texts_with_headings(snapshot, rows[[a]])[0]}"], query=True)[
+                0
+            ]
         )
         second[a] = -np.inf
         pairs += [(first[a] * second[b], nodes[a].id, nodes[b].id) for b in np.argsort(-second)[:2]]

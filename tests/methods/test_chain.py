@@ -19,20 +19,20 @@ from chain_bases import (
     sources,
     steps,
 )
-from clew import catalog
-from clew.chains import ChainError
-from clew.errors import UsageError
+from clew.core.errors import UsageError
+from clew.core.trail import TrailRecorder
+from clew.core.types import TRIPLE, Question, Scope
+from clew.knowledge_base import registry as catalog
 from clew.models import create_language_model
-from clew.models.budgeted import Budget
-from clew.trail import TrailRecorder
-from clew.types import TRIPLE, Question, Scope
+from clew.models.wrappers import Budget
+from clew.triples.language.errors import ChainError
 from scripted import ScriptedServer
 
 
 def test_three_hops_each_from_where_it_is_known(world):
     answer, requests = run(world, Agent(THREE_HOPS))
     assert (
-        answer.text == MAYOR and answer.values == (MAYOR,) and not answer.abstained and not answer.remembered
+        answer.text == MAYOR and answer.values == (MAYOR,) and not answer.abstained and not answer.from_memory
     )
     assert sources(answer) == [("#1", "kg"), ("#2", "text"), ("#3", "text")]
     assert [hit.node.document_name for hit in answer.evidence] == ["films", f"{DIRECTOR}.txt", f"{TOWN}.txt"]
@@ -82,7 +82,9 @@ def test_one_hop_only_the_graph_knows_and_one_only_the_documents(
 
 @pytest.mark.parametrize("question, chain, expected, filled_by", FORWARD + BACKWARD)
 def test_without_any_model_a_chain_by_hand_is_filled_just_so(world, question, chain, expected, filled_by):
-    answer = catalog.build_method("chain(k=3)", world).answer(Question(question, chain=chain), TrailRecorder())
+    answer = catalog.build_method("chain(k=3)", world).answer(
+        Question(question, chain=chain), TrailRecorder()
+    )
     assert answer.text == expected
     assert [source for _, source in sources(answer)] == filled_by
 
@@ -109,7 +111,7 @@ def test_memory_fills_what_is_left_and_says_so(world):
     filled = f"{FILM} >> director >> Nobody; {DIRECTOR} >> favourite dish >> pickled herring; final answer: herring"
     answer, requests = run(world, Agent(chain, memory=filled), "What does the director like to eat?")
     assert answer.text == "pickled herring"
-    assert answer.remembered == ("#2: pickled herring",)
+    assert answer.from_memory == ("#2: pickled herring",)
     # The model was shown what the graph had filled in, and could not change it.
     assert f"{FILM} >> director >> {DIRECTOR}; {DIRECTOR} >> favourite dish >> #2" in requests[-1].user
     assert [hit.node.kind for hit in answer.evidence] == [TRIPLE]
@@ -119,14 +121,14 @@ def test_a_comparison_is_settled_by_the_model_where_no_rule_can(world):
     chain = f"{FILM} >> studio >> #1; Low Water >> studio >> #2; final answer: #answer"
     filled = f"{FILM} >> studio >> Arlen Pictures; Low Water >> studio >> Bittern Films; final answer: Bittern Films"
     answer, requests = run(world, Agent(chain, memory=filled), "Which studio has the watery name?")
-    assert answer.text == "Bittern Films" and answer.remembered == ("the answer: Bittern Films",)
+    assert answer.text == "Bittern Films" and answer.from_memory == ("the answer: Bittern Films",)
     assert len(requests) == 2 and len(answer.evidence) == 2
 
 
 def test_yes_or_no_is_settled_without_the_model(world):
     chain = f"{FILM} >> studio >> #1; Low Water >> studio >> #2; final answer: #answer"
     answer, requests = run(world, Agent(chain), f"Were {FILM} and Low Water made by the same studio?")
-    assert answer.text == "no" and len(requests) == 1 and not answer.remembered
+    assert answer.text == "no" and len(requests) == 1 and not answer.from_memory
     assert steps(answer, "filled")[0].detail["settled by"] == "same"
 
 
@@ -327,7 +329,7 @@ def test_a_claim_is_judged_by_the_model_from_the_filled_chain(world):
     answer, requests = run(world, agent, claim, "chain(k=3, task=claim)")
     assert answer.text == "REFUTES" and len(answer.evidence) == 2
     assert f"{DIRECTOR} >> place of birth >> {TOWN}" in requests[-1].user.rpartition("Claim:")[2]
-    assert answer.remembered == ("the answer: REFUTES",)
+    assert answer.from_memory == ("the answer: REFUTES",)
     one = f"{FILM} >> director >> #1; final answer: #answer"
     answer, _ = run(
         world, lambda r: "final answer: true" if "judge" in r.system else one, claim, "chain(task=claim)"

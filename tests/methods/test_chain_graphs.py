@@ -4,9 +4,9 @@ import json
 
 import clew
 from chain_bases import DIRECTOR, FILM, TOWN, Agent, run, steps
-from clew import catalog
-from clew.trail import TrailRecorder
-from clew.types import Question, Scope
+from clew.core.trail import TrailRecorder
+from clew.core.types import Question, Scope
+from clew.knowledge_base import registry as catalog
 
 
 def test_all_values_of_a_graph_are_kept_and_counted(world, tmp_path):

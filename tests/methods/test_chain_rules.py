@@ -4,16 +4,25 @@ import doctest
 
 import pytest
 
-from clew.chains import Chain, Term, Triple, parse_chain
-from clew.methods.chain import endings, fits, likeness, text
-from clew.methods.chain.endings import derive_answer, find_strands
-from clew.methods.chain.filling import values_agree, find_conflicts
-from clew.methods.chain.fits import answer_type_mismatch, contradicts_relation
-from clew.methods.chain.likeness import Date, same_value, parse_date, parse_number
-from clew.methods.chain.values import Candidate, FilledChain, Filling, is_solvable
-from clew.methods.chain.writing import UNLIMITED
-from clew.read import short
-from clew.read.short import extract_short_answer
+from clew.methods.chain import answer_types as fits
+from clew.methods.chain import derived_answers as endings
+from clew.methods.chain import text_source as text
+from clew.methods.chain import value_matching as likeness
+from clew.methods.chain.answer_types import answer_type_mismatch, contradicts_relation
+from clew.methods.chain.derived_answers import derive_answer, find_strands
+from clew.methods.chain.unknowns import (
+    Candidate,
+    FilledChain,
+    Filling,
+    find_conflicts,
+    is_solvable,
+    values_agree,
+)
+from clew.methods.chain.value_matching import Date, parse_date, parse_number, same_value
+from clew.methods.chain.writer import UNLIMITED
+from clew.methods.readers import short
+from clew.methods.readers.short import extract_short_answer
+from clew.triples.language.chain import Chain, Term, Triple, parse_chain
 
 
 @pytest.mark.parametrize("module", [endings, fits, likeness, text, short])
@@ -216,7 +225,10 @@ def test_a_chain_whose_unknowns_wait_for_each_other_leads_nowhere():
 
 
 def test_sources_agree_where_any_of_their_values_do():
-    one, other = Filling("kg", (Candidate("Iran"), Candidate("Peru"))), Filling("text", (Candidate("the Peru"),))
+    one, other = (
+        Filling("kg", (Candidate("Iran"), Candidate("Peru"))),
+        Filling("text", (Candidate("the Peru"),)),
+    )
     assert values_agree(one, other)
     made = filled("A >> country >> #1; final answer: #1", ("Iran", "Chile"))
     made.add(1, other)

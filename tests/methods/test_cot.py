@@ -2,12 +2,12 @@
 
 import pytest
 
-from clew import catalog
-from clew.errors import UsageError
+from clew.core.errors import UsageError
+from clew.core.trail import TrailRecorder
+from clew.core.types import Question
+from clew.knowledge_base import registry as catalog
 from clew.models import create_language_model
-from clew.models.budgeted import Budget
-from clew.trail import TrailRecorder
-from clew.types import Question
+from clew.models.wrappers import Budget
 from hop_base import QUESTION, TEXTS, adds_up, ask, names, titles
 from scripted import ScriptedServer
 

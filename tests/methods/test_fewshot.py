@@ -3,11 +3,11 @@
 import pytest
 from typer.testing import CliRunner
 
-from clew import catalog
-from clew.cli.app import app
-from clew.errors import UsageError
-from clew.models.budgeted import Budget
-from clew.prompts.exemplars import load_exemplars
+from clew.app.cli.commands import app
+from clew.core.errors import UsageError
+from clew.core.prompts.exemplars import load_exemplars
+from clew.knowledge_base import registry as catalog
+from clew.models.wrappers import Budget
 from hop_base import QUESTION, TEXTS, adds_up, ask, names
 from scripted import ScriptedServer
 

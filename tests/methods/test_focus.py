@@ -10,11 +10,11 @@ f5 Nine Lanterns    1935 grey        by p5, with p2 p3 p4
 import pytest
 
 import clew
-from clew import catalog
-from clew.errors import NotFound, UsageError
-from clew.trail import TrailRecorder
-from clew.triples import Options
-from clew.types import Question, Scope
+from clew.core.errors import NotFound, UsageError
+from clew.core.trail import TrailRecorder
+from clew.core.types import Question, Scope
+from clew.knowledge_base import registry as catalog
+from clew.parse.graphs.reader import Options
 from film_world import BORN, GLASS, LOW, NINE, SALT, TIN, films, nodes, triples
 from link_graphs import graph_of
 from retrieve_documents import add
@@ -64,9 +64,9 @@ def test_answers_are_those_that_meet_all_constraints(base, text, expected):
     films(base)
     answer = ask(base, FILM + text + END)
     assert set(answer.values) == expected
-    assert [one.firm for one in answer.ranked] == [True] * len(expected) + [False] * (5 - len(expected))
-    assert not any(one.missed_constraints for one in answer.ranked if one.firm)
-    assert all(one.missed_constraints for one in answer.ranked if not one.firm)
+    assert [one.meets_all for one in answer.ranking] == [True] * len(expected) + [False] * (5 - len(expected))
+    assert not any(one.missed_constraints for one in answer.ranking if one.meets_all)
+    assert all(one.missed_constraints for one in answer.ranking if not one.meets_all)
     assert not details(answer, "substitute")[0].get("given up")
 
 
@@ -75,8 +75,10 @@ def test_an_answer_has_the_triples_that_it_meets(base):
     answer = ask(
         base, f"{FILM}#1 >> starred_actors >> #2; #2 >> born_in >> Dunmere; #1.release_year = 1932{END}"
     )
-    (first, *_) = answer.ranked
-    checks = {check.text: (check.met, [hit.node.text for hit in check.hits]) for check in first.checks}
+    (first, *_) = answer.ranking
+    checks = {
+        check.text: (check.satisfaction, [hit.node.text for hit in check.hits]) for check in first.checks
+    }
     assert checks == {
         "#1 >> starred_actors >> #2": (1.0, ["Low Water >> starred_actors >> Ilse Varnholt"]),
         "#2 >> born_in >> Dunmere": (1.0, ["Ilse Varnholt >> born_in >> Dunmere"]),
@@ -88,7 +90,7 @@ def test_an_answer_has_the_triples_that_it_meets(base):
         "Ilse Varnholt >> born_in >> Dunmere",
     }
     assert all(answer.evidence[0].node.text == quote.text for quote in answer.quotes[:1])
-    (filled, *_) = [one for one in answer.ranked if not one.firm]
+    (filled, *_) = [one for one in answer.ranking if not one.meets_all]
     assert filled.missed_constraints
 
 
@@ -100,7 +102,9 @@ def test_contradictory_constraints_are_given_up_one_at_a_time_and_said(base):
     (step,) = details(answer, "substitute")
     assert step["given up"] == ["#1.release_year < 1933"]
     assert step["contradict"] == [["#1 >> directed_by >> Marit Solheim", "#1.release_year < 1933"]]
-    assert {one.missed_constraints for one in answer.ranked if one.firm} == {("#1.release_year < 1933",)}
+    assert {one.missed_constraints for one in answer.ranking if one.meets_all} == {
+        ("#1.release_year < 1933",)
+    }
 
 
 def test_a_type_that_contradicts_is_given_up_before_a_triple(base):
@@ -108,7 +112,7 @@ def test_a_type_that_contradicts_is_given_up_before_a_triple(base):
     answer = ask(base, f"#1 : town; #1 >> directed_by >> Marit Solheim{END}")
     assert set(answer.values) == {TIN, NINE}
     assert details(answer, "substitute")[0]["given up"] == ["#1 : town"]
-    assert {one.missed_constraints for one in answer.ranked if one.firm} == {("#1 : town",)}
+    assert {one.missed_constraints for one in answer.ranking if one.meets_all} == {("#1 : town",)}
 
 
 def test_what_a_graph_does_not_have_ranks_and_is_said(base):
@@ -118,10 +122,10 @@ def test_what_a_graph_does_not_have_ranks_and_is_said(base):
     assert details(answer, "prepare")[0]["dropped"] == {
         "#1 >> praised by >> Otto Bexley": "'Otto Bexley' is not in the graph"
     }
-    met = {check.text: check.met for check in answer.ranked[0].checks}
+    met = {check.text: check.satisfaction for check in answer.ranking[0].checks}
     assert met["#1 >> praised by >> Otto Bexley"] is None
     none = ask(base, f"#1 >> praised by >> Otto Bexley{END}", "Which film about an orchard is praised?")
-    assert none.abstained and none.ranked and not any(one.firm for one in none.ranked)
+    assert none.abstained and none.ranking and not any(one.meets_all for one in none.ranking)
 
 
 def test_a_wish_ranks_and_drops_nothing(base):
@@ -143,7 +147,7 @@ def test_a_constant_with_several_candidates_ranks_by_their_scores(base):
     )
     answer = ask(base, f"#1 >> by >> Kismet{END}")
     assert answer.values == ("a", "b")
-    assert [one.checks[0].met for one in answer.ranked[:2]] == [1.0, 0.96]
+    assert [one.checks[0].satisfaction for one in answer.ranking[:2]] == [1.0, 0.96]
 
 
 def test_an_unknown_is_not_what_the_question_names_unless_nothing_else_is(base):
@@ -194,12 +198,12 @@ def test_candidates_are_sorted_by_vector_and_filled_up(base, tmp_path):
     answer = ask(
         base, f"{FILM}#1 >> directed_by >> Marit Solheim{END}", "nine lanterns night", encoder=encoder
     )
-    assert {one.name for one in answer.ranked if one.firm} == {TIN, NINE}
-    assert all(one.by.startswith("vector ") for one in answer.ranked)
-    assert {one.name for one in answer.ranked if not one.firm} == {SALT, LOW, GLASS}
-    firm = [one.hit.score for one in answer.ranked if one.firm]
+    assert {one.name for one in answer.ranking if one.meets_all} == {TIN, NINE}
+    assert all(one.by.startswith("vector ") for one in answer.ranking)
+    assert {one.name for one in answer.ranking if not one.meets_all} == {SALT, LOW, GLASS}
+    firm = [one.hit.score for one in answer.ranking if one.meets_all]
     assert firm == sorted(firm, reverse=True)
-    assert answer.context == tuple(one.hit for one in answer.ranked)
+    assert answer.context == tuple(one.hit for one in answer.ranking)
 
 
 def _apart(store, born="born_in"):
@@ -234,15 +238,15 @@ def test_several_graphs_hold_a_question_together(base, text, expected):
     _apart(base)
     answer = ask(base, text)
     assert set(answer.values) == expected
-    assert {one.name for one in answer.ranked if one.firm} == expected
+    assert {one.name for one in answer.ranking if one.meets_all} == expected
     if not expected:  # nobody but the director was born in Vessby, and she acts in nothing
         assert answer.abstained and not details(answer, "join graphs")
         return
     (step,) = details(answer, "join graphs")
     assert set(step["graphs"]) == {"films", "people"} and step["same"]
-    for one in answer.ranked:
-        if one.firm:
-            assert all(check.met == 1 for check in one.checks)
+    for one in answer.ranking:
+        if one.meets_all:
+            assert all(check.satisfaction == 1 for check in one.checks)
             assert {hit.node.document_name for check in one.checks for hit in check.hits} == {
                 "films",
                 "people",
@@ -259,7 +263,7 @@ def test_a_relation_that_is_little_like_its_words_is_held_all_the_same(base):
         "people": ["#2 >> place of birth >> Dunmere"],
     }
     # Met no further than the relation is like the words, as in one graph.
-    assert {check.text: check.met for check in answer.ranked[0].checks} == {
+    assert {check.text: check.satisfaction for check in answer.ranking[0].checks} == {
         "#1 >> directed_by >> #2": 1.0,
         "#1 : film": 1.0,
         "#2 >> place of birth >> Dunmere": 0.5,
@@ -285,9 +289,9 @@ def test_a_wish_is_looked_for_in_passages_about_the_answer(base):
     base.catch_up()
     answer = ask(base, f"{FILM}#1 >> directed_by >> Ilse Varnholt; #1 ~ won the Golden Reed{END}")
     assert answer.values[0] == GLASS
-    (check,) = [one for one in answer.ranked[0].checks if one.text == "~ won the Golden Reed"]
+    (check,) = [one for one in answer.ranking[0].checks if one.text == "~ won the Golden Reed"]
     # It is mentioned, which is no proof: it ranks, and stays unknown.
-    assert check.met is None and "Golden Reed" in check.hits[0].node.text
+    assert check.satisfaction is None and "Golden Reed" in check.hits[0].node.text
 
 
 def test_an_edge_that_a_graph_lacks_is_read_where_its_relation_is_known(base):
@@ -352,5 +356,7 @@ def test_why_not_of_what_is_not_there(base):
     films(base)
     with pytest.raises(NotFound, match="nothing called 'Zanzibar Nights'"):
         clew.KnowledgeBase(base).why_not("Zanzibar Nights", f"{FILM}#1.release_year > 1933{END}")
-    (named,) = clew.KnowledgeBase(base).why_not(LOW, f"Low Water >> directed_by >> #2; #1 >> directed_by >> #2{END}")
+    (named,) = clew.KnowledgeBase(base).why_not(
+        LOW, f"Low Water >> directed_by >> #2; #1 >> directed_by >> #2{END}"
+    )
     assert named.restriction == "it is what the question itself names"

@@ -3,10 +3,10 @@
 import pytest
 
 from chain_bases import STUDIO, TOWN, WORLD, steps
-from clew import catalog
+from clew.core.trail import TrailRecorder
+from clew.core.types import Question
+from clew.knowledge_base import registry as catalog
 from clew.models import create_language_model
-from clew.trail import TrailRecorder
-from clew.types import Question
 from film_world import films
 from malformed import MALFORMED
 from scripted import ScriptedServer
@@ -55,9 +55,9 @@ def test_the_model_writes_triples_and_reranks_what_meets_them(base):
     )
     answer, requests = ask(base, agent)
     assert answer.values == ("Glass Harvest", "The Salt Orchard", "Low Water")
-    assert [one.by for one in answer.ranked[:3]] == ["model 0.9", "model 0.4", "model 0.2"]
+    assert [one.by for one in answer.ranking[:3]] == ["model 0.9", "model 0.4", "model 0.2"]
     # What only fills the list up stays below, whatever the model says of it.
-    assert [(one.name, one.by) for one in answer.ranked[3:]] == [
+    assert [(one.name, one.by) for one in answer.ranking[3:]] == [
         ("Nine Lanterns", "model 1"),
         ("The Tin Parade", "model 0.1"),
     ]
@@ -120,7 +120,7 @@ def test_a_budget_that_is_spent_keeps_what_was_found(base):
 
 
 def catalog_budget(calls):
-    from clew.models.budgeted import Budget
+    from clew.models.wrappers import Budget
 
     return Budget(calls=calls)
 
@@ -130,7 +130,7 @@ def test_malformed_triples_leave_a_search_by_text(base, reply):
     films(base)
     answer, _ = ask(base, Agent(triples=reply), recipe="focus(form=none, samples=2)")
     assert answer.abstained and answer.trail[0].name == "triples"
-    assert answer.ranked and not any(one.firm for one in answer.ranked)
+    assert answer.ranking and not any(one.meets_all for one in answer.ranking)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_without_a_score_of_the_models_own_it_is_said_how_like_the_question_a_no
     (found,) = steps(answer, "sort")
     own = {hit.node.name: f"words {hit.score:.2f}" for hit in found.hits}
     assert own.keys() == {"Ilse Varnholt", "Ruben Achterberg", "Low Water"}
-    assert {one.name: one.by for one in answer.ranked} == own | of_the_model
+    assert {one.name: one.by for one in answer.ranking} == own | of_the_model
 
 
 @pytest.mark.parametrize("reply", MALFORMED.values(), ids=MALFORMED)
@@ -164,7 +164,7 @@ def test_malformed_scores_leave_the_order_as_it_was(base, form, reply):
 
     answer, _ = ask(base, agent, recipe=f"focus(form={form})")
     before = [hit.node.id for hit in steps(answer, "sort")[0].hits]
-    assert [one.hit.node.id for one in answer.ranked] == before
+    assert [one.hit.node.id for one in answer.ranking] == before
     assert set(answer.values) == {"Glass Harvest", "The Salt Orchard", "Low Water"}
 
 
@@ -183,7 +183,9 @@ SHOWN_SIDE_BY_SIDE = [
 def test_ten_questions_over_graph_and_documents_by_focus_and_by_chain(world, written, expected):
     found = {}
     for recipe in ("focus", "chain(sources='kg,text')"):
-        found[recipe] = catalog.build_method(recipe, world).answer(Question(written, chain=written), TrailRecorder())
+        found[recipe] = catalog.build_method(recipe, world).answer(
+            Question(written, chain=written), TrailRecorder()
+        )
     focus, chain = found.values()
     assert focus.text == chain.text == expected
     # Both rest on an edge of the graph and on a sentence of a document, and both trails show them.

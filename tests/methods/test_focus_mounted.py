@@ -3,9 +3,9 @@
 import pytest
 
 import clew
-from clew import catalog
-from clew.trail import TrailRecorder
-from clew.types import Question
+from clew.core.trail import TrailRecorder
+from clew.core.types import Question
+from clew.knowledge_base import registry as catalog
 from film_world import BORN, FILMS, PEOPLE, TOWNS, films
 from sparql_servers import stored
 
@@ -49,8 +49,8 @@ def test_a_mounted_graph_is_asked(base, tmp_path, text, expected):
     clew.KnowledgeBase(base).mount_graph("films", str(place))
     answer = ask(base, f"{text}; final answer: #1")
     assert set(answer.values) == expected
-    assert all(one.firm and not one.missed_constraints for one in answer.ranked)
-    assert all(hit.node.kind == "triple" for check in answer.ranked[0].checks for hit in check.hits)
+    assert all(one.meets_all and not one.missed_constraints for one in answer.ranking)
+    assert all(hit.node.kind == "triple" for check in answer.ranking[0].checks for hit in check.hits)
 
 
 def test_a_contradiction_is_found_in_a_mounted_graph(base, tmp_path):
@@ -70,4 +70,4 @@ def test_a_mounted_graph_without_the_answer_stands_beside_one_that_has_it(base, 
     clew.KnowledgeBase(base).mount_graph("places", str(place))
     answer = ask(base, "#1 : film; #1 >> directed_by >> Marit Solheim; final answer: #1")
     assert set(answer.values) == {"The Tin Parade", "Nine Lanterns"}
-    assert {one.hit.node.document_name for one in answer.ranked if one.firm} == {"films"}
+    assert {one.hit.node.document_name for one in answer.ranking if one.meets_all} == {"films"}

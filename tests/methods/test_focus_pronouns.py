@@ -2,10 +2,10 @@
 
 import pytest
 
-from clew.methods.focus.pronouns import PronounResolver, rewrite_problem, has_pronouns
+from clew.core.prompts.templates import load_prompt
+from clew.core.trail import TrailRecorder
+from clew.methods.focus.pronouns import PronounResolver, has_pronouns, rewrite_problem
 from clew.models import create_language_model
-from clew.prompts import load_prompt
-from clew.trail import TrailRecorder
 from malformed import MALFORMED
 from scripted import ScriptedServer
 
@@ -65,7 +65,9 @@ GOOD = "David Lynch made a film in 1986. Who starred in the film that David Lync
 def resolved(reply, question=ASKED):
     with ScriptedServer([reply]) as server:
         record = TrailRecorder()
-        text = PronounResolver(create_language_model(server.llm), load_prompt("focus-pronouns")).resolve(question, record)
+        text = PronounResolver(create_language_model(server.llm), load_prompt("focus-pronouns")).resolve(
+            question, record
+        )
     (step,) = record.steps
     assert step.name == "pronouns" and step.usage.calls == 1
     return text, step.detail
@@ -101,7 +103,10 @@ def test_a_rewrite_that_changes_the_question_is_not_taken(reply, why):
 
 
 def test_a_possessive_is_the_name():
-    assert rewrite_problem("Who shot Lynch's film? Was he paid?", "Who shot the film by Lynch? Was Lynch paid?") == ""
+    assert (
+        rewrite_problem("Who shot Lynch's film? Was he paid?", "Who shot the film by Lynch? Was Lynch paid?")
+        == ""
+    )
     assert rewrite_problem("Did Lynch shoot it?", "Did Lynch's crew shoot the film?") == ""
 
 

@@ -6,11 +6,11 @@ import pytest
 from typer.testing import CliRunner
 
 import clew
-from clew.cli.app import app
-from clew.kb import Store
-from clew.link import GraphRelationLinker
-from clew.methods.focus.schema import SchemaLimits, question_phrases, describe_schema
-from clew.types import Property
+from clew.app.cli.commands import app
+from clew.core.types import Property
+from clew.methods.focus.schema import SchemaLimits, describe_schema, question_phrases
+from clew.store.store import Store
+from clew.triples.linking.relations import GraphRelationLinker
 from retrieve_encoders import WordEncoder
 
 
@@ -56,7 +56,9 @@ QUESTION = "Which horse won the race that is over two miles in length?"
 @pytest.mark.parametrize("encoder", [None, WordEncoder("won", "race", "ridden")])
 def test_a_large_graph_is_cut_to_the_question_and_says_so(base, encoder):
     graph = base.snapshot().graph("wide")
-    shown = describe_schema([graph], QUESTION, GraphRelationLinker(encoder), SchemaLimits(types=6, relations=9, properties=4))
+    shown = describe_schema(
+        [graph], QUESTION, GraphRelationLinker(encoder), SchemaLimits(types=6, relations=9, properties=4)
+    )
     lines = shown.text.splitlines()
     assert "Node types (6 of 402):" in lines and "Properties of nodes (4 of 201):" in lines
     assert "Relations (9 of 203), as head type >> relation >> tail type:" in lines

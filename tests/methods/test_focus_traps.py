@@ -3,9 +3,9 @@
 import pytest
 
 import clew
-from clew import catalog
-from clew.trail import TrailRecorder
-from clew.types import Question, Scope
+from clew.core.trail import TrailRecorder
+from clew.core.types import Question, Scope
+from clew.knowledge_base import registry as catalog
 from film_world import films, nodes, triples
 from link_graphs import graph_of
 from retrieve_documents import add
@@ -19,11 +19,11 @@ def ask(store, text, recipe="focus", scope=None):
 
 
 def firm(answer):
-    return {one.name for one in answer.ranked if one.firm}
+    return {one.name for one in answer.ranking if one.meets_all}
 
 
 def check(answer, text, place=0):
-    return next(one for one in answer.ranked[place].checks if one.text == text)
+    return next(one for one in answer.ranking[place].checks if one.text == text)
 
 
 @pytest.mark.parametrize(
@@ -56,9 +56,9 @@ def test_what_is_denied_or_counted_is_never_read_as_if_it_were_not(base, text):
     answer = ask(base, text)
     assert answer.abstained and not firm(answer)
     quantified = ("not ", "only ", "at least ", "at most ", "exactly ")
-    for one in answer.ranked:
+    for one in answer.ranking:
         checks = [some for some in one.checks if some.text.startswith(quantified)]
-        assert len(checks) == 1 and not checks[0].hits and not checks[0].met
+        assert len(checks) == 1 and not checks[0].hits and not checks[0].satisfaction
 
 
 def test_a_denial_that_no_graph_holds_does_not_rank_what_it_denies(base):
@@ -70,7 +70,7 @@ def test_a_denial_that_no_graph_holds_does_not_rank_what_it_denies(base):
         p={"name": "Pia"},
     )
     answer = ask(base, f"#1 >> by >> Pia; not #1 >> praised by >> Otto Bexley{END}")
-    scores = {one.name: one.hit.score for one in answer.ranked}
+    scores = {one.name: one.hit.score for one in answer.ranking}
     assert answer.values == ("Alpha", "Beta") and scores["Alpha"] < 1.01  # by id, and not by the denied words
 
 
@@ -93,7 +93,7 @@ def test_a_relation_in_other_words_is_met_only_as_far_as_it_is_alike(base):
     films(base)
     met = check(
         ask(base, f"{FILM}#1 >> direction by >> Ilse Varnholt{END}"), "#1 >> direction by >> Ilse Varnholt"
-    ).met
+    ).satisfaction
     assert 0.3 < met < 1
 
 
@@ -126,14 +126,16 @@ def test_values_of_a_property_are_whole_words_and_shown_as_they_match(base):
         "Ann >> colour >> teal green"
     ]
     counted = ask(base, f"#1 >> knows >> Bob; only #1 >> colour >> red{END}")
-    assert check(counted, "only #1 >> colour >> red").met is None  # values of a property are not counted
+    assert (
+        check(counted, "only #1 >> colour >> red").satisfaction is None
+    )  # values of a property are not counted
 
 
 def test_what_nothing_restricts_is_no_answer(base):
     films(base)
     for text in ("#1 : film", "#1 : film; #1 >> praised by >> Otto Bexley"):
         answer = ask(base, text + END)
-        assert answer.abstained and answer.ranked and not firm(answer)
+        assert answer.abstained and answer.ranking and not firm(answer)
         assert answer.trail[-1].detail["meet all"] == 0
 
 
@@ -154,7 +156,7 @@ def test_quantifiers_that_wait_for_each_other_are_left_out_and_said(base):
     text = f"{FILM}only #1 >> starred_actors >> #2; only #2 >> born_in >> #3; only #3 >> lies in >> #1{END}"
     ring = ask(base, text)
     assert list(ring.trail[-1].detail["dropped"]) == ["only #3 >> lies in >> #1"]
-    assert {one.text: one.met for one in ring.ranked[0].checks} == {
+    assert {one.text: one.satisfaction for one in ring.ranking[0].checks} == {
         "#1 : film": 1,
         "only #1 >> starred_actors >> #2": 1,
         "only #2 >> born_in >> #3": 1,
@@ -189,7 +191,7 @@ def test_what_two_graphs_share_is_one_thing_for_each_answer(base):
     )
     answer = ask(base, text)
     assert answer.values == ("Alda",)
-    assert {hit.node.text for one in answer.ranked[0].checks for hit in one.hits} >= {
+    assert {hit.node.text for one in answer.ranking[0].checks for hit in one.hits} >= {
         "Yorick >> painted >> Violet Barn"
     }
 
@@ -198,7 +200,7 @@ def test_graphs_that_hold_different_parts_do_not_answer_side_by_side(base):
     graph_of(base, [("a", "by", "k")], "one", a={"name": "Alpha"}, k={"name": "Kismet"})
     graph_of(base, [("b", "painted_in", "o")], "two", b={"name": "Beta"}, o={"name": "Oslo"})
     answer = ask(base, f"#1 >> by >> Kismet; #1 >> painted_in >> Oslo{END}")
-    assert len({one.hit.node.document_name for one in answer.ranked if one.firm}) == 1
+    assert len({one.hit.node.document_name for one in answer.ranking if one.meets_all}) == 1
 
 
 def apart(store):
@@ -250,8 +252,8 @@ def test_a_read_answer_rests_on_its_own_evidence_and_has_every_constraint(base):
         p={"name": "Pia"},
     )
     answer = ask(base, f"Nine Lamps >> also_called >> #1; #1 : name; #1 ~ short{END}")
-    assert [one.name for one in answer.ranked] == ["Lantern Nine", "The Nine"]
-    for one in answer.ranked:
+    assert [one.name for one in answer.ranking] == ["Lantern Nine", "The Nine"]
+    for one in answer.ranking:
         texts = [some.text for some in one.checks]
         assert len(texts) == 3 and "~ short" in texts
         assert one.checks[0].hits[-1].node.text == f"Nine Lamps >> also_called >> {one.name}"

@@ -2,14 +2,16 @@
 
 import pytest
 
-from clew import catalog
-from clew.chains import NOT, IncorrectTripleFormatError, parse_typed
-from clew.kb import Store
-from clew.methods.focus.fitting import align_to_schema
-from clew.methods.focus.writing import reply_to_text
+from clew.core.trail import TrailRecorder
+from clew.core.types import Question
+from clew.knowledge_base import registry as catalog
+from clew.methods.focus.schema_alignment import align_to_schema
+from clew.methods.focus.triples_writer import reply_to_text
 from clew.models import create_language_model
-from clew.trail import TrailRecorder
-from clew.types import Question
+from clew.store.store import Store
+from clew.triples.language.errors import IncorrectTripleFormatError
+from clew.triples.language.typed_chain import NOT
+from clew.triples.language.typed_parsing import parse_typed
 from film_world import GLASS, LOW, NINE, SALT, TIN, films
 from link_graphs import graph_of
 from scripted import ScriptedServer
@@ -158,7 +160,9 @@ def test_denials_that_a_graph_has_are_its_own(tmp_path, graph):
         )
 
         def fit(text):
-            return str(align_to_schema(parse_typed(f"{text}; final answer: #1"), [own]).chain).partition("; final")[0]
+            return str(align_to_schema(parse_typed(f"{text}; final answer: #1"), [own]).chain).partition(
+                "; final"
+            )[0]
 
         assert fit('#1 >> "not_compatible_with" >> zinc') == '#1 >> "not_compatible_with" >> zinc'
         assert fit("#1 >> not compatible with >> zinc") == "not #1 >> compatible with >> zinc"
@@ -173,7 +177,9 @@ def test_denials_that_a_graph_has_are_its_own(tmp_path, graph):
         assert fit('#1 : "not metal"') == '#1 : "not metal"'
     fit = align_to_schema(parse_typed('#1 : "not film"; #1.release_year > 1; final answer: #1'), [graph])
     assert not fit.chain.types and fit.notes == ("type 'not film' left out: it denies",)
-    fit = align_to_schema(parse_typed('"not Ilse Varnholt" : person; #1 >> by >> "not Ilse Varnholt"'), [graph])
+    fit = align_to_schema(
+        parse_typed('"not Ilse Varnholt" : person; #1 >> by >> "not Ilse Varnholt"'), [graph]
+    )
     assert fit.chain.counts == {0: NOT} and fit.chain.kinds == {"Ilse Varnholt": ("person",)}
 
 

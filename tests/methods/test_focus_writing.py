@@ -4,26 +4,19 @@ import json
 
 import pytest
 
-from clew.chains import (
-    NOT,
-    Chain,
-    Condition,
-    IncorrectTripleFormatError,
-    Term,
-    Triple,
-    TypedChain,
-    at_least,
-    parse_typed,
-)
-from clew.errors import UsageError
-from clew.kb import Store
-from clew.methods.focus.fitting import align_to_schema
+from clew.core.errors import UsageError
+from clew.core.prompts.templates import load_prompt
+from clew.core.trail import TrailRecorder
+from clew.core.types import Question
 from clew.methods.focus.schema import SchemaLimits
-from clew.methods.focus.writing import TriplesWriter, parse_given_triples
+from clew.methods.focus.schema_alignment import align_to_schema
+from clew.methods.focus.triples_writer import TriplesWriter, parse_given_triples
 from clew.models import create_language_model
-from clew.prompts import load_prompt
-from clew.trail import TrailRecorder
-from clew.types import Question
+from clew.store.store import Store
+from clew.triples.language.chain import Chain, Term, Triple
+from clew.triples.language.errors import IncorrectTripleFormatError
+from clew.triples.language.typed_chain import NOT, Condition, TypedChain, at_least
+from clew.triples.language.typed_parsing import parse_typed
 from malformed import MALFORMED
 from scripted import ScriptedServer
 
@@ -76,7 +69,10 @@ def written(replies, graphs, question=QUESTION, **more):
     with ScriptedServer(replies) as server:
         record = TrailRecorder()
         writer = TriplesWriter(
-            create_language_model(server.llm), load_prompt("focus-triples"), load_prompt("focus-pronouns"), **more
+            create_language_model(server.llm),
+            load_prompt("focus-triples"),
+            load_prompt("focus-pronouns"),
+            **more,
         )
         return writer.write(Question(question), graphs, record), record.steps, server.requests
 
@@ -245,7 +241,9 @@ def test_a_name_that_the_graph_has_keeps_its_brackets(tmp_path):
 def test_triples_by_hand_need_no_model(graph):
     record = TrailRecorder()
     with ScriptedServer([]) as server:
-        writer = TriplesWriter(create_language_model(server.llm), load_prompt("focus-triples"), load_prompt("focus-pronouns"))
+        writer = TriplesWriter(
+            create_language_model(server.llm), load_prompt("focus-triples"), load_prompt("focus-pronouns")
+        )
         assert writer.write(Question("Who is it?", chain=TEXT), [graph], record) == [WANTED]
         assert not server.requests
     assert record.steps[0].detail == {"triples": str(WANTED), "written by": "hand"}
@@ -273,7 +271,7 @@ def test_what_a_person_wrote_wrong_is_said(text, error, said):
 def test_the_example_of_the_prompt_can_be_read():
     template = load_prompt("focus-triples")
     example = template.system.rpartition('never carried coal?": ')[2]
-    from clew.methods.focus.writing import reply_to_text
+    from clew.methods.focus.triples_writer import reply_to_text
 
     assert str(parse_typed(reply_to_text(template.parse(example)))) == (
         "Corran : river; coal : cargo; #1 : ship; #2 : shipyard; #1 >> built_at >> #2; #2 >> lies_on >> Corran; "

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from clew.kb import Store
-from clew.methods.guides import OpenCandidates, ResidualGuide
+from clew.core.types import RETRIEVED_KINDS, Question, Scope
+from clew.methods.kgp.guides import OpenCandidates, ResidualGuide
+from clew.retrieve.contextual import ContextualSearch
 from clew.retrieve.dense import texts_with_headings
-from clew.retrieve.evidence import ContextualSearch
-from clew.types import RETRIEVED_KINDS, Question, Scope
+from clew.store.store import Store
 from retrieve_documents import add
 from retrieve_encoders import WordEncoder
 

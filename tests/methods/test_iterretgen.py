@@ -1,6 +1,6 @@
 """ITER-RETGEN with a scripted model behind the real client: three iterations, and how they end."""
 
-from clew.models.budgeted import Budget
+from clew.models.wrappers import Budget
 from hop_base import BORN, QUESTION, TEXTS, adds_up, ask, names, reading, titles
 
 

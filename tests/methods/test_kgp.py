@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from clew import catalog
-from clew.errors import UsageError
-from clew.kb import Store
-from clew.methods.kgp import best_rows
+from clew.core.errors import UsageError
+from clew.core.trail import TrailRecorder
+from clew.core.types import Location, Question, Scope
+from clew.knowledge_base import registry as catalog
+from clew.methods.kgp.method import best_rows
 from clew.models import create_language_model
-from clew.models.budgeted import Budget
-from clew.parse.build import DocumentBuilder
-from clew.trail import TrailRecorder
-from clew.types import Location, Question, Scope
+from clew.models.wrappers import Budget
+from clew.parse.documents.builder import DocumentBuilder
+from clew.store.store import Store
 from scripted import ScriptedServer
 
 TEXTS = {
@@ -25,9 +25,7 @@ TEXTS = {
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
-    with Store.open(
-        tmp_path_factory.mktemp("kgp") / "base", create=True, passages="sentence"
-    ) as made:
+    with Store.open(tmp_path_factory.mktemp("kgp") / "base", create=True, passages="sentence") as made:
         for number, (title, text) in enumerate(TEXTS.items()):
             builder = DocumentBuilder(unit="sentence")
             builder.add_paragraph(text)
@@ -106,7 +104,9 @@ def test_a_spent_budget_ends_the_walk_and_leaves_what_was_found(base) -> None:
     recipe = "kgp(guide=generated, structures=no, seeds=1, branch=1, hops=3, prior=off, sharpness=off)"
     with ScriptedServer(script) as server:
         model = create_language_model(server.llm, budget=Budget(calls=1))
-        answer = catalog.build_method(recipe, base, llm=model).answer(Question(QUESTION.text), TrailRecorder())
+        answer = catalog.build_method(recipe, base, llm=model).answer(
+            Question(QUESTION.text), TrailRecorder()
+        )
         assert len(server.requests) == 1
     assert [step.name for step in answer.trail] == ["seed", "expand", "stopped", "stopped"]
     assert "over the budget of 1" in answer.trail[2].detail["budget"]
@@ -172,7 +172,9 @@ def test_ten_seeds_with_three_continuations_make_thirty_paths(tmp_path) -> None:
 
 
 def test_a_passage_without_neighbours_is_not_lost(base) -> None:
-    method = catalog.build_method("kgp(graph=mentions(common=0, leads=0), prior=off, seeds=5, guide=tfidf)", base)
+    method = catalog.build_method(
+        "kgp(graph=mentions(common=0, leads=0), prior=off, seeds=5, guide=tfidf)", base
+    )
     hits = method.retrieve(QUESTION, 10)
     assert "Simpsons theme" in titles(hits)
 
@@ -214,7 +216,9 @@ def test_the_paper_recipe_refuses_paragraphs(tmp_path) -> None:
 
 
 def test_a_structural_question_is_answered_with_what_it_names(base) -> None:
-    answer = catalog.build_method("kgp", base).answer(Question("Summarise the document Dunmere"), TrailRecorder())
+    answer = catalog.build_method("kgp", base).answer(
+        Question("Summarise the document Dunmere"), TrailRecorder()
+    )
     assert answer.text == TEXTS["Dunmere"]
     assert [step.name for step in answer.trail] == ["structure", "read"]
 
@@ -283,14 +287,18 @@ def test_passages_that_only_the_seeding_found_follow_the_visited_ones(tmp_path) 
         base.put_document(parsed, Location("/docs/mills.txt", "/docs", 1, 1, 1))
         question = Question("Which mill stands on the river?")
         assert len(catalog.build_method("kgp(seeds=3, budget=5)", base).retrieve(question, 35)) == 35
-        assert len(catalog.build_method("kgp(seeds=3, budget=5, prior=off)", base).retrieve(question, 35)) <= 10
+        assert (
+            len(catalog.build_method("kgp(seeds=3, budget=5, prior=off)", base).retrieve(question, 35)) <= 10
+        )
 
 
 def test_paths_may_be_read_passage_by_passage(base) -> None:
     found = {}
     for context in ("paths", "passages"):
         recipe = f"kgp-paper(graph=mentions, reader=extractive, seeds=2, branch=2, context={context})"
-        found[context] = catalog.build_method(recipe, base).answer(Question(QUESTION.text), TrailRecorder()).context
+        found[context] = (
+            catalog.build_method(recipe, base).answer(Question(QUESTION.text), TrailRecorder()).context
+        )
     walker = catalog.build_retriever("kgp-paper(graph=mentions, reader=extractive, seeds=2, branch=2)", base)
     paths = walker.walk(Question(QUESTION.text), TrailRecorder())
     rows = list(dict.fromkeys(row for path in paths for row in path.rows))

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from clew.shapes import answer_to_dict
+from clew.core.serialise import answer_to_dict
 from hop_base import ask
 from malformed import MALFORMED
 

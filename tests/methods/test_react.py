@@ -2,8 +2,8 @@
 
 import pytest
 
-from clew.methods.react import Reply, parse_reply
-from clew.models.budgeted import Budget
+from clew.methods.baselines.react import Reply, parse_reply
+from clew.models.wrappers import Budget
 from hop_base import BORN, QUESTION, TEXTS, adds_up, ask, names, reading, titles
 
 TURNS = [

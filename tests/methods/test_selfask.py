@@ -6,16 +6,16 @@ import pytest
 from typer.testing import CliRunner
 
 import clew
-from clew import catalog
-from clew.cli.app import app
-from clew.errors import UsageError
-from clew.kb import Store
-from clew.methods.selfask import Reply, parse_reply
+from clew.app.cli.commands import app
+from clew.core.errors import UsageError
+from clew.core.trail import TrailRecorder
+from clew.core.types import Location, Question
+from clew.knowledge_base import registry as catalog
+from clew.methods.baselines.selfask import Reply, parse_reply
 from clew.models import create_language_model
-from clew.models.budgeted import Budget
-from clew.parse.build import DocumentBuilder
-from clew.trail import TrailRecorder
-from clew.types import Location, Question
+from clew.models.wrappers import Budget
+from clew.parse.documents.builder import DocumentBuilder
+from clew.store.store import Store
 from scripted import ScriptedServer
 
 TEXTS = {
@@ -141,7 +141,10 @@ def test_what_makes_no_sense_is_shown_and_the_question_itself_is_searched(base):
     ("reply", "said"),
     [
         (" Yes.\nFollow up: Who is it?", Reply("Who is it?")),
-        ("Follow-up: Who is it?\nIntermediate answer: Ada.\nSo the final answer is: Ada", Reply("Who is it?")),
+        (
+            "Follow-up: Who is it?\nIntermediate answer: Ada.\nSo the final answer is: Ada",
+            Reply("Who is it?"),
+        ),
         ("**Follow up question 1:** Who is it?", Reply("Who is it?")),
         ('follow up: "Who is it?"', Reply("Who is it?")),
         ("Yes. 1. Follow Up:  Who is it?", Reply("Who is it?")),

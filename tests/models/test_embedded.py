@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from clew.errors import UsageError
+from clew.core.errors import UsageError
 from clew.models import create_encoder
 from clew.models.embedded import encoder_folder
 

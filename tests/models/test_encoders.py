@@ -4,13 +4,12 @@ import shutil
 import numpy as np
 import pytest
 
-from clew.errors import BadCompletion, MissingExtra, ModelError, NotFound
+from clew.core.errors import BadCompletion, MissingExtra, ModelError, NotFound
 from clew.models import create_encoder
-from clew.models.encoders import OpenAIEncoder
+from clew.models.encoders import OpenAIEncoder, RememberingEncoder
 from clew.models.endpoint import Endpoint
 from clew.models.onnx import OnnxEncoder
-from clew.models.remembering import RememberingEncoder
-from clew.models.retrying import RetryPolicy
+from clew.models.wrappers import RetryPolicy
 from scripted import Reply, ScriptedServer, refusal, scripted_vector
 from tiny_encoder import make_encoder
 

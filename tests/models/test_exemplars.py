@@ -5,11 +5,11 @@ import re
 
 import pytest
 
-from clew.chains import Limits, parse_chain
-from clew.errors import UsageError
-from clew.prompts import load_prompt
-from clew.prompts.exemplars import load_exemplars
-from clew.read.labels import LABELS, parse_label
+from clew.core.errors import UsageError
+from clew.core.prompts.exemplars import load_exemplars
+from clew.core.prompts.templates import load_prompt
+from clew.methods.replies import LABELS, parse_label
+from clew.triples.language.chain import Limits, parse_chain
 
 
 def own(folder, *shots, name="triplets"):

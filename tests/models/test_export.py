@@ -5,7 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tiny_models
-from clew.cli.app import app
+from clew.app.cli.commands import app
 from clew.models.onnx import OnnxEncoder
 
 try:

@@ -1,10 +1,10 @@
 import pytest
 
 import tiny_models
-from clew.errors import MissingExtra, ModelError
+from clew.core.errors import MissingExtra, ModelError
+from clew.core.protocols import Prompt
 from clew.models import create_language_model
 from clew.models.local import LocalModel
-from clew.protocols import Prompt
 from tiny_models import TEMPLATE, saved, tokenizer
 
 try:

@@ -3,10 +3,17 @@ import sys
 
 import pytest
 
-from clew.errors import NotFound, UsageError
-from clew.models import absolute_name, describe_destination, create_encoder, create_language_model, leaves_machine
-from clew.models.names import LANGUAGE_MODELS, resolve_endpoint, parse_name, parse_roles
-from clew.protocols import Prompt
+from clew.core.errors import NotFound, UsageError
+from clew.core.protocols import Prompt
+from clew.models import absolute_name, create_encoder, create_language_model
+from clew.models.names import (
+    LANGUAGE_MODELS,
+    describe_destination,
+    leaves_machine,
+    parse_name,
+    parse_roles,
+    resolve_endpoint,
+)
 from scripted import ScriptedServer
 
 

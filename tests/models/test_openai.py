@@ -4,11 +4,11 @@ import threading
 
 import pytest
 
-from clew.errors import BadCompletion, ModelError, Unavailable
+from clew.core.errors import BadCompletion, ModelError, Unavailable
+from clew.core.prompts.replies import parse_json
+from clew.core.protocols import Prompt
 from clew.models.endpoint import Endpoint
 from clew.models.openai import OpenAIModel
-from clew.prompts import parse_json
-from clew.protocols import Prompt
 from scripted import Reply, ScriptedServer, refusal
 
 SCHEMA = {

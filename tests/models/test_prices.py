@@ -2,11 +2,10 @@
 
 import pytest
 
-from clew.errors import UsageError
-from clew.models.prices import cost_in_dollars, price
-from clew.models.tokens import count_tokens, estimate_usage
-from clew.protocols import Prompt
-from clew.types import Usage
+from clew.core.errors import UsageError
+from clew.core.protocols import Prompt
+from clew.core.types import Usage
+from clew.models.costs import cost_in_dollars, count_tokens, estimate_usage, price
 
 
 def test_prices_are_known_by_name_snapshot_and_place(monkeypatch, tmp_path):

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from clew import prompts
-from clew.errors import UsageError
-from clew.prompts import load_prompt
+from clew.core import prompts
+from clew.core.errors import UsageError
+from clew.core.prompts.templates import load_prompt
 
 OURS = sorted(path.name.removesuffix(".v1.md") for path in Path(prompts.__file__).parent.glob("*.v1.md"))
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from clew.errors import MissingExtra, ModelError, UsageError
+from clew.core.errors import MissingExtra, ModelError, UsageError
 from clew.models.rerankers import CrossEncoder, MonoT5, create_reranker
 
 # Third-party warnings of the loading code are not what is tested here.

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.errors import BadCompletion
-from clew.prompts import parse_json
+from clew.core.errors import BadCompletion
+from clew.core.prompts.replies import parse_json
 
 SCHEMA = {
     "type": "object",

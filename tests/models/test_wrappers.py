@@ -4,19 +4,25 @@ import stat
 from dataclasses import replace
 
 import pytest
+from clew.models.metered import Metered, step
 
-from clew.errors import BudgetExceeded, Damaged, ModelError, NotFound, StoreError, Unavailable, UsageError
+from clew.core.errors import (
+    BudgetExceeded,
+    Damaged,
+    ModelError,
+    NotFound,
+    StoreError,
+    Unavailable,
+    UsageError,
+)
+from clew.core.protocols import Prompt
+from clew.core.types import Usage
 from clew.models import create_language_model
-from clew.models.budgeted import Budget, BudgetedModel
-from clew.models.cached import CachedModel, CompletionCache
+from clew.models.cache import CachedModel, CompletionCache, prompt_to_dict
 from clew.models.cassette import RecordingModel, ReplayModel
 from clew.models.endpoint import Endpoint
-from clew.models.metered import Metered, step
 from clew.models.openai import OpenAIModel
-from clew.models.retrying import RetryPolicy, RetryingModel
-from clew.models.wire import prompt_to_dict
-from clew.protocols import Prompt
-from clew.types import Usage
+from clew.models.wrappers import Budget, BudgetedModel, RetryingModel, RetryPolicy
 from scripted import Reply, ScriptedServer, refusal
 
 
@@ -193,7 +199,7 @@ def test_a_damaged_cache_is_an_error_that_says_what_to_do(tmp_path):
 
 
 def fill(path, mark):
-    from clew.protocols import Completion
+    from clew.core.protocols import Completion
 
     kept = CompletionCache(path)
     for n in range(50):

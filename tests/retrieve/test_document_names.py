@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from clew.retrieve.names import DocumentNames, name_terms, question_keys
-from clew.types import RETRIEVED_KINDS, Scope
+from clew.core.types import RETRIEVED_KINDS, Scope
+from clew.retrieve.document_names import DocumentNames, name_terms, question_keys
 
 
 def test_a_file_name_gives_its_words_their_parts_and_its_initials():
@@ -86,5 +86,11 @@ def test_without_a_match_documents_are_in_focus_by_their_length(snapshot_of):
     snapshot = snapshot_of(("a.txt", "", "x", "y", "z"), ("b.txt", "", "x"))
     names = DocumentNames(snapshot)
     allowed = snapshot.mask(Scope(), RETRIEVED_KINDS)
-    focus = dict(zip((d.name for d in snapshot.documents()), names.document_probabilities(np.zeros(2), allowed), strict=True))
+    focus = dict(
+        zip(
+            (d.name for d in snapshot.documents()),
+            names.document_probabilities(np.zeros(2), allowed),
+            strict=True,
+        )
+    )
     assert focus == {"a.txt": 0.75, "b.txt": 0.25}

@@ -8,24 +8,24 @@ import math
 import numpy as np
 import pytest
 
-from clew.catalog.fourstep_bases import describe_vectors
-from clew.cli.remote import describe_encoder_input
-from clew.errors import UsageError
-from clew.read.contexts import numbered_contexts, describe_place, hit_title
-from clew.retrieve.entities import (
-    NodeRetriever,
-    NodeChunkSearch,
-    NodeVectorSearch,
+from clew.app.cli.models import describe_encoder_input
+from clew.core.errors import UsageError
+from clew.core.text import index_terms
+from clew.core.trail import TrailRecorder
+from clew.core.types import ENTITY, Question, Scope
+from clew.methods.readers.contexts import describe_place, hit_title, numbered_contexts
+from clew.papers.fourstep import describe_vectors
+from clew.retrieve.node_texts import NodeTexts, join_document, split_text
+from clew.retrieve.nodes import (
     NodeBM25,
-    mean_of_top,
+    NodeChunkSearch,
+    NodeRetriever,
+    NodeVectorSearch,
     answer_rows,
-    top_rows,
+    mean_of_top,
     rank_and_pad,
+    top_rows,
 )
-from clew.retrieve.nodetexts import NodeTexts, join_document, split_text
-from clew.text import index_terms
-from clew.trail import TrailRecorder
-from clew.types import ENTITY, Question, Scope
 from link_graphs import graph_of
 from node_graphs import EDGES, FILMS, Counted, kept
 from retrieve_encoders import WordEncoder
@@ -52,7 +52,9 @@ def test_the_document_of_a_node_names_it_and_what_it_is_joined_to(films) -> None
     assert documents[2].endswith("A soldier writes letters.\nrelations:\ndirector: William Dieterle")
     few = NodeTexts(films, ends_per_relation=2).documents(np.array([person]))
     assert few[0].endswith("director of: Kismet, Love Letters and 1 more")
-    assert few[0] != documents[0] and NodeTexts(films, ends_per_relation=2).document_name != texts.document_name
+    assert (
+        few[0] != documents[0] and NodeTexts(films, ends_per_relation=2).document_name != texts.document_name
+    )
 
 
 def test_a_graph_of_many_relations_is_asked_for_those_that_are_there(base) -> None:
@@ -162,7 +164,7 @@ def test_no_word_in_common_means_the_first_by_id_and_that_is_said(films) -> None
 
 
 def test_of_a_large_graph_some_candidates_are_read(films, base, monkeypatch: pytest.MonkeyPatch) -> None:
-    from clew.retrieve import entities
+    from clew.retrieve import nodes as entities
 
     texts = NodeTexts(films)
     large = NodeVectorSearch(WordEncoder("letter"), texts, cap=1, count_limit=3)
@@ -179,7 +181,9 @@ def test_of_a_large_graph_some_candidates_are_read(films, base, monkeypatch: pyt
     assert read.rows.tolist() == counted.rows.tolist() and len(read.rows) == 4
     assert read.scores.tolist() == pytest.approx(counted.scores.tolist(), abs=1e-8)
     monkeypatch.setattr(entities, "READ", 2)
-    few = NodeVectorSearch(WordEncoder("letter", "x"), NodeTexts(films, ends_per_relation=11), cap=1, count_limit=3)
+    few = NodeVectorSearch(
+        WordEncoder("letter", "x"), NodeTexts(films, ends_per_relation=11), cap=1, count_limit=3
+    )
     assert few.rank("baghdad", 3).detail["looked at"] == "the best 1 by words of the first 2 by id"
 
 

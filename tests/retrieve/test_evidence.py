@@ -3,12 +3,17 @@ import math
 import numpy as np
 import pytest
 
-from clew.kb import Store
-from clew.parse.tables import Table
-from clew.retrieve.covering import Lookahead, CoverageSelector, SemanticGain
-from clew.retrieve.evidence import ContextualSearch, split_repeats
-from clew.retrieve.units import mark_rows_below, subtree_ends, context_units
-from clew.types import RETRIEVED_KINDS, Question, Scope
+from clew.core.types import RETRIEVED_KINDS, Question, Scope
+from clew.parse.documents.tables import Table
+from clew.retrieve.contextual import (
+    ContextualSearch,
+    context_units,
+    mark_rows_below,
+    split_repeats,
+    subtree_ends,
+)
+from clew.retrieve.coverage import CoverageSelector, Lookahead, SemanticGain
+from clew.store.store import Store
 from retrieve_documents import add
 from retrieve_encoders import WordEncoder
 
@@ -192,7 +197,9 @@ def test_nothing_is_found_for_unknown_words_or_in_an_empty_base(base, snapshot_o
 def test_a_search_stays_within_its_scope(snapshot_of):
     snapshot = snapshot_of(("ACORN.txt", "t", "bridge"), ("b.txt", "t", "bridge river"))
     for document in snapshot.documents():
-        hits = ContextualSearch(snapshot).retrieve(Question("Acorn bridge", Scope(frozenset([document.key]))), 9)
+        hits = ContextualSearch(snapshot).retrieve(
+            Question("Acorn bridge", Scope(frozenset([document.key]))), 9
+        )
         assert {hit.node.document for hit in hits} == {document.key}
 
 
@@ -223,7 +230,9 @@ def test_units_are_pages_or_sections(snapshot_of):
         ("b.md", "t", "four", ("heading", 1, "H"), "five", table, ("heading", 1, "I"), "six"),
     )
     rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS))
-    unit = dict(zip(texts_of(snapshot, rows), context_units(snapshot).unit_of_row[rows].tolist(), strict=True))
+    unit = dict(
+        zip(texts_of(snapshot, rows), context_units(snapshot).unit_of_row[rows].tolist(), strict=True)
+    )
     assert unit["one"] == unit["two"] != unit["three"]
     assert unit["five"] == unit["Tolls: 2021: 5"]
     assert len({unit[text] for text in ("one", "three", "four", "five", "six")}) == 5

@@ -5,10 +5,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from clew.kb import Store
+from clew.core.text import index_terms, query_terms
+from clew.core.types import RETRIEVED_KINDS, Question, Scope
 from clew.retrieve.lexical import BM25, TfIdf, intersect
-from clew.text import query_terms, index_terms
-from clew.types import RETRIEVED_KINDS, Question, Scope
+from clew.store.store import Store
 from retrieve_documents import add
 
 WORDS = [f"word{n}" for n in range(60)]

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from clew.errors import ModelError, NotFound
-from clew.kb import Store
-from clew.retrieve.entities import NodeVectorSearch, NodeBM25
-from clew.retrieve.nodetexts import NodeTexts
+from clew.core.errors import ModelError, NotFound
+from clew.retrieve.node_texts import NodeTexts
+from clew.retrieve.nodes import NodeBM25, NodeVectorSearch
+from clew.store.store import Store
 from link_graphs import graph_of
 from node_graphs import EDGES, FILMS, Counted, kept
 from retrieve_encoders import WordEncoder
@@ -75,7 +75,7 @@ def test_damaged_vectors_and_words_are_found_and_made_again(base) -> None:
 
 
 def test_words_of_more_nodes_than_a_block(base, monkeypatch: pytest.MonkeyPatch) -> None:
-    from clew.kb.graphs import nodewords
+    from clew.store.graphs import node_index as nodewords
 
     graph = graph_of(base, [(f"n{n}", "next", f"n{n + 1}") for n in range(50)], "long")
     whole = NodeBM25(NodeTexts(graph)).rank("n7 n20", 9)
@@ -86,7 +86,7 @@ def test_words_of_more_nodes_than_a_block(base, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_counting_words_continues_where_it_was_stopped(base, monkeypatch: pytest.MonkeyPatch) -> None:
-    from clew.kb.graphs import nodewords
+    from clew.store.graphs import node_index as nodewords
 
     monkeypatch.setattr(nodewords, "BLOCK", 8)
     monkeypatch.setattr(nodewords, "BATCH", 4)
@@ -101,7 +101,9 @@ def test_counting_words_continues_where_it_was_stopped(base, monkeypatch: pytest
     with pytest.raises(KeyboardInterrupt):
         graph.node_postings(texts.document_name, broken)
     assert graph.node_postings(texts.document_name) is None
-    found = graph.node_postings(texts.document_name, texts.single_texts, lambda done, total: told.append((done, total)))
+    found = graph.node_postings(
+        texts.document_name, texts.single_texts, lambda done, total: told.append((done, total))
+    )
     assert told == [(12, 21), (16, 21), (20, 21), (21, 21)] and found.node_count == 21
 
 
@@ -120,7 +122,7 @@ class Failing(WordEncoder):
 
 
 def test_embedding_all_continues_where_it_was_stopped(base, monkeypatch: pytest.MonkeyPatch) -> None:
-    from clew.kb.graphs import nodes
+    from clew.store.graphs import node_index as nodes
 
     monkeypatch.setattr(nodes, "BATCH", 4)
     graph = graph_of(base, [(f"n{n}", "next", f"n{n + 1}") for n in range(20)], "long")
@@ -129,14 +131,17 @@ def test_embedding_all_continues_where_it_was_stopped(base, monkeypatch: pytest.
         graph.node_vectors(Failing(10), texts.document_name).encode_missing(np.arange(21), texts.single_texts)
     kept = graph.node_vectors(Failing(13), texts.document_name)
     assert len(kept.rows_without_vectors()) == 13
-    assert kept.encode_missing(np.arange(21), texts.single_texts, lambda done, total: told.append((done, total))) == 13
+    assert (
+        kept.encode_missing(np.arange(21), texts.single_texts, lambda done, total: told.append((done, total)))
+        == 13
+    )
     assert told == [(4, 13), (8, 13), (12, 13), (13, 13)] and len(kept.rows_without_vectors()) == 0
 
 
 @pytest.mark.parametrize("signed", [False, True])
 def test_search_equals_brute_force(base, monkeypatch: pytest.MonkeyPatch, signed: bool) -> None:
-    from clew.kb import vectors
-    from clew.kb.graphs import nodes as kept_nodes
+    from clew.store import vectors
+    from clew.store.graphs import node_index as kept_nodes
 
     if signed:  # as of 32,768 vectors: a shortlist by signs, here so long that nothing can be missed
         monkeypatch.setattr(vectors, "SIGNED", 50)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from clew.core.prompts.templates import load_prompt
+from clew.core.trail import TrailRecorder
+from clew.core.types import Entity, Question
 from clew.models import create_language_model
-from clew.models.budgeted import Budget
-from clew.prompts import load_prompt
-from clew.retrieve.entities import node_hit
+from clew.models.wrappers import Budget
+from clew.retrieve.nodes import node_hit
 from clew.retrieve.reranking import ListwiseReranker, PointwiseReranker, RerankedSearch, parse_score
-from clew.trail import TrailRecorder
-from clew.types import Entity, Question
 from scripted import ScriptedServer
 
 
@@ -75,7 +75,9 @@ def test_an_unreadable_reply_keeps_its_place_and_is_said() -> None:
     replies = {"0": "0.1", "1": "it depends", "2": "0.8", "3": "0.5"}
     with ScriptedServer(lambda request: replies[request.user.split("what it is: ")[1][0]]) as server:
         record = TrailRecorder()
-        ranked = PointwiseReranker(create_language_model(server.llm), load_prompt("focus-rerank")).rerank("q", hits(4), record)
+        ranked = PointwiseReranker(create_language_model(server.llm), load_prompt("focus-rerank")).rerank(
+            "q", hits(4), record
+        )
         assert [hit.node.id for hit in ranked] == ["g:n2", "g:n1", "g:n3", "g:n0"]
         assert [hit.score for hit in ranked] == [0.8, 0.8, 0.5, 0.1]  # never rising
         assert record.steps[0].detail["unreadable"] == {"g:n1": "it depends"}
@@ -128,5 +130,7 @@ def test_a_search_is_reranked_whole_before_it_is_cut() -> None:
             return hits(k)
 
     with ScriptedServer(lambda request: f"0.{request.user.split('what it is: ')[1][0]}") as server:
-        search = RerankedSearch(Found(), PointwiseReranker(create_language_model(server.llm), load_prompt("focus-rerank"), 5), 5)
+        search = RerankedSearch(
+            Found(), PointwiseReranker(create_language_model(server.llm), load_prompt("focus-rerank"), 5), 5
+        )
         assert [hit.node.id for hit in search.retrieve(Question("q"), 2)] == ["g:n4", "g:n3"]

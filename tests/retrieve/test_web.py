@@ -6,13 +6,13 @@ import pytest
 from typer.testing import CliRunner
 
 import hop_base
-from clew import catalog
-from clew.cli.app import app
-from clew.errors import RemoteError, UsageError
+from clew.app.cli.commands import app
+from clew.core.errors import RemoteError, UsageError
+from clew.core.trail import TrailRecorder
+from clew.core.types import PASSAGE, ROW, Question, Scope
+from clew.knowledge_base import registry as catalog
 from clew.models import create_language_model
 from clew.retrieve.web import SerpApi
-from clew.trail import TrailRecorder
-from clew.types import PASSAGE, ROW, Question, Scope
 from hop_base import BORN, QUESTION, reading
 from scripted import ScriptedServer
 from web_server import ENTRY, PAGES, WebServer

@@ -10,16 +10,15 @@ import pytest
 from typer.testing import CliRunner
 
 import tiny_models
-from clew import catalog
-from clew.cli.app import app
-from clew.errors import UsageError
-from clew.kb import Store
+from clew.app.cli.commands import app
+from clew.core.errors import UsageError
+from clew.core.types import Location, Question
+from clew.knowledge_base import registry as catalog
 from clew.models.onnx import OnnxEncoder
-from clew.parse.build import DocumentBuilder
-from clew.train.encoder import MODEL_FOLDER, RECORD, EncoderSettings, train_encoder
-from clew.train.heldout import HeldOutQuestions
-from clew.train.loss import ranking_loss
-from clew.types import Location, Question
+from clew.parse.documents.builder import DocumentBuilder
+from clew.store.store import Store
+from clew.train.encoder import MODEL_FOLDER, RECORD, EncoderSettings, ranking_loss, train_encoder
+from clew.train.held_out import HeldOutQuestions
 
 MISSING = [
     one for one in ("torch", "sentence_transformers", "accelerate", "datasets") if find_spec(one) is None
@@ -76,7 +75,7 @@ def data(tmp_path_factory):
 
 
 def training(source, data, **changes):
-    from clew.catalog.training import training_from_data
+    from clew.train.encoder import training_from_data
 
     return training_from_data([data], str(source), EncoderSettings(**(FAST | changes)), 0.2)
 
@@ -218,7 +217,9 @@ def test_the_command_trains_exports_and_the_walk_asks_at_every_hop(source, data,
             "encode",
             lambda self, texts, query=False: asked.extend(texts) or encode(self, texts, query),
         )
-        hits = catalog.build_retriever("kgp", base, encoder=encoder).retrieve(Question(RECORDS[3]["question"]), 5)
+        hits = catalog.build_retriever("kgp", base, encoder=encoder).retrieve(
+            Question(RECORDS[3]["question"]), 5
+        )
     hops = [text for text in asked if text.startswith(RECORDS[3]["question"] + " ")]
     assert len(hops) == 3 and all(": " in text for text in hops)
     names = [hit.node.document_name for hit in hits]

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from clew.errors import UsageError
+from clew.core.errors import UsageError
 from clew.evaluate.examples import Example, Paragraph, Support
 from clew.train.encoder import PAPER_SETTINGS, build_settings
-from clew.train.pairs import Pair, Passage, pairs_from_passages, pairs_from_examples, add_mined_negatives
+from clew.train.pairs import Pair, Passage, add_mined_negatives, pairs_from_examples, pairs_from_passages
 
 LOCK = Paragraph("Elm lock", ("Its keeper is Ann.",))
 ANN = Paragraph("Ann", ("Ann was born in Elmton.",))
@@ -108,8 +108,17 @@ def test_a_base_makes_pairs_of_links_neighbours_and_headings() -> None:
 
 
 def test_the_paper_s_configuration_is_its_table_5() -> None:
-    assert (PAPER_SETTINGS.epochs, PAPER_SETTINGS.warmup, PAPER_SETTINGS.learning_rate, PAPER_SETTINGS.clip) == (50, 300, 2e-5, 2)
-    assert 128 <= PAPER_SETTINGS.batch <= 512 and 128 <= PAPER_SETTINGS.max_tokens <= 350 and PAPER_SETTINGS.blend == 1
+    assert (
+        PAPER_SETTINGS.epochs,
+        PAPER_SETTINGS.warmup,
+        PAPER_SETTINGS.learning_rate,
+        PAPER_SETTINGS.clip,
+    ) == (50, 300, 2e-5, 2)
+    assert (
+        128 <= PAPER_SETTINGS.batch <= 512
+        and 128 <= PAPER_SETTINGS.max_tokens <= 350
+        and PAPER_SETTINGS.blend == 1
+    )
     assert build_settings("paper", {"epochs": 1}).epochs == 1
     for words in (("papre", {}), ("clew", {"objective": "mrd"})):
         with pytest.raises(UsageError, match="Did you mean"):

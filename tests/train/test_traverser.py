@@ -8,20 +8,19 @@ import pytest
 from typer.testing import CliRunner
 
 import tiny_models
-from clew import catalog
-from clew.cli.app import app
-from clew.errors import MissingExtra, ModelError, UsageError
+from clew.app.cli.commands import app
+from clew.core.errors import MissingExtra, ModelError, UsageError
+from clew.core.prompts.templates import load_prompt
+from clew.core.trail import TrailRecorder
+from clew.core.types import Location, Question
 from clew.evaluate.datasets import load_dataset as dataset
-from clew.evaluate.instructions import GuideStep, instruction_records
-from clew.kb import Store
-from clew.methods.guides import GENERATION_PROMPTS
+from clew.knowledge_base import registry as catalog
+from clew.methods.kgp.guides import GENERATION_PROMPTS
 from clew.models.local import LocalModel, load_tokenizer, tokenize_prompts
-from clew.parse.build import DocumentBuilder
-from clew.prompts import load_prompt
-from clew.trail import TrailRecorder
-from clew.train.traverser import LLAMA, T5, train_traverser
-from clew.train.traverser_data import IGNORED, RowBuilder, divide_questions
-from clew.types import Location, Question
+from clew.parse.documents.builder import DocumentBuilder
+from clew.store.store import Store
+from clew.train.evidence_chains import GuideStep, instruction_records
+from clew.train.traverser import IGNORED, LLAMA, T5, RowBuilder, divide_questions, train_traverser
 
 MISSING = [name for name in ("torch", "transformers", "accelerate", "peft") if find_spec(name) is None]
 if not MISSING:
@@ -106,7 +105,11 @@ def test_the_settings_are_those_that_the_paper_points_to():
         8,
         100,
     )
-    assert {load_prompt(name).max_tokens for name in GENERATION_PROMPTS.values()} == {T5.max_output} == {LLAMA.max_output}
+    assert (
+        {load_prompt(name).max_tokens for name in GENERATION_PROMPTS.values()}
+        == {T5.max_output}
+        == {LLAMA.max_output}
+    )
 
 
 def test_no_question_is_on_both_sides(data):

@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from clew.parse.build import DocumentBuilder, PassageUnit
-from clew.text import normalise
-from clew.text import sentence_spans as text_sentences
-from clew.types import ENTITY, PASSAGE, Location, ParsedNode
+from clew.core.text import normalise
+from clew.core.text import sentence_spans as text_sentences
+from clew.core.types import ENTITY, PASSAGE, Location, ParsedNode
+from clew.parse.documents.builder import DocumentBuilder, PassageUnit
 
 if TYPE_CHECKING:
+    from clew.core.types import Node, ParsedDocument
     from clew.evaluate.examples import Example, Paragraph, Support
-    from clew.types import Node, ParsedDocument
 
 PARSER = "evaluation/1"
 
@@ -49,7 +49,9 @@ def build_document(paragraph: Paragraph, unit: PassageUnit = "paragraph") -> Par
     return replace(document, nodes=(document.nodes[0], *passages))
 
 
-def build_documents(paragraphs: Iterable[Paragraph], unit: PassageUnit = "paragraph") -> Iterator[ParsedDocument]:
+def build_documents(
+    paragraphs: Iterable[Paragraph], unit: PassageUnit = "paragraph"
+) -> Iterator[ParsedDocument]:
     """Yield the documents that paragraphs make: one each, and one for all those of a document that is whole."""
     for group in group_by_document(paragraphs):
         yield build_document(group[0], unit) if group[0].section is None else _whole(group, unit)
@@ -108,7 +110,11 @@ def shuffle_paragraphs(example: str, others: Iterable[Paragraph], seed: int) -> 
         key = "\0".join([str(seed), example, group[0].title, text])
         return hashlib.blake2b(key.encode(), digest_size=16).digest()
 
-    return [paragraph for group in sorted(group_by_document(dict.fromkeys(others)), key=number) for paragraph in group]
+    return [
+        paragraph
+        for group in sorted(group_by_document(dict.fromkeys(others)), key=number)
+        for paragraph in group
+    ]
 
 
 def add_negatives(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Literal, Protocol
+
+from clew.core.types import Usage
 
 #: What kind of answer is expected; metrics can be taken over one kind (``F1(type=yes/no)``).
 AnswerType = Literal["span", "yes/no", "number", "abstractive", "unanswerable", "entities", "label"]
@@ -129,3 +131,28 @@ def shuffle_examples(examples: Iterable[Example], seed: int) -> list[list[Exampl
         return blake2b(f"{seed} {question}".encode(), digest_size=16).digest()
 
     return [found[question] for question in sorted(found, key=number)]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a method made of one example.
+
+    ``found`` are the pieces of gold evidence, by their number in ``example.pieces``, that each hit holds, in the
+    order of the hits; a hit that holds none is an empty set. ``cited`` says the same of each passage that the
+    answer rests on. ``abstained`` says that no answer was given, ``grade`` what a grading model said, if asked.
+    ``retrieval`` is the part of ``usage`` that finding evidence took, None where that was not told apart.
+    ``walk_seconds`` says how long choosing neighbours took, None where no graph was walked. ``given`` says of each
+    answer that was given for true which gold pieces it is, None where answers were not given one by one.
+    """
+
+    example: Example
+    answer: str = ""
+    abstained: bool = False
+    hit_pieces: Sequence[frozenset[int]] = ()
+    cited_pieces: Sequence[frozenset[int]] = ()
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+    grade: float | None = None
+    walk_seconds: float | None = None
+    retrieval: Usage | None = None
+    answer_pieces: Sequence[frozenset[int]] | None = None

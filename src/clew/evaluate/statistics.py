@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from clew.protocols import Floats
+    from clew.core.arrays import Floats
 
 BOOTSTRAP_SAMPLES = 10_000
 #: Numbers drawn at a time: bounds memory, and is part of what a seed stands for.
@@ -68,7 +68,9 @@ def _means(values: Floats, seed: int) -> Floats:
     """Return the means of ``BOOTSTRAP_SAMPLES`` samples with replacement."""
     rng = np.random.default_rng(seed)
     made = [
-        values[rng.integers(0, len(values), (min(_BLOCK, BOOTSTRAP_SAMPLES - start), len(values)))].mean(axis=1)
+        values[rng.integers(0, len(values), (min(_BLOCK, BOOTSTRAP_SAMPLES - start), len(values)))].mean(
+            axis=1
+        )
         for start in range(0, BOOTSTRAP_SAMPLES, _BLOCK)
     ]
     return np.concatenate(made)

@@ -20,13 +20,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.config import cache_path
-from clew.errors import BadCompletion, ModelError, UsageError
+from clew.core.config import cache_path
+from clew.core.errors import BadCompletion, ModelError, UsageError
+from clew.core.text import sentence_spans
 from clew.graph.passages import passage_rows
-from clew.text import sentence_spans
 
 if TYPE_CHECKING:
-    from clew.protocols import Snapshot
+    from clew.core.protocols import Snapshot
 
 URLS = {"tagme": "https://tagme.d4science.org/tagme/tag", "wat": "https://wat.d4science.org/wat/tag/tag"}
 #: Characters sent in one request; both services take the text in the address.
@@ -88,7 +88,9 @@ class AnnotationService:
                 "Register for the TagMe VRE at D4Science and set CLEW_TAGME_TOKEN",
             )
         return [
-            annotation for start, piece in split_text(text) for annotation in self._read(self._ask(piece), start)
+            annotation
+            for start, piece in split_text(text)
+            for annotation in self._read(self._ask(piece), start)
         ]
 
     def _ask(self, text: str) -> Any:
@@ -237,7 +239,9 @@ def count_unannotated(snapshot: Snapshot, maker: str, annotations: AnnotationCac
     texts: set[str] = set()
     for start in range(0, len(rows), _BATCH):
         batch = [node.text for node in snapshot.nodes(rows[start : start + _BATCH])]
-        texts.update(text for text, found in zip(batch, annotations.get(maker, batch), strict=True) if found is None)
+        texts.update(
+            text for text, found in zip(batch, annotations.get(maker, batch), strict=True) if found is None
+        )
     return len(texts)
 
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.errors import UsageError
+from clew.core.errors import UsageError
 from clew.graph.annotation import AnnotationCache
-from clew.graph.incidence import Incidence, distinct_rows
-from clew.graph.passages import passage_rows
+from clew.graph.passages import Incidence, distinct_rows, passage_rows
 
 if TYPE_CHECKING:
-    from clew.protocols import Floats, Rows, Snapshot
+    from clew.core.arrays import Floats, Rows
+    from clew.core.protocols import Snapshot
 
 #: Passages whose annotations are read at a time.
 _BATCH = 2_000

@@ -8,15 +8,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.errors import UsageError
-from clew.graph.incidence import Incidence, distinct_rows, run_starts
-from clew.graph.passages import PostingBlock, build_incidence, documents_by_title, posting_blocks
-from clew.graph.surface import surface_forms
-from clew.protocols import Snapshot
-from clew.text import STOPWORDS, stem, hash_term
+from clew.core.errors import UsageError
+from clew.core.protocols import Snapshot
+from clew.core.text import STOPWORDS, hash_term, stem
+from clew.graph.passages import (
+    Incidence,
+    PostingBlock,
+    build_incidence,
+    distinct_rows,
+    documents_by_title,
+    posting_blocks,
+    run_starts,
+    surface_forms,
+)
 
 if TYPE_CHECKING:
-    from clew.protocols import Floats, Hashes, Rows
+    from clew.core.arrays import Floats, Hashes, Rows
 
 #: A term counts at most this often in one passage; the bits that the count takes up.
 _COUNT_BITS = 16

@@ -8,14 +8,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.errors import UsageError
-from clew.graph.incidence import Incidence, distinct_rows, find_positions
-from clew.graph.passages import build_incidence, documents_by_title, leading_passages, posting_blocks
-from clew.graph.surface import surface_forms
-from clew.protocols import Snapshot
+from clew.core.errors import UsageError
+from clew.core.protocols import Snapshot
+from clew.graph.passages import (
+    Incidence,
+    build_incidence,
+    distinct_rows,
+    documents_by_title,
+    find_positions,
+    leading_passages,
+    posting_blocks,
+    surface_forms,
+)
 
 if TYPE_CHECKING:
-    from clew.protocols import Floats, Hashes, Rows
+    from clew.core.arrays import Floats, Hashes, Rows
 
 #: The strength of an edge that is not from a name to the text about it; 0.5 measures best (decision 6).
 SHARED_NAME_STRENGTH = 0.5
@@ -27,7 +34,8 @@ class MentionGraph:
     Table rows count as passages.
 
     The names of a passage are the capitalised, digit-initial or CJK spans of its text
-    (:func:`clew.text.candidate_names`, postings ``mention``); a name *links* if it is a document's title, with or
+    (:func:`clew.core.text.candidate_names`, postings ``mention``); a name *links* if it is a document's title,
+    with or
     without a trailing parenthesis, or if passages of two documents contain it. Two kinds of edges follow:
 
     - between any two passages that contain the same linking name, unless that name is too common (below);

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.errors import UsageError
-from clew.protocols import Snapshot
-from clew.types import RETRIEVED_KINDS, Scope
+from clew.core.errors import UsageError
+from clew.core.protocols import Snapshot
+from clew.core.types import RETRIEVED_KINDS, Scope
 
 if TYPE_CHECKING:
-    from clew.protocols import Floats, Rows
+    from clew.core.arrays import Floats, Rows
 
 
 class NearestGraph:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.core.protocols import Graph, Snapshot
 from clew.graph.passages import passage_rows
-from clew.protocols import Graph, Snapshot
 
 if TYPE_CHECKING:
-    from clew.protocols import Rows
+    from clew.core.arrays import Rows
 
 #: Up to this many passages every neighbourhood is looked at.
 EXACT_BELOW = 5_000
@@ -35,7 +35,9 @@ class GraphStatistics:
     sampled: int
 
 
-def compute_statistics(snapshot: Snapshot, graph: Graph, sample: int = 2_000, seed: int = 0) -> GraphStatistics:
+def compute_statistics(
+    snapshot: Snapshot, graph: Graph, sample: int = 2_000, seed: int = 0
+) -> GraphStatistics:
     """Count a graph's edges between passages and table rows, one neighbourhood at a time.
 
     Exact for at most :data:`EXACT_BELOW` nodes. For more, ``sample`` nodes are drawn without replacement with

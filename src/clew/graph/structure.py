@@ -1,152 +1,125 @@
-"""Questions about the structure of documents: recognised by pattern, answered from the nodes they name.
-
-The paper (Section 4, Supplementary 8.3) has a language model say whether a question asks about structure and
-which pages and tables it names, then fetches "the content of pages [the passages of that page] and the
-content of tables [their Markdown]" (Figure 4). Here patterns do the first (:mod:`clew.graph.phrases`), the
-base itself decides whether what they found exists (:mod:`clew.graph.binding`), and a model, where one is
-configured, adds what patterns miss. Beside pages and tables there are sections and whole documents.
-"""
+"""Neighbours by the tree of the document: what stands in the same section, page or table."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clew.graph.binding import ReferenceResolver, Reference
-from clew.graph.outline import Outline
-from clew.graph.phrases import Phrase, find_phrases
-from clew.graph.reading import ModelReading, StructureReader
-from clew.types import DOCUMENT, PAGE, SECTION, TABLE, Hit, Question, Scope, Step, Usage
+from clew.core.errors import unknown_name_error
+from clew.core.protocols import Snapshot
+from clew.core.types import KINDS, PAGE, ROW, SECTION, TABLE
+from clew.graph.passages import passage_rows
 
 if TYPE_CHECKING:
-    from clew.protocols import Rows, Snapshot, Trail
+    from clew.core.arrays import Floats, Rows
 
-EVERYTHING = Scope()
+#: The relations of the tree, in the order in which :meth:`Structure.why` names the first that holds.
+RELATIONS = ("next", "parent", "table", "section", "page")
 
-__all__ = ["Reference", "StructureSearch", "fetch_hits", "find_references"]
 
+class StructureGraph:
+    """Neighbours are nodes of the same document that its structure joins to a node.
 
-def find_references(question: str, snapshot: Snapshot, scope: Scope = EVERYTHING) -> tuple[Reference, ...]:
-    """Return the structures that a question names, by pattern; nothing for a question about content.
+    - ``next``: the passage or table row before and after it in reading order
+    - ``parent``: the section, table or document it stands in, and the nodes that stand in it
+    - ``table``: the rows of the same table
+    - ``section``: what stands directly in the same section
+    - ``page``: what starts on the same page, and the page itself
 
-    Where the question names a document, by words of its title or file name, only that one is looked at; where
-    it names none, every document in scope that has such a structure, those that match the question's words
-    best first, up to :data:`clew.graph.binding.MAX_DOCUMENTS`.
+    The paper joins pages to the passages and tables on them (Section 3); the other relations are what a
+    document's tree says besides. Unlike the other graphs this one also leads to sections, pages and tables.
+    ``relations`` chooses some of them.
     """
-    return resolve_phrases(question, find_phrases(question), snapshot, scope)
 
-
-def resolve_phrases(
-    question: str, found: Sequence[Phrase], snapshot: Snapshot, scope: Scope = EVERYTHING
-) -> tuple[Reference, ...]:
-    """Return what phrases of a question name in a base, in the order of the question, each once."""
-    if not found:
-        return ()
-    binder = ReferenceResolver(snapshot, question, scope)
-    named: list[tuple[Phrase, list[Reference]]] = []
-    documents = dict(zip(found, binder.named_documents(found), strict=True))
-    for phrase in sorted(found, key=_modesty):
-        if _modesty(phrase) and any(phrase.start < old.end and old.start < phrase.end for old, _ in named):
-            continue
-        inside = documents[phrase]
-        references = [] if inside is None else binder.resolve(phrase, inside)
-        if references:
-            named.append((phrase, references))
-    named.sort(key=lambda pair: pair[0].start)
-    by_node = {reference.node: reference for _, references in reversed(named) for reference in references}
-    order = dict.fromkeys(reference.node for _, references in named for reference in references)
-    return tuple(by_node[node] for node in order)
-
-
-def _modesty(phrase: Phrase) -> int:
-    """Return how little a phrase says: what says less gives way to what says more of the same words.
-
-    "The table" gives way to its name; "summarise the harbour report" is the document, whatever its first
-    heading is, unless page 2 of it is named; and "show the risk factors of it" is no document.
-    """
-    return 1 if phrase.is_bare else 2 if phrase.kind == DOCUMENT else 3 if phrase.word == "part" else 0
-
-
-def fetch_hits(snapshot: Snapshot, references: Sequence[Reference], limit: int = 30) -> list[Hit]:
-    """Return what the references name, in the order of the references, at most ``limit`` hits.
-
-    A page is its passages and tables in order; a table its Markdown; a section its passages, tables and
-    subsections' in order; a document the same, or, if that is more than its part of ``limit``, the first
-    passages of each of its sections. Where the limit is short every reference has an equal part of it, and
-    what one leaves the next ones take. Scores only fall with the order.
-    """
-    documents = {document.key: document for document in snapshot.documents()}
-    hits: list[tuple[int, Reference]] = []
-    seen: set[int] = set()
-    for number, reference in enumerate(references):
-        share = -(-(limit - len(hits)) // (len(references) - number))
-        outline = Outline(snapshot, documents[reference.document])
-        rows = [row for row in _content(snapshot, outline, reference, share).tolist() if row not in seen]
-        hits += [(row, reference) for row in rows[:share]]
-        seen.update(rows[:share])
-    nodes = snapshot.nodes(np.array([row for row, _ in hits], dtype=np.int64))
-    return [
-        Hit(
-            node,
-            1.0 - rank / len(hits),
-            (node.id,) if node.id == reference.node else (reference.node, node.id),
-            () if node.id == reference.node else (f"structure: {reference.words}",),
+    def __init__(self, snapshot: Snapshot, relations: Sequence[str] = RELATIONS) -> None:
+        for relation in relations:
+            if relation not in RELATIONS:
+                raise unknown_name_error("structural relation", relation, RELATIONS)
+        self.mutual = True
+        self._relations = tuple(name for name in RELATIONS if name in relations)
+        everything = self._relations == RELATIONS
+        self.name = "structure" if everything else f"structure(relations={'+'.join(self._relations)})"
+        self._document = snapshot.column("document")
+        self._parent = snapshot.column("parent")
+        self._page = snapshot.column("page")
+        self._kind = snapshot.column("kind")
+        self._passages: Rows = snapshot.memoize(
+            "graph/passages", lambda: passage_rows(snapshot), documents_only=True
         )
-        for rank, (node, (_, reference)) in enumerate(zip(nodes, hits, strict=True))
-    ]
+        self._spans: Spans = snapshot.memoize(
+            "graph/documents", lambda: document_spans(snapshot), documents_only=True
+        )
+
+    def neighbours(self, row: int) -> Rows:
+        """Return the rows that the chosen relations join to ``row``, ascending, without itself."""
+        if self._document[row] < 0:
+            return np.empty(0, dtype=np.int64)
+        start, end = self._spans[int(self._document[row])]
+        joined = np.zeros(end - start, dtype=np.bool_)
+        for relation in self._relations:
+            joined |= self._related(relation, row, start, end)
+        joined[row - start] = False
+        return np.flatnonzero(joined).astype(np.int64) + start
+
+    def strengths(self, row: int, neighbours: Rows) -> Floats:
+        """Return 1 for each: what stands together stands together."""
+        return np.ones(len(neighbours))
+
+    def explain_edge(self, source: int, target: int) -> str:
+        """Return the closest relation that joins two rows (``structure: same table``)."""
+        if self._document[source] >= 0 and self._document[source] == self._document[target]:
+            start, end = self._spans[int(self._document[source])]
+            for relation in self._relations:
+                if self._related(relation, source, start, end)[target - start]:
+                    return f"structure: {_WORDS[relation]}"
+        return ""
+
+    def _related(self, relation: str, row: int, start: int, end: int) -> NDArray[np.bool_]:
+        """Return which rows of the document (``start`` to ``end``) the relation joins to ``row``."""
+        parent, kind = self._parent[start:end], KINDS[int(self._kind[row])]
+        joined = np.zeros(end - start, dtype=np.bool_)
+        above = int(self._parent[row])
+        siblings = np.flatnonzero(parent == above) if above >= 0 else np.empty(0, dtype=np.int64)
+        if relation == "next":
+            joined[self._beside(row, start, end) - start] = True
+        elif relation == "parent":
+            joined[parent == row] = True
+            if above >= 0:
+                joined[above - start] = True
+        elif relation == "table" and kind == ROW:
+            joined[siblings] = True
+        elif relation == "section" and kind not in (ROW, PAGE):
+            joined[siblings[self._kind[start + siblings] != _PAGE]] = True
+        elif relation == "page" and self._page[row] >= 0:
+            joined[self._page[start:end] == self._page[row]] = True
+        return joined
+
+    def _beside(self, row: int, start: int, end: int) -> Rows:
+        """Return the passages or table rows of the document before and after ``row``, itself with them."""
+        at = int(np.searchsorted(self._passages, row))
+        if at == len(self._passages) or self._passages[at] != row:
+            return self._passages[:0]
+        near = self._passages[max(at - 1, 0) : at + 2]
+        return near[(near >= start) & (near < end)]
 
 
-def _content(snapshot: Snapshot, outline: Outline, reference: Reference, limit: int) -> Rows:
-    """Return the rows that a reference stands for, in reading order; ``limit`` only for a document."""
-    row = snapshot.rows([reference.node])
-    node = snapshot.nodes(row)[0]
-    if node.kind == TABLE:
-        return row
-    if node.kind == PAGE:
-        return outline.rows_on_page(node.page or 0)
-    rows = outline.evidence_rows(outline.subtree_rows(node))
-    return rows if node.kind == SECTION or len(rows) <= limit else leading_rows(rows, snapshot, limit)
+Spans = dict[int, tuple[int, int]]
 
 
-def leading_rows(rows: Rows, snapshot: Snapshot, limit: int) -> Rows:
-    """Return ``limit`` of a document's rows, ascending: the first of every section, then the second, ..."""
-    parent = snapshot.column("parent")[rows]
-    order = np.argsort(parent, kind="stable")
-    _, starts, sizes = np.unique(parent[order], return_index=True, return_counts=True)
-    rank = np.empty(len(rows), dtype=np.int64)
-    rank[order] = np.arange(len(rows)) - np.repeat(starts, sizes)
-    return np.sort(rows[np.lexsort((rows, rank))[:limit]])
+def document_spans(snapshot: Snapshot) -> Spans:
+    """Return the half-open range of rows of each document, by its first row."""
+    ranges = (snapshot.document_rows(document.key) for document in snapshot.documents())
+    return {start: (start, end) for start, end in ranges}
 
 
-@dataclass(frozen=True, slots=True)
-class StructureSearch:
-    """Answers questions about structure with the nodes that they name; ``limit`` bounds the hits.
-
-    ``reader`` is asked as well, where there is one, and what it names is added to what the patterns found.
-    """
-
-    snapshot: Snapshot
-    reader: StructureReader | None = None
-    limit: int = 30
-
-    def find(self, question: Question, trail: Trail) -> Sequence[Hit]:
-        """Return the content of what the question names; nothing if it asks about content."""
-        started = time.perf_counter()
-        found = find_phrases(question.text)
-        read = ModelReading((), Usage())
-        if self.reader:
-            read = self.reader.read(question.text, self.snapshot, question.scope)
-        named = resolve_phrases(question.text, [*found, *read.phrases], self.snapshot, question.scope)
-        hits = fetch_hits(self.snapshot, named, self.limit)
-        detail: dict[str, object] = {
-            "references": [{"said": one.words, "kind": one.kind, "node": one.node} for one in named]
-        }
-        if read.unreadable:
-            detail["unreadable reply"] = read.unreadable
-        if hits or self.reader:
-            trail.add(Step("structure", detail, tuple(hits), read.usage, time.perf_counter() - started))
-        return hits
+_PAGE = KINDS.index(PAGE)
+_WORDS = {
+    "next": "next to it",
+    "parent": "one stands in the other",
+    "table": f"same {TABLE}",
+    "section": f"same {SECTION}",
+    "page": f"same {PAGE}",
+}

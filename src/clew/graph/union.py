@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.errors import UsageError
+from clew.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from clew.protocols import Floats, Graph, Rows
+    from clew.core.arrays import Floats, Rows
+    from clew.core.protocols import Graph
 
 
 class UnionGraph:
@@ -40,5 +41,7 @@ class UnionGraph:
 
     def explain_edge(self, source: int, target: int) -> str:
         """Return what joins the two in each graph that does (``mentions: Ohio; keywords: river``)."""
-        reasons = [graph.explain_edge(source, target) for graph in self._graphs if target in graph.neighbours(source)]
+        reasons = [
+            graph.explain_edge(source, target) for graph in self._graphs if target in graph.neighbours(source)
+        ]
         return "; ".join(reason for reason in reasons if reason)

@@ -15,24 +15,23 @@ from clew.models.names import (
     LANGUAGE_MODELS,
     ModelName,
     describe_destination,
-    resolve_endpoint,
     leaves_machine,
     parse_name,
     parse_roles,
+    resolve_endpoint,
 )
 
 if TYPE_CHECKING:
-    from clew.models.budgeted import Budget
-    from clew.models.retrying import RetryPolicy
-    from clew.protocols import Encoder, LanguageModel
+    from clew.core.protocols import Encoder, LanguageModel
+    from clew.models.wrappers import Budget, RetryPolicy
 
 __all__ = [
     "ENCODERS",
     "LANGUAGE_MODELS",
     "absolute_name",
-    "describe_destination",
     "create_encoder",
     "create_language_model",
+    "describe_destination",
     "leaves_machine",
 ]
 
@@ -54,7 +53,7 @@ def create_language_model(
     key is not set.
     """
     from clew.models.cassette import RecordingModel
-    from clew.models.roles import RoleRouter
+    from clew.models.wrappers import RoleRouter
 
     models = {
         role: _wrapped(one, cache=cache, charged=charge_cached, budget=budget, patience=retries)
@@ -105,15 +104,15 @@ def _wrapped(
         return ReplayModel(name.rest)
     model = _bare(name)
     if name.scheme != "local":
-        from clew.models.retrying import RetryPolicy, RetryingModel
+        from clew.models.wrappers import RetryingModel, RetryPolicy
 
         model = RetryingModel(model, patience or RetryPolicy())
     if budget is not None:
-        from clew.models.budgeted import BudgetedModel
+        from clew.models.wrappers import BudgetedModel
 
         model = BudgetedModel(model, budget)
     if cache:
-        from clew.models.cached import CachedModel
+        from clew.models.cache import CachedModel
 
         model = CachedModel(model, charge_cached=charged)
     return model

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
-from clew.errors import ModelError, NotFound
-from clew.models.wire import completion_from_dict, completion_to_dict, json_digest, prompt_to_dict
-from clew.protocols import Completion, LanguageModel, Prompt
+from clew.core.errors import ModelError, NotFound
+from clew.core.protocols import Completion, LanguageModel, Prompt
+from clew.models.cache import completion_from_dict, completion_to_dict, json_digest, prompt_to_dict
 
 _SHOWN = 80
 

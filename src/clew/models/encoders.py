@@ -5,21 +5,23 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.errors import BadCompletion, MissingExtra, ModelError
+from clew.core.errors import BadCompletion, MissingExtra, ModelError
 from clew.models.endpoint import Endpoint
 from clew.models.pool import map_threads
-from clew.models.retrying import RetryPolicy
+from clew.models.wrappers import RetryPolicy
 
 if TYPE_CHECKING:
     import openai
 
-    from clew.protocols import Vectors
+    from clew.core.arrays import Vectors
+    from clew.core.protocols import Encoder
 
 #: Texts per request of an endpoint.
 _BATCH = 64
@@ -62,7 +64,9 @@ class OpenAIEncoder:
         with self._lock:
             self._client  # noqa: B018 - made once, before the threads start
         batches = [list(texts[start : start + _BATCH]) for start in range(0, len(texts), _BATCH)]
-        parts = map_threads(lambda batch: self.retries.call(lambda: self._embed(batch)), batches, self.workers)
+        parts = map_threads(
+            lambda batch: self.retries.call(lambda: self._embed(batch)), batches, self.workers
+        )
         return scale_to_unit_length(np.vstack(parts))
 
     @cached_property
@@ -153,3 +157,42 @@ def scale_to_unit_length(vectors: Any) -> Vectors:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     scaled: Vectors = (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float32)
     return scaled
+
+
+@dataclass(frozen=True, slots=True)
+class RememberingEncoder:
+    """Keeps the vectors of passages in memory, for as long as the process lives: 4 bytes times the dimension each.
+
+    Nothing changes but the time, since a vector depends on its text alone. Those of questions are made anew every
+    time: what a search costs is measured.
+    """
+
+    encoder: Encoder
+    _known: dict[str, Vectors] = field(default_factory=dict, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The encoder's own name."""
+        return self.encoder.name
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return self.encoder.dimension
+
+    @property
+    def objective(self) -> str:
+        """As the encoder's own."""
+        return self.encoder.objective
+
+    def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:
+        """Return unit vectors, (n, dimension), float32. Raises ModelError."""
+        if query or not texts:
+            return self.encoder.encode(texts, query)
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if new:
+            self._known.update(zip(new, self.encoder.encode(new), strict=True))
+        return np.stack([self._known[text] for text in texts])
+
+
+# MERGED: An encoder that reads each passage once, for evaluations: a paragraph comes up in many questions' corpora.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from clew.errors import ModelError, Unavailable
+from clew.core.errors import ModelError, Unavailable
 
 if TYPE_CHECKING:
     import openai

@@ -10,11 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from clew.errors import MissingExtra, ModelError
+from clew.core.errors import MissingExtra, ModelError
+from clew.core.prompts.replies import schema_instruction
+from clew.core.protocols import Completion, Prompt
+from clew.core.types import Usage
 from clew.models.openai import cut_at_stop
-from clew.prompts import schema_instruction
-from clew.protocols import Completion, Prompt
-from clew.types import Usage
 
 BATCH_SIZE = 8
 #: Tokens at the end of a text in which a stop string is looked for.
@@ -69,7 +69,7 @@ class LocalModel:
         if first.temperature:
             choice["temperature"] = first.temperature
         # A causal model's output starts with its input, a sequence-to-sequence model's with one start token.
-        skip = 1 if self._model.config.is_encoder_decoder else encoded["input_ids"].to_dict[1]
+        skip = 1 if self._model.config.is_encoder_decoder else encoded["input_ids"].shape[1]
         if first.stop:
             choice["stopping_criteria"] = [self._stopping(first.stop, skip)]
         with torch.inference_mode():

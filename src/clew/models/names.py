@@ -22,10 +22,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from clew.config import environment
-from clew.errors import UsageError, refuse_password, unknown_name_error
+from clew.core.config import environment
+from clew.core.errors import UsageError, refuse_password, unknown_name_error
 from clew.models.endpoint import OPENAI, Endpoint, is_loopback
-from clew.models.roles import ROLES
 
 OLLAMA = "http://localhost:11434/v1"
 LANGUAGE_MODELS = {
@@ -153,3 +152,7 @@ def _openai_url() -> str:
     url = (environment("OPENAI_BASE_URL") or OPENAI).rstrip("/")
     refuse_password(url, "OPENAI_BASE_URL", "Give the key as OPENAI_API_KEY")
     return url
+
+
+#: What models are asked for; :attr:`clew.core.protocols.Prompt.role`.
+ROLES = ("guide", "select", "summarise", "read", "grade", "structure", "extract")

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.errors import ModelError, NotFound
+from clew.core.errors import ModelError, NotFound
 from clew.models.pool import map_threads
 
 if TYPE_CHECKING:
-    from clew.protocols import Vectors
+    from clew.core.arrays import Vectors
 
 MODEL_FILE, TOKENIZER_FILE, SETTINGS_FILE = "model.onnx", "tokenizer.json", "clew-encoder.json"
 FORMAT = 1
@@ -42,7 +42,9 @@ class OnnxEncoder:
     def __init__(self, folder: str | Path, threads: int | None = None) -> None:
         self.folder = Path(folder).expanduser().absolute()
         self.threads = threads or os.cpu_count() or 1
-        missing = [name for name in (MODEL_FILE, TOKENIZER_FILE, SETTINGS_FILE) if not (self.folder / name).is_file()]
+        missing = [
+            name for name in (MODEL_FILE, TOKENIZER_FILE, SETTINGS_FILE) if not (self.folder / name).is_file()
+        ]
         if missing:
             raise NotFound(
                 f"no encoder in {self.folder}: {', '.join(missing)} missing",
@@ -114,12 +116,14 @@ class OnnxEncoder:
                 str(self.folder / MODEL_FILE), options, providers=["CPUExecutionProvider"]
             )
         except (Fail, InvalidArgument, InvalidProtobuf, NoSuchFile) as error:
-            raise ModelError(f"damaged encoder {self.folder / MODEL_FILE}: {error}", "Export it again") from error
+            raise ModelError(
+                f"damaged encoder {self.folder / MODEL_FILE}: {error}", "Export it again"
+            ) from error
         tokenizer = _read_tokenizer(Tokenizer, self.folder / TOKENIZER_FILE)
         tokenizer.no_padding()
         tokenizer.enable_truncation(self._settings["max_tokens"])
         inputs = [given.name for given in session.get_inputs()]
-        width = session.get_outputs()[0].to_dict[-1]
+        width = session.get_outputs()[0].shape[-1]
         if isinstance(width, int) and width != self.dimension:
             raise ModelError(
                 f"encoder {self.folder} makes vectors of {width}, its settings say {self.dimension}",

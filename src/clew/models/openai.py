@@ -1,24 +1,91 @@
-"""Language models behind an OpenAI-compatible endpoint, through the ``openai`` SDK."""
+"""What an OpenAI-compatible endpoint understands, learnt from what it refuses.
+
+Endpoints differ in few places: whether they take a JSON schema, only "some JSON", or neither; whether the
+limit is called ``max_tokens`` or ``max_completion_tokens``; whether a temperature may be set; whether a
+system message may be sent. We ask for the best, and step down where a refusal names or implies the feature.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from clew.errors import BadCompletion
-from clew.models.dialect import Dialect
+from clew.core.errors import BadCompletion
+from clew.core.prompts.replies import schema_instruction
+from clew.core.protocols import Completion, Prompt
+from clew.core.types import Usage
+from clew.models.costs import cost_in_dollars, count_prompt_tokens, count_tokens
 from clew.models.endpoint import Endpoint, refusal_text
 from clew.models.pool import map_threads
-from clew.models.prices import cost_in_dollars
-from clew.models.tokens import count_tokens, count_prompt_tokens
-from clew.protocols import Completion, Prompt
-from clew.types import Usage
 
 if TYPE_CHECKING:
     import openai
+
+_TOO_LONG = ("context length", "context_length", "context size", "too long", "maximum context")
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How to put a prompt to one endpoint."""
+
+    structure: Literal["json_schema", "json_object", "text"] = "json_schema"
+    limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    temperature: bool = True
+    system: bool = True
+
+    def request_body(self, prompt: Prompt) -> dict[str, Any]:
+        """Return the request for a prompt, without the model's name."""
+        body: dict[str, Any] = {"messages": self._messages(prompt), self.limit: prompt.max_tokens}
+        if self.temperature:
+            body["temperature"] = prompt.temperature
+        if prompt.stop:
+            body["stop"] = list(prompt.stop)
+        if prompt.schema is not None and self.structure == "json_schema":
+            shape = {"name": prompt.role, "schema": prompt.schema, "strict": _closed(prompt.schema)}
+            body["response_format"] = {"type": "json_schema", "json_schema": shape}
+        elif prompt.schema is not None and self.structure == "json_object":
+            body["response_format"] = {"type": "json_object"}
+        return body
+
+    def step_down(self, complaint: str, prompt: Prompt) -> Dialect | None:
+        """Return the dialect to try after a refusal, or None where the refusal is about something else."""
+        said = complaint.casefold()
+        if any(words in said for words in _TOO_LONG):
+            return None
+        if self.limit == "max_tokens" and "max_completion_tokens" in said:
+            return replace(self, limit="max_completion_tokens")
+        if self.temperature and "temperature" in said:
+            return replace(self, temperature=False)
+        if self.system and prompt.system and "system" in said and "role" in said:
+            return replace(self, system=False)
+        if prompt.schema is not None and self.structure != "text":
+            # Endpoints word this refusal in too many ways to wait for a certain one.
+            return replace(self, structure="json_object" if self.structure == "json_schema" else "text")
+        return None
+
+    def _messages(self, prompt: Prompt) -> list[dict[str, str]]:
+        system = prompt.system
+        if prompt.schema is not None and self.structure != "json_schema":
+            system = f"{system}\n\n{schema_instruction(prompt.schema)}".strip()
+        if system and self.system:
+            return [{"role": "system", "content": system}, {"role": "user", "content": prompt.user}]
+        return [{"role": "user", "content": f"{system}\n\n{prompt.user}".strip()}]
+
+
+def _closed(schema: Mapping[str, Any]) -> bool:
+    """Return whether every object of a schema requires all its keys and no other: the ``strict`` form."""
+    if "properties" in schema:
+        properties = schema["properties"]
+        exact = (
+            set(schema.get("required", ())) == set(properties) and schema.get("additionalProperties") is False
+        )
+        return exact and all(_closed(inner) for inner in properties.values())
+    return _closed(schema["items"]) if "items" in schema else schema.get("type") != "object"
+
 
 #: Long enough for a small model on a slow machine to read thirty passages.
 TIMEOUT = 180.0
@@ -113,3 +180,6 @@ def cut_at_stop(text: str, stops: Sequence[str]) -> str:
     """Cut a text at the first stop string; some endpoints ignore them."""
     ends = [at for stop in stops if (at := text.find(stop)) >= 0]
     return text[: min(ends)] if ends else text
+
+
+# MERGED: Language models behind an OpenAI-compatible endpoint, through the ``openai`` SDK.

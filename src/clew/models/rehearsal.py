@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from clew.core.protocols import Completion, Prompt
+from clew.core.types import Usage
+from clew.models.costs import estimate_usage
 from clew.models.names import parse_roles
-from clew.models.tokens import estimate_usage
-from clew.protocols import Completion, Prompt
-from clew.types import Usage
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.errors import MissingExtra, ModelError
-from clew.models.local import choose_device, load_model, load_tokenizer, resolve_source, load_error
+from clew.core.errors import MissingExtra, ModelError
+from clew.models.local import choose_device, load_error, load_model, load_tokenizer, resolve_source
 from clew.models.names import parse_name
 
 if TYPE_CHECKING:
-    from clew.protocols import Floats, Reranker
+    from clew.core.arrays import Floats
+    from clew.core.protocols import Reranker
 
 #: The forms of names, each with what stands for an example.
 RERANKERS = {

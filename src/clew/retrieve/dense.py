@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clew.core.arrays import cosines
+from clew.core.text import add_headings
+from clew.core.types import RETRIEVED_KINDS
 from clew.retrieve.ranking import as_hits, best_rows
-from clew.text import add_headings
-from clew.types import RETRIEVED_KINDS
-from clew.vectors import cosines
 
 if TYPE_CHECKING:
-    from clew.protocols import Encoder, Floats, Mask, Rows, Snapshot
-    from clew.types import Hit, Question
+    from clew.core.arrays import Floats, Mask, Rows
+    from clew.core.protocols import Encoder, Snapshot
+    from clew.core.types import Hit, Question
 
 #: Found beyond ``k``, because the search itself ranks by float32 sums and breaks ties by row.
 _SPARE = 10

@@ -6,12 +6,12 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clew.core.trail import TrailRecorder, explore_retriever
 from clew.retrieve.ranking import merge_hits
-from clew.trail import TrailRecorder, explore_retriever
 
 if TYPE_CHECKING:
-    from clew.protocols import Retriever, Trail
-    from clew.types import Hit, Question
+    from clew.core.protocols import Retriever, Trail
+    from clew.core.types import Hit, Question
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.core.types import RETRIEVED_KINDS
 from clew.retrieve.dense import DenseSearch
 from clew.retrieve.ranking import as_hits, best_rows
-from clew.types import RETRIEVED_KINDS
 
 if TYPE_CHECKING:
-    from clew.protocols import Encoder, Floats, Mask, Rows, Snapshot
-    from clew.types import Hit, Question
+    from clew.core.arrays import Floats, Mask, Rows
+    from clew.core.protocols import Encoder, Snapshot
+    from clew.core.types import Hit, Question
 
 #: Texts that are compared in one go; bounds memory, not results.
 _BLOCK = 4096

@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.core.text import hash_term, query_terms
+from clew.core.types import RETRIEVED_KINDS
 from clew.retrieve.ranking import as_hits, best_rows, positive_rows
-from clew.text import query_terms, hash_term
-from clew.types import RETRIEVED_KINDS
 
 if TYPE_CHECKING:
-    from clew.protocols import Floats, Hashes, Mask, Postings, Rows, Snapshot
-    from clew.types import Hit, Question
+    from clew.core.arrays import Floats, Hashes, Mask, Rows
+    from clew.core.protocols import Postings, Snapshot
+    from clew.core.types import Hit, Question
 
+if TYPE_CHECKING:
     Counts = np.ndarray[tuple[int], np.dtype[np.int64]]
-    #: Turns term counts of rows into gains: ``gain(rows, counts)``.
     Gain = Callable[[Rows, Counts], Floats]
 
 
@@ -37,7 +38,7 @@ class QueryTerms:
 
     @classmethod
     def from_text(cls, query: str) -> QueryTerms:
-        """Return the terms of ``query`` without function words (:func:`clew.text.query_terms`)."""
+        """Return the terms of ``query`` without function words (:func:`clew.core.text.query_terms`)."""
         counted = sorted(Counter(map(hash_term, query_terms(query))).items())
         return cls(
             np.array([term for term, _ in counted], dtype=np.uint64),
@@ -78,7 +79,9 @@ class BM25:
     k1: float = 1.2
     b: float = 0.75
     field: str = "text"
-    _latest: LatestScores = dataclasses.field(default_factory=LatestScores, init=False, repr=False, compare=False)
+    _latest: LatestScores = dataclasses.field(
+        default_factory=LatestScores, init=False, repr=False, compare=False
+    )
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return the ``k`` best nodes that share a term with the question, best first."""
@@ -133,7 +136,9 @@ class TfIdf:
 
     snapshot: Snapshot
     field: str = "text"
-    _latest: LatestScores = dataclasses.field(default_factory=LatestScores, init=False, repr=False, compare=False)
+    _latest: LatestScores = dataclasses.field(
+        default_factory=LatestScores, init=False, repr=False, compare=False
+    )
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return the ``k`` best nodes that share a term with the question, best first."""

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.types import Hit
+from clew.core.types import Hit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.protocols import Floats, Mask, Rows, Snapshot
+    from clew.core.arrays import Floats, Mask, Rows
+    from clew.core.protocols import Snapshot
 
 #: Scores are rounded to this many decimals before they are compared, so that the order in which floating
 #: point numbers were added cannot decide between nodes.

@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from clew.errors import BadCompletion, BudgetExceeded
-from clew.prompts import clean_reply
-from clew.trail import TrailRecorder, explore_retriever
-from clew.types import ENTITY, Hit, Step, Usage
+from clew.core.errors import BadCompletion, BudgetExceeded
+from clew.core.prompts.replies import clean_reply
+from clew.core.trail import TrailRecorder, explore_retriever
+from clew.core.types import ENTITY, Hit, Step, Usage
 
 if TYPE_CHECKING:
-    from clew.prompts import Template
-    from clew.protocols import Completion, LanguageModel, Prompt, Retriever, Trail
-    from clew.types import Question
+    from clew.core.prompts.templates import Template
+    from clew.core.protocols import Completion, LanguageModel, Prompt, Retriever, Trail
+    from clew.core.types import Question
 
 #: Candidates that are reranked at the most: the paper's ``k_max`` (Section 4).
 K_MAX = 20
@@ -101,7 +101,8 @@ class ListwiseReranker:
             return list(hits)
         started = time.perf_counter()
         shown = "\n\n".join(
-            f"[{number}]\n{hit.node.text[:MAX_CHARACTERS_IN_LIST].rstrip()}" for number, hit in enumerate(asked, 1)
+            f"[{number}]\n{hit.node.text[:MAX_CHARACTERS_IN_LIST].rstrip()}"
+            for number, hit in enumerate(asked, 1)
         )
         made = _completed(self.model, [self.template.render(question=question, candidates=shown)], trail)
         if made is None:

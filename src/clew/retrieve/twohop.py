@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.core.text import build_hop_query
+from clew.core.types import RETRIEVED_KINDS, Hit
 from clew.retrieve.dense import texts_with_headings
-from clew.text import build_hop_query
-from clew.types import RETRIEVED_KINDS, Hit
 
 if TYPE_CHECKING:
-    from clew.protocols import Encoder, Snapshot
-    from clew.types import Question
+    from clew.core.protocols import Encoder, Snapshot
+    from clew.core.types import Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,9 @@ class TwoHopSearch:
         if not len(rows):
             return []
         firsts = self.snapshot.nodes(rows)
-        queries = [build_hop_query(question.text, [text]) for text in texts_with_headings(self.snapshot, rows)]
+        queries = [
+            build_hop_query(question.text, [text]) for text in texts_with_headings(self.snapshot, rows)
+        ]
         asked = self.encoder.encode(queries, query=True)
         # One more, since a passage is nearest to a question that ends with itself.
         nexts, nearness = view.search(asked, self.then + 1, allowed)

@@ -19,8 +19,8 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import Request, urlopen
 
-from clew.errors import RemoteError, UsageError, refuse_password
-from clew.types import PASSAGE, Hit, Node, Question
+from clew.core.errors import RemoteError, UsageError, refuse_password
+from clew.core.types import PASSAGE, Hit, Node, Question
 
 #: What Google gives at most for one search.
 MAX_RESULTS = 100

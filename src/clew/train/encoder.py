@@ -1,29 +1,68 @@
-"""Training an encoder to find the next passage: MDR and DPR objectives, by the trainer of sentence-transformers.
-
-Xiong et al., "Answering complex open-domain questions with multi-hop dense retrieval", ICLR 2021 (MDR) and
-Karpukhin et al., "Dense passage retrieval", EMNLP 2020 (DPR), as the KGP paper runs both (Supplementary 8.2,
-Table 5: :data:`PAPER_SETTINGS`). Deviations: one encoder for queries and passages, mean pooling, unit vectors with a
-temperature in place of inner products, hops to any depth, and by default an encoder that is one already.
-"""
+"""The loss of encoders: which of the passages in a batch is the one that a query leads to."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.errors import MissingExtra, UsageError, unknown_name_error
-from clew.train.folder import FINISHED, TrainingFolder
-from clew.train.heldout import HeldOutQuestions, encode_texts
-from clew.train.pairs import add_mined_negatives
-from clew.train.steps import progress_callback
+import numpy as np
+
+from clew.core.errors import MissingExtra, UsageError, unknown_name_error
+from clew.core.text import candidate_names, title_names
+from clew.core.types import PASSAGE, Scope
+from clew.evaluate.datasets import parse_dataset
+from clew.evaluate.examples import shuffle_examples
+from clew.train.held_out import HeldOutQuestions, encode_texts
+from clew.train.pairs import Passage, add_mined_negatives, pairs_from_examples, pairs_from_passages
+from clew.train.training_folder import FINISHED, TrainingFolder, progress_callback
 
 if TYPE_CHECKING:
+    from clew.store.store import Store
     from clew.train.pairs import Objective, Pair
+
+#: Texts of about one length that are encoded together.
+CHUNK = 16
+
+
+def ranking_loss(model: Any, scale: float) -> Any:
+    """Return the softmax loss over in-batch and given negatives, ``scale`` being 1 / temperature.
+
+    It is ``MultipleNegativesRankingLoss`` (van den Oord et al., 2018; DPR and MDR train the same), but that
+    texts of all columns are encoded together, sorted by length: half of what padded columns compute on a CPU is
+    padding.
+    """
+    import torch
+    from sentence_transformers.losses import MultipleNegativesRankingLoss
+
+    class Sorted(MultipleNegativesRankingLoss):  # type: ignore[misc]
+        def forward(self, sentence_features: Iterable[dict[str, Any]], labels: Any) -> Any:
+            columns = list(sentence_features)
+            width = max(one["input_ids"].shape[1] for one in columns)
+
+            def joined(key: str) -> Any:
+                return torch.cat(
+                    [torch.nn.functional.pad(one[key], (0, width - one[key].shape[1])) for one in columns]
+                )
+
+            ids, mask = joined("input_ids"), joined("attention_mask")
+            lengths = mask.sum(dim=1)
+            order = torch.argsort(lengths)
+            parts = []
+            for chosen in order.split(CHUNK):
+                longest = int(lengths[chosen].max())
+                features = {"input_ids": ids[chosen, :longest], "attention_mask": mask[chosen, :longest]}
+                parts.append(self.model(features)["sentence_embedding"])
+            embeddings = torch.cat(parts)[torch.argsort(order)]
+            sizes = [one["input_ids"].shape[0] for one in columns]
+            return self.compute_loss_from_embeddings(list(embeddings.split(sizes)), labels)
+
+    return Sorted(model, scale=scale)
+
 
 RECORD = "clew-training.json"
 #: The sentence-transformers folder in a training's folder.
@@ -191,7 +230,7 @@ def _trainer(
     from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
     from transformers import PrinterCallback
 
-    from clew.train.loss import ranking_loss
+    pass
 
     columns = {"anchor": [one.query for one in pairs], "positive": [one.positive for one in pairs]}
     for number in range(min(len(one.negatives) for one in pairs)):
@@ -255,3 +294,67 @@ def training_objective(folder: Path) -> str:
         return str(json.loads(record.read_text(encoding="utf-8"))["settings"]["objective"])
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{record} is damaged: {error}", "Train again") from error
+
+
+#: Pairs that are drawn from a knowledge base: more than this takes hours on two cores and brings little.
+MAX_BASE_PAIRS = 4000
+
+
+def training_from_data(
+    data: Sequence[str], source: str, settings: EncoderSettings, held_out: float, limit: int | None = None
+) -> Training:
+    """Return the training on the questions of data sets, a share of which is held out.
+
+    ``limit`` questions are drawn by the seed (None: all). Raises UsageError.
+    """
+    sets = [parse_dataset(one) for one in data]
+    examples = (example for one in sets for example in one.examples())
+    drawn = [same[0] for same in shuffle_examples(examples, settings.seed)][:limit]
+    held = drawn[: round(held_out * len(drawn))]
+    learnt = drawn[len(held) :]
+    pairs = pairs_from_examples(learnt, settings.objective, settings.negatives, settings.seed)
+    if not pairs:
+        raise UsageError(
+            f"no question of {', '.join(data)} has gold passages in an order that can be told",
+            "hotpotqa, 2wikimultihopqa and musique have the order of their evidence; "
+            "--objective dpr needs none",
+        )
+    made_from: dict[str, Any] = {
+        "data": [{"form": one.name, "digest": one.digest()} for one in sets],
+        "questions": len(learnt),
+        "held_out": len(held),
+        "limit": limit,
+    }
+    hops = 1 if settings.objective == "dpr" else 2
+    return Training(
+        pairs, source, settings, made_from, HeldOutQuestions(held, learnt, hops) if held else None
+    )
+
+
+def training_from_base(
+    base: Store, source: str, settings: EncoderSettings, pairs: int = MAX_BASE_PAIRS
+) -> Training:
+    """Return the training on pairs that a base itself makes. Raises UsageError for a base without any."""
+    snapshot = base.snapshot()
+    rows = np.flatnonzero(snapshot.mask(Scope(), (PASSAGE,)))
+    titles = {document.key: document.title for document in snapshot.documents()}
+    passages = [
+        Passage(
+            node.document,
+            titles[node.document],
+            node.headings,
+            node.text,
+            frozenset(name for name, _, _ in candidate_names(node.text)),
+        )
+        for node in snapshot.nodes(rows)
+    ]
+    named = {key: frozenset(title_names(title)) for key, title in titles.items()}
+    found = pairs_from_passages(passages, named, pairs, settings.seed)
+    if not found:
+        raise UsageError(f"{base.path} has no passages to learn from", "Add documents: clew add FOLDER")
+    return Training(found, source, settings, {"base": base.digest(), "pairs_asked": pairs})
+
+
+# MERGED: Training an encoder to find the next passage: MDR and DPR objectives, by the trainer of
+# sentence-transformers.
+# MERGED: Builds what an encoder is trained on: from data sets, or from a knowledge base.

@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from clew.errors import MissingExtra, UsageError, unknown_name_error
+from clew.core.errors import MissingExtra, UsageError, unknown_name_error
 from clew.models.onnx import FORMAT, MODEL_FILE, SETTINGS_FILE, TOKENIZER_FILE, OnnxEncoder
 from clew.train.encoder import RECORD, training_objective
 
@@ -116,7 +116,7 @@ def _settings(model: Any, folder: Path, form: ExportForm, objective: str) -> dic
     return {
         "format": FORMAT,
         "name": form.name or folder.name,
-        "dimension": int(model.encode(["length"]).to_dict[1]),
+        "dimension": int(model.encode(["length"]).shape[1]),
         "pooling": _pooling(model),
         "normalise": True,
         "max_tokens": form.max_tokens or model.max_seq_length,

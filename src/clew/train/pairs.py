@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from clew.evaluate.chains import evidence_chains, gold_passages
+from clew.core.text import add_headings, build_hop_query
 from clew.evaluate.corpora import shuffle_paragraphs
-from clew.text import build_hop_query, add_headings
+from clew.train.evidence_chains import evidence_chains, gold_passages
 
 if TYPE_CHECKING:
-    from clew.evaluate.chains import GoldPassage
+    from clew.core.arrays import Vectors
     from clew.evaluate.examples import Example, Paragraph
-    from clew.protocols import Vectors
+    from clew.train.evidence_chains import GoldPassage
 
 #: Queries that are compared with all texts at a time.
 _BLOCK = 256
@@ -43,7 +43,9 @@ class Pair:
     question: str = ""
 
 
-def pairs_from_examples(examples: Iterable[Example], objective: Objective, negatives: int, seed: int) -> list[Pair]:
+def pairs_from_examples(
+    examples: Iterable[Example], objective: Objective, negatives: int, seed: int
+) -> list[Pair]:
     """Return the pairs of all examples, none twice, in their order.
 
     ``negatives`` are paragraphs of the question's own corpus without gold evidence, other ones for each hop as
@@ -140,7 +142,9 @@ def _headings(passages: Sequence[Passage]) -> Iterator[Pair]:
             yield Pair(add_headings(passage.title, passage.headings, "").rstrip(": "), passage.text)
 
 
-def add_mined_negatives(pairs: Sequence[Pair], encode: Callable[[Sequence[str]], Vectors], count: int) -> list[Pair]:
+def add_mined_negatives(
+    pairs: Sequence[Pair], encode: Callable[[Sequence[str]], Vectors], count: int
+) -> list[Pair]:
     """Return pairs with ``count`` more negatives each: the texts of all pairs that are nearest to its query and
     are no positive of its question (hard negatives, as of DPR and MDR; here by the encoder that is to be trained).
 

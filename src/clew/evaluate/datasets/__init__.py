@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any  # noqa: F401
 
-from clew.errors import UsageError, unknown_name_error
+from clew.core.errors import UsageError, unknown_name_error
 from clew.evaluate.examples import Example
 
 #: Forms that are named in a hint only where no other fits: lenient ones, and parts of others.
@@ -80,21 +80,21 @@ def _fitting(path: Path) -> list[str]:
 
 
 def _readers() -> dict[str, Reader]:
-    from clew.evaluate.datasets import documents, facts, hotpot, iirc, knowledge, musique, own
+    from clew.evaluate.datasets import claims, documents, graphs, multihop, own
 
     return {
-        "hotpotqa": hotpot.read_hotpotqa,
-        "2wikimultihopqa": hotpot.read_hotpotqa,
-        "hotpotqa-doc": hotpot.read_hotpotqa_documents,
-        "musique": musique.read_musique,
-        "musique-2hop": musique.read_musique_two_hops,
-        "iirc": iirc.read_iirc,
+        "hotpotqa": multihop.read_hotpotqa,
+        "2wikimultihopqa": multihop.read_hotpotqa,
+        "hotpotqa-doc": multihop.read_hotpotqa_documents,
+        "musique": multihop.read_musique,
+        "musique-2hop": multihop.read_musique_two_hops,
+        "iirc": documents.read_iirc,
         "qasper": documents.read_qasper,
         "financebench": documents.read_financebench,
-        "fever": facts.read_fever,
-        "bamboogle": facts.read_bamboogle,
-        "stark": knowledge.read_stark,
-        "metaqa": knowledge.read_metaqa,
+        "fever": claims.read_fever,
+        "bamboogle": multihop.read_bamboogle,
+        "stark": graphs.read_stark,
+        "metaqa": graphs.read_metaqa,
         "jsonl": own.read_own,
     }
 
@@ -138,22 +138,3 @@ def parse_dataset(data: str) -> DatasetFile:
     if not equals:
         raise UsageError(f"no data set in '{data}'", "Write NAME=PATH, such as hotpotqa=train.json")
     return load_dataset(name, path)
-
-
-def require_field(place: str, record: Any, key: str, kind: type | tuple[type, ...] = str) -> Any:
-    """Return ``record[key]``. Raises UsageError that names the place where it is missing or of another type."""
-    if not isinstance(record, dict):
-        raise UsageError(f"{place}: not a JSON object")
-    if key not in record:
-        raise UsageError(f"{place}: no '{key}'", f"It has: {', '.join(list(record)[:8])}")
-    value = record[key]
-    if not isinstance(value, kind):
-        kinds = kind if isinstance(kind, tuple) else (kind,)
-        wanted = " or ".join(one.__name__ for one in kinds)
-        raise UsageError(f"{place}: '{key}' is not a {wanted}: {str(value)[:60]}")
-    return value
-
-
-def distinct_texts(values: Iterator[str] | list[str]) -> tuple[str, ...]:
-    """Return values without repetitions and without empty ones, in their order."""
-    return tuple(dict.fromkeys(value for value in values if value.strip()))

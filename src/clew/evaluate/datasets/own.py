@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from clew.errors import UsageError
-from clew.evaluate.datasets import distinct_texts, require_field
+from clew.core.errors import UsageError
+from clew.evaluate.datasets.records import distinct_texts, read_records, require_field
 from clew.evaluate.examples import Example, Support
-from clew.evaluate.streams import read_records
 
 
 def read_own(path: Path) -> Iterator[Example]:

@@ -1,6 +1,6 @@
 """Measures of answers, evidence and cost, each under a canonical name that parses back.
 
-``EM``, ``F1``, ``token-F1``, ``accuracy``, ``Acc`` (graded by a model: :mod:`~clew.evaluate.metrics.grade`),
+``EM``, ``F1``, ``token-F1``, ``accuracy``, ``Acc`` (graded by a model: :mod:`~clew.evaluate.metrics.grading`),
 ``SF-EM``, ``SF-coverage``, ``SF-precision``, ``support-recall@5``, ``support-precision@5``, ``recall@5``,
 ``all-gold@5``, ``capped-recall@20``, ``MRR``, ``Hit@1``, ``set-EM``, ``set-F1``, ``evidence-P``, ``evidence-R``,
 ``evidence-F1``, ``retrieved-P``, ``retrieved-R``, ``retrieved-F1``, ``tokens``, ``calls``, ``seconds``,
@@ -18,41 +18,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field  # noqa: F401
 from typing import get_args
 
-from clew.errors import UsageError, unknown_name_error
-from clew.evaluate.examples import AnswerType, Example
-from clew.evaluate.metrics import answers, evidence, ranking
-from clew.types import Usage
+from clew.core.errors import UsageError, unknown_name_error
+from clew.core.types import Usage
+from clew.evaluate.examples import AnswerType, Example, Result  # noqa: F401
+from clew.evaluate.metrics import answers, evidence
 
 #: A measure of one question: a number, or None where the question has nothing to measure.
 Measure = Callable[["Result"], "float | None"]
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What a method made of one example.
-
-    ``found`` are the pieces of gold evidence, by their number in ``example.pieces``, that each hit holds, in the
-    order of the hits; a hit that holds none is an empty set. ``cited`` says the same of each passage that the
-    answer rests on. ``abstained`` says that no answer was given, ``grade`` what a grading model said, if asked.
-    ``retrieval`` is the part of ``usage`` that finding evidence took, None where that was not told apart.
-    ``walk_seconds`` says how long choosing neighbours took, None where no graph was walked. ``given`` says of each
-    answer that was given for true which gold pieces it is, None where answers were not given one by one.
-    """
-
-    example: Example
-    answer: str = ""
-    abstained: bool = False
-    hit_pieces: Sequence[frozenset[int]] = ()
-    cited_pieces: Sequence[frozenset[int]] = ()
-    usage: Usage = field(default_factory=Usage)
-    seconds: float = 0.0
-    grade: float | None = None
-    walk_seconds: float | None = None
-    retrieval: Usage | None = None
-    answer_pieces: Sequence[frozenset[int]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +47,12 @@ METRICS: Mapping[str, Measure] = {
     "token-F1": lambda result: answers.best_score(answers.token_f1, result),
     "accuracy": answers.accuracy,
     "Acc": lambda result: result.grade,
-    "SF-EM": ranking.full_coverage,
-    "SF-coverage": ranking.coverage,
-    "SF-precision": ranking.hit_precision,
-    "MRR": ranking.reciprocal_rank,
-    "set-EM": ranking.set_exact_match,
-    "set-F1": ranking.set_f1,
+    "SF-EM": evidence.full_coverage,
+    "SF-coverage": evidence.coverage,
+    "SF-precision": evidence.hit_precision,
+    "MRR": evidence.reciprocal_rank,
+    "set-EM": evidence.set_exact_match,
+    "set-F1": evidence.set_f1,
     "evidence-P": lambda result: _one(evidence.evidence_scores(result), 0),
     "evidence-R": lambda result: _one(evidence.evidence_scores(result), 1),
     "evidence-F1": lambda result: _one(evidence.evidence_scores(result), 2),
@@ -97,12 +72,12 @@ COST_METRICS: Mapping[str, Measure] = {
     "money": lambda result: result.usage.money,
 }
 METRICS_AT_DEPTH: Mapping[str, Callable[[Result, int], float | None]] = {
-    "recall": ranking.recall,
-    "capped-recall": ranking.capped_recall,
-    "support-recall": ranking.coverage,
-    "support-precision": ranking.precision,
-    "all-gold": ranking.all_gold,
-    "Hit": ranking.hit_at,
+    "recall": evidence.recall,
+    "capped-recall": evidence.capped_recall,
+    "support-recall": evidence.coverage,
+    "support-precision": evidence.precision,
+    "all-gold": evidence.all_gold,
+    "Hit": evidence.hit_at,
 }
 
 
@@ -111,7 +86,9 @@ def parse_metric(name: str) -> Metric:
     match = _NAME.match(name)
     base = match["base"] if match else name
     if match is None or base not in {*METRICS, *COST_METRICS, *METRICS_AT_DEPTH}:
-        raise unknown_name_error("metric", name, [*METRICS, *COST_METRICS, *(f"{known}@5" for known in METRICS_AT_DEPTH)])
+        raise unknown_name_error(
+            "metric", name, [*METRICS, *COST_METRICS, *(f"{known}@5" for known in METRICS_AT_DEPTH)]
+        )
     if (match["k"] is not None) != (base in METRICS_AT_DEPTH):
         raise UsageError(f"metric '{name}' {'takes no' if match['k'] else 'needs a'} depth", f"{base}@5")
     if base in METRICS_AT_DEPTH:

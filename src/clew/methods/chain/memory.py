@@ -6,12 +6,12 @@ import re
 import time
 from dataclasses import dataclass
 
-from clew.chains import Chain
-from clew.methods.chain.values import Candidate, FilledChain, Filling
-from clew.prompts import clean_reply
-from clew.protocols import LanguageModel, PromptTemplate, Trail
-from clew.text import normalise
-from clew.types import Question, Step
+from clew.core.prompts.replies import clean_reply
+from clew.core.protocols import LanguageModel, PromptTemplate, Trail
+from clew.core.text import normalise
+from clew.core.types import Question, Step
+from clew.methods.chain.unknowns import Candidate, FilledChain, Filling
+from clew.triples.language.chain import Chain
 
 _FINAL = re.compile(r"final\s+answer\s*(?:is|:)\s*(?P<answer>[^\n;]+)", re.IGNORECASE)
 _FILLED = re.compile(r"^.*filled\s+(?:reasoning\s+)?chain\s*:\s*", re.IGNORECASE | re.DOTALL)

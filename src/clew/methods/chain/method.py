@@ -6,19 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from clew.chains import Chain
-from clew.errors import BudgetExceeded
-from clew.methods.answering import NEAREST_HITS, read_answer, record_stop, no_answer_text
-from clew.methods.chain.endings import DerivedAnswer, derive_answer, find_strands
-from clew.methods.chain.filling import SHOWN_VALUES, KnowledgeSource, fill_by_hop, fill_in_order, record_conflicts
-from clew.methods.chain.fits import answer_type_mismatch
+from clew.core.errors import BudgetExceeded
+from clew.core.protocols import Reader, Retriever, Trail
+from clew.core.trail import TrailRecorder, retrieve_with_trail
+from clew.core.types import Answer, Hit, Question, Quote, Step
+from clew.methods.answering import NEAREST_HITS, no_answer_text, read_answer, record_stop
+from clew.methods.chain.answer_types import answer_type_mismatch
+from clew.methods.chain.derived_answers import DerivedAnswer, derive_answer, find_strands
 from clew.methods.chain.memory import Memory
-from clew.methods.chain.values import Candidate, FilledChain
-from clew.methods.chain.writing import ChainWriter, read_given_chain
-from clew.protocols import Reader, Retriever, Trail
-from clew.read.labels import parse_label
-from clew.trail import TrailRecorder, retrieve_with_trail
-from clew.types import Answer, Hit, Question, Quote, Step
+from clew.methods.chain.unknowns import (
+    SHOWN_VALUES,
+    Candidate,
+    FilledChain,
+    KnowledgeSource,
+    record_conflicts,
+)
+from clew.methods.chain.writer import ChainWriter, read_given_chain
+from clew.methods.replies import parse_label
+from clew.triples.language.chain import Chain
 
 #: Values of an answer that its text lists; ``Answer.values`` has all.
 LISTED_VALUES = 20
@@ -34,8 +39,9 @@ class ChainMethod:
     the surest counts, and where they disagree that is shown). Chains are tried in the order of self-consistency, at
     most ``tries`` of them, until one is filled whole from what has evidence and its answer is of the kind that the
     question asks for (the paper's future work: semantic filtering); the model's memory is asked about the best of
-    them. Deviations: :mod:`clew.methods.chain.filling`; dates, numbers, yes or no and counting are settled by rule
-    where they can be (:mod:`clew.methods.chain.endings`), so the model is asked for the end only where that says
+    them. Deviations: :mod:`clew.methods.chain.unknowns`; dates, numbers, yes or no and counting are settled by rule
+    where they can be (:mod:`clew.methods.chain.derived_answers`), so the model is asked for the end only where
+    that says
     nothing. Where no chain can be written, the question is answered from what ``retriever`` finds for it, and the
     trail says so.
 
@@ -94,7 +100,9 @@ class ChainMethod:
 
     def _settle(self, question: Question, attempt: _Attempt, record: TrailRecorder) -> None:
         attempt.ending = None if self.claims else derive_answer(question.text, attempt.filled)
-        attempt.misfit = "" if self.claims and attempt.text else answer_type_mismatch(question.text, attempt.text)
+        attempt.misfit = (
+            "" if self.claims and attempt.text else answer_type_mismatch(question.text, attempt.text)
+        )
         detail: dict[str, Any] = {"chain": str(attempt.filled), "answer": attempt.text}
         if attempt.ending:
             detail["settled by"] = attempt.ending.rule
@@ -235,3 +243,44 @@ class _Attempt:
         every = [*found, *self.candidates[:LISTED_VALUES]]
         hits = dict.fromkeys(hit for one in every for hit in one.hits)
         return tuple(hits), tuple(dict.fromkeys(quote for one in every for quote in one.quotes))
+
+
+def fill_in_order(
+    filled: FilledChain, sources: Sequence[KnowledgeSource], question: Question, trail: Trail
+) -> None:
+    """Fill each hop with the first source, in their order, that knows it (the paper's global order).
+
+    Raises what a source raises; what was filled before stays.
+    """
+    while not trail.should_stop():
+        asks = filled.open_hops()
+        for source in sources:
+            left = [ask for ask in asks if ask.unknown in filled.unfilled]
+            if not left or trail.should_stop():
+                break
+            for ask, found in zip(left, source.fill(question, left, trail), strict=True):
+                if found is not None:
+                    filled.add(ask.unknown, found)
+        if not any(ask.unknown in filled.fillings for ask in asks):
+            break
+
+
+def fill_by_hop(
+    filled: FilledChain, sources: Sequence[KnowledgeSource], question: Question, trail: Trail
+) -> None:
+    """Fill each hop with the source that is surest of it, all having been asked; equals by their order.
+
+    What the others say stays beside it, so that sources that disagree show (:func:`conflicts`). The paper's future
+    work; it costs as many questions as there are sources and hops.
+    """
+    while not trail.should_stop():
+        asks = filled.open_hops()
+        if not asks:
+            break
+        said = [source.fill(question, asks, trail) for source in sources]
+        for ask, answers in zip(asks, zip(*said, strict=True), strict=True):
+            known = [found for found in answers if found is not None]
+            for found in sorted(known, key=lambda one: -one.score):
+                filled.add(ask.unknown, found)
+        if all(ask.unknown in filled.unfilled for ask in asks):
+            break

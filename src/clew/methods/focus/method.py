@@ -10,22 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.chains import TypedChain
-from clew.errors import BudgetExceeded, NotFound, UsageError
-from clew.methods.answering import NEAREST_HITS, record_stop, no_answer_text
-from clew.methods.chain.facts import quote_triples
-from clew.methods.focus.attempts import Interpretation, SubstitutionEngine
-from clew.methods.focus.ranking import WISHED, SortedCandidates
-from clew.methods.focus.reading import constraint_checks, known_values
-from clew.methods.focus.whynot import explain_exclusions
-from clew.methods.focus.writing import TriplesWriter, parse_given_triples
-from clew.retrieve.entities import RankedRows, node_hit, node_hits
-from clew.retrieve.nodetexts import describe_entity, node_texts
-from clew.trail import TrailRecorder
-from clew.types import Answer, Exclusion, Hit, Question, RankedAnswer, Step
+from clew.core.errors import BudgetExceeded, NotFound, UsageError
+from clew.core.trail import TrailRecorder
+from clew.core.types import Answer, Exclusion, Hit, Question, RankedAnswer, Step
+from clew.methods.answering import NEAREST_HITS, no_answer_text, record_stop
+from clew.methods.focus.document_filling import constraint_checks, known_values
+from clew.methods.focus.interpretations import Interpretation, SubstitutionEngine, explain_exclusions
+from clew.methods.focus.sorting import WISHED, SortedCandidates
+from clew.methods.focus.triples_writer import TriplesWriter, parse_given_triples
+from clew.methods.triple_hits import quote_triples
+from clew.retrieve.node_texts import describe_entity, node_texts
+from clew.retrieve.nodes import RankedRows, node_hit, node_hits
+from clew.triples.language.typed_chain import TypedChain
 
 if TYPE_CHECKING:
-    from clew.protocols import EntityLinker, PropertyGraph, Snapshot, Trail
+    from clew.core.protocols import EntityLinker, PropertyGraph, Snapshot, Trail
     from clew.retrieve.reranking import HitReranker
 
 #: Answers that are ranked at the most, and those whose triples are looked up.
@@ -45,7 +44,7 @@ class FocusMethod:
     ``writer`` None: only questions with triples of their own can be answered. Of several readings of a question the
     first that a graph can hold whole counts, at most ``tries``, else the one of which most holds; several graphs
     that hold as much of it answer side by side, and those that hold parts of it answer together
-    (:mod:`clew.methods.focus.several`). Without any triples the list is that of a search by vector, as it is in
+    (:mod:`clew.methods.focus.cross_graph`). Without any triples the list is that of a search by vector, as it is in
     the paper where nothing is filtered, and the trail says so. ``reranker`` None: the order is that of the vectors.
     """
 
@@ -122,7 +121,11 @@ class FocusMethod:
                 together = self.engine.solve_jointly(made, record)
                 made += [together] if together is not None else []
             first = max(made, key=lambda one: one.quality)
-            made = [one for one in made if one.quality[:2] == first.quality[:2] and one.held_constraints == first.held_constraints]
+            made = [
+                one
+                for one in made
+                if one.quality[:2] == first.quality[:2] and one.held_constraints == first.held_constraints
+            ]
             if not best or made[0].quality > best[0].quality:
                 best = made
             if any(one.holds_everything for one in made) or record.should_stop():
@@ -164,9 +167,17 @@ class FocusMethod:
     def _read(self, made: Interpretation, question: Question, record: TrailRecorder, found: _Found) -> bool:
         """Answer from documents where no graph leads to what is asked for; return whether they do."""
         reading, target = self.engine.documents, made.prepared.typed.chain.answer
-        if reading is None or target is None or made.restricts_target or made.is_complete or made.has_unreadable_gap:
+        if (
+            reading is None
+            or target is None
+            or made.restricts_target
+            or made.is_complete
+            or made.has_unreadable_gap
+        ):
             return False
-        known = known_values(self.snapshot, made.graph, made.kept_pattern, made.substitution.candidates, VALUES)
+        known = known_values(
+            self.snapshot, made.graph, made.kept_pattern, made.substitution.candidates, VALUES
+        )
         filled = reading.fill_after(made.prepared, known | dict(made.values_read), question, record)
         if target not in filled.fillings:
             return False
@@ -271,7 +282,10 @@ class _Found:
         hold."""
         if not self.tried:
             return {}
-        texts = [[one.prepared.constraint_text(some, one.pattern) for some in one.substitution.relaxed] for one in self.tried]
+        texts = [
+            [one.prepared.constraint_text(some, one.pattern) for some in one.substitution.relaxed]
+            for one in self.tried
+        ]
         gone = list(dict.fromkeys(text for some in texts for text in some))
         dropped = {one.text: one.why for made in self.tried for one in made.prepared.dropped}
         said: dict[str, Any] = {"triples": str(self.tried[0].prepared.typed)}
@@ -319,7 +333,12 @@ def _raised(ranked: Sequence[RankedAnswer], mentioned: Sequence[float]) -> list[
 
 
 def _line(one: RankedAnswer) -> dict[str, Any]:
-    said: dict[str, Any] = {"name": one.name, "id": one.hit.node.id, "by": one.ranked_by, "meets": one.meets_all}
+    said: dict[str, Any] = {
+        "name": one.name,
+        "id": one.hit.node.id,
+        "by": one.ranked_by,
+        "meets": one.meets_all,
+    }
     if one.missed_constraints:
         said["misses"] = list(one.missed_constraints)
     return said

@@ -9,11 +9,12 @@ import re
 import time
 from dataclasses import dataclass
 
-from clew.chains.quantifiers import NUMBER_WORDS as NUMBERS
-from clew.prompts import Template, clean_reply
-from clew.protocols import LanguageModel, Trail
-from clew.text import sentence_spans
-from clew.types import Step
+from clew.core.prompts.replies import clean_reply
+from clew.core.prompts.templates import Template
+from clew.core.protocols import LanguageModel, Trail
+from clew.core.text import sentence_spans
+from clew.core.types import Step
+from clew.triples.language.quantifiers import NUMBER_WORDS as NUMBERS
 
 #: Words that stand for something said before, or for what is asked for.
 _PRONOUNS = frozenset(

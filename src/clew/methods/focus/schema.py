@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from clew.link import GraphRelationLinker
-from clew.link.wording import verbalise_relation, word_stems
-from clew.protocols import PropertyGraph, RelationLinker
-from clew.text import is_stop_term, scalar_text, shorten, stem
-from clew.types import Entity, Property, Relation
+from clew.core.protocols import PropertyGraph, RelationLinker
+from clew.core.text import is_stop_term, scalar_text, shorten, stem
+from clew.core.types import Entity, Property, Relation
+from clew.triples.linking.relation_words import verbalise_relation, word_stems
+from clew.triples.linking.relations import GraphRelationLinker
 
 #: Names that are shown as examples of a type.
 EXAMPLES = 3
@@ -43,7 +43,10 @@ class Schema:
 
 
 def describe_schema(
-    graphs: Sequence[PropertyGraph], question: str, linker: RelationLinker | None = None, room: SchemaLimits = SchemaLimits()
+    graphs: Sequence[PropertyGraph],
+    question: str,
+    linker: RelationLinker | None = None,
+    room: SchemaLimits = SchemaLimits(),
 ) -> Schema:
     """Return what ``graphs`` can be asked, one part for each, cut to ``room`` and to what the question may need.
 

@@ -1,0 +1,44 @@
+"""The web app and its JSON API (extra: serve): :func:`make_app` over :class:`TraverserSettings`.
+
+One process, one code path with the library: routes call :class:`clew.knowledge_base.Base` and answer with the
+shapes of
+:mod:`clew.core.serialise`. Documents that are uploaded are read in a process of their own
+(:mod:`clew.app.web.uploads.worker`).
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from clew.core.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from clew.app.web.application import make_app
+    from clew.app.web.settings import Limits, Settings
+
+__all__ = ["Limits", "Settings", "make_app", "require_extra"]
+
+_HOMES = {
+    "make_app": "clew.app.web.application",
+    "Limits": "clew.app.web.settings",
+    "Settings": "clew.app.web.settings",
+}
+#: What the extra brings.
+_PACKAGES = ("fastapi", "uvicorn", "python_multipart", "jinja2")
+
+
+def require_extra() -> None:
+    """Raise MissingExtra where a package of the extra is not installed."""
+    for package in _PACKAGES:
+        if find_spec(package) is None:
+            raise MissingExtra("the web app", "serve")
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use, so that what is missing is said in our words (PEP 562)."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'clew.app.web' has no attribute '{name}'")
+    require_extra()
+    return getattr(import_module(_HOMES[name]), name)

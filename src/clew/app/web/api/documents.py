@@ -1,0 +1,199 @@
+"""Documents: listed, shown as text and as pages, searched, removed."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+from fastapi.responses import Response
+from pydantic import Field
+
+from clew.app.answers.view import table_cells
+from clew.app.web import method_choices as choices
+from clew.app.web.api.questions import KEY, Form, Key
+from clew.app.web.page_images import nearest_scale
+from clew.app.web.server import CurrentBase, CurrentServer
+from clew.core.errors import NotFound, UsageError
+from clew.core.serialise import document_to_dict, hit_to_dict, node_to_dict
+from clew.core.types import TABLE, Document
+
+router = APIRouter(prefix="/bases/{base}", tags=["documents"])
+
+KeyInPath = Annotated[str, Path(pattern=KEY, description="The document's key.")]
+#: Characters of a document's text that one reply holds.
+_MOST_TEXT = 200_000
+#: Nodes that one reply holds.
+_MOST_NODES = 5_000
+
+
+@router.get("/documents")
+def documents(opened: CurrentBase) -> dict[str, Any]:
+    """List the documents, by name."""
+    return {"documents": [_document(one) for one in opened.base.documents()]}
+
+
+@router.get("/documents/{key}")
+def document(key: KeyInPath, opened: CurrentBase) -> dict[str, Any]:
+    """Return a document with its outline: sections and tables, by their pages."""
+    nodes = opened.base.tree(key)
+    outline = [
+        {"id": one.id, "kind": one.kind, "name": one.name, "level": one.level, "page": one.page}
+        for one in nodes
+        if one.kind == "section" or one.kind == TABLE
+    ]
+    return _document(opened.base.store.document(key)) | {"outline": outline[:_MOST_NODES]}
+
+
+@router.get("/documents/{key}/nodes")
+def nodes(
+    key: KeyInPath,
+    opened: CurrentBase,
+    start: Annotated[int, Query(ge=0)] = 0,
+    limit: Annotated[int, Query(ge=1, le=_MOST_NODES)] = 1_000,
+    page: Annotated[int | None, Query(ge=1, description="Only those that start on this page.")] = None,
+) -> dict[str, Any]:
+    """Return the nodes of a document in reading order, with their texts; ``total`` counts all."""
+    found = [one for one in opened.base.tree(key) if page is None or one.page == page]
+    return {"total": len(found), "nodes": [node_to_dict(one) for one in found[start : start + limit]]}
+
+
+@router.get("/documents/{key}/text")
+def text(
+    key: KeyInPath,
+    opened: CurrentBase,
+    start: Annotated[int, Query(ge=0)] = 0,
+    end: Annotated[int | None, Query(ge=0)] = None,
+) -> dict[str, Any]:
+    """Return the characters ``start`` to ``end`` of a document's text, to which the spans of nodes refer; at most
+    200,000 at a time."""
+    whole = opened.base.store.document_text(key)
+    last = min(len(whole) if end is None else end, start + _MOST_TEXT)
+    return {"start": start, "text": whole[start:last], "characters": len(whole)}
+
+
+@router.get("/nodes")
+def some_nodes(
+    opened: CurrentBase,
+    id: Annotated[list[str], Query(max_length=500, description="Ids, as a trail has them.")],
+) -> dict[str, Any]:
+    """Return several nodes with their texts, in that order; those that are no longer there are left out."""
+    found = []
+    for one in dict.fromkeys(id):
+        try:
+            found.append(node_to_dict(opened.base.node(one)))
+        except NotFound:
+            continue
+    return {"nodes": found}
+
+
+@router.get("/nodes/{id}")
+def node(
+    id: str,
+    opened: CurrentBase,
+    around: Annotated[
+        int, Query(ge=0, le=20_000, description="Characters before and after, for the context.")
+    ] = 1_000,
+) -> dict[str, Any]:
+    """Return a node as it stands in its document: ``before``, ``inside`` and ``after`` are parts of the document's
+    text, ``inside`` that of the node's span. A table, and the table of a row, has its ``cells``, the header first."""
+    found = opened.base.node(id)
+    whole = opened.base.store.document_text(found.document)
+    first, last = found.span
+    told = node_to_dict(found) | {
+        "parent": found.parent,
+        "media_type": opened.base.store.document(found.document).media_type,
+        "before": whole[max(0, first - around) : first],
+        "inside": whole[first:last],
+        "after": whole[last : last + around],
+    }
+    table = found if found.kind == TABLE else None
+    if found.kind == "row" and found.parent is not None:
+        table = opened.base.node(found.parent)
+    if table is not None:
+        told["table"] = {"id": table.id, "caption": table.name, "cells": table_cells(table.text)}
+    return told
+
+
+@router.get("/documents/{key}/pages/{page}.png", response_class=Response)
+def picture(
+    key: KeyInPath,
+    page: int,
+    here: CurrentServer,
+    opened: CurrentBase,
+    scale: Annotated[float, Query(gt=0, le=3, description="Pixels to the point: 0.5, 1, 1.5, 2 or 3.")] = 1.5,
+) -> Response:
+    """Return a page of a PDF as PNG. 404 where its file is no longer where it was, or was changed: what is shown is
+    always the page that the document was read from."""
+    made = here.page_images.get(opened, key, page, nearest_scale(scale))
+    # The key is a hash of the content, so what has this address never changes.
+    headers = {"Cache-Control": "private, max-age=86400, immutable"}
+    return Response(made.png, media_type="image/png", headers=headers)
+
+
+@router.get("/documents/{key}/pages/{page}")
+def page(
+    key: KeyInPath,
+    page: int,
+    here: CurrentServer,
+    opened: CurrentBase,
+    node: Annotated[list[str] | None, Query(description="Ids of nodes whose boxes to give.")] = None,
+) -> dict[str, Any]:
+    """Return the size of a page in points, and the boxes of nodes on it: x0, y0, x1, y1 from its top left."""
+    picture = here.page_images.get(opened, key, page, 1.5)
+    boxes = [
+        {"node": one.id, "box": [box.x0, box.y0, box.x1, box.y1]}
+        for one in (opened.base.node(id) for id in (node or ())[:100])
+        for box in one.boxes
+        if box.page == page and one.document == key
+    ]
+    image = f"{opened.api_path}/documents/{key}/pages/{page}.png"
+    return {"page": page, "width": picture.width, "height": picture.height, "boxes": boxes, "image": image}
+
+
+@router.delete("/documents/{key}")
+def remove(
+    key: KeyInPath,
+    here: CurrentServer,
+    opened: CurrentBase,
+    forget: Annotated[bool, Query(description="Also forget the questions whose answers rest on it.")] = False,
+) -> dict[str, Any]:
+    """Remove a document from the base: nothing of it remains there. A file that was added from a folder stays in the
+    folder. Answers in the history quote it on, unless ``forget``; ``quoted`` says how many do."""
+    with here.open_for_writing(opened) as base:
+        gone = base.remove(key)
+    here.uploads.discard_document(opened.name, key)
+    here.page_images.forget(opened, key)
+    quoted = opened.history.questions_citing(key)
+    if forget:
+        for id in quoted:
+            opened.history.forget(id)
+    return {"removed": [one.key for one in gone], "quoted": 0 if forget else len(quoted)}
+
+
+class Search(Form):
+    """A search. ``retriever`` is a name of /config; ``documents`` (keys) restrict."""
+
+    question: str
+    k: Annotated[int, Field(ge=1, le=200)] = 10
+    retriever: Annotated[str, Field(max_length=200)] = choices.DEFAULT
+    documents: Annotated[list[Key], Field(max_length=10_000)] | None = None
+
+
+@router.post("/search")
+def search(asked: Search, here: CurrentServer, opened: CurrentBase) -> dict[str, Any]:
+    """Find passages and table rows, best first."""
+    most = here.settings.limits.question_characters
+    if len(asked.question) > most:
+        raise UsageError(f"the question has more than {most:,} characters", "Ask for less at a time")
+    retriever = choices.resolve_retriever(asked.retriever)
+    with here.questions.search_slots.admit():
+        hits = opened.base.search(asked.question, k=asked.k, retriever=retriever, documents=asked.documents)
+    return {"hits": [hit_to_dict(hit) for hit in hits]}
+
+
+def _document(document: Document) -> dict[str, Any]:
+    """Return a document for a page: where its files lie on the server's disks is left out."""
+    shape = document_to_dict(document)
+    shape["paths"] = [PurePath(path).name for path in document.paths]
+    return shape

@@ -1,0 +1,190 @@
+"""Questions: asked, followed, stopped, remembered."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Header, Query
+from fastapi.responses import Response, StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from clew.app.answers.markdown import render_json, render_markdown
+from clew.app.web import history
+from clew.app.web import method_choices as choices
+from clew.app.web.events import EventChannel, stream_channel
+from clew.app.web.question_queue import QuestionRequest
+from clew.app.web.server import CurrentBase, CurrentServer
+from clew.core.errors import NotFound, UsageError
+
+router = APIRouter(prefix="/bases/{base}", tags=["questions"])
+
+#: Names of documents in requests: keys, as /documents gives them.
+KEY = r"^[0-9a-f]{32}$"
+
+
+class Form(BaseModel):
+    """A JSON request: nothing in it that we do not know, and only text that can be stored and sent."""
+
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+
+    @field_validator("*")
+    @classmethod
+    def _text(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            check_text(value)
+        elif isinstance(value, list):
+            for one in value:
+                check_text(str(one))
+        return value
+
+
+def check_text(text: str) -> None:
+    """Raise ValueError for text that is not Unicode (half a surrogate pair)."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("is not valid Unicode") from None
+
+
+Key = Annotated[str, Field(pattern=KEY)]
+Name = Annotated[str, Field(max_length=200)]
+
+
+class Ask(Form):
+    """A question. ``recipe`` and ``model`` are names of /config; left out, clew chooses. ``documents`` and ``graphs``
+    restrict where it is looked for. ``chain`` is the question as triples. ``beside``: the id of the question that
+    this one is compared with."""
+
+    question: str = ""
+    recipe: Name = choices.DEFAULT
+    model: Name | None = None
+    documents: Annotated[list[Key], Field(max_length=10_000)] | None = None
+    graphs: Annotated[list[Name], Field(max_length=1_000)] | None = None
+    chain: str = ""
+    beside: Name | None = None
+
+
+@router.post("/questions", status_code=202)
+def ask(asked: Ask, here: CurrentServer, opened: CurrentBase) -> dict[str, Any]:
+    """Take a question on and return its id, at once. 429 with Retry-After where too many wait already."""
+    most = here.settings.limits.question_characters
+    if not (asked.question or asked.chain):
+        raise UsageError("the question is empty", "Say what you want to know")
+    if max(len(asked.question), len(asked.chain)) > most:
+        raise UsageError(f"the question has more than {most:,} characters", "Ask for less at a time")
+    recipe = asked.recipe
+    if asked.chain and recipe == choices.DEFAULT:
+        recipe = choices.method_for_triples(asked.chain)
+    model = here.settings.model(asked.model)
+    # Refused here, where the one who asks still listens.
+    for name in asked.graphs or ():
+        opened.base.graph(name)
+    for key in asked.documents or ():
+        opened.base.document_keys(key)
+    job = here.questions.submit(
+        opened,
+        QuestionRequest(
+            asked.question,
+            recipe,
+            None if model is None else model.id,
+            None if asked.documents is None else tuple(asked.documents),
+            None if asked.graphs is None else tuple(asked.graphs),
+            asked.chain,
+            asked.beside,
+        ),
+        choices.resolve_method(here.settings, recipe),
+        model,
+    )
+    place = f"{opened.api_path}/questions/{job.id}"
+    return {"id": job.id, "state": job.state, "url": place, "events": f"{place}/events"}
+
+
+@router.get("/questions/{id}/events", response_class=StreamingResponse)
+def events(
+    id: str, here: CurrentServer, opened: CurrentBase, last_event_id: Annotated[str | None, Header()] = None
+) -> Response:
+    """Follow a question as server-sent events: ``waiting``, ``running``, each ``step``, then ``answer`` or
+    ``problem``.
+
+    For one that has ended, the last of them alone. A reader that comes back with Last-Event-ID gets what it has not
+    seen; 204 where there will be nothing more.
+    """
+    job = here.questions.get(opened, id)
+    if job is not None:
+        if job.events.closed and last_event_id == str(job.events.last_number):
+            return Response(status_code=204)
+        return stream_channel(job.events, last_event_id)
+    if last_event_id is not None:
+        return Response(status_code=204)
+    return stream_channel(_ending(opened.history.get(id)), None)
+
+
+def _ending(entry: dict[str, Any]) -> EventChannel:
+    """Return the last event of a question that is history."""
+    told, channel = {"id": entry["id"], "state": entry["state"]}, EventChannel()
+    if entry["answer"] is not None:
+        channel.send("answer", told | entry["answer"])
+    else:
+        broken = {"error": "the server ended before the answer was complete", "hint": "Ask again"}
+        channel.send("problem", told | (entry["problem"] or broken))
+    channel.close()
+    return channel
+
+
+@router.post("/questions/{id}/stop", status_code=202)
+def stop(id: str, here: CurrentServer, opened: CurrentBase) -> dict[str, Any]:
+    """Stop a question: at once if it waits, else after the step that it is at; what was found until then is its
+    answer."""
+    job = here.questions.stop(opened, id)
+    return {"id": id, "state": job.state, "stopping": job.state not in history.FINAL_STATES}
+
+
+@router.get("/questions")
+def questions(
+    opened: CurrentBase,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    before: Annotated[float | None, Query(description="Only questions asked before this time.")] = None,
+) -> dict[str, Any]:
+    """List the questions that were asked, the latest first, with the text of their answers."""
+    return {"questions": opened.history.latest(limit, before)}
+
+
+@router.get("/questions/{id}")
+def question(id: str, here: CurrentServer, opened: CurrentBase) -> dict[str, Any]:
+    """Return a question with its answer: text, evidence, quotes, trail, usage."""
+    return here.questions.entry(opened, id)
+
+
+@router.get("/questions/{id}/export", response_class=Response)
+def export(
+    id: str,
+    opened: CurrentBase,
+    form: Annotated[Literal["markdown", "json"], Query(description="What to make of it.")] = "markdown",
+) -> Response:
+    """Return a question with its answer and citations as a file to keep: Markdown, or JSON."""
+    entry = opened.history.get(id)
+    if entry["answer"] is None:
+        raise NotFound("this question has no answer to export")
+    ending, kind, made = (
+        ("md", "text/markdown", render_markdown(entry))
+        if form == "markdown"
+        else ("json", "application/json", render_json(entry))
+    )
+    headers = {"Content-Disposition": f'attachment; filename="answer-{entry["id"]}.{ending}"'}
+    return Response(made, media_type=kind, headers=headers)
+
+
+@router.delete("/questions/{id}")
+def forget(id: str, here: CurrentServer, opened: CurrentBase) -> dict[str, Any]:
+    """Forget a question and its answer. One that is being answered is stopped first."""
+    job = here.questions.get(opened, id)
+    if job is not None and job.state not in history.FINAL_STATES:
+        here.questions.stop(opened, id)
+    opened.history.forget(id)
+    return {"forgotten": id}
+
+
+@router.delete("/questions")
+def clear(opened: CurrentBase) -> dict[str, Any]:
+    """Forget every question that has ended."""
+    return {"forgotten": opened.history.clear()}

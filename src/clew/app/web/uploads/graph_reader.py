@@ -1,0 +1,42 @@
+"""Reads an uploaded graph file into a base: run in a process of its own, which may be killed at any time."""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import replace
+from pathlib import Path
+
+from clew.core.errors import BadRows, ClewError, StoreError, UnreadableFile
+from clew.knowledge_base.knowledge_base import open as open_base
+from clew.knowledge_base.originals import UPLOAD_PREFIX
+from clew.parse.graphs.reader import Options
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def read_uploaded_graph(
+    path: Path, *, unit: str = "", base: str, graph: str, form: str, name: str
+) -> StoreError | None:
+    """Add the file as the graph ``graph``; ``name`` is what the file is called. A reader of
+    :class:`clew.parse.documents.pool.ParsePool`. Raises UnreadableFile; returns what is not the file's fault."""
+    try:
+        with open_base(base) as opened:
+            report = opened.add_graph(path, name=graph, options=Options(form))
+            sources = [replace(one, path=f"{UPLOAD_PREFIX}{name}") for one in report.graph.sources]
+            opened.store.graphs.update_sources(graph, sources)
+    except BadRows as error:
+        rows = "\n  ".join(row.replace(path.name, name) for row in error.rows)
+        raise UnreadableFile(f"bad rows:\n  {rows}", "Put them right and upload it again") from error
+    except UnreadableFile as error:
+        # The file as its person knows it.
+        said = error.problem.replace(str(path), name).replace(path.name, name)
+        raise UnreadableFile(said, error.hint) from error
+    except StoreError as error:
+        return StoreError(error.problem, error.hint)
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        return StoreError(f"the base cannot be written to: {error.strerror or error}", "Is the disk full?")
+    except ClewError as error:
+        raise UnreadableFile(error.problem, error.hint) from error
+    return None

@@ -1,0 +1,185 @@
+"""Uploaded files that wait to be read: a folder in the base's own, written so that a power cut loses none.
+
+A file arrives as ``ID.part``. It is accepted when it lies whole on the disk as ``ID.data`` with ``ID.json`` beside
+it, which holds what is known of it, its name among that: a name is never used as a path. What has been read is
+deleted; what could not be read leaves its ``ID.json``, which says why, until a person has seen it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import time
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, Literal
+
+from clew.core.errors import NotFound
+
+FOLDER = "spool"
+WAITING, READING, INDEXING, ENCODING, DONE, FAILED = (
+    "waiting",
+    "reading",
+    "indexing",
+    "encoding",
+    "done",
+    "failed",
+)
+#: States of an upload that nothing more happens to.
+FINAL_STATES = (DONE, FAILED)
+_ID = re.compile(r"[0-9a-f]{24}")
+#: Characters of a name that are kept.
+_LONGEST = 180
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """An uploaded file. ``kind`` is ``document`` or ``graph``; ``graph`` the name that one is to have, ``form`` its
+    form, "" for that of its name. ``tries`` counts how often reading it was begun; ``error`` and ``hint`` say why it
+    could not be read; ``key`` is the document that it became, ``notes`` remarks of the parser."""
+
+    id: str
+    kind: Literal["document", "graph"]
+    name: str
+    size: int
+    uploaded: float
+    graph: str = ""
+    form: str = ""
+    state: str = WAITING
+    tries: int = 0
+    error: str = ""
+    hint: str = ""
+    key: str = ""
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as a JSON-compatible dictionary."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, shape: dict[str, Any]) -> Upload:
+        """Return what :meth:`shape` made."""
+        return cls(**shape | {"notes": tuple(shape["notes"])})
+
+
+class Spool:
+    """The spool of the base in ``folder``. A server and the process that reads for it share it: every change is one
+    rename or one deletion."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / FOLDER
+
+    def begin(self) -> tuple[str, BinaryIO]:
+        """Return the id of a file that arrives, and where to write it."""
+        self.path.mkdir(mode=0o700, exist_ok=True)
+        id = secrets.token_hex(12)
+        return id, (self.path / f"{id}.part").open("xb")
+
+    def accept(self, upload: Upload) -> None:
+        """Take a file on that has arrived; when this returns, it survives a power cut."""
+        part = self.path / f"{upload.id}.part"
+        with part.open("rb+") as file:
+            os.fsync(file.fileno())
+        part.replace(self.data_path(upload.id))
+        self.write_record(upload)
+
+    def discard(self, id: str) -> None:
+        """Delete what there is of a file that was not accepted."""
+        for ending in ("part", "new", "json", "data"):
+            (self.path / f"{id}.{ending}").unlink(missing_ok=True)
+
+    def data_path(self, id: str) -> Path:
+        """Return where a file lies."""
+        return self.path / f"{id}.data"
+
+    def write_record(self, upload: Upload) -> None:
+        """Write what is known of a file."""
+        fresh = self.path / f"{upload.id}.new"
+        with fresh.open("w", encoding="utf-8") as file:
+            json.dump(upload.to_dict(), file)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(self.path / f"{upload.id}.json")
+        _sync(self.path)
+
+    def all_uploads(self) -> list[Upload]:
+        """Return the files that wait or could not be read, the oldest first."""
+        found = []
+        for path in self.path.glob("*.json") if self.path.is_dir() else ():
+            try:
+                found.append(Upload.from_dict(json.loads(path.read_text(encoding="utf-8"))))
+            except FileNotFoundError:  # done meanwhile
+                continue
+        return sorted(found, key=lambda one: (one.uploaded, one.id))
+
+    def waiting_uploads(self) -> list[Upload]:
+        """Return the files that are still to be read, the oldest first."""
+        return [one for one in self.all_uploads() if one.state not in FINAL_STATES]
+
+    def record_failure(self, upload: Upload, error: str, hint: str = "") -> Upload:
+        """Note why a file cannot be read, and delete it."""
+        failed = replace(upload, state=FAILED, error=error, hint=hint)
+        self.write_record(failed)
+        self.data_path(upload.id).unlink(missing_ok=True)
+        return failed
+
+    def forget(self, id: str) -> None:
+        """Delete a file and what is known of it. Raises NotFound."""
+        if not _ID.fullmatch(id):
+            raise NotFound(f"no upload '{id}'")
+        try:
+            (self.path / f"{id}.json").unlink()
+        except FileNotFoundError:
+            raise NotFound(f"no upload '{id}'") from None
+        self.data_path(id).unlink(missing_ok=True)
+
+    def delete_leftovers(self) -> None:
+        """Delete what was not accepted when a server was killed: called before the first upload."""
+        for path in list(self._leftovers()):
+            path.unlink(missing_ok=True)
+
+    def _leftovers(self) -> Iterator[Path]:
+        if not self.path.is_dir():
+            return
+        yield from self.path.glob("*.part")
+        yield from self.path.glob("*.new")
+        for data in self.path.glob("*.data"):
+            if not data.with_suffix(".json").exists():
+                yield data
+
+
+def display_name(given: str) -> str:
+    r"""Return a file name as it is shown and searched for: the last part of a path, without control characters and
+    marks that turn the direction of writing.
+
+    >>> shown_name("..\\\\..\\\\C:\\\\report.pdf"), shown_name("../../etc/passwd"), shown_name("..")
+    ('report.pdf', 'passwd', 'file')
+    """
+    last = given.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    kept = "".join(
+        " " if one.isspace() else one for one in last if unicodedata.category(one)[0] != "C" or one.isspace()
+    )
+    name = " ".join(kept.split()).lstrip(".").strip()
+    stem, suffix = PurePosixPath(name).stem, PurePosixPath(name).suffix[:16]
+    return f"{stem[: _LONGEST - len(suffix)]}{suffix}" if stem else "file"
+
+
+def new_upload(id: str, kind: Literal["document", "graph"], name: str, size: int) -> Upload:
+    """Return an upload as it is accepted now."""
+    return Upload(id, kind, display_name(name), size, time.time())
+
+
+def _sync(folder: Path) -> None:
+    """Make renames in a folder survive a power cut, where the system can."""
+    try:
+        opened = os.open(folder, os.O_RDONLY)
+    except OSError:  # Windows opens no folders
+        return
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

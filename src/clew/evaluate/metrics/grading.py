@@ -1,0 +1,102 @@
+"""Acc: whether a language model that grades calls the answer right (KGP paper, Section 5.1 and Listing 5).
+
+The paper shows the model one real answer; so do we, the canonical one. Deviations: an answer that was not given
+is wrong, and one that was given to a question without an answer is wrong too, both without asking; and a reply
+that is no verdict is an error, never a wrong answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from clew.core.errors import BadCompletion
+from clew.core.types import Usage
+
+if TYPE_CHECKING:
+    from clew.core.prompts.templates import Template
+    from clew.core.protocols import LanguageModel
+    from clew.evaluate.examples import Example
+
+# As in the prompt's examples, "Return: 1", or the bare digit; nothing before and nothing after.
+_VERDICT = re.compile(r"\s*(?:return\s*:\s*)?([01])\s*\.?\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerToGrade:
+    """An answer to grade; ``abstained`` as in :class:`~clew.core.types.Answer`."""
+
+    example: Example
+    answer: str
+    abstained: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """1 for right, 0 for wrong, or None: ``problem`` then says why there is no grade."""
+
+    value: float | None
+    problem: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Grader:
+    """Grades answers with ``model`` and the prompt ``grade`` (``clew.core.prompts.load("grade")``)."""
+
+    model: LanguageModel
+    template: Template
+
+    def grade(self, answered: Sequence[AnswerToGrade]) -> list[Grade]:
+        """Return a grade each, in order, with one batch of calls. Raises ModelError where the model fails."""
+        known = [_without_asking(one) for one in answered]
+        asked = [number for number, grade in enumerate(known) if grade is None]
+        replies = self.model.complete(
+            [
+                self.template.render(
+                    question=answered[number].example.question,
+                    answer=reference_answer(answered[number].example),
+                    prediction=answered[number].answer,
+                )
+                for number in asked
+            ]
+        )
+        graded = dict(zip(asked, (_read(reply.text, reply.usage) for reply in replies), strict=True))
+        return [graded[number] if grade is None else grade for number, grade in enumerate(known)]
+
+
+def read_verdict(reply: str) -> float:
+    """Return 1.0 or 0.0 from a grading reply. Raises BadCompletion for anything but a verdict.
+
+    >>> verdict("Return: 1")
+    1.0
+    """
+    match = _VERDICT.fullmatch(reply)
+    if match is None:
+        raise BadCompletion(f"the grading model said neither 0 nor 1: {reply.strip()[:80]!r}")
+    return float(match[1])
+
+
+def reference_answer(example: Example) -> str:
+    """Return what the grading model is shown: the canonical answer, or all entities of a list."""
+    return ", ".join(example.answers if example.answer_type == "entities" else example.answers[:1])
+
+
+def _without_asking(answered: AnswerToGrade) -> Grade | None:
+    example = answered.example
+    if example.answer_type == "unanswerable":
+        return Grade(float(answered.abstained))
+    if not example.answers:
+        return Grade(None, "the data has no answer to grade by")
+    if answered.abstained or not answered.answer.strip():
+        return Grade(0.0)
+    return None
+
+
+def _read(reply: str, usage: Usage) -> Grade:
+    try:
+        return Grade(read_verdict(reply), usage=usage)
+    except BadCompletion as error:
+        return Grade(None, error.problem, usage)

@@ -1,0 +1,254 @@
+"""The graphs of a knowledge base, and what a person looks up in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from clew.core.errors import NotFound
+from clew.core.types import Entity, GraphInfo
+from clew.knowledge_base.encoding import WithEncoder, sample_rows, time_encoding
+from clew.knowledge_base.results import EntityDescription, EntityTriples
+
+if TYPE_CHECKING:
+    from clew.core.arrays import Rows
+    from clew.core.protocols import LanguageModel, NodeTexts, NodeVectors, PropertyGraph
+    from clew.knowledge_base.extraction import ExtractionReport
+    from clew.knowledge_base.ingest.graphs import GraphReport
+    from clew.knowledge_base.ingest.report import Progress
+    from clew.knowledge_base.knowledge_base import KnowledgeBase
+    from clew.methods.focus.schema import Schema
+    from clew.parse.graphs.reader import Options
+    from clew.store.sparql.mount_options import MountOptions
+    from clew.store.sparql.mounted_graph import MountedGraph
+    from clew.triples.linking.entity_alignment import EntityAlignment
+
+
+class WithGraphs(WithEncoder):
+    """The part of :class:`clew.Base` that is about graphs."""
+
+    def add_graph(
+        self,
+        files: str | Path | Sequence[str | Path] = (),
+        *,
+        name: str | None = None,
+        nodes: Sequence[str | Path] = (),
+        edges: Sequence[str | Path] = (),
+        options: Options | None = None,
+        skip_bad: bool = False,
+        progress: Progress | None = None,
+    ) -> GraphReport:
+        """Add a graph from files (triples, tables, JSON lines, Parquet, RDF), in place of one of that name.
+
+        ``name`` is by default that of the first file, without its endings. ``nodes`` and ``edges`` are tables that
+        do not say by their columns what they are. Raises UnreadableFile (with BadRows, unless ``skip_bad``),
+        UsageError, MissingExtra; then nothing is added.
+        """
+        from clew.knowledge_base import ingest
+
+        given = (files,) if isinstance(files, (str, Path)) else files
+        chosen = ingest.GraphFiles(
+            *(tuple(Path(one).expanduser() for one in part) for part in (given, nodes, edges))
+        )
+        return ingest.add_graph(
+            self.store.graphs,
+            name or ingest.default_graph_name(chosen.all_files[0] if chosen.all_files else Path()),
+            chosen,
+            options,
+            skip_bad=skip_bad,
+            progress=progress or ingest.ignore_event,
+        )
+
+    def mount_graph(self, name: str, url: str, options: MountOptions | None = None) -> MountedGraph:
+        """Mount a SPARQL 1.1 endpoint, or the folder of an Oxigraph store, read-only, as a graph of that name.
+
+        It is asked when it is needed. Raises UsageError, UnreadableFile for a table of titles that is none,
+        MissingExtra, and RemoteError where it does not answer; then nothing is mounted.
+        """
+        from clew.store.sparql.mount_options import MountOptions as Usual
+
+        return self.store.graphs.mount(name, url, options or Usual())
+
+    def schema(self, question: str, graphs: Sequence[str] = ()) -> Schema:
+        """Return what a model is shown of ``graphs`` (none: of all) when it is to write a question as typed triples:
+        types, relations and properties, cut to what the question may need where they are many.
+
+        Raises NotFound for a graph that is not there.
+        """
+        from clew.methods.focus.schema import describe_schema
+        from clew.triples.linking.relations import GraphRelationLinker
+
+        names = graphs or [one.name for one in self.graphs()]
+        return describe_schema(
+            [self.graph(name) for name in names], question, GraphRelationLinker(self.encoder())
+        )
+
+    def extract_graph(
+        self,
+        name: str,
+        *,
+        llm: str | LanguageModel | None = None,
+        documents: Iterable[str] | None = None,
+        progress: Progress | None = None,
+    ) -> ExtractionReport:
+        """Extract the triples of every passage by a language model, as the graph ``name``; see
+        :class:`clew.knowledge_base.extraction.GraphExtraction`.
+
+        Only passages that it has not read yet are asked about; without ``llm`` the graph is made again of what is
+        known. Raises UsageError, ModelError, StoreError.
+        """
+        from clew.knowledge_base import ingest
+        from clew.knowledge_base import registry as catalog
+        from clew.knowledge_base.extraction import GraphExtraction
+
+        model = catalog.load_language_model(llm, cache=False) if isinstance(llm, str) else llm
+        told = progress or ingest.ignore_event
+        chosen = None if documents is None else tuple(documents)
+        work = GraphExtraction(cast("KnowledgeBase", self), name, model, chosen)
+        return work.run(lambda done, total: told(ingest.Event("extract", done, total)))
+
+    def graphs(self) -> list[GraphInfo]:
+        """Return the imported and mounted graphs, sorted by name."""
+        return self.store.graphs.graph_infos()
+
+    def graph(self, name: str) -> PropertyGraph:
+        """Return a graph by its name. Raises UsageError where there is none."""
+        return self.store.snapshot().graph(name)
+
+    def entities(self, graph: str, text: str) -> list[Entity]:
+        """Return the entities of a graph with this id, name or alias, sorted by id. Raises NotFound, UsageError."""
+        opened = self.graph(graph)
+        for id in (text, f"{graph}:{text}"):
+            try:
+                return opened.entities(opened.rows([id]))
+            except NotFound:
+                continue
+        rows = opened.find_by_name(text)
+        if not len(rows):
+            raise NotFound(
+                f"nothing in the graph '{graph}' is called '{text}'",
+                f"What it holds: clew graph schema {graph}",
+            )
+        return opened.entities(rows)
+
+    def describe_entities(
+        self, graph: str, entities: Sequence[Entity], limit: int = 10
+    ) -> list[EntityDescription]:
+        """Return entities of a graph with their triples, at most ``limit`` of each relation, and what ids and names
+        say to be the same. Raises UsageError where there is no such graph."""
+        opened = self.graph(graph)
+        return [
+            EntityDescription(
+                one, tuple(entity_triples(opened, one, limit)), self.equivalents(one.id, thorough=False)
+            )
+            for one in entities
+        ]
+
+    def equivalents(self, id: str, *, thorough: bool = True) -> tuple[EntityAlignment, ...]:
+        """Return what is the same as a node (``films:Q42``) in the other graphs and among the documents, each with
+        its evidence, the surest first.
+
+        ``thorough`` also compares identifying properties, such as ``imdb_id``: every graph is read once for it.
+        Raises NotFound, UsageError.
+        """
+        from clew.triples import linking as link
+
+        return link.align_entity(self.store.snapshot(), id, remote=self._mounts(), thorough=thorough)
+
+    def links(self, graph: str | None = None) -> Iterator[EntityAlignment]:
+        """Yield what is the same in different graphs, and the documents about a node, with the evidence; those of one
+        graph where it is named. Mounted graphs are looked into, not gone through. Raises UsageError."""
+        from clew.triples import linking as link
+
+        snapshot = self.store.snapshot()
+        if graph is not None:
+            snapshot.graph(graph)
+        return link.align_graphs(snapshot, graph, remote=self._mounts())
+
+    def _mounts(self) -> list[str]:
+        return [one.name for one in self.graphs() if one.url]
+
+    def encode_graph(
+        self, name: str, *, names: bool = False, every: bool = False, progress: Progress | None = None
+    ) -> int:
+        """Make the vectors of a graph's nodes that the base's encoder has not made yet; return of how many. Stopped,
+        it continues next time.
+
+        Those of the nodes that may answer (``every``: of all), of their text and relations; with ``names``, of their
+        names alone, which help to find what a name stands for. The words of the texts are counted first. Raises
+        UsageError for a mounted graph, or where the base has no encoder; ModelError.
+        """
+        from clew.knowledge_base import ingest
+        from clew.retrieve.node_texts import NodeTexts
+
+        told = progress or ingest.ignore_event
+        graph, kept, rows, texts = self._node_vectors(name, names, every)
+        if not names:
+            node_texts = NodeTexts(graph)
+            graph.node_postings(
+                node_texts.document_name,
+                node_texts.single_texts,
+                lambda done, total: told(ingest.Event("words", done, total)),
+            )
+        return kept.encode_missing(rows, texts, lambda done, total: told(ingest.Event("encode", done, total)))
+
+    def estimate_graph_encoding(
+        self, name: str, *, names: bool = False, every: bool = False
+    ) -> tuple[int, float | None]:
+        """Return how many vectors :meth:`encode_graph` has to make, and about how many seconds they take: by some
+        that are made now, and not kept. None for an encoder that sends texts elsewhere."""
+        from clew.models.names import leaves_machine
+
+        _, kept, rows, texts = self._node_vectors(name, names, every)
+        missing = kept.rows_without_vectors(rows)
+        if not len(missing) or leaves_machine(self.encoder_name() or ""):
+            return len(missing), None if len(missing) else 0.0
+        some = sample_rows(missing)
+        taken = time_encoding(self.require_encoder(), [part for one in texts(some) for part in one])
+        return len(missing), len(missing) * taken / len(some)
+
+    def _node_vectors(
+        self, name: str, names: bool, every: bool
+    ) -> tuple[PropertyGraph, NodeVectors, Rows, NodeTexts]:
+        """Return a graph, the vectors of its nodes, the rows that should have one, and what writes their texts."""
+        import numpy as np
+
+        from clew.retrieve.node_texts import NodeTexts
+        from clew.retrieve.nodes import answer_rows_or_all
+        from clew.triples.linking.nearest_names import NAME_VECTORS, node_names
+
+        graph, encoder = self.graph(name), self.require_encoder()
+        if names:
+            return (
+                graph,
+                graph.node_vectors(encoder, NAME_VECTORS),
+                np.arange(graph.size),
+                lambda rows: node_names(graph, rows),
+            )
+        texts = NodeTexts(graph)
+        chosen = np.arange(graph.size) if every else answer_rows_or_all(graph)
+        return graph, graph.node_vectors(encoder, texts.document_name), chosen, texts.single_texts
+
+    def remove_graph(self, name: str) -> GraphInfo:
+        """Forget a graph: the base is as if it had never been added. Raises UsageError where there is none."""
+        return self.store.graphs.remove(name)
+
+
+def entity_triples(graph: PropertyGraph, entity: Entity, limit: int = 10) -> list[EntityTriples]:
+    """Return the triples of an entity, relation by relation, those that it is the head of first; at most ``limit``
+    of each."""
+    row = graph.rows([entity.id])
+    found = []
+    # Wikidata has ten thousand relations, and each would be a question over the network.
+    relations = graph.relations_at(row)
+    for inverse in (False, True):
+        for relation in relations:
+            _, others = graph.neighbours(row, relation, inverse)
+            if not len(others):
+                continue
+            some = others[:limit]
+            pairs = [(int(other), int(row[0])) if inverse else (int(row[0]), int(other)) for other in some]
+            said = tuple(graph.edge_properties(head, relation, tail) for head, tail in pairs)
+            found.append(EntityTriples(relation, inverse, tuple(graph.entities(some)), said, len(others)))
+    return found

@@ -1,0 +1,24 @@
+"""Files into a knowledge base: scan, decide, read, commit, catch up; and what that would cost."""
+
+from __future__ import annotations
+
+from clew.knowledge_base.ingest.documents import IngestTarget, add
+from clew.knowledge_base.ingest.estimate import Estimate, estimate
+from clew.knowledge_base.ingest.graphs import GraphFiles, GraphReport, add_graph, default_graph_name
+from clew.knowledge_base.ingest.report import Event, Failure, Progress, Report, ignore_event
+
+__all__ = [
+    "Estimate",
+    "Event",
+    "Failure",
+    "GraphFiles",
+    "GraphReport",
+    "IngestTarget",
+    "Progress",
+    "Report",
+    "add",
+    "add_graph",
+    "default_graph_name",
+    "estimate",
+    "ignore_event",
+]

@@ -1,0 +1,78 @@
+"""Chain of thought (Wei et al., NeurIPS 2022) with self-consistency (Wang et al., ICLR 2023).
+
+The model reasons before it answers, after exemplars that do. With several samples, each is drawn at a temperature
+and the answer that most of them reach is taken (Wang et al., Section 2; their vote without weights). With a
+retriever, the passages that it finds for the question stand before it. Deviations: eight exemplars of our own
+(three for claims, as Su et al., 2024, Appendix K); the answer is always the model's own: its evidence is what it was
+shown, and no quote is checked. For quotes, the recipe ``read`` reads the same passages.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from clew.core.errors import BudgetExceeded
+from clew.core.protocols import Completion, LanguageModel, PromptTemplate, Retriever, Trail
+from clew.core.trail import TrailRecorder, retrieve_with_trail
+from clew.core.types import Answer, Hit, Question, Step, Usage
+from clew.methods.answering import model_answer, record_stop
+from clew.methods.readers.contexts import titled_contexts
+from clew.methods.replies import majority_vote, parse_final_answer
+
+
+@dataclass(frozen=True, slots=True)
+class ChainOfThought:
+    """Reasons ``samples`` times, at ``temperature`` where more than once, and takes the majority's answer.
+
+    ``template`` is the prompt ``cot``; for claims ``cot-claim``, and ``understood`` what reads a label out of a
+    reply. ``k`` passages are shown where there is a retriever.
+    """
+
+    model: LanguageModel
+    template: PromptTemplate
+    retriever: Retriever | None = None
+    k: int = 5
+    samples: int = 1
+    temperature: float = 0.7
+    parse_reply: Callable[[str], str] = parse_final_answer
+    recipe: str = "cot"
+
+    def answer(self, question: Question, trail: Trail) -> Answer:
+        """Return the answer that most of the model's reasonings reach. Raises ModelError."""
+        record = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
+        hits: Sequence[Hit] = ()
+        said = ""
+        try:
+            if self.retriever is not None:
+                hits = retrieve_with_trail(self.retriever, question, self.k, record, query=question.text)
+            said = self._reasoned(question, hits, record)
+        except BudgetExceeded as error:
+            record_stop(record, error)
+        return model_answer(None, question, said, hits, record, self.recipe)
+
+    def _reasoned(self, question: Question, hits: Sequence[Hit], record: TrailRecorder) -> str:
+        """Return the answer that most samples reach."""
+        started = time.perf_counter()
+        made = self._drawn(question, hits)
+        answers = [self.parse_reply(one.text) for one in made]
+        said, votes = majority_vote(answers)
+        detail: dict[str, Any] = {"reader": "model", "prompt": self.template.name, "model": made[0].model}
+        detail |= {"thoughts": [one.text.strip() for one in made], "final": said}
+        if len(made) > 1:
+            detail |= {"temperature": self.temperature, "votes": votes}
+        if unreadable := answers.count(""):
+            detail["unreadable"] = unreadable
+        usage = sum((one.usage for one in made), Usage())
+        record.add(Step("read", detail, tuple(hits), usage, time.perf_counter() - started))
+        return said
+
+    def _drawn(self, question: Question, hits: Sequence[Hit]) -> list[Completion]:
+        """Return the model's reasonings; the one of a single sample is the likeliest."""
+        contexts = f"{titled_contexts(hits)}\n\n" if hits else ""
+        prompt = self.template.render(question=question.text, contexts=contexts)
+        if self.samples > 1:
+            prompt = replace(prompt, temperature=self.temperature)
+        return self.model.complete([replace(prompt, sample=number) for number in range(self.samples)])

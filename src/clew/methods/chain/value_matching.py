@@ -1,0 +1,119 @@
+"""Whether two words stand for the same thing: names, dates and numbers as people write them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from clew.core.text import fold_name, normalise_name
+
+_MONTHS = "january february march april may june july august september october november december".split()
+_MONTH = {name[:3]: number for number, name in enumerate(_MONTHS, 1)}
+_NAMED = r"(?P<month>" + "|".join(f"{name[:3]}(?:{name[3:]})?" for name in _MONTHS) + r"|sept)\.?"
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_YEAR = r"(?P<year>\d{1,4})(?P<era>\s*(?:bc|bce)\b)?"
+_ABOUT = r"(?:c\.|ca\.?|circa|about|around)?\s*"
+_DATES = [
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        r"(?P<year>-?\d{4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})(?:T.*)?(?P<era>)",
+        rf"{_ABOUT}{_DAY}\s+(?:of\s+)?{_NAMED},?\s+{_YEAR}",
+        rf"{_ABOUT}{_NAMED}\s+{_DAY},?\s+{_YEAR}",
+        rf"{_ABOUT}{_NAMED},?\s+{_YEAR}",
+        rf"{_ABOUT}{_YEAR}",
+    )
+]
+_SCALE = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "k": 1e3, "m": 1e6, "bn": 1e9}
+_NUMBER = re.compile(
+    r"[^\d.,+-]{0,4}?(?P<digits>[+-]?\d[\d,]*(?:\.\d+)?)\s*(?P<scale>[a-z]+)?\b", re.IGNORECASE
+)
+_WORDS = {
+    word: number
+    for number, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve".split()
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Date:
+    """A date as far as it is known: month and day are 0 where they are not; years before Christ are negative."""
+
+    year: int
+    month: int = 0
+    day: int = 0
+
+    def compare(self, other: Date) -> int | None:
+        """Return -1, 0 or 1 for earlier, the same day, later; None where what is known of both does not tell."""
+        mine, theirs = (self.year, self.month, self.day), (other.year, other.month, other.day)
+        for one, two in zip(mine, theirs, strict=True):
+            if not one or not two:
+                return None
+            if one != two:
+                return -1 if one < two else 1
+        return 0
+
+
+def parse_date(text: str) -> Date | None:
+    """Return the date that a text is, or None.
+
+    >>> date_of("March 1, 1963"), date_of("c. 44 BC"), date_of("1963-03-01T00:00:00Z").month, date_of("Lima")
+    (Date(year=1963, month=3, day=1), Date(year=-44, month=0, day=0), 3, None)
+    """
+    for form in _DATES:
+        found = form.fullmatch(text.strip().rstrip("."))
+        if found is None:
+            continue
+        parts = found.groupdict()
+        said = parts.get("month") or "0"
+        month = int(said) if said.isdigit() else _MONTH[said[:3].lower()]
+        day = int(parts.get("day") or 0)
+        year = -int(parts["year"]) if parts["era"] else int(parts["year"])
+        return Date(year, month, day) if month <= 12 and day <= 31 else None
+    return None
+
+
+def parse_number(text: str) -> float | None:
+    """Return the number that a text begins with, or None.
+
+    >>> number_of("$1,250.5"), number_of("3.2 million people"), number_of("two"), number_of("Lima")
+    (1250.5, 3200000.0, 2.0, None)
+    """
+    plain = text.strip()
+    if plain.lower() in _WORDS:
+        return float(_WORDS[plain.lower()])
+    found = _NUMBER.match(plain)
+    if found is None:
+        return None
+    return float(found["digits"].replace(",", "")) * _SCALE.get((found["scale"] or "").lower(), 1.0)
+
+
+def same_value(one: str, other: str) -> bool:
+    """Return whether two values say the same: equal names, one within the other, dates that do not contradict, or
+    equal numbers.
+
+    >>> alike("André Berthomieu", "Andre Berthomieu"), alike("10 April 1960", "1960"), alike("3", "4")
+    (True, True, False)
+    """
+    names = _plain(one), _plain(other)
+    if names[0] == names[1]:
+        return True
+    dates = parse_date(one), parse_date(other)
+    if dates[0] and dates[1]:
+        return dates[0].year == dates[1].year and dates[0].compare(dates[1]) in {0, None}
+    numbers = parse_number(one), parse_number(other)
+    if numbers[0] is not None and numbers[1] is not None:
+        return numbers[0] == numbers[1]
+    short, long = sorted((f" {name} " for name in names), key=len)
+    return bool(short.strip()) and short in long
+
+
+def mentions_name(name: str, text: str) -> bool:
+    """Return whether a text has a name in it, in whatever case, with or without what stands in brackets after it."""
+    words = f" {_plain(text)} "
+    bare = re.sub(r"\s*\([^)]*\)\s*$", "", name)
+    return any(f" {_plain(one)} " in words for one in (name, bare) if one.strip())
+
+
+def _plain(name: str) -> str:
+    return normalise_name(fold_name(name))

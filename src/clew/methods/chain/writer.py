@@ -1,0 +1,124 @@
+"""Chains from questions: sampled from a model, filtered, and put in the order in which they are tried."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from clew.core.errors import BadCompletion, UsageError
+from clew.core.prompts.replies import clean_reply
+from clew.core.prompts.templates import Template
+from clew.core.protocols import Completion, LanguageModel, Trail
+from clew.core.types import Question, Step, Usage
+from clew.methods.chain.unknowns import is_solvable
+from clew.methods.replies import sample_prompts
+from clew.triples.language.chain import Chain, Limits, parse_chain
+from clew.triples.language.consistency import rank_by_agreement
+from clew.triples.language.errors import ChainError, MaskUnderflowError
+
+#: A person's own chain may be as short or as long as it likes.
+UNLIMITED = Limits(1, 99)
+DEFAULT_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class ChainWriter:
+    """Asks for ``samples`` chains, leaves out those with syntactic errors, and orders the rest by self-consistency
+    (Su et al., NAACL 2024, Section 3.1 and Appendix B).
+
+    ``template`` is ``chain-parse`` (25 exemplars, free text) or ``chain-structured`` (zero-shot, with a JSON schema,
+    for models that follow instructions). One sample is taken at temperature 0. Beyond the paper: a chain with fewer
+    unknowns than ``limits`` allow counts where no other was written (a question of one triple); where no chain can be
+    used, the model is told why and asked once more; a chain with an unknown that nothing leads to is left out.
+    """
+
+    model: LanguageModel
+    template: Template
+    samples: int = 1
+    limits: Limits = DEFAULT_LIMITS
+
+    def write(self, question: Question, trail: Trail) -> list[Chain]:
+        """Return the chains of a question, the one that most samples agree on first; none where none can be used.
+
+        Raises ModelError, and ChainError for a chain of the question's own that is none.
+        """
+        if question.chain:
+            return read_given_chain(question, trail)
+        started = time.perf_counter()
+        prompt = self.template.render(question=question.text)
+        prompts = sample_prompts(prompt, self.samples)
+        made = self.model.complete(prompts)
+        usage = sum((one.usage for one in made), Usage())
+        chains, errors = self._read(made)
+        if not chains:
+            said = "; ".join(dict.fromkeys(error.problem for error in errors))
+            wrong = clean_reply(f"Your last reply could not be used: {said}. {errors[-1].hint}")
+            made = self.model.complete([replace(prompt, user=f"{prompt.user}\n\n{wrong}")])
+            usage += made[0].usage
+            chains, more = self._read(made)
+            errors += more
+        ranked = rank_by_agreement(chains)
+        detail: dict[str, Any] = {"chain": str(ranked[0]) if ranked else "", "prompt": self.template.name}
+        detail |= {"samples": len(prompts), "usable": len(chains)}
+        if len(ranked) > 1:
+            detail["others"] = [str(chain) for chain in ranked[1:]]
+        if errors:
+            kinds = Counter(type(error).__name__ for error in errors)
+            detail["errors"] = ", ".join(f"{name} {count}" for name, count in kinds.most_common())
+        trail.add(Step("chain", detail, (), usage, time.perf_counter() - started))
+        return ranked
+
+    def _read(self, made: Sequence[Completion]) -> tuple[list[Chain], list[ChainError]]:
+        """Return the chains of replies that can be used, and what is wrong with the others."""
+        chains: list[Chain] = []
+        short: list[Chain] = []
+        errors: list[ChainError] = []
+        for one in made:
+            try:
+                text = self._text(one.text)
+                try:
+                    chain, where = parse_chain(text, self.limits), chains
+                except MaskUnderflowError as error:
+                    errors.append(error)
+                    chain, where = parse_chain(text, replace(self.limits, least=1)), short
+                if is_solvable(chain):
+                    where.append(chain)
+                else:
+                    errors.append(
+                        ChainError("nothing leads to one of the unknowns", "Begin with what is known")
+                    )
+            except ChainError as error:
+                errors.append(error)
+        return chains or short, errors
+
+    def _text(self, reply: str) -> str:
+        """Return the chain of a reply as text; a structured one in the form that the parser reads."""
+        if self.template.schema is None:
+            return reply
+        try:
+            said = self.template.parse(reply)
+        except BadCompletion as error:
+            raise ChainError(error.problem, error.hint) from error
+        triples = [" >> ".join((one["head"], one["relation"], one["tail"])) for one in said["triples"]]
+        return "; ".join([*triples, f"final answer: {said['answer']}"])
+
+
+def read_given_chain(question: Question, trail: Trail) -> list[Chain]:
+    """Return the chain that a person wrote for a question. Raises ChainError; UsageError where nobody wrote one."""
+    if not question.chain:
+        raise UsageError(
+            "'chain' needs a language model to write the question as triples, and none is set",
+            "Name one (--llm ollama:llama3.1), or write it yourself: "
+            "--chain 'Kismet >> director >> #1; #1 >> born in >> #2; final answer: #2'",
+        )
+    chain = parse_chain(question.chain, UNLIMITED)
+    if not is_solvable(chain):
+        raise ChainError(
+            "nothing in the chain leads to one of its unknowns",
+            "Each triple needs an end that is known by then",
+        )
+    trail.add(Step("chain", {"chain": str(chain), "written by": "hand"}))
+    return [chain]

@@ -1,0 +1,331 @@
+"""Drilling down (D3: Nair et al., EMNLP 2023): documents, then their sections, then paragraphs of those.
+
+Section 3.3: a model is shown the condensed representation of a document and names sections; the paragraphs of
+these go to a second choice (:mod:`clew.methods.d3.paragraphs`). Deviations, each on purpose (decision 9):
+
+- *Many documents.* A level above sections, by name and summary (:mod:`clew.methods.d3.summaries`).
+- *No detail is lost to a summary.* The best hits of our own search are shown as hints beside their sections, and
+  are themselves among the paragraphs of the second choice, whether or not their section was named. What the
+  model does not name is not read in full; what matches strongly is still judged.
+- *No model.* Sections are scored by name, summary and best passages; over the whole base then every hit of the
+  search is kept, and its section's score raises it.
+- The trail says for each section why it was taken.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.core.errors import BudgetExceeded
+from clew.core.trail import TrailRecorder, explore_retriever
+from clew.core.types import PAGE, RETRIEVED_KINDS, TABLE, Hit, Step
+from clew.methods.d3.chooser import Choice, Chooser, Entry
+from clew.methods.d3.outline import documents
+from clew.methods.d3.scoring import SectionScorer, SectionScores
+from clew.methods.d3.summaries import DocumentSummaries, Summaries
+
+if TYPE_CHECKING:
+    from clew.core.protocols import Retriever, Snapshot, Trail
+    from clew.core.types import Node, Question
+    from clew.methods.d3.outline import Outlines, Section
+    from clew.methods.d3.paragraphs import ParagraphSelector
+
+#: Hits of the search that speak for documents and sections.
+SEARCH_HITS = 200
+#: Words of a passage that a hint shows.
+HINT_WORDS = 20
+#: How much a section's own words raise a hit, in shares of the best hit's score (docs/decisions/0009).
+HEADING_LIFT = 0.03
+#: Hits whose sections are looked at without a model, if no more are asked for.
+LIFTED_HITS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenSection:
+    """A section that was taken, and why."""
+
+    section: Section
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Drill:
+    """The retriever.
+
+    ``chooser`` asks a model for sections, ``librarian`` for documents; without them, sections and documents are
+    taken by score. ``selector`` chooses among the paragraphs of the sections; without one they are ranked by the
+    search's score, then by their section's. At most ``documents`` documents of ``shown`` and, without a model,
+    ``sections`` sections are taken. ``hints`` is how many hits are hinted at and kept, ``tables``
+    whether tables are entries; 0 and False are the paper's form.
+    """
+
+    snapshot: Snapshot
+    search: Retriever
+    outlines: Outlines
+    summaries: Summaries
+    document_summaries: DocumentSummaries
+    scorer: SectionScorer
+    chooser: Chooser | None = None
+    librarian: Chooser | None = None
+    selector: ParagraphSelector | None = None
+    documents: int = 3
+    shown: int = 20
+    sections: int = 5
+    hints: int = 5
+    tables: bool = True
+
+    def retrieve(self, question: Question, k: int) -> list[Hit]:
+        """Return the ``k`` best passages and table rows, best first."""
+        return self.explore(question, k, TrailRecorder())
+
+    def explore(self, question: Question, k: int, trail: Trail) -> list[Hit]:
+        """Return the same, and tell the trail each step. A budget that is spent ends the search: what was taken
+        so far is then ranked without the model."""
+        started = time.perf_counter()
+        found = explore_retriever(self.search, question, max(k, SEARCH_HITS), trail)
+        trail.add(Step("search", {"hits": len(found)}, seconds=time.perf_counter() - started))
+        if self.chooser is None and self.selector is None:
+            ahead = max(k, LIFTED_HITS)
+            return [*self._lifted(question, found[:ahead], trail), *found[ahead:]][:k]
+        taken, hits = self._drilled(question, found, trail)
+        nodes = self._paragraphs(question, taken, hits)
+        why = {row: one for one in reversed(taken) for row in one.section.rows}
+        if self.selector is None:
+            ranked = self._ranked(nodes, found)
+        else:
+            try:
+                ranked = self.selector.select(question.text, nodes, trail)
+            except BudgetExceeded as error:
+                trail.add(Step("stopped", {"budget": error.problem}))
+                ranked = self._ranked(nodes, found)
+        return [self._hit(node, score, why) for node, score in ranked[:k]]
+
+    def _drilled(
+        self, question: Question, found: Sequence[Hit], trail: Trail
+    ) -> tuple[list[ChosenSection], list[Hit]]:
+        """Return the sections that were taken, and the hits that are kept besides."""
+        keys = self._keys(question)
+        try:
+            keys = self._documents(question, keys, found, trail)
+            inside = frozenset(keys)
+            hits = [hit for hit in found if hit.node.document in inside]
+            return self._sections(question, keys, hits, trail), hits[: self.hints]
+        except BudgetExceeded as error:
+            trail.add(Step("stopped", {"budget": error.problem}))
+            return [], list(found[: max(self.hints, SEARCH_HITS // 10)])
+
+    def _keys(self, question: Question) -> list[str]:
+        inside = question.scope.documents
+        return [key for key in documents(self.snapshot) if inside is None or key in inside]
+
+    # Documents
+
+    def _documents(
+        self, question: Question, keys: Sequence[str], found: Sequence[Hit], trail: Trail
+    ) -> list[str]:
+        """Return the documents whose sections are looked at."""
+        short = shortlist(found, keys, self.shown if self.librarian else self.documents)
+        if len(keys) <= 1 or (len(short) <= 1 and self.librarian is None):
+            return short
+        if self.librarian is None:
+            trail.add(Step("documents", {"of": len(keys), "chosen": self._names(short)}))
+            return short
+        started = time.perf_counter()
+        entries = self._document_entries(short, found, trail)
+        choice = self.librarian.choose(question.text, entries)
+        chosen = [short[n] for n in choice.indexes]
+        # In the order of the search: the model's list is cut where it is too long.
+        chosen = chosen[: self.documents]
+        detail = {"of": len(keys), "shown": len(short), "chosen": self._names(chosen)}
+        trail.add(self._step("documents", self.librarian, detail, choice, started))
+        return chosen
+
+    def _document_entries(self, keys: Sequence[str], found: Sequence[Hit], trail: Trail) -> list[Entry]:
+        known = documents(self.snapshot)
+        texts = self.document_summaries.of(keys, trail)
+        entries = []
+        for place, (key, text) in enumerate(zip(keys, texts, strict=True)):
+            document = known[key]
+            title = document.title if document.title not in {"", document.name} else ""
+            about = "; ".join(part for part in (title, _pages(document.pages)) if part)
+            hint = next((hit for hit in found[: self.hints] if hit.node.document == key), None)
+            entries.append(
+                Entry(f"{key}:0", (document.name,), text, about, _words(hint), priority=-float(place))
+            )
+        return entries
+
+    def _names(self, keys: Sequence[str]) -> list[str]:
+        known = documents(self.snapshot)
+        return [known[key].name for key in keys]
+
+    # Sections
+
+    def _sections(
+        self, question: Question, keys: Sequence[str], hits: Sequence[Hit], trail: Trail
+    ) -> list[ChosenSection]:
+        """Return the sections whose paragraphs are looked at."""
+        started = time.perf_counter()
+        known = [section for key in keys for section in self.outlines.of(key).sections]
+        allowed = self.snapshot.mask(question.scope, RETRIEVED_KINDS)
+        known = [one for one in known if (self.tables or one.kind != TABLE) and allowed[list(one.rows)].any()]
+        rows = self.snapshot.rows([hit.node.id for hit in hits])
+        by_row = dict(zip(rows.tolist(), hits, strict=True))
+        support = self.scorer.score_sections(question.text, known, by_row, trail)
+        if self.chooser is None:
+            order = sorted(range(len(known)), key=lambda n: (-support[n].total, known[n].id))
+            taken = [ChosenSection(known[n], tuple(support[n].reasons())) for n in order[: self.sections]]
+            trail.add(self._step("sections", None, _told(taken, len(known)), None, started))
+            return taken
+        entries = self._section_entries(known, support, rows[: self.hints].tolist(), by_row, len(keys) > 1)
+        whole = sum(self.chooser.window.tokens(self.snapshot.document_text(key)) for key in keys)
+        choice = self.chooser.choose(question.text, entries, whole)
+        taken = [
+            ChosenSection(
+                known[n],
+                ("named by the model", *(["hint"] if entries[n].hint else []), *support[n].reasons()),
+            )
+            for n in choice.indexes
+        ]
+        trail.add(self._step("sections", self.chooser, _told(taken, len(known)), choice, started))
+        return taken
+
+    def _section_entries(
+        self,
+        sections: Sequence[Section],
+        support: Sequence[SectionScores],
+        hinted: Sequence[int],
+        hits: Mapping[int, Hit],
+        several: bool,
+    ) -> list[Entry]:
+        """Return what the model is shown; each hint stands once, at the smallest entry that holds it."""
+        smallest: dict[int, int] = {}
+        for n, one in enumerate(sections):
+            for row in one.rows:
+                if row in hits and (row not in smallest or len(one.rows) < len(sections[smallest[row]].rows)):
+                    smallest[row] = n
+        hints: dict[int, Hit] = {}
+        for row in hinted:
+            if row in smallest:
+                hints.setdefault(smallest[row], hits[row])
+        summaries = self.summaries.of(sections)
+        names = dict(zip([one.document for one in sections], [""] * len(sections), strict=True))
+        titles = dict(zip(names, self._names(list(names)), strict=True))
+        made = []
+        for n, (one, text) in enumerate(zip(sections, summaries, strict=True)):
+            about = [f"table, {len(one.rows)} rows"] if one.kind == TABLE else []
+            if self.hints and one.pages and one.kind != PAGE:
+                first, last = one.pages
+                about.append(f"page {first}" if first == last else f"pages {first}-{last}")
+            path = (titles[one.document], *one.path) if several else one.path
+            made.append(Entry(one.id, path, text, ", ".join(about), _words(hints.get(n)), support[n].total))
+        return made
+
+    def _step(
+        self,
+        name: str,
+        chooser: Chooser | None,
+        detail: Mapping[str, Any],
+        choice: Choice | None,
+        since: float,
+    ) -> Step:
+        seconds = time.perf_counter() - since
+        if chooser is None or choice is None:
+            return Step(name, detail, seconds=seconds)
+        said = {
+            **detail,
+            "prompt": chooser.template.name,
+            "calls": choice.calls,
+            "summaries": choice.summaries,
+            "not known": list(choice.unmatched),
+        }
+        if choice.left_out:
+            said["left out"] = choice.left_out
+        return Step(name, said, (), choice.usage, seconds)
+
+    # Paragraphs
+
+    def _paragraphs(
+        self, question: Question, taken: Sequence[ChosenSection], hits: Sequence[Hit]
+    ) -> list[Node]:
+        """Return the paragraphs of the sections and the kept hits, each once, in reading order by document."""
+        rows = np.array(sorted({row for one in taken for row in one.section.rows}), dtype=np.int64)
+        kept = self.snapshot.rows([hit.node.id for hit in hits])
+        rows = np.union1d(rows, kept)
+        return self.snapshot.nodes(rows[self.snapshot.mask(question.scope, RETRIEVED_KINDS)[rows]])
+
+    def _ranked(self, nodes: Sequence[Node], found: Sequence[Hit]) -> list[tuple[Node, float]]:
+        """Return paragraphs by the search's score; those that it did not find after them, as they stand."""
+        scores = {hit.node.id: hit.score for hit in found}
+        ranked = sorted(nodes, key=lambda node: -scores.get(node.id, -np.inf))
+        return [(node, scores.get(node.id, 0.0)) for node in ranked]
+
+    def _hit(self, node: Node, score: float, why: Mapping[int, ChosenSection]) -> Hit:
+        row = int(self.snapshot.rows([node.id])[0])
+        one = why.get(row)
+        reason = (
+            f"section {one.section.name} ({'; '.join(one.reasons)})" if one else "hint: best of the search"
+        )
+        return Hit(node, score, (f"{node.document}:0", node.id), (reason,))
+
+    # Without a model, over everything
+
+    def _lifted(self, question: Question, found: Sequence[Hit], trail: Trail) -> list[Hit]:
+        """Return the hits of the search, each raised by what its section says of itself."""
+        started = time.perf_counter()
+        rows = self.snapshot.rows([hit.node.id for hit in found]).tolist()
+        of_row: dict[int, Section] = {}
+        for key in dict.fromkeys(hit.node.document for hit in found):
+            own = [row for row, hit in zip(rows, found, strict=True) if hit.node.document == key]
+            of_row.update(self.outlines.sections_of(key, own))
+        sections = list({one.id: one for row in rows if (one := of_row.get(row))}.values())
+        support = dict(
+            zip(
+                (one.id for one in sections),
+                self.scorer.score_sections(
+                    question.text, sections, dict(zip(rows, found, strict=True)), trail
+                ),
+                strict=True,
+            )
+        )
+        top = found[0].score if found else 0.0
+        lifted = []
+        for row, hit in zip(rows, found, strict=True):
+            held = support[of_row[row].id] if row in of_row else None
+            score = hit.score + (HEADING_LIFT * top * held.heading if held else 0.0)
+            why = (
+                f"section {of_row[row].name} ({'; '.join(held.reasons())})" if held else "best of the search"
+            )
+            lifted.append(Hit(hit.node, score, (f"{hit.node.document}:0", hit.node.id), (why,)))
+        lifted.sort(key=lambda hit: -hit.score)
+        best = sorted(sections, key=lambda one: (-support[one.id].total, one.id))[: self.sections]
+        taken = [ChosenSection(one, tuple(support[one.id].reasons())) for one in best]
+        trail.add(self._step("sections", None, _told(taken, len(sections)), None, started))
+        return lifted
+
+
+def _told(taken: Sequence[ChosenSection], of: int) -> dict[str, Any]:
+    return {"of": of, "chosen": [{"section": one.section.name, "why": list(one.reasons)} for one in taken]}
+
+
+def _words(hit: Hit | None) -> str:
+    """Return the start of a passage, as a hint."""
+    if hit is None:
+        return ""
+    words = hit.node.text.split()
+    return " ".join(words[:HINT_WORDS]) + (" ..." if len(words) > HINT_WORDS else "")
+
+
+def _pages(count: int) -> str:
+    return f"{count} page{'s' * (count != 1)}" if count else ""
+
+
+def shortlist(hits: Sequence[Hit], allowed: Sequence[str], size: int) -> list[str]:
+    """Return the keys of at most ``size`` documents, by their best hit; then, in order of keys, those without."""
+    inside = frozenset(allowed)
+    found = dict.fromkeys(hit.node.document for hit in hits if hit.node.document in inside)
+    return [*found, *sorted(inside - found.keys())][:size]

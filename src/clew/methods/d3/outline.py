@@ -1,0 +1,219 @@
+"""The condensed representation of documents: their sections in preorder (D3, Section 3.3.1 and footnote 3).
+
+A section is named by the headings that lead to it and has the paragraphs that stand directly under it, those
+of its tables included; text before the first heading is a section named by the document's title.
+
+Beyond the paper: a table with a caption is an entry under its section, which can be chosen alone. A section
+that is longer than :data:`MAX_NAME_LENGTH` words, the whole of a document without headings above all, is shown in
+parts (:mod:`clew.methods.d3.segments`), each named by its key phrases: what is one entry can also be read as one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.core.types import KINDS, PAGE, RETRIEVED_KINDS, ROW, SECTION, TABLE
+from clew.methods.d3.segments import key_phrases, segment_starts, word_vectors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from clew.core.arrays import Rows, Vectors
+    from clew.core.protocols import Encoder, Snapshot
+    from clew.core.types import Document, Node
+
+#: A section of more index terms than this is shown in parts.
+MAX_SECTION_TERMS = 1200
+#: A table of fewer rows than this is no entry of its own.
+TABLE_ROWS = 3
+#: What a section is called that has no name.
+UNNAMED = "(untitled)"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """An entry of an outline.
+
+    ``id`` is ``<document key>:<place>``, the place being the position of the section or table, for a part
+    ``first-last`` of its paragraphs. ``path`` holds the names from the outermost to its own. ``rows`` are the
+    rows of its paragraphs, (n,), in reading order; those of a table are its section's as well. ``pages`` is
+    the first and last page, or None. ``kind`` is ``section``, ``part``, ``table`` or ``page``.
+    """
+
+    id: str
+    kind: str
+    path: tuple[str, ...]
+    rows: tuple[int, ...]
+    pages: tuple[int, int] | None = None
+
+    @property
+    def document(self) -> str:
+        """The key of its document."""
+        return self.id.rpartition(":")[0]
+
+    @property
+    def place(self) -> str:
+        """What tells it from the other entries of its document."""
+        return self.id.rpartition(":")[2]
+
+    @property
+    def name(self) -> str:
+        """The names along the path, as the paper concatenates them."""
+        return " > ".join(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The entries of one document, in preorder."""
+
+    document: Document
+    sections: tuple[Section, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outlines:
+    """The outlines of a snapshot's documents, each made when it is first asked for. With ``pages`` every page is an
+    entry as well, which has the paragraphs that begin on it.
+
+    Long sections are divided by the vectors that ``encoder`` made; where there are none, by words.
+    """
+
+    snapshot: Snapshot
+    encoder: Encoder | None = None
+    max_terms: int = MAX_SECTION_TERMS
+    pages: bool = False
+
+    def of(self, key: str) -> Outline:
+        """Return the outline of a document. Raises NotFound."""
+        by = self.encoder.name if self.encoder is not None else "words"
+        known = f"drill/outline/{by}/{self.max_terms}/{self.pages}/{key}"
+        made: Outline = self.snapshot.memoize(known, lambda: self._outline(key))
+        return made
+
+    def sections_of(self, key: str, rows: Sequence[int]) -> dict[int, Section]:
+        """Return for each of ``rows`` of a document the section (never the table) that it stands in."""
+        wanted = frozenset(rows)
+        return {
+            row: section
+            for section in self.of(key).sections
+            if section.kind not in {TABLE, PAGE}
+            for row in section.rows
+            if row in wanted
+        }
+
+    def _outline(self, key: str) -> Outline:
+        document = documents(self.snapshot)[key]
+        first, end = self.snapshot.document_rows(key)
+        tree = _Tree.of(self.snapshot, first, end)
+        nodes = dict(zip(tree.inner.tolist(), self.snapshot.nodes(tree.inner), strict=True))
+        found: list[Section] = []
+        for row in tree.inner.tolist():
+            node, paragraphs = nodes[row], tree.paragraphs(row)
+            if not len(paragraphs):
+                continue
+            if node.kind == TABLE:
+                if node.name and len(paragraphs) >= TABLE_ROWS:
+                    found.append(self._entry(node, _path(nodes[row], document), paragraphs))
+            else:
+                found.extend(self._parts(node, _path(node, document), paragraphs))
+        if self.pages:
+            found.extend(self._pages_of(document, tree.rows))
+        return Outline(document, tuple(_in_order(found)))
+
+    def _pages_of(self, document: Document, rows: Rows) -> Iterator[Section]:
+        """Yield the pages of a document that has any."""
+        on = self.snapshot.column("page")[rows]
+        for page in np.unique(on[on > 0]).tolist():
+            path = (document.title or document.name, f"page {page}")
+            own = tuple(rows[on == page].tolist())
+            yield Section(f"{document.key}:page-{page}", PAGE, path, own, (page, page))
+
+    def _entry(self, node: Node, path: tuple[str, ...], rows: Rows) -> Section:
+        kind = TABLE if node.kind == TABLE else SECTION
+        return Section(node.id, kind, path, tuple(rows.tolist()), self._pages(rows))
+
+    def _parts(self, node: Node, path: tuple[str, ...], rows: Rows) -> Iterator[Section]:
+        """Yield a section whole, or, where it is long, in parts."""
+        lengths = self.snapshot.postings("text").lengths(rows)
+        if len(rows) < 2 or lengths.sum() <= self.max_terms:
+            yield self._entry(node, path, rows)
+            return
+        starts = [*segment_starts(self._vectors(rows), lengths, self.max_terms), len(rows)]
+        parts = [rows[start:end] for start, end in pairwise(starts)]
+        texts = [[one.text for one in self.snapshot.nodes(part)] for part in parts]
+        first = node.position - int(self.snapshot.rows([node.id])[0])
+        headless = node.kind != SECTION
+        for part, phrases in zip(parts, key_phrases(texts), strict=True):
+            name = " / ".join(phrases) or UNNAMED
+            place = f"{part[0] + first}-{part[-1] + first}"
+            own = path[:-1] if headless else path
+            yield Section(
+                f"{node.document}:{place}", "part", (*own, name), tuple(part.tolist()), self._pages(part)
+            )
+
+    def _vectors(self, rows: Rows) -> Vectors:
+        if self.encoder is not None:
+            found = self.snapshot.vectors(self.encoder.name, self.encoder.dimension).vectors(rows)
+            if np.any(found, axis=1).all():
+                return found
+        return word_vectors(self.snapshot.postings("text"), rows)
+
+    def _pages(self, rows: Rows) -> tuple[int, int] | None:
+        pages = self.snapshot.column("page")[rows]
+        pages = pages[pages > 0]
+        return (int(pages.min()), int(pages.max())) if len(pages) else None
+
+
+def documents(snapshot: Snapshot) -> dict[str, Document]:
+    """Return the documents by their keys, in their order; made once per generation."""
+    made: dict[str, Document] = snapshot.memoize(
+        "drill/documents", lambda: {one.key: one for one in snapshot.documents()}
+    )
+    return made
+
+
+def _path(node: Node, document: Document) -> tuple[str, ...]:
+    if node.kind == SECTION:
+        return (*node.headings, node.name or UNNAMED)
+    if node.kind == TABLE:
+        return (*node.headings, node.name)
+    return (document.title or document.name,)
+
+
+def _in_order(found: Sequence[Section]) -> Iterator[Section]:
+    """Yield sections in the order of their first paragraph, a page and a table after the section that holds it."""
+    yield from sorted(found, key=lambda one: (one.rows[0], one.kind == PAGE, one.kind == TABLE))
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """One document: ``inner`` are its own row and those of sections and tables; ``rows`` are its paragraphs,
+    in reading order, ``section`` and ``table`` the inner row that each stands in (-1 for none)."""
+
+    inner: Rows
+    rows: Rows
+    section: Rows
+    table: Rows
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, first: int, end: int) -> _Tree:
+        every = np.arange(first, end)
+        kind, parent = snapshot.column("kind")[first:end], snapshot.column("parent")[first:end]
+        coded = {name: code for code, name in enumerate(KINDS)}
+        inner = (kind == coded[SECTION]) | (kind == coded[TABLE]) | (every == first)
+        rows = every[np.isin(kind, [coded[name] for name in RETRIEVED_KINDS])]
+        above = parent[rows - first]
+        in_table = kind[above - first] == coded[TABLE]
+        section = np.where(in_table, parent[above - first], above)
+        # A row that stands in no table is a paragraph like any other.
+        table = np.where(in_table & (kind[rows - first] == coded[ROW]), above, -1)
+        return cls(every[inner], rows, section, table)
+
+    def paragraphs(self, row: int) -> Rows:
+        """Return the paragraphs directly under an inner row."""
+        found: Rows = self.rows[(self.section == row) | (self.table == row)]
+        return found

@@ -1,0 +1,310 @@
+"""The paragraph numbers and the verdicts in what a language model wrote, however it wrote them."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rapidfuzz import fuzz
+
+from clew.core.errors import BadCompletion
+from clew.core.prompts.replies import parse_json
+from clew.core.text import normalise
+
+_THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL)
+_RANGE = re.compile(
+    r"(\d+)(?:\s*(?:-|–|—|\.\.\.?|\bto\b|\bthrough\b)\s*(?:p(?:aragraph)?\s*)?(\d+))?", re.IGNORECASE
+)
+#: Words that may stand around numbers in a line that is a list of them and nothing else.
+_AROUND = re.compile(
+    r"(?:relevant|paragraphs?|paragraph_ids|ids?|numbers?|and|to|through|answer|output|list|the|are|is|p)(?![a-z])"
+    r"|p(?=\d)",
+    re.IGNORECASE,
+)
+_LIST = re.compile(r"[\s\d\W_]*\d[\s\d\W_]*")
+# "1. Paragraph 12": the number of the line is no paragraph's.
+_NUMBERED = re.compile(r"^\s*\d+[.)]\s+(?=[\[(\"'*]*(?:paragraph|id\b|p\d)|\d+\s*$)", re.IGNORECASE)
+_LEAD = re.compile(
+    r"^[\s\[(\"'*•-]*(?:(?:paragraph|id|p)\s*)?(\d+(?:\s*[-–]\s*\d+)?)[\])\"'*]*\s*[:.)—–-]", re.I
+)
+_SERIES = r"\d+(?:\s*(?:,|;|&|-|–|\band\b|\bto\b|\bthrough\b|\s)+\s*(?:paragraph\s*)?\d+)*"
+_MARKED = re.compile(
+    rf"\b(?:paragraphs?|ids?)\s*(?:ids?|numbers?)?\s*[:#]?\s*({_SERIES})|\[\s*({_SERIES})\s*\]", re.I
+)
+_NONE = re.compile(r"^\W*(?:none|no|not|nothing|n/?a|empty|null|there (?:is|are) no)\b", re.IGNORECASE)
+_ALL = re.compile(
+    r"^\W*(?:all|every)(?:\s+(?:of\s+)?(?:the\s+)?(?:given\s+)?paragraphs?)?\b[^\d]*$", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ParagraphNumbers:
+    """What a reply names: numbers that were offered, in its order, each once; others; whether it can be read.
+
+    An empty reply, or one that says that there are none, can be read.
+    """
+
+    chosen: tuple[int, ...]
+    unknown: tuple[int, ...] = ()
+    readable: bool = True
+
+
+def parse_numbers(reply: str, offered: range) -> ParagraphNumbers:
+    """Return the numbers that a reply names.
+
+    Lists in any punctuation, ranges (``3-5``, ``3 to 5``), ``[3]``, ``P3``, ``paragraph 3``, JSON, one to a
+    line, and paragraphs repeated behind their numbers. Where a line is a list of numbers, what stands around
+    it is commentary and its numbers mean nothing.
+    """
+    text = _THOUGHT.sub("", reply).strip()
+    lines = [
+        _NUMBERED.sub("", line) for line in text.splitlines() if line.strip("` \t") and "```" not in line
+    ]
+    lists = [line for line in lines if _LIST.fullmatch(_AROUND.sub(" ", line))]
+    if not lists and _ALL.match(text):
+        return ParagraphNumbers(tuple(offered))
+    if not lists and (not text or _NONE.match(text)):
+        return ParagraphNumbers(())
+    named = [
+        n for line in lists or lines for n in (_in_list(line, offered) if lists else _in_prose(line, offered))
+    ]
+    known = [n for n in named if n in offered]
+    unknown = [n for n in named if n not in offered]
+    empty = not text.strip("[]{}()\"'`.- \n")
+    return ParagraphNumbers(tuple(dict.fromkeys(known)), tuple(dict.fromkeys(unknown)), bool(named) or empty)
+
+
+def _in_prose(line: str, offered: range) -> Iterator[int]:
+    if lead := _LEAD.match(line):
+        yield from _in_list(lead[1], offered)
+        return
+    for found in _MARKED.finditer(line):
+        yield from _in_list(found[1] or found[2], offered)
+
+
+def _in_list(text: str, offered: range) -> Iterator[int]:
+    for found in _RANGE.finditer(text):
+        first, last = int(found[1]), int(found[2] or found[1])
+        # A range beyond what was offered is unknown by its ends: nobody wants its million members.
+        if first > last or last - first > len(offered):
+            yield from dict.fromkeys((first, last))
+        else:
+            yield from range(first, last + 1)
+
+
+_YES = re.compile(r"^\W*(?:yes|true|relevant|1)\b", re.IGNORECASE)
+_NO = re.compile(r"^\W*(?:no|false|irrelevant|not|none|0)\b", re.IGNORECASE)
+
+
+def parse_verdict(reply: str) -> bool | None:
+    """Return what a reply to a yes-or-no question says, or None where it says neither.
+
+    The first word counts; where that says nothing, the only one of ``yes`` and ``no`` that occurs.
+    """
+    text = _THOUGHT.sub("", reply)
+    if _YES.match(text) or _NO.match(text):
+        return bool(_YES.match(text))
+    said = {word.lower() for word in re.findall(r"\b(?:yes|no|true|false)\b", text, re.IGNORECASE)}
+    meant = {word in {"yes", "true"} for word in said}
+    return meant.pop() if len(meant) == 1 else None
+
+
+#: Two names are the same if this alike (0 to 100) and none is as alike or more.
+MIN_SIMILARITY = 88.0
+#: A name of fewer letters is never guessed from a part of it, nor found in a sentence.
+MIN_NAME_LENGTH = 5
+#: A piece of this many words is a sentence that may mention names.
+SENTENCE_WORDS = 6
+#: More pieces than this are never joined to one name: names have few commas.
+MAX_PIECES = 8
+
+_THOUGHT_naming = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL)
+_FENCE = re.compile(r"^```[\w-]*[ \t]*$", re.MULTILINE)
+_NOTHING = re.compile(
+    r"\A\W*(?:none|nothing|n/?a|null|empty(?: response| list)?|no(?:ne of the)? (?:relevant )?"
+    r"(?:sections?|documents?|names?)\b.*|\(?(?:an )?empty response\)?)\W*\Z",
+    re.IGNORECASE | re.DOTALL,
+)
+_LEAD_naming = re.compile(
+    r"\A(?:(?:the |all )?(?:relevant |following )?(?:sections?|documents?|answer|response|names?|numbers?|list)"
+    r"(?: names?| numbers?| list)?(?: (?:is|are|may be relevant))?\s*:)\s*",
+    re.IGNORECASE,
+)
+_BULLET = re.compile(r"\A\s*(?:[*•–—>+]+|-(?!\d))\s*")
+_NUMBERED_naming = re.compile(
+    r"\A[(\[#]?\s*(\d{1,5})\s*[)\]]?\s*(?:[.:)\]-]\s*|\s+(?=\S)|\Z)(.*)\Z", re.DOTALL
+)
+_RANGE_naming = re.compile(r"\A[(\[#]?(\d{1,5})[)\]]?\s*(?:-|–|to)\s*[(\[#]?(\d{1,5})[)\]]?\Z")
+_DIVIDER = re.compile(r"[,;|]")
+_NUMBER = re.compile(
+    r"\A(?:(?:item|note|part|section|chapter|appendix)\s+)?(?:\d+(?:\.\d+)*|[ivxl]+|[a-z])\b[\s.:)–—-]+",
+    re.IGNORECASE,
+)
+_TRIMMED = " \t\r\n\"'“”‘’`*_<>"
+
+
+@dataclass(slots=True)
+class EntryNames:
+    """Names by which entries may be meant. ``paths`` are the names along each one's path, (n,); ``numbers`` the
+    numbers under which they are shown, by default their indexes plus one."""
+
+    paths: Sequence[Sequence[str]]
+    numbers: Sequence[int] | None = None
+    _exact: dict[str, list[int]] = field(default_factory=dict, init=False)
+    _divided: set[str] = field(default_factory=set, init=False)
+
+    def __post_init__(self) -> None:
+        # A whole path goes before the end of another, that before a name without its number ("Item 7.").
+        every = range(max(map(len, self.paths), default=0))
+        self._call(lambda path: [" ".join(path)])
+        self._call(lambda path: [" ".join(path[start:]) for start in every if start < len(path)])
+        self._call(lambda path: [_NUMBER.sub("", path[-1])] if path else [])
+
+    def _call(self, names_of: Callable[[Sequence[str]], list[str]]) -> None:
+        """Let entries be called by more names, as far as nothing is called so already."""
+        called: dict[str, list[int]] = defaultdict(list)
+        for index, path in enumerate(self.paths):
+            for name in names_of(path):
+                if (key := _key(name)) and index not in called[key]:
+                    called[key].append(index)
+                if _DIVIDER.search(name):
+                    self._divided.add(_key(name))
+        self._exact = dict(called) | self._exact
+
+    def match_reply(self, reply: str) -> tuple[list[int], list[str]]:
+        """Return the indexes that ``reply`` means, each once, and the pieces of it that fit no name."""
+        text = _FENCE.sub("", _THOUGHT_naming.sub("", reply)).strip()
+        found: dict[int, None] = {}
+        unknown: list[str] = []
+        if not text or _NOTHING.match(text):
+            return [], []
+        for line in _lines(text):
+            for indexes, piece in self._of_line(line):
+                found.update(dict.fromkeys(indexes))
+                unknown += [piece] if not indexes and piece else []
+        return list(found), unknown
+
+    def _of_line(self, line: str) -> Iterator[tuple[list[int], str]]:
+        """Yield what each piece of a line means; a name may go over several pieces."""
+        pieces = [piece for piece in (_trimmed(one) for one in _DIVIDER.split(line)) if piece]
+        start = 0
+        while start < len(pieces):
+            for end in range(min(len(pieces), start + MAX_PIECES), start, -1):
+                joined = ", ".join(pieces[start:end])
+                indexes = self._whole(joined) if end > start + 1 else self._of(joined)
+                if indexes or end == start + 1:
+                    yield indexes, joined
+                    start = end
+                    break
+
+    def _whole(self, piece: str) -> list[int]:
+        """Return what a name over several pieces means: one that has commas of its own."""
+        bare = _trimmed(_NUMBERED_naming.sub(r"\2", piece))
+        return self._plain(piece) if {_key(piece), _key(bare)} & self._divided else []
+
+    def _plain(self, piece: str) -> list[int]:
+        """Return what is called exactly so, numbering aside."""
+        if found := self._exact.get(_key(piece)):
+            return found
+        numbered = _NUMBERED_naming.match(piece)
+        return self._numbered(numbered) if numbered else []
+
+    def _numbered(self, match: re.Match[str]) -> list[int]:
+        """Return what ``12``, ``[12]`` or ``12. Results`` means: of several so called, the one so numbered."""
+        index, rest = self._at(int(match[1])), _trimmed(match[2])
+        same = self._exact.get(_key(rest), []) if rest else []
+        if index is not None and (index in same or not rest):
+            return [index]
+        return same
+
+    def _at(self, number: int) -> int | None:
+        """Return the index of the entry with a number."""
+        if self.numbers is None:
+            return number - 1 if 0 < number <= len(self.paths) else None
+        return self.numbers.index(number) if number in self.numbers else None
+
+    def _of(self, piece: str) -> list[int]:
+        if found := self._plain(piece):
+            return found
+        if re.fullmatch(r"\d{1,5}(?:\s+(?:and\s+)?\d{1,5})+", piece):
+            return [index for number in re.findall(r"\d+", piece) for index in self._plain(number)]
+        if match := _RANGE_naming.match(piece):
+            wanted = range(int(match[1]), min(int(match[2]), int(match[1]) + len(self.paths)) + 1)
+            return [index for number in wanted if (index := self._at(number)) is not None]
+        unlabelled = re.sub(r"\A(?:section|document|number|no\.?)\s*[:#]?\s*", "", piece, flags=re.IGNORECASE)
+        if unlabelled != piece and (found := self._plain(_trimmed(unlabelled))):
+            return found
+        return self._begun(piece) or self._alike(piece) or self._within(piece)
+
+    def _begun(self, piece: str) -> list[int]:
+        """Return what a shortened name stands for, where that is one thing."""
+        key = _key(piece)
+        if len(key) < MIN_NAME_LENGTH:
+            return []
+        found = [indexes for name, indexes in self._exact.items() if name.startswith(key + " ")]
+        every = {index for indexes in found for index in indexes}
+        return sorted(every) if len(every) == 1 else []
+
+    def _alike(self, piece: str) -> list[int]:
+        key = _key(piece)
+        if len(key) < MIN_NAME_LENGTH:
+            return []
+        scored = sorted(
+            ((fuzz.ratio(key, name), name) for name in self._exact if len(name) >= MIN_NAME_LENGTH),
+            reverse=True,
+        )
+        if not scored or scored[0][0] < MIN_SIMILARITY or (len(scored) > 1 and scored[1][0] == scored[0][0]):
+            return []
+        return self._exact[scored[0][1]]
+
+    def _within(self, piece: str) -> list[int]:
+        """Return the names that a sentence mentions, the longest first where one is part of another."""
+        key = _key(piece)
+        rest, found = f" {key} ", []
+        for name in sorted(self._exact, key=lambda name: (-len(name), name)):
+            if len(name) >= MIN_NAME_LENGTH and f" {name} " in rest:
+                found.append((rest.index(f" {name} "), self._exact[name]))
+                rest = rest.replace(f" {name} ", " " + "\0" * len(name) + " ")
+        left = len(rest.replace("\0", "").replace(" ", ""))
+        # A few words around a name make it another name; a sentence does not.
+        if len(key.split()) < SENTENCE_WORDS and left > len(key.replace(" ", "")) / 2:
+            return []
+        return [index for _, indexes in sorted(found) for index in indexes]
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines of a reply, or, of JSON, its texts and numbers."""
+    if text[:1] in "[{" and not re.match(r"\A\[\d+\]", text):
+        try:
+            return list(_leaves(parse_json(text, {"type": ["array", "object"]})))
+        except BadCompletion:
+            text = text.strip("[]{}")
+    return text.splitlines()
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for one in value.values():
+            yield from _leaves(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _leaves(one)
+    elif isinstance(value, str | int) and not isinstance(value, bool):
+        yield str(value)
+
+
+def _trimmed(piece: str) -> str:
+    bare = _BULLET.sub("", piece).strip(_TRIMMED)
+    bare = _LEAD_naming.sub("", bare).strip(_TRIMMED)
+    return bare[:-1].strip(_TRIMMED) if bare.endswith((".", ":")) else bare
+
+
+def _key(name: str) -> str:
+    """Return a name as names are compared: letters and digits only, without case."""
+    return " ".join(re.sub(r"[\W_]+", " ", normalise(name)).split())
+
+
+# MERGED: Which of some names a model's reply means: names or numbers, however they are written.

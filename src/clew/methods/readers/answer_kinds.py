@@ -1,0 +1,120 @@
+"""What kind of answer a question expects, and where a text holds one.
+
+English questions only; for any other, nothing particular is expected, which costs precision, never an answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+from clew.core.text import candidate_names
+
+AnswerKind = Literal["person", "place", "date", "amount", "name", "reason", "any"]
+
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+)
+_DATE = re.compile(
+    rf"\b(?:1[0-9]\d\d|20\d\d)\b|\b\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}\b|\b{_MONTH}\s+\d{{1,2}}\b"
+    rf"|\b\d\d?:\d\d\b|\b(?:FY|Q[1-4])\s?\d\d",
+    re.IGNORECASE,
+)
+_WHOLE_DATE = re.compile(
+    rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?)?{_MONTH}\b\.?(?:\s+\d{{1,2}}(?:st|nd|rd|th)?\b)?(?:,?\s+\d{{4}})?"
+    rf"|\b(?:1[0-9]\d\d|20\d\d)\b",
+    re.IGNORECASE,
+)
+#: What joins two names rather than being part of one.
+_BETWEEN = re.compile(r"\s(?:in|and|for|on|at|to|by)\s")
+_WORDS = (
+    r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen"
+    r"|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand"
+    r"|million|half|dozen|twice|both|none|nil)"
+)
+_AMOUNT = re.compile(rf"[$€£¥]\s?\d|\d[\d,.]*\s?%|\b\d[\d,]*(?:\.\d+)?\b|\b{_WORDS}\b", re.IGNORECASE)
+_REASON = re.compile(
+    r"\b(?:because|since|due to|so that|in order to|caused|reason|owing to|as a result|led to)\b", re.I
+)
+_PLACED = re.compile(r"\b(?:in|at|near|from|to|on|of|off|above|below|between)\s+(?:the\s+)?[A-Z]")
+#: From what a question says to what it expects; the first that is found counts, the most telling first.
+_ASKS: tuple[tuple[re.Pattern[str], AnswerKind], ...] = (
+    (
+        re.compile(
+            r"\bhow (?:many|much|long|far|tall|high|deep|wide|thick|old|large|big|heavy|fast|often)\b"
+            r"|\b(?:what|which) (?:\w+ ){0,5}?(?:number|amount|percentage|percent|share|rate|ratio|price|cost|total"
+            r"|height|length|depth|width|size|value|sum|weight|distance|temperature|margin|population)\b"
+        ),
+        "amount",
+    ),
+    (re.compile(r"\b(?:what|which) (?:year|date|day|month|century|decade|time)\b|\bwhen\b"), "date"),
+    (re.compile(r"\bwho(?:m|se)?\b"), "person"),
+    (
+        re.compile(
+            r"\bwhere\b|\b(?:what|which) (?:\w+ )?(?:city|town|country|place|state|village|river|street)\b"
+        ),
+        "place",
+    ),
+    (re.compile(r"\bwhy\b"), "reason"),
+    (re.compile(r"\bwhich\b|\bwhat(?: is|'s| was)? the name\b"), "name"),
+)
+
+
+def expected_kind(question: str) -> AnswerKind:
+    """Return what kind of answer ``question`` expects.
+
+    >>> expected("How much did the bridge cost?"), expected("In which year was it built?")
+    ('amount', 'date')
+    """
+    folded = " ".join(question.casefold().split())
+    return next((kind for pattern, kind in _ASKS if pattern.search(folded)), "any")
+
+
+def contains_answer(kind: AnswerKind, text: str, question: str) -> bool:
+    """Return whether ``text`` holds an answer of ``kind`` that the question does not already hold itself."""
+    return next(_found(kind, text, question), None) is not None
+
+
+def _found(kind: AnswerKind, text: str, question: str) -> Iterator[str]:
+    folded = question.casefold()
+    if kind == "any":
+        return
+    if kind in {"date", "amount"}:
+        pattern = _DATE if kind == "date" else _AMOUNT
+        yield from (
+            found.group() for found in pattern.finditer(text) if found.group().casefold() not in folded
+        )
+        return
+    if kind == "reason":
+        yield from _REASON.findall(text)
+        return
+    if kind == "place" and not _PLACED.search(text):
+        return
+    for name, start, end in candidate_names(text):
+        # The first word of a sentence is capitalised whatever it is.
+        if name not in folded and not name[0].isdigit() and (start > 0 or " " in text[start:end]):
+            yield name
+
+
+def answer_spans(kind: AnswerKind, text: str) -> Iterator[tuple[int, int]]:
+    """Yield the character ranges in ``text`` of what may be an answer of ``kind``: dates with day and month as one,
+    amounts with their unit's sign, else names: whole ("University of Ohio"), but not two that words such as "in" or
+    "and" join."""
+    if kind in {"date", "amount"}:
+        pattern = _WHOLE_DATE if kind == "date" else _AMOUNT
+        yield from (found.span() for found in pattern.finditer(text))
+        return
+    found = [
+        (start, end)
+        for name, start, end in candidate_names(text)
+        if not name[0].isdigit()
+        and (start > 0 or " " in text[start:end])
+        and not _BETWEEN.search(text[start:end])
+    ]
+    reached = -1
+    for start, end in sorted(found, key=lambda span: (span[0], -span[1])):
+        if end > reached:  # not within the one before
+            yield start, end
+            reached = end

@@ -1,0 +1,56 @@
+"""The KGP paper's reader."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from clew.core.prompts.templates import Template
+from clew.core.protocols import LanguageModel, Trail
+from clew.core.types import Answer, Hit, Question, Step
+from clew.methods.readers import NOT_FOUND
+
+
+@dataclass(frozen=True, slots=True)
+class PaperReader:
+    """Asks for an answer of less than six words, given all contexts (Wang et al., Listings 3 and 4).
+
+    A context is a passage; for a hit with a path, the passages of the path joined by a newline (Listing 4).
+    ``template`` is the prompt ``kgp-read``; ``texts`` returns the texts of nodes by id. The model's words are
+    the answer as they are: nothing is checked, and it abstains only where there is nothing to read or the
+    model says nothing. Use :class:`~clew.methods.readers.cited.CitedReader` for answers that can be checked.
+    """
+
+    model: LanguageModel
+    template: Template
+    texts: Callable[[list[str]], list[str]]
+
+    def read(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer:
+        """Return the model's answer, resting on all hits. Raises ModelError."""
+        if not hits:
+            trail.add(Step("read", {"reader": "paper", "outcome": "nothing to read"}))
+            return Answer(NOT_FOUND, abstained=True, reader="paper")
+        started = time.perf_counter()
+        prompt = self.template.render(question=question.text, contexts=self._contexts(hits))
+        made = self.model.complete([prompt])[0]
+        text = made.text.strip()
+        detail = {"reader": "paper", "prompt": self.template.name, "model": made.model, "contexts": len(hits)}
+        seconds = time.perf_counter() - started
+        trail.add(Step("read", detail | {"reply": text}, tuple(hits), made.usage, seconds))
+        return Answer(
+            text or NOT_FOUND,
+            tuple(hits) if text else (),
+            usage=made.usage,
+            abstained=not text,
+            reader="paper",
+        )
+
+    def _contexts(self, hits: Sequence[Hit]) -> str:
+        paths = [hit.path if len(hit.path) > 1 else () for hit in hits]
+        texts = iter(self.texts([id for path in paths for id in path]))
+        contexts = [
+            "\n".join(next(texts) for _ in path) if path else hit.node.text
+            for hit, path in zip(hits, paths, strict=True)
+        ]
+        return "\n".join(f"{number}: {context}" for number, context in enumerate(contexts, 1))

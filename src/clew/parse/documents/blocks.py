@@ -1,0 +1,264 @@
+"""What every parser but the PDF one yields, in reading order, and how it becomes a document.
+
+A parser is a generator of blocks; :func:`assemble` decides once, for all formats, what a passage is: a short
+list goes with the line that leads into it, a long item stands alone, a paragraph far longer than what a
+person would cite is divided between sentences.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+
+from clew.core.errors import UnreadableFile
+from clew.core.text import sentence_spans
+from clew.core.types import ParsedDocument
+from clew.parse.documents.builder import DocumentBuilder, PassageUnit
+from clew.parse.documents.limits import LIMITS, Limits
+from clew.parse.documents.tables import Table
+
+#: Characters. A list up to this length is one passage; longer ones are several of up to this length.
+LIST_LENGTH = 900
+#: A list item longer than this is a passage of its own.
+ITEM_LENGTH = 300
+#: A line before a list leads into it if it ends in a colon and is no longer than this.
+LEAD_LENGTH = 500
+#: A paragraph longer than this is divided.
+PASSAGE_LENGTH = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    """The document's own title, from its metadata; the first one counts."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading; ``level`` 1 is outermost."""
+
+    level: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """A paragraph, block quotation or piece of code."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One item of a list. ``depth`` is 0 for the outermost; ``marker`` is as printed (``-``, ``2.``)."""
+
+    text: str
+    depth: int = 0
+    marker: str = "-"
+
+    def to_line(self) -> str:
+        """Return the item as it is written in a passage."""
+        return f"{'  ' * self.depth}{self.marker} {self.text}" if self.marker else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class ListBlock:
+    """A whole list, nested ones included."""
+
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """A paragraph that is marked as a caption; it goes to the table below, else the one above, if any."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A remark for the person who added the file."""
+
+    text: str
+
+
+Block = Title | Heading | Paragraph | ListBlock | Table | Caption | Note
+_Final = Title | Heading | Paragraph | Table | Note
+
+_CAPTION = re.compile(r"^(?:table|tab\.|tabelle|tableau|tabla|tabella)\s+\w[\w.-]*\s*[:.–—-]|^table:\s", re.I)
+_CAPTION_LENGTH = 300
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """What is being parsed, by whom. ``name`` is the file's name; ``parser`` has no unit (``html/1``)."""
+
+    data: bytes
+    name: str
+    media_type: str
+    parser: str
+    unit: PassageUnit = "paragraph"
+    limits: Limits = LIMITS
+
+
+def build_document(blocks: Iterable[Block], source: SourceFile) -> ParsedDocument:
+    """Return the document that ``blocks`` make up.
+
+    Its title is its own, else the first heading of level 1, else the file's name without suffix. Raises
+    UnreadableFile if the blocks hold no text or exceed a limit.
+    """
+    builder = DocumentBuilder(source.unit)
+    title = top_heading = ""
+    nodes = characters = 0
+    for block in _with_passages(_captioned(blocks)):
+        match block:
+            case Title(text):
+                title = title or text.strip()
+            case Heading(level, text):
+                top_heading = top_heading or (text.strip() if level == 1 else "")
+                builder.add_heading(level, text)
+                size = len(text)
+            case Paragraph(text):
+                builder.add_paragraph(text)
+                size = len(text)
+            case Table():
+                source.limits.check_nodes(nodes + len(block.rows))
+                builder.add_table(block)
+                nodes += len(block.rows)
+                size = sum(len(cell) for row in block.rows for cell in row)
+            case Note(text):
+                builder.notes.append(text)
+        if isinstance(block, Heading | Paragraph | Table):
+            nodes += 1
+            characters += size
+            source.limits.check_nodes(nodes)
+            source.limits.check_characters(characters)
+    if builder.is_empty:
+        raise UnreadableFile("holds no text")
+    return builder.finish(
+        data=source.data,
+        title=title or top_heading or PurePath(source.name).stem,
+        media_type=source.media_type,
+        parser=source.parser,
+    )
+
+
+def _captioned(blocks: Iterable[Block]) -> Iterator[Title | Heading | Paragraph | ListBlock | Table | Note]:
+    """Give captions to their tables: to the one right below, else to the one right above."""
+    table: Table | None = None
+    caption: Caption | None = None
+    for block in blocks:
+        if isinstance(block, Title | Note):
+            yield block
+        elif isinstance(block, Table):
+            if table:
+                yield table
+            if caption and block.caption:
+                yield Paragraph(caption.text)
+            table = replace(block, caption=caption.text) if caption and not block.caption else block
+            caption = None
+        else:
+            if caption:
+                yield from _settled(table, caption)
+                table = None
+            caption = _as_caption(block)
+            if caption or isinstance(block, Caption):
+                continue
+            if table:
+                yield table
+                table = None
+            yield block
+    yield from _settled(table, caption)
+
+
+def _as_caption(block: Heading | Paragraph | ListBlock | Caption) -> Caption | None:
+    if isinstance(block, Caption):
+        return block
+    if isinstance(block, Paragraph) and len(block.text) <= _CAPTION_LENGTH and _CAPTION.match(block.text):
+        return Caption(block.text)
+    return None
+
+
+def _settled(table: Table | None, caption: Caption | None) -> Iterator[Table | Paragraph]:
+    """Yield a table and a caption that no other table claims."""
+    if table and caption and not table.caption:
+        yield replace(table, caption=caption.text)
+        return
+    if table:
+        yield table
+    if caption:
+        yield Paragraph(caption.text)
+
+
+def _with_passages(
+    blocks: Iterable[Title | Heading | Paragraph | ListBlock | Table | Note],
+) -> Iterator[_Final]:
+    """Turn lists into paragraphs, joined to their lead-in, and divide what is too long."""
+    held: Paragraph | None = None  # the last paragraph, in case a list follows
+    for block in blocks:
+        if isinstance(block, ListBlock):
+            lead = held.text if held and _leads(held.text) else ""
+            if held and not lead:
+                yield from _divided(held)
+            held = None
+            yield from _list_passages(lead, block.items)
+            continue
+        if isinstance(block, Title | Note):
+            yield block
+            continue
+        if held:
+            yield from _divided(held)
+        held = block if isinstance(block, Paragraph) else None
+        if not held:
+            yield block
+    if held:
+        yield from _divided(held)
+
+
+def _leads(text: str) -> bool:
+    return len(text) <= LEAD_LENGTH and text.rstrip().endswith((":", "：", "—"))
+
+
+def _list_passages(lead: str, items: Sequence[Item]) -> Iterator[Paragraph]:
+    lines, length = ([lead], len(lead)) if lead else ([], 0)
+    for item in items:
+        if not item.text.strip():
+            continue
+        line = item.to_line()
+        alone = len(item.text) > ITEM_LENGTH
+        # A lead-in without an item would be a passage that says nothing, so the first item stays with it.
+        if lines and (length + len(line) > LIST_LENGTH or alone) and lines != [lead]:
+            yield Paragraph("\n".join(lines))
+            lines, length = [], 0
+        lines.append(line)
+        length += len(line) + 1
+        if alone:
+            yield from _divided(Paragraph("\n".join(lines)))
+            lines, length = [], 0
+    if lines:
+        yield Paragraph("\n".join(lines))
+
+
+def _divided(paragraph: Paragraph) -> Iterator[Paragraph]:
+    text, start = paragraph.text, 0
+    while len(text) - start > PASSAGE_LENGTH:
+        end = start + _cut(text[start : start + PASSAGE_LENGTH])
+        yield Paragraph(text[start:end])
+        start = end
+    yield Paragraph(text[start:])
+
+
+def _cut(window: str) -> int:
+    """Return where to end a passage within ``window``: after a sentence, else a line, else a word."""
+    half = len(window) // 2
+    spans = sentence_spans(window)
+    # The last sentence is the one that the window itself cuts.
+    if len(spans) > 1 and spans[-2][1] > half:
+        return spans[-2][1]
+    for separator in ("\n", " "):
+        if (found := window.rfind(separator, half)) > 0:
+            return found + 1
+    return len(window)

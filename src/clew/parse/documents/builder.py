@@ -1,0 +1,113 @@
+"""Builds the tree of a document from what a parser meets in reading order."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from clew.core.text import sentence_spans
+from clew.core.types import DOCUMENT, PAGE, PASSAGE, ROW, SECTION, TABLE, Box, ParsedDocument, ParsedNode
+from clew.parse.documents.tables import Table
+
+PassageUnit = Literal["paragraph", "sentence"]
+
+
+def document_key(data: bytes, media_type: str, parser: str) -> str:
+    """Return the key of a document: a hash of its bytes, media type, and parser with version and options."""
+    digest = hashlib.blake2b(data, digest_size=16)
+    digest.update(f"\0{media_type}\0{parser}".encode())
+    return digest.hexdigest()
+
+
+@dataclass(slots=True)
+class DocumentBuilder:
+    """Takes headings, paragraphs, tables and pages in reading order; returns a :class:`ParsedDocument`.
+
+    The canonical text is the headings, paragraphs and tables, joined by blank lines; every span refers to it.
+    """
+
+    unit: PassageUnit = "paragraph"
+    _nodes: list[ParsedNode] = field(default_factory=lambda: [ParsedNode(DOCUMENT, "")])
+    _pieces: list[str] = field(default_factory=list)
+    _length: int = 0
+    _open: list[int] = field(default_factory=lambda: [0])  # the document and the sections we are in
+    _page: int | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def add_page(self, number: int, label: str = "", box: Box | None = None) -> None:
+        """Start page ``number`` (1-based); ``label`` is what is printed on it, where that differs."""
+        self._page = number
+        boxes = (box,) if box else ()
+        self._nodes.append(ParsedNode(PAGE, "", 0, label, page=number, span=(self._length,) * 2, boxes=boxes))
+
+    def add_heading(self, level: int, text: str, boxes: Sequence[Box] = ()) -> None:
+        """Start a section of ``level`` (1 is outermost); deeper and equal ones end."""
+        text = " ".join(text.split())
+        if not text:
+            return
+        while len(self._open) > 1 and self._nodes[self._open[-1]].level >= level:
+            self._open.pop()
+        span = self._append(text)
+        page = boxes[0].page if boxes else self._page
+        node = ParsedNode(SECTION, text, self._open[-1], text, level, page, span, tuple(boxes))
+        self._nodes.append(node)
+        self._open.append(len(self._nodes) - 1)
+
+    def add_paragraph(self, text: str, boxes: Sequence[Box] = ()) -> None:
+        """Add a paragraph: one passage, or one per sentence if that is the unit."""
+        text = text.strip()
+        if not text:
+            return
+        start, end = self._append(text)
+        page = boxes[0].page if boxes else self._page
+        spans = sentence_spans(text) if self.unit == "sentence" else [(0, end - start)]
+        for first, last in spans:
+            span = (start + first, start + last)
+            self._nodes.append(
+                ParsedNode(PASSAGE, text[first:last], self._open[-1], "", 0, page, span, tuple(boxes))
+            )
+
+    def add_table(self, table: Table) -> None:
+        """Add a table and its rows."""
+        if not table.rows and not table.header:
+            return
+        text = table.to_markdown()
+        span = self._append(text)
+        page = table.boxes[0].page if table.boxes else self._page
+        self._nodes.append(ParsedNode(TABLE, text, self._open[-1], table.caption, 0, page, span, table.boxes))
+        parent = len(self._nodes) - 1
+        for number, row in enumerate(table.row_texts()):
+            row_page = table.row_pages[number] if table.row_pages else page
+            boxes = tuple(box for box in table.boxes if box.page == row_page)
+            self._nodes.append(ParsedNode(ROW, row, parent, "", 0, row_page, span, boxes))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing readable was added."""
+        return not self._pieces
+
+    def finish(
+        self, *, data: bytes, title: str, media_type: str, parser: str, pages: int = 0
+    ) -> ParsedDocument:
+        """Return the document. ``parser`` is the name with version, without the unit."""
+        title = " ".join(title.split())
+        maker = f"{parser}(passages={self.unit})"
+        root = replace(self._nodes[0], text=title, name=title, span=(0, self._length))
+        return ParsedDocument(
+            document_key(data, media_type, maker),
+            title,
+            media_type,
+            maker,
+            "\n\n".join(self._pieces),
+            (root, *self._nodes[1:]),
+            pages,
+            tuple(self.notes),
+        )
+
+    def _append(self, text: str) -> tuple[int, int]:
+        start = self._length + (2 if self._pieces else 0)
+        self._pieces.append(text)
+        self._length = start + len(text)
+        return start, self._length

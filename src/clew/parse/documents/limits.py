@@ -1,0 +1,64 @@
+"""How much one file may claim. A file beyond a limit is refused with a reason; nothing is cut off silently."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clew.core.errors import UnreadableFile
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits on one file. Sizes in bytes, text in characters.
+
+    ``unpacked_ratio`` counts only for a packed part that unpacks to more than ``ratio_floor``: a small part of
+    repeated XML packs a thousandfold and harms nobody. ``depth`` is how deep elements may be nested;
+    ``cells`` how many cells with content the tables of one file may have, spans counted as often as they
+    cover.
+    """
+
+    file_bytes: int = 512 * MIB
+    unpacked_bytes: int = 1024 * MIB
+    unpacked_ratio: int = 300
+    ratio_floor: int = 64 * MIB
+    parts: int = 20_000
+    depth: int = 1_000
+    nodes: int = 2_000_000
+    characters: int = 200_000_000
+    cells: int = 4_000_000
+
+    def check(self, what: str, value: int, limit: int, unit: str = "") -> None:
+        """Raise :class:`UnreadableFile` if ``value`` of ``what`` exceeds ``limit``."""
+        if value > limit:
+            raise UnreadableFile(f"{what}: more than {limit:,}{unit and ' ' + unit}")
+
+    def check_nodes(self, count: int) -> None:
+        """Refuse a document of more than ``nodes`` passages, rows and sections."""
+        self.check("too many passages and table rows", count, self.nodes)
+
+    def check_characters(self, count: int) -> None:
+        """Refuse a document with more text than ``characters``."""
+        self.check("too much text", count, self.characters, "characters")
+
+    def check_cells(self, count: int) -> None:
+        """Refuse tables of more than ``cells`` cells."""
+        self.check("tables too large", count, self.cells, "cells")
+
+    def check_depth(self, depth: int) -> None:
+        """Refuse elements nested deeper than ``depth``."""
+        self.check("nested too deeply", depth, self.depth, "levels")
+
+
+LIMITS = Limits()
+"""What is used unless a caller says otherwise."""
+
+
+def format_size(size: int) -> str:
+    """Return a number of bytes as a person reads it.
+
+    >>> size_in_words(3 * MIB)
+    '3.0 MiB'
+    """
+    return f"{size / MIB:.1f} MiB" if size >= MIB else f"{size:,} bytes"

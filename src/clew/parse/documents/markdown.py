@@ -1,0 +1,200 @@
+"""Markdown, as CommonMark and GitHub's tables define it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from clew.core.errors import UnreadableFile
+from clew.core.types import ParsedDocument
+from clew.parse.documents.blocks import (
+    Block,
+    Heading,
+    Item,
+    ListBlock,
+    Note,
+    Paragraph,
+    SourceFile,
+    Title,
+    build_document,
+)
+from clew.parse.documents.builder import PassageUnit
+from clew.parse.documents.detection import MARKDOWN
+from clew.parse.documents.encoding import decode_text
+from clew.parse.documents.html import fragment_blocks
+from clew.parse.documents.limits import LIMITS, Limits
+from clew.parse.documents.tables import Table
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+PARSER = "markdown/1"
+
+#: Each level costs a few frames of Python; what is deeper the parser would drop, so it is refused.
+_NESTING = 100
+_FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.S)
+_KEY = re.compile(r"^([A-Za-z][\w -]*):[ \t]*(.*)$")
+#: Front matter that says something about the content; layout, permalink and the like do not.
+_INFORMATIVE = ("subtitle", "author", "authors", "date", "description", "summary", "abstract", "version")
+
+
+def parse(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
+    """Parse a Markdown file. Raises UnreadableFile."""
+    text, remarks = decode_text(data)
+    source = SourceFile(data, name, MARKDOWN, PARSER, unit, limits)
+    return build_document(_document(text, remarks), source)
+
+
+def _document(text: str, remarks: Sequence[str]) -> Iterator[Block]:
+    yield from map(Note, remarks)
+    front = _FRONT_MATTER.match(text)
+    fields = _front_matter(front[1], front[2]) if front else {}
+    if front and fields:
+        text = text[front.end() :]
+        if title := fields.get("title"):
+            yield Title(title)
+        said = [f"{key}: {fields[key]}" for key in _INFORMATIVE if fields.get(key)]
+        if said:
+            yield Paragraph("\n".join(said))
+    tokens = _markdown().parse(text)
+    if any(token.level >= _NESTING for token in tokens):
+        raise UnreadableFile(f"nested too deeply: more than {_NESTING} levels")
+    yield from _Walk(tokens).blocks()
+
+
+@lru_cache(maxsize=1)
+def _markdown() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark", {"maxNesting": _NESTING + 1}).enable(["table", "strikethrough"])
+
+
+def _front_matter(fence: str, body: str) -> dict[str, str]:
+    """Return the plain ``key: value`` lines of a front matter; nested values are left aside."""
+    if fence == "+++":
+        try:
+            return {key.lower(): str(value) for key, value in tomllib.loads(body).items()}
+        except tomllib.TOMLDecodeError:
+            return {}
+    found = {}
+    for line in body.split("\n"):
+        if match := _KEY.match(line):
+            found[match[1].lower()] = match[2].strip().strip("\"'")
+    return found
+
+
+@dataclass(slots=True)
+class _Walk:
+    """One pass over the flat list of tokens."""
+
+    tokens: Sequence[Token]
+    _items: list[Item] = field(default_factory=list)
+    _lists: list[int | None] = field(default_factory=list)  # the next number of each open list, None: bullets
+    _marker: str = ""  # of the item that was opened and has no text yet
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield what the document consists of."""
+        at = 0
+        while at < len(self.tokens):
+            token = self.tokens[at]
+            if token.type == "table_open":
+                end = self._closing(at, "table_close")
+                yield from self._flushed()
+                yield self._table(self.tokens[at:end])
+                at = end
+            elif token.type.endswith(("list_open", "list_close")):
+                yield from self._list(token)
+            elif token.type == "list_item_open":
+                self._marker = self._next_marker()
+            elif token.type == "inline":
+                yield from self._inline(token, self.tokens[at - 1])
+            elif token.type in {"fence", "code_block"} and token.content.strip():
+                yield from self._text(token.content.rstrip("\n"))
+            elif token.type == "html_block":
+                yield from self._html(token.content)
+            at += 1
+        yield from self._flushed()
+
+    def _closing(self, at: int, kind: str) -> int:
+        return next(n for n in range(at, len(self.tokens)) if self.tokens[n].type == kind)
+
+    def _list(self, token: Token) -> Iterator[Block]:
+        if token.type.endswith("_close"):
+            self._lists.pop()
+            if not self._lists:
+                yield from self._flushed()
+            return
+        ordered = token.type == "ordered_list_open"
+        self._lists.append(int(token.attrs.get("start", 1)) if ordered else None)
+
+    def _next_marker(self) -> str:
+        number = self._lists[-1]
+        if number is None:
+            return "-"
+        self._lists[-1] = number + 1
+        return f"{number}."
+
+    def _inline(self, token: Token, opening: Token) -> Iterator[Block]:
+        text = _text(token)
+        if opening.type == "heading_open" and not self._lists:
+            yield Heading(int(opening.tag[1]), text)
+        elif text.strip():
+            yield from self._text(text)
+
+    def _text(self, text: str) -> Iterator[Block]:
+        """Take a paragraph: a passage, or what an item of the open list says (on)."""
+        if not self._lists:
+            yield Paragraph(text)
+            return
+        depth = len(self._lists) - 1
+        if self._marker or not self._items:
+            self._items.append(Item(text, depth, self._marker))
+            self._marker = ""
+        else:
+            last = self._items.pop()
+            self._items.append(Item(f"{last.text}\n{text}", last.depth, last.marker))
+
+    def _html(self, markup: str) -> Iterator[Block]:
+        for block in fragment_blocks(markup):
+            if self._lists and isinstance(block, Paragraph | Heading):
+                yield from self._text(block.text)
+            else:
+                yield from self._flushed()
+                yield block
+
+    def _flushed(self) -> Iterator[Block]:
+        if self._items:
+            yield ListBlock(tuple(self._items))
+            self._items = []
+
+    def _table(self, tokens: Sequence[Token]) -> Table:
+        rows: list[list[str]] = []
+        for number, token in enumerate(tokens):
+            if token.type == "tr_open":
+                rows.append([])
+            elif token.type == "inline" and tokens[number - 1].type in {"th_open", "td_open"}:
+                rows[-1].append(_text(token))
+        return Table(tuple(rows[0]), tuple(map(tuple, rows[1:])))
+
+
+def _text(token: Token) -> str:
+    """Return what a reader sees of inline Markdown."""
+    parts = []
+    for child in token.children or ():
+        match child.type:
+            case "text" | "code_inline" | "text_special":
+                parts.append(child.content)
+            case "softbreak":
+                parts.append(" ")
+            case "hardbreak":
+                parts.append("\n")
+            case "image":
+                parts.append(child.content)
+            case "html_inline" if child.content.lower().startswith("<br"):
+                parts.append("\n")
+    return "".join(parts)

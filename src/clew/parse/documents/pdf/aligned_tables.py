@@ -1,0 +1,348 @@
+"""Tables without a grid of rules: columns recovered from what stands under what.
+
+The cells of a line are what wide gaps separate, once ``$``, ``%`` and parentheses, which filings set apart,
+have joined their number. Lines with several cells that follow each other are a table; the numbers' positions
+give its columns, and the lines above the first row of numbers its header.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clew.core.types import Box
+from clew.parse.documents.pdf.lines import CELL_GAP, Line
+from clew.parse.documents.pdf.words import Word
+from clew.parse.documents.tables import Table
+
+_NUMBER = re.compile(r"^[($€£¥+\-–—−]*\s*[\d.,]*\d[\d.,]*\s*[)%]*[)%]*(?:x|bps|pts?\.?)?(?:\s?\(\w\))?$")
+_NOTHING = re.compile(r"^[$€£]?\s*[-–—−]+\s*%?$|^(?:n/?a|nm|\*+|n/m)$", re.IGNORECASE)
+_YEAR = re.compile(r"^(?:fy)?\s?(?:19|20)\d\d(?:\s?\(\w\))?$", re.IGNORECASE)
+_BULLET = re.compile(r"^(?:[•·▪■◦‣*\-–—o]|\(?[a-z0-9ivx]{1,4}[.)])$", re.IGNORECASE)
+_LEADER = re.compile(r"(?:\s?[.·…_]){4,}\s*")
+_OPENS = frozenset({"$", "€", "£", "¥", "($", "(", "$("})
+_CLOSES = frozenset({"%", ")", ")%", "%)"})
+_VALUE_START = re.compile(r"[\d(–—-]|\.\d")
+_VALUE_END = re.compile(r"[\d)–—]$")
+#: A table has at least this many lines with several cells.
+MIN_ROWS = 2
+
+
+def is_number(text: str) -> bool:
+    """Return whether a cell's text is a number, or a mark for none."""
+    return bool(_NUMBER.match(text) or _NOTHING.match(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a line: its words, and the text that they make."""
+
+    text: str
+    words: tuple[Word, ...]
+
+    @property
+    def x0(self) -> float:
+        """Left edge."""
+        return self.words[0].x0
+
+    @property
+    def x1(self) -> float:
+        """Right edge."""
+        return self.words[-1].x1
+
+    def split(self) -> list[Cell]:
+        """Return what gaps wider than a space between words, though narrower than one between cells, separate."""
+        parts: list[list[Word]] = [[self.words[0]]]
+        for word in self.words[1:]:
+            if word.x0 - parts[-1][-1].x1 > 0.5 * word.size:
+                parts.append([])
+            parts[-1].append(word)
+        return [Cell(_joined(part), tuple(part)) for part in parts]
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether it is a number, or a mark for none."""
+        return is_number(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line as cells."""
+
+    line: Line
+    cells: tuple[Cell, ...]
+
+    @property
+    def is_tabular(self) -> bool:
+        """Whether it looks like a row: several cells, and not a list item or a heading with its number."""
+        if len(self.cells) < 2:
+            return False
+        if len(self.cells) == 2 and _BULLET.match(self.cells[0].text):
+            return False
+        short = all(len(cell.text) <= 60 for cell in self.cells[1:])
+        return short or any(cell.is_numeric for cell in self.cells[1:])
+
+    @property
+    def numeric_cells(self) -> list[Cell]:
+        """The cells that hold numbers, a label in front left out."""
+        return [cell for cell in self.cells if cell.is_numeric]
+
+    @property
+    def is_heading_like(self) -> bool:
+        """Whether all its numbers are years, so that it heads columns rather than fills them."""
+        return all(_YEAR.match(cell.text) for cell in self.numeric_cells)
+
+
+def split_line(line: Line) -> Row:
+    """Return a line as cells."""
+    parts: list[list[Word]] = []
+    for word in line.words:
+        if _LEADER.fullmatch(word.text):
+            continue
+        if parts and _joins(parts[-1], word):
+            parts[-1].append(word)
+        else:
+            parts.append([word])
+    cells = [Cell(_joined(part), tuple(part)) for part in parts]
+    return Row(line, tuple(cell for cell in cells if cell.text))
+
+
+def _joins(part: Sequence[Word], word: Word) -> bool:
+    before = part[-1]
+    gap = word.x0 - before.x1
+    size = max(min(before.size, word.size), 4.0)
+    if before.text in {"$", "€", "£", "¥", "($", "(", "$("} and word.text[
+        :1
+    ].isdigit() | word.text.startswith(("(", "-", "—", "–")):
+        return gap < 12 * size
+    if word.text in {"%", ")", ")%", "%)"} and before.text[-1:].isdigit() | before.text.endswith(
+        (")", "—", "–")
+    ):
+        return gap < 3 * size
+    if word.text in {"$", "€", "£"}:
+        return False
+    numbers = bool(_NUMBER.match(before.text)) and bool(_NUMBER.match(word.text))
+    return gap <= (0.45 if numbers else CELL_GAP) * size
+
+
+def _joined(part: Sequence[Word]) -> str:
+    text = _LEADER.sub(" ", " ".join(word.text for word in part)).strip()
+    text = re.sub(r"([$€£¥(])\s+(?=[\d(.—–-])", r"\1", text)
+    return re.sub(r"(?<=[\d)])\s+([%)])", r"\1", text)
+
+
+def find_tables(rows: Sequence[Row]) -> list[tuple[int, int]]:
+    """Return the half-open ranges of lines that are tables."""
+    found: list[tuple[int, int]] = []
+    start = 0
+    while start < len(rows):
+        if not rows[start].is_tabular:
+            start += 1
+            continue
+        end, last = start + 1, start
+        while end < len(rows) and _continues(rows[last].line, rows[end], end - last):
+            if rows[end].is_tabular:
+                last = end
+            end += 1
+        body = [row for row in rows[start : last + 1] if row.is_tabular]
+        if len(body) >= MIN_ROWS and _columns(body):
+            if found and _same_table(rows, found[-1], start):
+                found[-1] = (found[-1][0], last + 1)
+            else:
+                above = found[-1][1] if found else 0
+                found.append((_with_header(rows, start, above, _columns(body)), last + 1))
+        start = last + 1
+    return found
+
+
+def _with_header(rows: Sequence[Row], start: int, least: int, columns: Sequence[tuple[float, float]]) -> int:
+    """Return the first of the lines right above ``start`` that head columns: nothing in them stands left of
+    the columns."""
+    while start > least:
+        line, next_line = rows[start - 1].line, rows[start].line
+        size = max(line.size, 4.0)
+        near = line.page == next_line.page and 0 < next_line.y - line.y < 1.8 * size
+        over = line.x0 > columns[0][0] - 2 * size and line.x1 < columns[-1][1] + 2 * size
+        if not near or not over or len(line.text) > 80 or not rows[start - 1].is_heading_like:
+            break
+        start -= 1
+    return start
+
+
+def _same_table(rows: Sequence[Row], before: tuple[int, int], start: int) -> bool:
+    """Return whether a region goes on with the one before it: no header of its own, little between them."""
+    between = rows[before[1] : start]
+    first, last = rows[start], rows[before[1] - 1]
+    if len(between) > 4 or first.line.page != last.line.page or not 0 < first.line.y - last.line.y < 120:
+        return False
+    if not first.numeric_cells or first.is_heading_like or any(len(row.line.text) > 200 for row in between):
+        return False
+    above = _columns([row for row in rows[before[0] : before[1]] if row.is_tabular])
+    below = _columns([first])
+    return bool(below) and all(any(x0 < b and a < x1 for a, b in above) for x0, x1 in below)
+
+
+def _continues(last: Line, row: Row, distance: int) -> bool:
+    """Return whether a line goes on with the table whose last row is ``last``, ``distance`` lines above."""
+    line = row.line
+    if line.page != last.page or line.y < last.y:
+        return False
+    gap = (line.y - last.y) / max(line.size, 4.0)
+    if row.is_tabular:
+        return gap < 3.2 * distance + 1.5
+    # A group heading or the rest of a label: short, close, and few of them in a row.
+    return distance <= 3 and gap < 2.6 * distance + 0.5 and line.x1 - line.x0 < 320 and len(line.text) < 110
+
+
+def _columns(body: Sequence[Row]) -> list[tuple[float, float]]:
+    """Return the edges of the columns after the first, from the cells that are numbers, else from all."""
+    filled = [row for row in body if not row.is_heading_like]
+    spans = [(cell.x0, cell.x1) for row in filled for cell in row.numeric_cells if cell is not row.cells[0]]
+    if len(spans) < len(body) * 0.5:
+        spans = [(cell.x0, cell.x1) for row in body for cell in row.cells[1:]]
+    numeric = _merged(spans)
+    # Columns of words stand apart from each other only in rows that have a cell in every column.
+    if not body:
+        return numeric
+    usual, rows = Counter(len(row.cells) for row in body).most_common(1)[0]
+    if usual - 1 > len(numeric) and rows >= max(2, len(body) / 2):
+        whole = [row for row in body if len(row.cells) == usual]
+        every = _merged([(cell.x0, cell.x1) for row in whole for cell in row.cells[1:]])
+        if len(every) == usual - 1:
+            return every
+    return numeric
+
+
+def _merged(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the intervals that overlapping ones make together, ascending."""
+    merged: list[list[float]] = []
+    for x0, x1 in sorted(spans):
+        if merged and x0 < merged[-1][1] - 0.5:
+            merged[-1][1] = max(merged[-1][1], x1)
+        else:
+            merged.append([x0, x1])
+    return [(x0, x1) for x0, x1 in merged]
+
+
+def build_table(rows: Sequence[Row], caption: str) -> Table:
+    """Return the lines of a region as a table: header, label column, and what stands in each column."""
+    columns = _columns([row for row in rows if row.is_tabular])
+    left = columns[0][0]
+    placed = [_place(row, columns, left) for row in rows]
+    head = next(
+        (n for n, row in enumerate(rows) if row.is_tabular and row.numeric_cells and not row.is_heading_like),
+        len(rows),
+    )
+    if head == len(rows):
+        head = 1 if rows[0].is_tabular and len(rows) > 1 else 0
+    # A label without values right above the first row of numbers is a group heading, not a header.
+    while head > 0 and not any(placed[head - 1][1:]) and placed[head - 1][0]:
+        head -= 1
+    _spread(placed[:head], rows[:head], columns)
+    header = tuple(" ".join(part for part in column if part) for column in zip(*placed[:head], strict=True))
+    body = _with_whole_labels(placed[head:], [row.line.page for row in rows[head:]])
+    boxes = _boxes([row.line for row in rows])
+    return Table(
+        header if head else ("",) * (len(columns) + 1),
+        tuple(tuple(cells) for cells, _ in body),
+        caption,
+        boxes,
+        tuple(page for _, page in body),
+    )
+
+
+def _place(row: Row, columns: Sequence[tuple[float, float]], left: float) -> list[str]:
+    """Return the texts of a row: label, then one for each column; a cell over several columns is in each."""
+    placed: list[list[str]] = [[] for _ in range(len(columns) + 1)]
+    for number, cell in enumerate(row.cells):
+        over = [n for n, (x0, x1) in enumerate(columns) if cell.x0 < x1 and cell.x1 > x0]
+        is_label = number == 0 and (cell.x1 <= left + 2 or (cell.x0 < left - 30 and not cell.is_numeric))
+        if is_label:
+            placed[0].append(cell.text)
+        elif over and (cell.is_numeric or len(row.cells) == 1):
+            centre = (cell.x0 + cell.x1) / 2
+            best = min(over, key=lambda n: abs(centre - sum(columns[n]) / 2)) if cell.is_numeric else None
+            for n in over if best is None else [best]:
+                placed[n + 1].append(cell.text)
+        elif over:
+            # Headers of neighbouring columns may stand so close that they look like one cell over both.
+            parts = cell.split()
+            apart = len(over) > 1 and len(parts) == len(over)
+            for place, n in enumerate(over):
+                placed[n + 1].append(parts[place].text if apart else cell.text)
+        elif cell.x1 <= left + 2:
+            placed[0].append(cell.text)
+        else:
+            centre = (cell.x0 + cell.x1) / 2
+            n = min(range(len(columns)), key=lambda n: abs(centre - sum(columns[n]) / 2))
+            placed[n + 1].append(cell.text)
+    return [" ".join(parts) for parts in placed]
+
+
+def _spread(placed: list[list[str]], rows: Sequence[Row], columns: Sequence[tuple[float, float]]) -> None:
+    """Write a header that is centred over several columns into each of them, from the lowest line up.
+
+    The columns are those around its middle that have a header of their own below and none beside it.
+    """
+    below = [False] * len(columns)
+    for cells, row in zip(reversed(placed), reversed(rows), strict=True):
+        filled = [bool(text) for text in cells[1:]]
+        for cell in row.cells:
+            own = [n for n, text in enumerate(cells[1:]) if text == cell.text]
+            free = [below[n] and (n in own or not filled[n]) for n in range(len(columns))]
+            for n in _centred(cell, columns, free, own):
+                cells[n + 1] = cell.text
+        below = [a or bool(text) for a, text in zip(below, cells[1:], strict=True)]
+
+
+def _centred(
+    cell: Cell, columns: Sequence[tuple[float, float]], free: Sequence[bool], own: Sequence[int]
+) -> range:
+    """Return the longest run of free columns, ``own`` among them, whose middle is the cell's."""
+    middle = (cell.x0 + cell.x1) / 2
+    best = range(0)
+    for first in range(len(columns)):
+        for last in range(first + 1, len(columns)):
+            run = range(first, last + 1)
+            x0, x1 = columns[first][0], columns[last][1]
+            if not all(free[n] for n in run) or not all(n in run for n in own):
+                continue
+            if abs((x0 + x1) / 2 - middle) <= max(4.0, 0.08 * (x1 - x0)) and len(run) > len(best):
+                best = run
+    return best
+
+
+def _with_whole_labels(placed: Sequence[list[str]], pages: Sequence[int]) -> list[tuple[list[str], int]]:
+    """Join labels that run over several lines: the next line starts small, or has no label at all."""
+    done: list[tuple[list[str], int]] = []
+    for cells, page in zip(placed, pages, strict=True):
+        before = done[-1][0] if done else None
+        label_only = not any(cells[1:])
+        if before and label_only and cells[0][:1].islower() and any(before[1:]):
+            before[0] = f"{before[0]} {cells[0]}"
+        elif before and not any(before[1:]) and not before[0].endswith(":") and cells[0][:1].islower():
+            done[-1] = ([f"{before[0]} {cells[0]}", *cells[1:]], page)
+        else:
+            done.append((list(cells), page))
+    return done
+
+
+def _boxes(lines: Sequence[Line]) -> tuple[Box, ...]:
+    by_page: dict[int, list[Line]] = {}
+    for line in lines:
+        by_page.setdefault(line.page, []).append(line)
+    return tuple(bounding_box(some) for some in by_page.values())
+
+
+def bounding_box(lines: Sequence[Line]) -> Box:
+    """Return the rectangle around lines of one page."""
+    boxes = [line.box for line in lines]
+    return Box(
+        boxes[0].page,
+        min(box.x0 for box in boxes),
+        min(box.y0 for box in boxes),
+        max(box.x1 for box in boxes),
+        max(box.y1 for box in boxes),
+    )

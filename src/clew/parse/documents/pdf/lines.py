@@ -1,0 +1,272 @@
+"""Lines of a page in reading order: words on one baseline, columns one after the other, furniture dropped."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import median, median_low
+
+from clew.core.types import Box
+from clew.parse.documents.pdf.words import BOLD, ITALIC, Page, Word
+
+#: A gap of more than this many times the font size separates two cells.
+CELL_GAP = 0.9
+#: The share of the page's height, at top and bottom, in which running headers and footers stand.
+MARGIN = 0.12
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Words on one baseline, left to right."""
+
+    page: int
+    words: tuple[Word, ...]
+
+    @property
+    def text(self) -> str:
+        """The words, one space between them, none before a mark that belongs to the word before."""
+        return " ".join(word.text for word in self.words)
+
+    @property
+    def x0(self) -> float:
+        """Left edge."""
+        return self.words[0].x0
+
+    @property
+    def x1(self) -> float:
+        """Right edge."""
+        return max(word.x1 for word in self.words)
+
+    @property
+    def y(self) -> float:
+        """Baseline, from the top."""
+        return self.words[0].y
+
+    @property
+    def size(self) -> float:
+        """Font size of most of it."""
+        return median(word.size for word in self.words)
+
+    @property
+    def emphasis(self) -> int:
+        """How most of it stands out: the ITALIC and BOLD that more than half of its characters have."""
+        total = sum(len(word.text) for word in self.words)
+        return sum(
+            kind
+            for kind in (ITALIC, BOLD)
+            if 2 * sum(len(word.text) for word in self.words if word.emphasis & kind) > total
+        )
+
+    @property
+    def box(self) -> Box:
+        """The rectangle that holds it."""
+        return Box(
+            self.page,
+            round(self.x0, 1),
+            round(self.y - 0.85 * self.size, 1),
+            round(self.x1, 1),
+            round(self.y + self.size / 4, 1),
+        )
+
+    def split_cells(self) -> list[Line]:
+        """Return the parts that wide gaps separate."""
+        return [Line(self.page, tuple(part)) for part in _split(self.words, CELL_GAP)]
+
+
+@dataclass(slots=True)
+class PageLines:
+    """A page as lines in reading order; ``label`` is the page number printed on it."""
+
+    page: Page
+    lines: list[Line]
+    label: str = ""
+    margin_lines: list[Line] = field(default_factory=list)
+
+
+def group_by_baseline(page: Page) -> list[Line]:
+    """Return the words of a page as lines, top to bottom. A superscript belongs to the line it is set in."""
+    lines: list[list[Word]] = []
+    for word in sorted(page.words, key=lambda word: (word.y, word.x0)):
+        for line in reversed(lines[-4:]):
+            size = max(line[-1].size, word.size)
+            if abs(line[0].y - word.y) <= (0.25 if word.size > 0.8 * line[0].size else 0.5) * size:
+                line.append(word)
+                break
+        else:
+            lines.append([word])
+    merged: list[list[Word]] = []
+    for line in lines:
+        if merged and _raised(merged[-1], line):
+            merged[-1] = merged[-1] + line
+        else:
+            merged.append(line)
+    return [Line(page.number, tuple(sorted(line, key=lambda word: word.x0))) for line in merged]
+
+
+def _raised(above: Sequence[Word], line: Sequence[Word]) -> bool:
+    """Return whether the words above are small marks raised over this line, such as footnote letters."""
+    size = max(word.size for word in line)
+    small = all(word.size < 0.8 * size for word in above)
+    return small and 0 < line[0].y - above[0].y < 0.6 * size and sum(len(word.text) for word in above) < 24
+
+
+def sort_by_reading_order(page: Page, lines: Sequence[Line]) -> list[Line]:
+    """Return the lines with columns one after the other; a line across the gutter ends both columns."""
+    gutter = _gutter(page, lines)
+    if gutter is None:
+        return list(lines)
+    ordered: list[Line] = []
+    left: list[Line] = []
+    right: list[Line] = []
+    for line in lines:
+        parts = _beside(line, gutter)
+        if parts is None:
+            ordered += left + right + [line]
+            left, right = [], []
+            continue
+        for part in parts:
+            _add(left if part.x1 <= gutter + 2 else right, part)
+    return ordered + left + right
+
+
+def _add(column: list[Line], part: Line) -> None:
+    """Append a part to its column; to the last line there, if a neighbour in the other column parted them."""
+    if column and abs(column[-1].y - part.y) <= 0.25 * max(column[-1].size, part.size):
+        words = sorted((*column[-1].words, *part.words), key=lambda word: word.x0)
+        column[-1] = Line(part.page, tuple(words))
+    else:
+        column.append(part)
+
+
+def _beside(line: Line, gutter: float) -> list[Line] | None:
+    """Return a line's parts left and right of the gutter; None if it runs across."""
+    left = [word for word in line.words if (word.x0 + word.x1) / 2 < gutter]
+    right = [word for word in line.words if (word.x0 + word.x1) / 2 >= gutter]
+    if left and right and right[0].x0 - left[-1].x1 < 0.6 * line.size:
+        return None
+    if any(word.x0 < gutter - 1 and word.x1 > gutter + 1 for word in line.words):
+        return None
+    return [Line(line.page, tuple(part)) for part in (left, right) if part]
+
+
+def _gutter(page: Page, lines: Sequence[Line]) -> float | None:
+    """Return where a page of prose in two columns parts, if it is one.
+
+    The place in the middle half that fewest lines cross; both sides must be prose: long parts, few numbers.
+    """
+    if len(lines) < 12:
+        return None
+    edges = [word.x0 for line in lines for word in line.words if 0.3 < word.x0 / page.width < 0.7]
+    best: tuple[int, float] | None = None
+    for edge, _ in Counter(round(edge) for edge in edges).most_common(6):
+        gutter = edge - 3.0
+        split = [parts for line in lines if (parts := _beside(line, gutter)) is not None]
+        prose = [[_is_prose(part, page.width) for part in parts] for parts in split if len(parts) == 2]
+        sides = min(sum(left for left, _ in prose), sum(right for _, right in prose))
+        if sides >= 6 and len(split) >= 0.65 * len(lines):
+            best = max(best, (sides, gutter)) if best else (sides, gutter)
+    return best[1] if best else None
+
+
+def _is_prose(part: Line, width: float) -> bool:
+    letters = sum(character.isalpha() for character in part.text)
+    return part.x1 - part.x0 > 0.2 * width and letters > 0.6 * len(part.text) and len(part.split_cells()) == 1
+
+
+def extract_lines(pages: Iterable[Page]) -> list[PageLines]:
+    """Return every page in reading order, without running headers and footers."""
+    found = [(page, group_by_baseline(page)) for page in pages]
+    running = _running(found)
+    made = []
+    for page, lines in found:
+        above = _furniture(lines, page, running)
+        below = _furniture(lines[above:][::-1], page, running)
+        keep = lines[above : len(lines) - below]
+        drop = [*lines[:above], *lines[len(lines) - below :]]
+        labels = [label for line in drop if (label := _page_number(line.text))]
+        made.append(PageLines(page, sort_by_reading_order(page, keep), labels[-1] if labels else "", drop))
+    return _labelled(made)
+
+
+def _labelled(sheets: list[PageLines]) -> list[PageLines]:
+    """Give pages without one the number at an end of a running title, if it counts along with the pages."""
+    ends = {
+        sheet.page.number: {
+            int(text)
+            for line in sheet.margin_lines
+            for text in (line.words[0].text, line.words[-1].text)
+            if text.isdecimal() and len(text) < 5
+        }
+        for sheet in sheets
+    }
+    shifts = Counter(number - page for page, numbers in ends.items() for number in numbers)
+    shift, count = shifts.most_common(1)[0] if shifts else (0, 0)
+    for sheet in sheets if count > 1 else ():
+        if not sheet.label and sheet.page.number + shift in ends[sheet.page.number]:
+            sheet.label = str(sheet.page.number + shift)
+    return sheets
+
+
+def _furniture(lines: Sequence[Line], page: Page, running: Container[str]) -> int:
+    """Return how many of the first lines, seen from an edge of the page, are header or footer.
+
+    Rows of a table that runs over pages are alike as well; but they go on at their own pitch, and what is
+    printed on every page stands off.
+    """
+    count = 0
+    for number, line in enumerate(lines[:3]):
+        if not _in_margin(line, page):
+            break
+        if _page_number(line.text) is not None:
+            count = number + 1
+        elif _shape(line.text) not in running:
+            break
+        elif _stands_off(lines[number:]):
+            count = number + 1
+    return count
+
+
+def _stands_off(lines: Sequence[Line]) -> bool:
+    """Return whether the first line is further from the next than those that follow are from each other."""
+    steps = [abs(after.y - before.y) for before, after in pairwise(lines[:6])]
+    return len(steps) < 3 or steps[0] > 1.2 * median_low(steps[1:])
+
+
+def _running(found: Sequence[tuple[Page, list[Line]]]) -> set[str]:
+    counted: Counter[str] = Counter()
+    for page, lines in found:
+        edge = [line for line in (*lines[:3], *lines[-3:]) if _in_margin(line, page)]
+        counted.update({_shape(line.text) for line in edge})
+    least = max(3, len(found) // 10)
+    return {shape for shape, count in counted.items() if count >= least}
+
+
+def _in_margin(line: Line, page: Page) -> bool:
+    return line.y < MARGIN * page.height or line.y > (1 - MARGIN) * page.height
+
+
+def _shape(text: str) -> str:
+    return re.sub(r"\d+", "#", text.casefold())
+
+
+_PAGE_NUMBER = re.compile(
+    r"^(?:page\s+)?[-–—|]?\s*(\d{1,4}|[ivxl]{1,6}|[A-Z]-\d{1,3})\s*[-–—|]?(?:\s+of\s+\d+)?$", re.IGNORECASE
+)
+
+
+def _page_number(text: str) -> str | None:
+    match = _PAGE_NUMBER.match(text.strip())
+    return match[1] if match else None
+
+
+def _split(words: Sequence[Word], gap: float) -> list[list[Word]]:
+    parts: list[list[Word]] = [[words[0]]]
+    for word in words[1:]:
+        before = parts[-1][-1]
+        if word.x0 - before.x1 > gap * max(min(word.size, before.size), 4.0):
+            parts.append([])
+        parts[-1].append(word)
+    return parts

@@ -1,0 +1,62 @@
+"""A page of a PDF as a picture."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pypdfium2 as pdfium
+
+from clew.core.errors import UnreadableFile
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class PageImage:
+    """A page as PNG. ``width`` and ``height`` are the page's, in points: those of :class:`clew.core.types.Box`."""
+
+    png: bytes
+    width: float
+    height: float
+
+
+def render_page(path: Path, *, unit: str = "", page: int, scale: float, most: int) -> PageImage:
+    """Return page ``page`` (from 1) at ``scale`` pixels to the point, or fewer so that it has at most ``most``
+    pixels.
+
+    A reader of :class:`clew.parse.documents.pool.ParsePool`, for which ``unit`` is. Raises UnreadableFile.
+    """
+    try:
+        with pdfium.PdfDocument(path) as document:
+            sheet = document[page - 1]
+            width, height = sheet.get_size()
+            if not (0 < width < 1e6 and 0 < height < 1e6):
+                raise UnreadableFile(f"page {page} has no sensible size")
+            fitting = min(scale, (most / (width * height)) ** 0.5)
+            bitmap = sheet.render(scale=fitting, rev_byteorder=True, may_draw_forms=True)
+            return PageImage(encode_png(bitmap.to_numpy()[:, :, :3]), width, height)
+    except (pdfium.PdfiumError, IndexError) as error:
+        raise UnreadableFile(f"page {page} cannot be drawn ({error})") from error
+
+
+def encode_png(pixels: NDArray[np.uint8]) -> bytes:
+    """Return pixels (height, width, 3), red first, as a PNG: each row as its difference from the one above, which
+    white paper packs well."""
+    height, width, _ = pixels.shape
+    rows = pixels.reshape(height, width * 3)
+    filtered = np.empty((height, width * 3 + 1), dtype=np.uint8)
+    filtered[:, 0] = 2  # the filter "Up"
+    filtered[0, 1:] = rows[0]
+    np.subtract(rows[1:], rows[:-1], out=filtered[1:, 1:])
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(filtered.tobytes(), 6)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in parts
+    )

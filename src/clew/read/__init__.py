@@ -1,4 +1,0 @@
-"""Readers: an answer from a question and hits."""
-
-NOT_FOUND = "Not found in these documents."
-"""What every reader says when it abstains."""

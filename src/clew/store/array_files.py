@@ -1,0 +1,65 @@
+"""array_files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.core.errors import Damaged
+
+Arrays = dict[str, NDArray[np.generic]]
+
+
+def write_arrays(arrays: Arrays, folder: Path) -> dict[str, list[int | str]]:
+    """Write arrays to files of a new folder, which is there whole or not at all; return size and checksum of each."""
+    unfinished = folder.with_name(f"{folder.name}.new")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    files: dict[str, list[int | str]] = {}
+    for part, array in arrays.items():
+        path = unfinished / f"{part}.npy"
+        with path.open("wb") as file:
+            np.save(file, array)
+            file.flush()
+            os.fsync(file.fileno())
+        files[path.name] = [path.stat().st_size, file_checksum(path)]
+    shutil.rmtree(folder, ignore_errors=True)
+    unfinished.rename(folder)
+    return files
+
+
+def read_arrays(folder: Path, files: dict[str, list[int | str]]) -> Arrays:
+    """Open arrays, memory-mapped. Raises Damaged where a file is missing or has another size."""
+    arrays: Arrays = {}
+    for file, (size, _) in files.items():
+        path = folder / file
+        if not path.is_file() or path.stat().st_size != size:
+            raise Damaged(f"{path} is missing or truncated", "It is rebuilt: clew doctor")
+        try:
+            # A plain view: slicing np.memmap itself costs microseconds, on every term of every query.
+            arrays[path.stem] = np.load(path, mmap_mode="r").view(np.ndarray)
+        except ValueError as error:
+            raise Damaged(f"{path} is damaged", "It is rebuilt: clew doctor") from error
+    return arrays
+
+
+def file_checksum(path: Path) -> str:
+    """Return the checksum of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
+def write_manifest(path: Path, content: object) -> None:
+    """Replace a manifest: whole or not at all, also when the machine stops."""
+    unfinished = path.with_suffix(".new")
+    with unfinished.open("w", encoding="utf-8") as file:
+        json.dump(content, file)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(path)

@@ -1,0 +1,341 @@
+"""The tables of the truth, as numbered migrations.
+
+A migration is never edited once released; a change is a new one. ``PRAGMA user_version`` is the number of
+migrations that a base has had.
+
+* ``document.first_row`` starts a contiguous range of rows, one for each node, that is never given out again, so
+  that an array made earlier can be behind but never wrong. Rows stay inside: no id, digest or order shows them.
+* ``node.text`` and ``node.name`` are NULL where they can be read elsewhere: the text where it is the document's
+  canonical text between ``first`` and ``last``, the name where it is the text.
+* ``piece`` holds the canonical text in pieces of :data:`PIECE_LENGTH` characters, so that reading one passage of a
+  long document does not read the document.
+* A graph's rows are its own, 0 to ``nodes`` - 1, in order of the external ids, so that they are a function of what it
+  holds. ``graph_node.lines`` are JSON lines of 64 nodes each, compressed; ``graph_edge.pairs`` are at most 65,536
+  pairs of a relation, ascending, as little-endian uint32; ``graph_statement.lines`` the properties of the edges
+  whose places among the pairs of the relation are ``number`` * 1,024 and the next 1,023.
+* ``document.digest`` is a hash of the document's part of the canonical dump; ``stamp`` a number of 63 bits made
+  of the key, by which arrays recognise the document they were made from.
+* ``kept`` is no truth: what a maker made of a part of a document (a summary of a section). It stands here, and
+  not beside the segments, so that it goes in the transaction that takes its document away.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from filelock import FileLock, Timeout
+
+from clew.core.errors import Damaged, Locked, StoreError
+
+PIECE_LENGTH = 1 << 14
+
+MIGRATIONS: tuple[str, ...] = (
+    """
+    CREATE TABLE state (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+    INSERT INTO state VALUES ('generation', 0), ('next_row', 0), ('edges', 0), ('scrub', 0);
+    CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE document (
+        first_row INTEGER PRIMARY KEY,
+        nodes INTEGER NOT NULL,
+        key TEXT NOT NULL UNIQUE,
+        stamp INTEGER NOT NULL,
+        title TEXT NOT NULL,
+        media_type TEXT NOT NULL,
+        parser TEXT NOT NULL,
+        pages INTEGER NOT NULL,
+        characters INTEGER NOT NULL,
+        digest BLOB NOT NULL
+    );
+    CREATE TABLE location (
+        path TEXT PRIMARY KEY,
+        document INTEGER NOT NULL REFERENCES document (first_row),
+        root TEXT NOT NULL,
+        size INTEGER NOT NULL,
+        mtime_ns INTEGER NOT NULL,
+        inode TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX location_document ON location (document);
+    CREATE TABLE piece (
+        document INTEGER NOT NULL REFERENCES document (first_row),
+        number INTEGER NOT NULL,
+        text TEXT NOT NULL,
+        PRIMARY KEY (document, number)
+    );
+    CREATE TABLE node (
+        row INTEGER PRIMARY KEY,
+        kind TEXT NOT NULL,
+        parent INTEGER,
+        level INTEGER NOT NULL,
+        name TEXT,
+        text TEXT,
+        page INTEGER,
+        first INTEGER NOT NULL,
+        last INTEGER NOT NULL,
+        boxes TEXT
+    );
+    CREATE TABLE tally (
+        document INTEGER NOT NULL REFERENCES document (first_row),
+        kind TEXT NOT NULL,
+        nodes INTEGER NOT NULL,
+        PRIMARY KEY (document, kind)
+    ) WITHOUT ROWID;
+    CREATE TABLE edge (
+        relation TEXT NOT NULL,
+        source INTEGER NOT NULL,
+        target INTEGER NOT NULL,
+        owner TEXT NOT NULL,
+        PRIMARY KEY (relation, source, target, owner)
+    ) WITHOUT ROWID;
+    CREATE INDEX edge_source ON edge (source);
+    CREATE INDEX edge_target ON edge (target);
+    CREATE INDEX edge_owner ON edge (owner);
+    """,
+    """
+    CREATE TABLE kept (
+        document INTEGER NOT NULL REFERENCES document (first_row),
+        maker TEXT NOT NULL,
+        part TEXT NOT NULL,
+        value BLOB NOT NULL,
+        PRIMARY KEY (document, maker, part)
+    ) WITHOUT ROWID;
+    """,
+    """
+    CREATE TABLE graph (
+        number INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        digest TEXT NOT NULL,
+        nodes INTEGER NOT NULL,
+        edges INTEGER NOT NULL,
+        relations TEXT NOT NULL,
+        sources TEXT NOT NULL,
+        options TEXT NOT NULL
+    );
+    CREATE TABLE graph_node (
+        graph INTEGER NOT NULL REFERENCES graph (number),
+        number INTEGER NOT NULL,
+        lines BLOB NOT NULL,
+        PRIMARY KEY (graph, number)
+    );
+    CREATE TABLE graph_edge (
+        graph INTEGER NOT NULL REFERENCES graph (number),
+        relation TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        pairs BLOB NOT NULL,
+        PRIMARY KEY (graph, relation, number)
+    );
+    CREATE TABLE graph_statement (
+        graph INTEGER NOT NULL REFERENCES graph (number),
+        relation TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        lines BLOB NOT NULL,
+        PRIMARY KEY (graph, relation, number)
+    );
+    CREATE TABLE mount (name TEXT PRIMARY KEY, url TEXT NOT NULL, options TEXT NOT NULL) WITHOUT ROWID;
+    """,
+)
+
+DATABASE_FILE = "base.sqlite"
+#: Seconds to wait for another process's write. A write takes milliseconds, a large removal a few seconds.
+LOCK_TIMEOUT = 60.0
+
+
+def connect(path: Path, *, write: bool) -> sqlite3.Connection:
+    """Open the database ``path``; the caller holds ``write.lock`` if ``write``."""
+    mode = "rwc" if write else "ro"
+    connection = sqlite3.connect(
+        f"file:{quote(str(path))}?mode={mode}",
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=LOCK_TIMEOUT,
+    )
+    connection.execute("PRAGMA mmap_size = 0")
+    if write:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA secure_delete = ON")
+    return connection
+
+
+@contextmanager
+def translate_errors(path: Path) -> Iterator[None]:
+    """Turn what SQLite raises into our errors."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        said = str(error)
+        if "locked" in said or "busy" in said:
+            raise Locked(f"{path} is locked by another program", "Close it and try again") from error
+        if "disk I/O" in said or "malformed" in said or "no such" in said:
+            raise _damaged(path, said) from error
+        raise StoreError(
+            f"{path} cannot be used: {said}", "Is the disk full, or the folder read-only?"
+        ) from error
+    except sqlite3.DatabaseError as error:
+        raise _damaged(path, str(error)) from error
+
+
+def _damaged(path: Path, said: str) -> Damaged:
+    return Damaged(
+        f"{path} is damaged ({said})",
+        "It cannot be rebuilt from the folder itself: restore it from a backup, or delete the folder of the "
+        "knowledge base and add the documents again",
+    )
+
+
+@contextmanager
+def hold_lock(path: Path, timeout: float = LOCK_TIMEOUT) -> Iterator[None]:
+    """Hold the lock file ``path``. Raises Locked after ``patience`` seconds of waiting for it.
+
+    The lock is the kernel's, so it goes with the process that held it, however that ended.
+    """
+    try:
+        with FileLock(path, timeout=timeout):
+            yield
+    except Timeout as error:
+        raise Locked(
+            "another process is writing to this knowledge base", "Try again when it is done"
+        ) from error
+
+
+class Database:
+    """The SQLite file of one base. Threads may share it: reads take turns on one connection."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / DATABASE_FILE
+        self._lock = folder / "write.lock"
+        self._turn = threading.RLock()
+        self._writer: sqlite3.Connection | None = None
+        with translate_errors(self.path):
+            self._check_version()
+            self._reader = connect(self.path, write=False)
+
+    @staticmethod
+    def create(folder: Path, settings: dict[str, str]) -> None:
+        """Make the database in ``folder`` unless another process just did."""
+        path = folder / DATABASE_FILE
+        with hold_lock(folder / "write.lock"), translate_errors(path):
+            connection = connect(path, write=True)
+            try:
+                if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
+                    _migrate(connection, 0, settings)
+            finally:
+                connection.close()
+
+    def _check_version(self) -> None:
+        reader = connect(self.path, write=False)
+        try:
+            version = reader.execute("PRAGMA user_version").fetchone()[0]
+        finally:
+            reader.close()
+        if version > len(MIGRATIONS):
+            raise StoreError(
+                f"this knowledge base was made by a newer clew (format {version}; this one knows {len(MIGRATIONS)})",
+                "Update clew: pip install --upgrade clew",
+            )
+        if version == 0:
+            raise _damaged(self.path, "it holds no knowledge base")
+        if version < len(MIGRATIONS):
+            with hold_lock(self._lock):
+                connection = connect(self.path, write=True)
+                try:
+                    _migrate(connection, connection.execute("PRAGMA user_version").fetchone()[0], {})
+                finally:
+                    connection.close()
+
+    @contextmanager
+    def read_transaction(self) -> Iterator[sqlite3.Connection]:
+        """One short read transaction: everything read inside belongs to one state of the base."""
+        with self._turn, translate_errors(self.path):
+            self._reader.execute("BEGIN")
+            try:
+                yield self._reader
+            finally:
+                self._reader.execute("COMMIT")
+
+    @contextmanager
+    def separate_read_transaction(self) -> Iterator[sqlite3.Connection]:
+        """One read transaction on a connection of its own, for what takes seconds: other threads need not wait."""
+        with translate_errors(self.path):
+            connection = connect(self.path, write=False)
+            try:
+                connection.execute("BEGIN")
+                yield connection
+            finally:
+                connection.close()
+
+    @contextmanager
+    def write_transaction(self, *, truth: bool = True) -> Iterator[sqlite3.Connection]:
+        """One write transaction; on an exception nothing of it remains. It counts as one generation if it
+        changed anything; one that only keeps derived data (``truth`` False) does not, and views stay valid.
+
+        The lock is waited for first: meanwhile other threads may read. Not to be called while reading."""
+        with hold_lock(self._lock), self._turn, translate_errors(self.path):
+            if self._writer is None:
+                self._writer = connect(self.path, write=True)
+            writer = self._writer
+            writer.execute("BEGIN IMMEDIATE")
+            before = writer.total_changes
+            try:
+                yield writer
+                if truth and writer.total_changes > before:
+                    writer.execute("UPDATE state SET value = value + 1 WHERE name = 'generation'")
+                writer.execute("COMMIT")
+            except BaseException:
+                if writer.in_transaction:
+                    writer.execute("ROLLBACK")
+                raise
+
+    def scrub(self) -> bool:
+        """Empty the write-ahead log, so that nothing removed remains in it; return whether that was possible.
+
+        A reader of another process can stand in the way for the length of a read; the debt is then kept in
+        ``state`` and paid by the next writer.
+        """
+        with hold_lock(self._lock), self._turn, translate_errors(self.path):
+            if self._writer is None:
+                self._writer = connect(self.path, write=True)
+            writer = self._writer
+            if not writer.execute("SELECT value FROM state WHERE name = 'scrub'").fetchone()[0]:
+                return True
+            # Cleared first, so that this write, too, is part of what is moved out of the log.
+            writer.execute("UPDATE state SET value = 0 WHERE name = 'scrub'")
+            busy = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            if busy:
+                writer.execute("UPDATE state SET value = 1 WHERE name = 'scrub'")
+            return not busy
+
+    def check_integrity(self) -> list[str]:
+        """Return what SQLite's own check finds wrong; empty where nothing is."""
+        with self._turn, translate_errors(self.path):
+            found = [row[0] for row in self._reader.execute("PRAGMA integrity_check")]
+        return [] if found == ["ok"] else found
+
+    def close(self) -> None:
+        """Close both connections; closing the writing one may checkpoint, so it takes the lock."""
+        with self._turn:
+            self._reader.close()
+        if self._writer is not None:
+            with hold_lock(self._lock), self._turn, translate_errors(self.path):
+                self._writer.close()
+                self._writer = None
+
+
+def _migrate(connection: sqlite3.Connection, version: int, settings: dict[str, str]) -> None:
+    """Apply the migrations after ``version`` in one transaction."""
+    connection.execute("BEGIN IMMEDIATE")
+    for migration in MIGRATIONS[version:]:
+        for statement in migration.split(";"):
+            if statement.strip():
+                connection.execute(statement)
+    connection.executemany("INSERT INTO setting VALUES (?, ?)", settings.items())
+    connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+    connection.execute("COMMIT")
+
+
+# MERGED: Connections to the truth: one that reads and never locks, one that writes under a lock of our own.

@@ -1,0 +1,71 @@
+"""The substitution engine of 4StepFocus (Boer et al., 2024, Algorithm 2): patterns over the rows of one graph.
+
+>>> pattern = Pattern("film", (Variable("film", types=("film",)),), (Constant("Lynch", (7,)),),
+...                   (TypedTriple("film", along("directed_by"), "Lynch"),))
+
+* :func:`substitute` narrows the candidates of every term until nothing changes; those of the target are exact.
+  :func:`substitute_all` does so for many patterns at once, :func:`substitute_rows` for one with columns of constants.
+* :func:`relaxed` does so, and gives up the weakest of contradictory constraints, one at a time, until there is an
+  answer; it says which contradicted each other.
+* :func:`met` says how far each row of the target meets each constraint; :func:`why_not` which of them drop a row.
+
+A pattern belongs to one graph, whose rows its constants are. Answers from several graphs are several calls.
+"""
+
+from __future__ import annotations
+
+from clew.focus.several import SubstitutedRows, substitute_all, substitute_rows
+from clew.triples.engine.constraint_scores import constraint_scores
+from clew.triples.engine.patterns import (
+    ANY_DIRECTION,
+    ANY_RELATION,
+    Constant,
+    Constraint,
+    DirectedRelation,
+    Pattern,
+    Predicate,
+    TypedTriple,
+    Variable,
+    along,
+    connected_terms,
+    restrict_variable,
+)
+from clew.triples.engine.predicates import PropertyTest
+from clew.triples.engine.quantifiers import order_quantifiers
+from clew.triples.engine.relaxation import WhyNot, find_conflict, relax, why_not
+from clew.triples.engine.substitution import Substitution, substitute
+from clew.triples.language.typed_chain import NOT, ONLY, TESTS, Quantifier, at_least, at_most, exactly
+
+__all__ = [
+    "ANY_DIRECTION",
+    "ANY_RELATION",
+    "NOT",
+    "ONLY",
+    "TESTS",
+    "Constant",
+    "Constraint",
+    "DirectedRelation",
+    "Pattern",
+    "Predicate",
+    "PropertyTest",
+    "Quantifier",
+    "SubstitutedRows",
+    "Substitution",
+    "TypedTriple",
+    "Variable",
+    "WhyNot",
+    "along",
+    "at_least",
+    "at_most",
+    "connected_terms",
+    "constraint_scores",
+    "exactly",
+    "find_conflict",
+    "order_quantifiers",
+    "relax",
+    "restrict_variable",
+    "substitute",
+    "substitute_all",
+    "substitute_rows",
+    "why_not",
+]

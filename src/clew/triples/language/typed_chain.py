@@ -1,0 +1,141 @@
+"""A question as typed triples (4StepFocus: Boer et al., 2024, Section 3), with what the paper leaves open:
+quantifiers, negation, conditions on properties, and wishes that fit no triple."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from clew.triples.language.chain import Chain, Term
+from clew.triples.language.quoting import NEGATION, quote, quote_if_needed
+
+#: Tests of a property. ``contains`` looks for letters anywhere, ``says`` for whole words.
+TESTS = ("=", "<", "<=", ">", ">=", "between", "contains", "says")
+
+
+@dataclass(frozen=True, slots=True)
+class Quantifier:
+    """How many different tails a head must have among the candidates of the tail; ``most`` None: no limit.
+
+    ``only``: all its tails must be among them. The candidates are those that the rest of the pattern leaves the tail,
+    counted as a set: what else binds a tail to this very head is not looked at, except by :data:`NOT`. A
+    constant has those that it was given with.
+    """
+
+    least: int = 1
+    most: int | None = None
+    only: bool = False
+
+    def __str__(self) -> str:
+        """The quantifier as a question writes it before a triple.
+
+        >>> str(NOT), str(ONLY), str(at_least(2)), str(Count(2, 4))
+        ('not', 'only', 'at least 2', 'from 2 to 4')
+        """
+        if self.only:
+            return "only" if self == ONLY else f"only {Quantifier(self.least, self.most)._bounds()}"
+        return "not" if self == NOT else self._bounds()
+
+    def _bounds(self) -> str:
+        if self.most is None:
+            return f"at least {self.least}"
+        if self.least == self.most:
+            return f"exactly {self.least}"
+        return f"from {self.least} to {self.most}" if self.least else f"at most {self.most}"
+
+
+#: No tail: where other triples join head and tail already, not this tail (films whose director does not act in them).
+NOT = Quantifier(0, 0)
+#: At least one tail, and no other than candidates.
+ONLY = Quantifier(1, None, only=True)
+
+
+def at_least(n: int) -> Quantifier:
+    """Return the quantifier "at least n"."""
+    return Quantifier(n, None)
+
+
+def at_most(n: int) -> Quantifier:
+    """Return the quantifier "at most n"; none is few enough."""
+    return Quantifier(0, n)
+
+
+def exactly(n: int) -> Quantifier:
+    """Return the quantifier "exactly n"."""
+    return Quantifier(n, n)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a property of an unknown must be: one of :data:`TESTS`; ``high`` is the end of ``between``."""
+
+    unknown: int
+    property: str
+    test: str
+    value: str | float
+    high: str | float | None = None
+    negated: bool = False
+
+    def __str__(self) -> str:
+        """The condition as a question writes it.
+
+        >>> str(Condition(1, "release_year", "between", 1980, 1990)), str(Condition(1, "title", "contains", "7"))
+        ('#1.release_year between 1980 and 1990', '#1.title contains "7"')
+        """
+        property = quote_if_needed(self.property, reserved=rf"\W|{NEGATION}")
+        values = _value(self.value) if self.high is None else f"{_value(self.value)} and {_value(self.high)}"
+        return f"{'not ' if self.negated else ''}#{self.unknown}.{property} {self.test} {values}"
+
+
+@dataclass(frozen=True, slots=True)
+class TypedChain:
+    """Triples over typed constants and unknowns, one of which is asked for.
+
+    ``types`` are the types that an unknown may have, by its number, and ``kinds`` those of a constant, by its text;
+    ``counts`` the quantifier of a triple, by its place in ``chain.triples``. ``wishes`` are what an answer should be
+    like where no triple and no condition can say it ("slow and dreamlike"): they rank, and drop nothing.
+    ``chain.answer`` is a number: of ``#answer`` nothing could be a candidate. There may be no triples at all.
+    """
+
+    chain: Chain
+    types: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    constant_types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    quantifiers: Mapping[int, Quantifier] = field(default_factory=dict)
+    conditions: tuple[Condition, ...] = ()
+    preferences: tuple[str, ...] = ()
+
+    def statement(self, place: int) -> str:
+        """Return a triple with its quantifier, as a question writes it: ``not #1 >> starred_actors >> Bob``."""
+        triple, count = self.chain.triples[place], self.quantifiers.get(place)
+        head = _term(triple.head)
+        if count is not None and triple.head.unknown is None:
+            head = quote(triple.head.text)  # "not b" could be a name
+        said = f"{head} >> {quote_if_needed(triple.relation, reserved=NEGATION)} >> {_term(triple.tail)}"
+        return said if count is None else f"{count} {said}"
+
+    def __str__(self) -> str:
+        """The question in the form in which a person or a model writes it; it parses back."""
+        kinds = [f"{quote_if_needed(name)} : {_types(types)}" for name, types in self.constant_types.items()]
+        types = [f"#{number} : {_types(types)}" for number, types in self.types.items()]
+        triples = [self.statement(place) for place in range(len(self.chain.triples))]
+        answer = f"#{self.chain.answer}"
+        wishes = [f"{answer} ~ {quote_if_needed(wish)}" for wish in self.preferences]
+        return "; ".join(
+            [*kinds, *types, *triples, *map(str, self.conditions), *wishes, f"final answer: {answer}"]
+        )
+
+
+def _term(term: Term) -> str:
+    return term.text if term.unknown is not None else quote_if_needed(term.text)
+
+
+def _types(types: tuple[str, ...]) -> str:
+    return " or ".join(quote_if_needed(one, reserved=rf"\bor\b|,|{NEGATION}") for one in types)
+
+
+def _value(value: str | float) -> str:
+    if isinstance(value, str):
+        return quote_if_needed(value, reserved=r"\band\b|\bto\b|,|\d-\d")
+    if isinstance(value, float) and not (value.is_integer() and abs(value) < 1e15):
+        return repr(value)
+    return str(int(value))

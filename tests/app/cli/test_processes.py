@@ -1,0 +1,118 @@
+"""The command as a process: pipes, interrupts, terminals that are none, and two at once."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+import clew
+from clew.app.cli.commands import app
+
+COMMAND = [sys.executable, "-c", "from clew.app.cli import main; main()"]
+
+
+def write(folder, count, passages=8):
+    folder.mkdir(exist_ok=True)
+    for number in range(count):
+        parts = [f"The mill number {number} ground {part} sacks a day." for part in range(passages)]
+        (folder / f"{number:03d}.txt").write_text("\n\n".join(parts))
+
+
+def clew_process(*words, **options):
+    return subprocess.Popen([*COMMAND, *map(str, words)], text=True, **options)
+
+
+@pytest.fixture
+def interruptible():
+    """In the background of a shell SIGINT is ignored, also by what is started there."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+def test_ctrl_c_keeps_what_is_done_and_says_how_to_continue(tmp_path, interruptible) -> None:
+    # With names so long that what is said of 500 files fills the pipe: nobody reads on, so it cannot be done before
+    # the signal.
+    folder, kb = tmp_path / "-".join(["files"] * 40), tmp_path / "kb"
+    write(folder, 500)
+    child = clew_process(
+        "add", folder, "--kb", kb, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+    while "(3 of" not in child.stderr.readline():
+        assert child.poll() is None
+    os.killpg(child.pid, signal.SIGINT)  # a terminal sends it to the workers too
+    _, said = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert "again to continue" in said and "Traceback" not in said
+    with clew.open(kb) as base:
+        assert 3 <= len(base.documents()) < 500
+    again = subprocess.run([*COMMAND, "add", folder, "--kb", kb, "--json"], check=True, capture_output=True)
+    report = json.loads(again.stdout)
+    assert report["unchanged"] >= 3 and report["unchanged"] + len(report["added"]) == 500
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX pipes")
+def test_a_reader_that_goes_away_is_no_error(tmp_path) -> None:
+    write(tmp_path / "files", 400, 1)
+    with clew.open(tmp_path / "kb", create=True) as base:
+        base.add([tmp_path / "files"])
+    child = clew_process("list", "--kb", tmp_path / "kb", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    child.stdout.readline()
+    child.stdout.close()
+    assert child.wait(timeout=60) == 0
+    assert child.stderr.read() == ""
+    child.stderr.close()
+
+
+@pytest.mark.slow
+def test_one_process_adds_while_another_asks(tmp_path) -> None:
+    folder, kb = tmp_path / "files", tmp_path / "kb"
+    write(folder, 5)
+    (folder / "heron.txt").write_text("The heron nests in the reeds of the mill pond.")
+    with clew.open(kb, create=True) as base:
+        base.add([folder])
+        write(folder, 120, 30)  # over 2,000 passages: indexes catch up in the middle
+        child = clew_process("add", folder, "--kb", kb, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        seen = []
+        while child.poll() is None:
+            answer = base.ask("Where does the heron nest?")
+            assert "reeds" in answer.text and answer.evidence[0].node.document_name == "heron.txt"
+            seen.append(base.info().documents)
+            time.sleep(0.02)
+        assert child.returncode == 0
+        assert seen == sorted(seen) and seen[0] < 121
+        assert base.search("mill number 119")[0].node.document_name == "119.txt"
+
+
+def test_every_option_of_every_command_is_in_its_help() -> None:
+    expected = {
+        "add": "--sync --kb --encoder --passages --workers --checksum --json",
+        "ask": "--llm --recipe --documents --k --json --budget-calls --budget-tokens --budget-money --record "
+        "--no-cache --kb",
+        "search": "--recipe --retriever --documents --kb --json -k",
+        "show": "--page --table --kb --json",
+        "list": "--kb --json",
+        "remove": "--clear-cache --kb --json",
+        "info": "--digest --graphs --kb --json",
+        "estimate": "--ask --llm --recipe --kb --json",
+        "doctor": "--check-only --kb --json",
+        "mcp": "--kb --llm --recipe --budget-calls --budget-tokens --budget-money --config",
+    }
+    wide = {"COLUMNS": "200", "TERMINAL_WIDTH": "200"}
+    for command, options in expected.items():
+        said = re.sub(r"\x1b\[[0-9;]*m", "", CliRunner().invoke(app, [command, "--help"], env=wide).stdout)
+        assert not [option for option in options.split() if option not in said], command
+        assert f"clew {command}" in said.replace("Usage: clew", "", 1)  # an example
+
+
+def test_a_wrong_value_of_an_option_is_refused_with_those_that_are_right(tmp_path) -> None:
+    result = CliRunner().invoke(app, ["add", str(tmp_path), "--passages", "word"])
+    assert result.exit_code == 2 and "paragraph" in result.stderr and "sentence" in result.stderr

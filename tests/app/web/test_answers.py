@@ -1,0 +1,111 @@
+"""Numbers in the text of an answer, and what they stand for."""
+
+from clew.app.answers.citations import cite_answer, cited_answer_to_dict, render_text, summarise_step
+from clew.app.web.openai.wire import neutralise_markdown
+from clew.core.types import Answer, ConstraintCheck, Hit, Node, Quote, RankedAnswer, Step, Usage
+
+
+def node(id, text, page=None, kind="passage"):
+    return Node(id, kind, text, "d", f"{id}.txt", 0, None, id, 0, page, (), (0, len(text)))
+
+
+def hit(id, text, **more):
+    return Hit(node(id, text, **more), 1.0)
+
+
+def quote(of, words):
+    start = of.node.text.index(words)
+    return Quote(of.node.id, words, (start, start + len(words)))
+
+
+MILL = hit("mill", "The mill was built in 1919.\nIt stands on the Oskell.", page=3)
+FERRY = hit("ferry", "The ferry costs 9 pence.")
+REED = hit("reed", "Reeds grow by the water.")
+
+
+def test_numbers_stand_after_the_words_of_an_extracted_answer_and_unused_evidence_has_none():
+    quotes = (quote(FERRY, FERRY.node.text), quote(MILL, MILL.node.text), quote(REED, REED.node.text))
+    text = "The ferry costs 9 pence.\nThe mill was built in 1919. It stands on the Oskell."
+    found = cite_answer(Answer(text, (FERRY, MILL, REED), quotes))
+    assert found.text == (
+        "The ferry costs 9 pence. [1]\nThe mill was built in 1919. It stands on the Oskell. [2]"
+    )
+    assert [one.node.id for one in found.citations] == ["ferry", "mill"]
+    assert found.source_list() == "Sources:\n[1] ferry.txt\n[2] mill.txt, page 3"
+
+
+def test_what_a_model_wrote_is_cited_at_its_end_with_the_words():
+    quotes = (quote(MILL, "built in 1919"), quote(FERRY, "9 pence"), quote(MILL, "on the Oskell"))
+    found = cite_answer(Answer("In 1919, for 9 pence, said they.", (MILL, FERRY), quotes, reader="gpt"))
+    assert found.text == "In 1919, for 9 pence [2], said they. [1]"
+    assert (
+        found.source_list()
+        == "Sources:\n[1] mill.txt, page 3: “built in 1919 … on the Oskell”\n[2] ferry.txt"
+    )
+
+
+def test_a_number_is_a_word_of_its_own():
+    nine = hit("nine", "9")
+    found = cite_answer(Answer("In 1919.", (nine,), (quote(nine, "9"),), reader="gpt"))
+    assert found.text == "In 1919. [1]" and not found.citations[0].inline
+
+
+def test_evidence_without_quotes_is_cited_whole_and_a_mark_makes_no_cell_of_a_table():
+    table = hit("table", "| a | b |\n| --- | --- |\n| 1 | 2 |", kind="table")
+    found = cite_answer(Answer(f"{table.node.text}\n\n{REED.node.text}", (table, REED)))
+    assert found.text == f"{table.node.text}\n[1]\n\n{REED.node.text} [2]"
+
+
+def test_an_answer_that_abstains_cites_nothing_and_says_what_came_nearest():
+    answer = Answer("Not found.", (REED, MILL), abstained=True, rejected_quotes=("words of nobody",))
+    found = cite_answer(answer)
+    assert not found.citations and found.text == "Not found." and len(found.nearest) == 2
+    text = render_text(answer)
+    assert "What came nearest:\n- reed.txt: “Reeds grow by the water.”" in text
+    assert "not counted as evidence: “words of nobody”" in text and "extract" not in text
+
+
+def test_what_only_the_model_remembers_and_what_was_stopped_is_said():
+    spent = Step("stopped", {"budget": "over the budget of 3 calls"})
+    answer = Answer("Oskell", (), trail=(spent,), reader="chain", from_memory=("#1 is Oskell",))
+    text = render_text(answer)
+    assert "without evidence: #1 is Oskell" in text and "over the budget of 3 calls" in text
+    assert "in part from the model's memory" in text
+    assert cited_answer_to_dict(answer)["stopped"] == "over the budget of 3 calls"
+
+
+def test_a_quote_of_what_only_a_step_found_is_cited():
+    triple = hit("films:1", "Kismet >> director >> Ada", kind="triple")
+    step = Step("fill", hits=(triple,), usage=Usage(1))
+    found = cite_answer(Answer("Ada", (), (quote(triple, triple.node.text),), trail=(step,), reader="chain"))
+    assert found.citations[0].place == "graph films:1.txt"
+
+
+def test_ranked_answers_say_what_they_meet_and_miss():
+    one = RankedAnswer(
+        "mill",
+        MILL,
+        False,
+        (ConstraintCheck("#1 >> by >> Ada", 0.0), ConstraintCheck("#1 = 3", None)),
+        "vector 0.7",
+    )
+    [shape] = cited_answer_to_dict(Answer("mill", (MILL,), ranking=(one,)))["ranked"]
+    assert shape["checks"][0] == {"constraint": "#1 >> by >> Ada", "met": 0.0, "evidence": []}
+    assert shape["checks"][1]["met"] is None and shape["by"] == "vector 0.7"
+
+
+def test_a_step_in_a_line():
+    step = Step("retrieve", {"query": "who  led\nit" + " very" * 40, "hits": 2, "paths": [1]}, (MILL, REED))
+    line = summarise_step(step)
+    assert line.startswith("retrieve: query who led it very") and line.endswith("…, hits 2")
+    assert (
+        summarise_step(Step("seed", hits=(MILL,))) == "seed: 1 found"
+        and summarise_step(Step("plan")) == "plan"
+    )
+
+
+def test_markdown_of_documents_is_made_text_however_it_is_escaped():
+    for hostile in ("![a](http://x)", "[a]: http://x", r"[a\](b)](http://x)", "<img src=x>", r"\<img src=x>"):
+        shown = neutralise_markdown(hostile)
+        assert "](" not in shown and "]:" not in shown and "<img" not in shown, shown
+    assert neutralise_markdown("p < 0.05 [1][2] and [sic]") == "p < 0.05 [1][2] and [sic]"

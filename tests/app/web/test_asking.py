@@ -1,0 +1,292 @@
+"""Questions with a scripted model: streamed while it thinks, stopped, refused when too many, alone and at once."""
+
+import json
+import shutil
+import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
+
+import pytest
+
+import clew
+from clew.app.web.history import QuestionHistory
+from clew.app.web.settings import Limits
+from scripted import ScriptedServer
+from serve_app import FILES, QUESTION, ServedApp, waited_for
+
+CONTRACT = FILES[0]
+SECRET = "sk-the-key-of-the-person-who-serves"
+
+
+class Gate:
+    """A model that answers when it may; ``early``: that holds its first reply back, too, not just what it reads."""
+
+    def __init__(self) -> None:
+        self.asked, self.open, self.early = threading.Event(), threading.Event(), False
+
+    def __call__(self, request):
+        if "abstain" not in request.prompt:
+            if self.early:
+                self.asked.set()
+                assert self.open.wait(60)
+            return {"structures": []}
+        self.asked.set()
+        assert self.open.wait(60)
+        return {
+            "answer": "$9 a day",
+            "quotes": [{"source": 1, "text": "shall pay $9"}],
+            "abstain": False,
+        }
+
+
+@pytest.fixture
+def gate():
+    made = Gate()
+    yield made
+    made.open.set()
+
+
+@pytest.fixture
+def narrow(gate, folder, monkeypatch, tmp_path):
+    """A server that answers one question at a time, lets one wait, and has a model with a gate."""
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("CLEW_API_KEY", SECRET)
+    with (
+        ScriptedServer(gate) as server,
+        ServedApp(folder, models=[server.llm], limits=Limits(asks=1, waiting=1), read_only=True) as app,
+    ):
+        app.scripted = server
+        yield app
+        gate.open.set()
+
+
+def test_steps_arrive_while_the_model_still_thinks(narrow, gate) -> None:
+    said = narrow.post(f"{narrow.api}/questions", {"question": QUESTION})[1]
+    events = narrow.events(said["events"])
+    first = [next(events)[0] for _ in range(3)]
+    assert first == ["waiting", "running", "step"] and gate.asked.wait(60)
+    assert narrow.get(f"{narrow.api}/questions/{said['id']}")[1]["state"] == "running"
+    gate.open.set()
+    *_, (event, answer) = events
+    assert event == "answer" and answer["answer"] == "$9 a day" and answer["usage"]["calls"] >= 1
+    assert answer["quotes"][0]["text"] == "shall pay $9"
+
+
+def test_the_key_goes_to_the_model_and_nowhere_else(narrow, gate, capfd) -> None:
+    gate.open.set()
+    answer = narrow.ask(QUESTION)
+    assert any(SECRET in one.headers["authorization"] for one in narrow.scripted.requests)
+    address = narrow.scripted.url.removesuffix("/v1")
+    question, page = f"{narrow.api}/questions/{answer['id']}", f"/b/{narrow.base}"
+    chat = {"model": "clew", "messages": [{"role": "user", "content": QUESTION}]}
+    shown = {
+        "answer": json.dumps(answer),
+        "chat": json.dumps(narrow.post("/v1/chat/completions", chat)[1]),
+        "events": json.dumps(list(narrow.events(f"{question}/events"))),
+    } | {
+        path: narrow.request("GET", path)[2].decode()
+        for path in (
+            *("/api/config", "/api/bases", f"{narrow.api}/questions", question, f"{question}/export"),
+            *("/", f"{page}/", f"{page}/q/{answer['id']}", f"{page}/q/{answer['id']}/cite/1"),
+        )
+    }
+    for where, said in shown.items():
+        # Where texts go is said to the one who asks, and nothing more of where the model is.
+        assert SECRET not in said and address not in said.replace(f"this machine ({address})", ""), where
+    assert "scripted" in shown["chat"] and answer["reader"] == "scripted"
+    assert SECRET not in "".join(capfd.readouterr())
+
+
+def test_the_page_of_an_answer_says_what_it_cost(narrow, gate) -> None:
+    gate.open.set()
+    answer = narrow.ask(QUESTION)
+    usage = answer["usage"]
+    page = narrow.request("GET", f"/b/{narrow.base}/q/{answer['id']}")[2].decode()
+    said = (
+        f"{usage['calls']} calls, {usage['tokens_in']} tokens in, {usage['tokens_out']} out, price not known"
+    )
+    assert usage["calls"] == len(narrow.scripted.requests) == 2 and said in page
+
+
+def test_a_request_cannot_name_a_model_of_its_own(narrow) -> None:
+    with ScriptedServer(["no"]) as other:
+        for name in (other.llm, narrow.scripted.llm, "openai:gpt-4o", "http://169.254.169.254/#x", "read=x"):
+            status, said = narrow.post(f"{narrow.api}/questions", {"question": "x", "model": name})
+            assert status == 400 and "no model named" in said["error"]
+        assert not other.requests and not narrow.scripted.requests
+    recipe = {"question": "x", "recipe": "read(retriever=serpapi)"}
+    assert narrow.post(f"{narrow.api}/questions", recipe)[0] == 400
+    # One that was configured, by its id; and none at all.
+    assert narrow.ask(QUESTION, model="none")["reader"] == "extractive"
+
+
+def test_too_many_questions_are_refused_with_a_time_and_none_is_lost(narrow, gate) -> None:
+    said = [narrow.post(f"{narrow.api}/questions", {"question": QUESTION})[1] for _ in range(2)]
+    assert gate.asked.wait(60)
+    status, headers, body = narrow.request(
+        "POST", f"{narrow.api}/questions", b'{"question": "x"}', {"Content-Type": "application/json"}
+    )
+    assert status == 429 and 1 <= int(headers["retry-after"]) <= 60 and b"more are not taken on" in body
+    assert narrow.get("/api/config")[1]["load"] == {"running": 1, "waiting": 1}
+    gate.open.set()
+    for one in said:
+        *_, (event, answer) = narrow.events(one["events"])
+        assert event == "answer" and answer["answer"] == "$9 a day"
+
+
+def test_a_stopped_question_asks_the_model_no_more_and_says_that_it_was_stopped(narrow, gate) -> None:
+    gate.early = True
+    said = narrow.post(f"{narrow.api}/questions", {"question": QUESTION, "recipe": "kgp"})[1]
+    assert gate.asked.wait(60)
+    narrow.post(f"{narrow.api}/questions/{said['id']}/stop")
+    gate.open.set()
+    *_, (event, answer) = narrow.events(said["events"])
+    assert event == "answer" and answer["state"] == "stopped" and answer["abstained"]
+    assert "stopped before there was an answer" in answer["answer"] and len(narrow.scripted.requests) == 1
+
+
+def test_a_question_is_stopped_while_it_waits_and_while_it_runs(narrow, gate) -> None:
+    running, waiting = (narrow.post(f"{narrow.api}/questions", {"question": QUESTION})[1] for _ in range(2))
+    assert gate.asked.wait(60)
+    assert narrow.post(f"{narrow.api}/questions/{waiting['id']}/stop")[1]["state"] == "stopped"
+    *_, (event, problem) = narrow.events(waiting["events"])
+    assert event == "problem" and "stopped" in problem["error"]
+    told = narrow.post(f"{narrow.api}/questions/{running['id']}/stop")[1]
+    assert told == {"id": running["id"], "state": "running", "stopping": True}
+    gate.open.set()
+    *_, (_, last) = narrow.events(running["events"])
+    assert last["state"] == "stopped"
+    assert narrow.post(f"{narrow.api}/questions/nothing/stop")[0] == 404
+    states = {one["id"]: one["state"] for one in narrow.get(f"{narrow.api}/questions")[1]["questions"]}
+    assert states[waiting["id"]] == states[running["id"]] == "stopped"
+
+
+def test_a_model_that_refuses_is_a_problem_that_is_told_and_kept(folder, monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
+    with ScriptedServer([]) as server, ServedApp(folder, models=[server.llm], read_only=True) as app:
+        asked = app.ask(QUESTION)
+        assert asked["event"] == "problem" and asked["state"] == "failed" and asked["error"]
+        kept = app.get(f"{app.api}/questions/{asked['id']}")[1]
+        assert kept["state"] == "failed" and kept["problem"]["error"] == asked["error"]
+        assert app.request("GET", f"{app.api}/questions/{asked['id']}/export")[0] == 404
+        # Long ago: the events are history, and end at once.
+        again = list(app.events(f"{app.api}/questions/{asked['id']}/events"))
+        assert again[-1][0] == "problem"
+
+
+def test_questions_at_once_get_the_answers_that_each_gets_alone(app) -> None:
+    questions = [
+        QUESTION,
+        "What is the toll on live geese?",
+        "Who hires the lighter?",
+        "When does the market open?",
+        "What was the gauge on 5 March 1929?",
+    ]
+    alone = [_told(app.ask(one)) for one in questions]
+    with ThreadPoolExecutor(8) as pool:
+        at_once = list(pool.map(lambda one: _told(app.ask(one)), questions * 3))
+    assert at_once == alone * 3
+
+
+def test_what_a_killed_server_was_answering_is_said_to_be_interrupted(tmp_path) -> None:
+    clew.open(tmp_path / "kb", create=True).close()
+    with QuestionHistory(tmp_path / "kb") as history:
+        history.begin("cut", {"question": "Who?", "chain": "", "model": None})
+        history.set_state("cut", "running")
+    with ServedApp(tmp_path / "kb", encoder="none") as app:
+        (one,) = app.get(f"{app.api}/questions")[1]["questions"]
+        assert one["state"] == "interrupted"
+        ((event, said),) = app.events(f"{app.api}/questions/cut/events")
+        assert event == "problem" and "ended before" in said["error"]
+        # A second server, which only reads, does not say so of what the first one is at.
+        with QuestionHistory(tmp_path / "kb") as history:
+            history.begin("under way", {"question": "Who?", "chain": "", "model": None})
+        with ServedApp(tmp_path / "kb", read_only=True):
+            assert app.get(f"{app.api}/questions/under way".replace(" ", "%20"))[1]["state"] != "interrupted"
+    with ServedApp(tmp_path / "kb", read_only=True) as app:
+        assert {one["state"] for one in app.get(f"{app.api}/questions")[1]["questions"]} == {"interrupted"}
+
+
+def test_stopping_the_server_ends_what_is_followed_and_answered(
+    gate, folder, monkeypatch, tmp_path, caplog
+) -> None:
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
+    with ScriptedServer(gate) as server, ServedApp(folder, models=[server.llm], read_only=True) as app:
+        said = app.post(f"{app.api}/questions", {"question": QUESTION})[1]
+        events = app.events(said["events"])
+        assert next(events)[0] == "waiting" and gate.asked.wait(60)
+        app.serving.stop()
+        assert "answer" not in [
+            name for name, _ in events
+        ]  # the stream ends, though the model has not answered
+        gate.open.set()
+    with QuestionHistory(folder) as history:
+        assert history.get(said["id"])["state"] == "stopped"
+    assert "exceeded" not in caplog.text and "Traceback" not in caplog.text
+
+
+def _told(answer):
+    return answer["answer"], [(one["id"], one["score"]) for one in answer["evidence"]]
+
+
+def test_too_many_chats_are_refused_with_a_time_and_the_others_answered(narrow, gate) -> None:
+    body = json.dumps({"model": "clew", "messages": [{"role": "user", "content": QUESTION}]}).encode()
+    sent = ("POST", "/v1/chat/completions", body, {"Content-Type": "application/json"})
+    with ThreadPoolExecutor(3) as pool:
+        asked = [pool.submit(narrow.request, *sent) for _ in range(3)]
+        status, headers, said = next(as_completed(asked)).result()
+        assert status == 429 and int(headers["retry-after"]) >= 1 and b"wait for their turn" in said
+        gate.open.set()
+        assert sorted(one.result()[0] for one in asked) == [200, 200, 429]
+    # A search is no question: it does not wait for them.
+    assert narrow.post(f"{narrow.api}/search", {"question": QUESTION})[1]["hits"]
+
+
+@pytest.mark.slow
+def test_a_document_that_is_removed_while_it_is_asked_about_harms_nobody(
+    gate, made_base, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
+    shutil.copytree(made_base, tmp_path / "harbour")
+    with (
+        ScriptedServer(gate) as server,
+        ServedApp(tmp_path / "harbour", models=[server.llm], encoder="none") as app,
+    ):
+        keys = {one["document"]: one["key"] for one in app.get(f"{app.api}/documents")[1]["documents"]}
+        picture = f"{app.api}/documents/{keys[CONTRACT]}/pages/2.png"
+        assert app.request("GET", picture)[0] == 200
+        said = app.post(f"{app.api}/questions", {"question": QUESTION})[1]
+        assert gate.asked.wait(60)
+        assert app.delete(f"{app.api}/documents/{keys[CONTRACT]}")[1]["quoted"] == 0  # not answered yet
+        assert app.request("GET", picture)[0] == 404
+        gate.open.set()
+        *_, (event, answer) = app.events(said["events"])
+        # It is answered from what there was when it was asked, and says so where that is looked for.
+        assert event == "answer" and answer["answer"] == "$9 a day"
+        assert {one["document"] for one in answer["evidence"]} == {CONTRACT}
+        page = f"/b/{app.base}/q/{said['id']}"
+        assert app.request("GET", page)[0] == 200
+        status, _, shown = app.request("GET", f"{page}/cite/1")
+        assert status == 200 and b"$9" in shown
+        after = app.ask(QUESTION, model="none")
+        assert CONTRACT not in {hit["document"] for step in after["trail"] for hit in step["hits"]}
+
+
+def test_a_question_whose_end_cannot_be_written_is_not_being_answered_for_ever(made_base, tmp_path):
+    shutil.copytree(made_base, tmp_path / "kb")
+    with ServedApp(tmp_path / "kb", encoder="none") as app:
+        assert app.ask(QUESTION)["event"] == "answer"
+        with closing(sqlite3.connect(tmp_path / "kb" / "serve.db")) as database, database:
+            database.execute(
+                "CREATE TRIGGER full BEFORE UPDATE ON question WHEN NEW.state != 'running' "
+                "BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
+            )
+        asked = app.ask(QUESTION)  # who follows it still hears the answer
+        assert asked["event"] == "answer" and "$9" in asked["answer"]
+        waited_for(lambda: not app.get("/api/config")[1]["load"]["running"])
+        kept = app.get(f"{app.api}/questions/{asked['id']}")[1]
+        assert kept["state"] == "failed" and "could not be kept" in kept["problem"]["error"]
+        for part in ("", "/answer"):
+            _, _, body = app.request("GET", f"/b/{app.base}/q/{asked['id']}{part}")
+            assert b"could not be kept" in body and b'class="live"' not in body

@@ -1,0 +1,336 @@
+"""The pages as they are served: what they show, that all of it is text, and how they explain what goes wrong."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from html.parser import HTMLParser
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from clew.app.web.history import QuestionHistory
+from clew.app.web.pages.context import QUESTIONS_PER_PAGE
+from serve_app import FILMS, QUESTION, ServedApp, waited_for
+
+CONTRACT, READINGS = "lighter-hire-contract.pdf", "gauge-readings-march-1929.csv"
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+#: What a browser sends with a form of a page of ours.
+OWN = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "navigate"}
+SCRIPT = '<script>alert(1)</script><img src=x onerror="alert(2)">'
+
+
+class Elements(HTMLParser):
+    """What elements a page has, and its text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def handle_data(self, data) -> None:
+        self.text += data
+
+    def all(self, tag, **attrs):
+        return [a for t, a in self.found if t == tag and all(a.get(k) == v for k, v in attrs.items())]
+
+
+def fetched(app, path, status=200):
+    got, headers, body = app.request("GET", path)
+    assert got == status, body
+    assert headers["content-type"].startswith("text/html")
+    page = Elements()
+    page.feed(body.decode())
+    # The policy allows neither, so a page that had one would be broken.
+    assert not page.all("style") and not any("style" in attrs for _, attrs in page.found)
+    assert all(attrs.get("src", "").startswith("/static/") for attrs in page.all("script"))
+    assert not any(name.startswith("on") for _, attrs in page.found for name in attrs)
+    return page
+
+
+def asked(app, **fields):
+    """Ask with the form; return the page of the question, once it has ended."""
+    status, headers, body = app.request(
+        "POST", f"/b/{app.base}/ask", urlencode(fields).encode(), {**FORM, **OWN}
+    )
+    assert status == 303, body
+    place = headers["location"]
+    waited_for(lambda: "data-state" in app.request("GET", place)[2].decode() and ended(app, place))
+    return place, fetched(app, place)
+
+
+def ended(app, place):
+    states = re.findall(r'data-state="(\w+)"', app.request("GET", place)[2].decode())
+    return not {"waiting", "running"} & set(states)
+
+
+def test_a_base_shows_its_documents_and_a_form(app, keys) -> None:
+    page = fetched(app, f"/b/{app.base}/")
+    assert {one["value"] for one in page.all("input", name="documents")} == set(keys.values())
+    (form,) = page.all("form", id="ask")
+    assert form["method"] == "post" and page.all("textarea", name="question")
+    offered = {one["value"] for one in page.all("option")}
+    assert {"default", "kgp", "chain", "read"} <= offered and "golden" not in offered
+    assert app.request("GET", "/")[1]["location"] == f"/b/{app.base}/"
+
+
+def test_an_empty_base_invites_and_one_that_is_read_only_does_not(tmp_path) -> None:
+    with ServedApp(tmp_path / "new", encoder="none") as app:
+        page = fetched(app, f"/b/{app.base}/")
+        assert (
+            "Drop documents in" in page.text and page.all("input", type="file") and not page.all("textarea")
+        )
+    with ServedApp(tmp_path / "new", read_only=True) as app:
+        page = fetched(app, f"/b/{app.base}/")
+        assert not page.all("input", type="file") and "Drop documents in" not in page.text
+
+
+def test_a_question_is_asked_with_a_form_and_answered_on_a_page_of_its_own(app) -> None:
+    place, page = asked(app, question=QUESTION, recipe="default", also="", chain="")
+    assert "$9 for every day" in page.text
+    cites = [one["href"] for one in page.all("a", **{"class": "cite"})]
+    assert cites and cites[0].startswith(f"{place}/cite/")
+    # The same without scripts: each citation is a page.
+    cited = fetched(app, cites[0])
+    assert "Late return" in cited.text and cited.all("mark")
+    (image,) = [one for one in cited.all("img") if one["src"].startswith("/api/")]
+    assert app.request("GET", image["src"])[1]["content-type"] == "image/png"
+    (sheet,) = [one for one in cited.all("svg") if one["class"] == "boxes"]
+    width, height = (float(one) for one in sheet["viewbox"].split()[2:])
+    (box,) = cited.all("rect")
+    x, y, w, h = (float(box[name]) for name in ("x", "y", "width", "height"))
+    assert 0 <= x < x + w <= width and 0 <= y < y + h <= height and h < height / 4
+    assert QUESTION in fetched(app, f"/b/{app.base}/").text
+
+
+def test_a_cell_is_cited_in_its_table_with_its_row_marked(app) -> None:
+    place, page = asked(app, question="What was the level at Fenner Mouth on 1929-03-14 at 06:00?")
+    number = next(one for one in range(1, 9) if "3.62" in fetched(app, f"{place}/cite/{one}?part=1").text)
+    shown = fetched(app, f"{place}/cite/{number}?part=1")
+    rows = shown.all("tr")
+    assert len([one for one in rows if one.get("class") == "here"]) == 1 and len(rows) > 20
+    assert page.all("table")
+
+
+def test_a_restricted_question_says_so_and_two_methods_stand_side_by_side(app, keys) -> None:
+    place, page = asked(app, question=QUESTION, recipe="kgp", also="read", documents=keys[CONTRACT], chain="")
+    articles = page.all("article")
+    assert [one["aria-label"] for one in articles] == ["Answer by kgp", "Answer by read"]
+    assert page.text.count(f"only {CONTRACT}") == 2
+    first = f"/b/{app.base}/q/{articles[0]['data-id']}"
+    assert len(fetched(app, first).all("article")) == 1
+    # The other one is forgotten: this one stands alone.
+    app.delete(f"{app.api}/questions/{articles[0]['data-id']}")
+    assert len(fetched(app, place).all("article")) == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"question": "  "}, "The question is empty."),
+        ({"question": "who", "recipe": "kgb"}, "No recipe named 'kgb'"),
+        ({"question": "who", "documents": "x"}, "String should match"),
+        ({"question": "who", "graphs": "films"}, "No graph named 'films'"),
+        ({"question": "who " * 2000}, "The question has more than 4,000 characters."),
+    ],
+)
+def test_what_is_wrong_is_said_above_the_form_which_keeps_its_words(app, fields, said) -> None:
+    body = urlencode(fields).encode()
+    status, _, got = app.request("POST", f"/b/{app.base}/ask", body, {**FORM, **OWN})
+    page = Elements()
+    page.feed(got.decode())
+    assert status in {400, 422} and page.all("p", role="alert")
+    assert said.lower() in page.text.lower()
+    assert fields["question"].strip() in page.text
+
+
+def test_errors_are_pages_that_explain(app) -> None:
+    for path in (
+        f"/b/{app.base}/q/nothing",
+        f"/b/{app.base}/nothing",
+        "/b/nothing/",
+        f"/b/{app.base}/d/{'0' * 32}",
+    ):
+        page = fetched(app, path, 404)
+        assert "That did not work" in page.text and page.all("a", href="/")
+    assert app.get("/api/bases/nothing")[0] == 404  # and JSON for programs
+
+
+def test_another_sites_page_cannot_ask_with_our_form(app) -> None:
+    before = app.get(f"{app.api}/questions")[1]["questions"]
+    for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Origin": "http://evil.example"}, {"Origin": "null"}):
+        status, *_ = app.request("POST", f"/b/{app.base}/ask", b"question=who", {**FORM, **headers})
+        assert status == 403
+    assert app.get(f"{app.api}/questions")[1]["questions"] == before
+    # A browser sends the origin with a form only where the policy of the page lets it.
+    assert app.request("GET", f"/b/{app.base}/")[1]["referrer-policy"] == "same-origin"
+
+
+def test_a_document_shows_its_outline_and_each_place_in_it(app, keys) -> None:
+    page = fetched(app, f"/b/{app.base}/d/{keys[CONTRACT]}")
+    late = next(one for one in page.all("a") if "at=" in (one.get("href") or ""))
+    shown = fetched(app, late["href"])
+    assert shown.all("img", alt=f"Page 1 of {CONTRACT}")
+    table = fetched(app, f"/b/{app.base}/d/{keys[READINGS]}?at=1&part=1")
+    assert table.all("table")
+
+
+def test_the_description_of_the_api_reads_as_text(app) -> None:
+    page = fetched(app, "/api/docs")
+    assert "GET /api/config" in page.text and "`" not in page.text
+
+
+def test_style_and_scripts_are_kept_and_asked_for_again(app) -> None:
+    status, headers, _ = app.request("GET", "/static/clew.css")
+    assert status == 200 and headers["cache-control"] == "no-cache"
+    again = app.request("GET", "/static/clew.css", headers={"If-None-Match": headers["etag"]})
+    assert again[0] == 304
+
+
+def test_pages_are_packed_for_those_who_unpack_them(app) -> None:
+    place = f"/b/{app.base}/"
+    _, plain, whole = app.request("GET", place)
+    _, headers, body = app.request("GET", place, headers={"Accept-Encoding": "gzip"})
+    assert (
+        headers["content-encoding"] == "gzip"
+        and gzip.decompress(body) == whole
+        and len(body) < len(whole) / 2
+    )
+    assert "accept-encoding" in headers["vary"].lower() and "content-encoding" not in plain
+
+
+def test_everything_from_documents_graphs_and_questions_is_text(tmp_path) -> None:
+    with ServedApp(tmp_path / "kb", encoder="none") as app:
+        name = "<img src=x onerror=alert(3)>.md"
+        text = f"# Bridge {SCRIPT}\n\nThe bridge `{SCRIPT}` was built by Ada.\n\n| who | {SCRIPT} |\n| --- | --- |\n"
+        done = app.upload(name, f"{text}| Ada | `{SCRIPT}` |\n".encode())
+        assert done["state"] == "done", done
+        films = f"{SCRIPT}\tdirector\tLudwig {SCRIPT}\n".encode()
+        app.upload("films.tsv", films, to="graphs")
+        places = [f"/b/{app.base}/", f"/b/{app.base}/d/{done['key']}", f"/b/{app.base}/g/films"]
+        places.append(f"/b/{app.base}/g/films?called={quote(SCRIPT)}")
+        places.append(f"/b/{app.base}/?find={quote(SCRIPT)}&question={quote(SCRIPT)}&chain={quote(SCRIPT)}")
+        for question in (f"Who built the bridge {SCRIPT}?", "What does the table say?"):
+            place, page = asked(app, question=question)
+            places += [place, f"{place}/answer"]
+            places += [one["href"] for one in page.all("a", **{"class": "open"})]
+        place, _ = asked(app, chain=f"{SCRIPT} >> director >> #1; final answer: #1", recipe="chain")
+        places.append(place)
+        for path in places:
+            page = fetched(app, path)
+            assert all(one["src"].startswith("/static/") for one in page.all("script")), path
+            assert not [one for one in page.all("img") if one["src"] == "x"], path
+        assert any("<script>alert(1)</script>" in fetched(app, path).text for path in places)
+
+
+def test_the_walk_is_drawn_with_a_note_for_each_node(app) -> None:
+    _, page = asked(app, question=QUESTION, recipe="kgp")
+    places = [one for one in page.all("g") if "place" in one["class"]]
+    assert places and [one["tabindex"] for one in places].count("0") == 1
+    notes = {one["data-for"] for one in page.all("div") if one.get("class") == "walk-note"}
+    assert notes == {one["data-id"] for one in places}
+    assert "considered" in page.text and "seed" in page.text
+    assert any("cited" in one["class"] and one["data-cite"] for one in places)
+
+
+def test_a_graph_shows_its_schema_and_what_it_says_of_a_node(tmp_path) -> None:
+    with ServedApp(tmp_path / "kb", encoder="none") as app:
+        assert app.upload("films.tsv", FILMS, to="graphs")["state"] == "done"
+        page = fetched(app, f"/b/{app.base}/g/films?called=Ludwig+Berger")
+        assert "Kismet" in page.text and "Mainz" in page.text and "born in" in page.text
+        assert (
+            "Nothing in the graph 'films' is called 'Nobody'"
+            in fetched(app, f"/b/{app.base}/g/films?called=Nobody").text
+        )
+        chain = "Kismet >> director >> #1; #1 >> born in >> #2; final answer: #2"
+        place, page = asked(app, chain=chain)
+        assert "Mainz" in page.text and "from the graph films" in page.text
+        cited = fetched(app, f"{place}/cite/1?part=1")
+        assert "Ludwig Berger in the graph films" in cited.text or "Kismet in the graph films" in cited.text
+        assert "Mainz" in fetched(app, f"{place}/cite/2?part=1").text
+
+
+def test_triples_are_substituted_and_each_answer_says_what_it_meets(tmp_path) -> None:
+    boats = b"Heron Maid\tbuilt by\tGarrow\nLady Annis\tbuilt by\tGarrow\nHeron Maid\tcaptain\tRufus\n"
+    with ServedApp(tmp_path / "kb", encoder="none") as app:
+        assert app.upload("boats.tsv", boats, to="graphs")["state"] == "done"
+        triples = "#1 >> built by >> Garrow; not #1 >> captain >> Rufus; final answer: #1"
+        _, page = asked(app, chain=triples, recipe="focus")
+        (table,) = page.text.split("Answers, best first")[1:]
+        assert table.index("Lady Annis") < table.index("Heron Maid")
+        states = [one["class"] for one in page.all("td") if (one.get("class") or "").startswith("check")]
+        assert states[:4] == ["check met", "check met", "check met", "check missed"]
+        assert [one.get("class") for one in page.all("tr")][1:3] == [None, "loose"]
+
+
+def test_what_an_answer_rested_on_is_shown_though_the_document_is_gone(tmp_path) -> None:
+    with ServedApp(tmp_path / "kb", encoder="none") as app:
+        done = app.upload("a.md", b"# Mill\n\nThe mill at Oxlade grinds barley.\n")
+        place, page = asked(app, question="What does the mill at Oxlade grind?")
+        assert page.all("a", **{"class": "open"}), page.text
+        app.delete(f"{app.api}/documents/{done['key']}")
+        cited = fetched(app, f"{place}/cite/1?part=1")
+        assert "This is what the answer kept of it" in cited.text
+        assert fetched(app, place).all("a", **{"class": "open"})
+
+
+def test_ranked_answers_are_a_table_of_what_each_meets(tmp_path) -> None:
+    folder = tmp_path / "kb"
+    with ServedApp(folder, encoder="none") as app:
+        place, _ = asked(app, question="Which film is it?")
+        id = place.rpartition("/")[2]
+        with QuestionHistory(folder) as history:
+            answer = history.get(id)["answer"]
+        check = {
+            "constraint": "#1 >> by >> Lynch",
+            "met": 1.0,
+            "evidence": [{"id": "x", "text": "Dune >> by >> Lynch"}],
+        }
+        row = {
+            "name": "Dune",
+            "id": "films:9",
+            "graph": "films",
+            "score": 1.0,
+            "by": "vector 0.71",
+            "meets_all": True,
+            "missed": [],
+            "text": "Dune",
+        }
+        loose = row | {
+            "name": "Tron",
+            "id": "films:7",
+            "meets_all": False,
+            "checks": [check | {"met": 0.0, "evidence": []}],
+        }
+        ranked = [row | {"checks": [check]}, loose]
+        with QuestionHistory(folder) as history:
+            history.finish(id, "done", json.loads(json.dumps(answer | {"ranked": ranked})))
+        page = fetched(app, place)
+        assert "#1 >> by >> Lynch" in page.text and "vector 0.71" in page.text
+        states = [one["class"] for one in page.all("td") if (one.get("class") or "").startswith("check")]
+        assert states == ["check met", "check missed"]
+        assert page.all("a", href=f"/b/{app.base}/g/films?called=9")
+
+
+def test_every_question_of_a_long_history_is_on_some_page(tmp_path) -> None:
+    with ServedApp(tmp_path / "kb", encoder="none") as app:
+        history = app.serving.app.state.shelf[app.base].history
+        for number in range(2 * QUESTIONS_PER_PAGE + 5):
+            asking = {"question": f"Number {number}?", "chain": "", "recipe": "read", "beside": None}
+            history.begin(f"q{number}", asking)
+            history.end(f"q{number}", "done", {"answer": "Nothing.", "abstained": True})
+        address, listed = f"/b/{app.base}/", []
+        while address:
+            page = fetched(app, address)
+            listed += [
+                one["href"].rpartition("/")[2] for one in page.all("a") if "/q/" in (one["href"] or "")
+            ]
+            older = [one["href"] for one in page.all("a") if "before=" in (one["href"] or "")]
+            address = f"/b/{app.base}/{older[0].partition('#')[0]}" if older else ""
+        # Nothing is in the base any more, and what was asked of it is there still.
+        assert listed == [f"q{number}" for number in reversed(range(2 * QUESTIONS_PER_PAGE + 5))]
+        assert fetched(app, f"/b/{app.base}/?before=nonsense", 422)

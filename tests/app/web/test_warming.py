@@ -1,0 +1,50 @@
+"""Views are made before somebody asks: at the start and after an upload, not while questions are answered."""
+
+import shutil
+
+import pytest
+
+from clew.app.web.bases import BaseWarmer, ServedBases
+from clew.app.web.settings import Settings
+from serve_app import ServedApp, waited_for
+
+PROFILE = "names/profile"
+
+
+def made(base):
+    """Return whether a view that any search needs is there for the documents as they are now."""
+    return PROFILE in base.store.snapshot()._document_views._made
+
+
+@pytest.fixture
+def shelf(made_base, tmp_path):
+    found = ServedBases(Settings(bases={"harbour": shutil.copytree(made_base, tmp_path / "harbour")}))
+    yield found
+    found.close()
+
+
+def test_it_makes_what_any_question_needs(shelf) -> None:
+    base = shelf["harbour"].base
+    warming = BaseWarmer(shelf, lambda: False)
+    for _ in range(3):
+        warming.schedule("harbour")
+    warming.close()
+    known = base.store.snapshot()._document_views._made
+    assert made(base) and "graph/mentions/3" in known and "postings/text" in known
+    warming.schedule("harbour")  # nothing, after the end
+
+
+def test_not_while_questions_are_answered(shelf) -> None:
+    warming = BaseWarmer(shelf, lambda: True)
+    warming.schedule("harbour")
+    warming.close()
+    assert not made(shelf["harbour"].base)
+
+
+def test_a_server_is_warm_at_the_start_and_after_each_upload(folder) -> None:
+    with ServedApp(folder) as app:
+        base = app.serving.app.state.server.bases[app.base].base
+        waited_for(lambda: made(base))
+        app.upload("heron.md", b"# Heron\n\nThe heron stands at Dunmere Landing.\n")
+        assert "heron.md" in {one.name for one in base.store.snapshot().documents()}
+        waited_for(lambda: made(base))

@@ -1,0 +1,118 @@
+"""The baselines of Section 4 as retrievers of the catalogue: every passage in scope is looked at, all is counted."""
+
+import re
+
+import pytest
+
+from clew.core.errors import UsageError
+from clew.core.trail import TrailRecorder, explore_retriever
+from clew.core.types import Location, Question, Scope
+from clew.knowledge_base import registry as catalog
+from clew.models import create_language_model
+from clew.models.wrappers import Budget
+from clew.parse.documents.builder import DocumentBuilder
+from clew.store.store import Store
+from scripted import ScriptedServer
+
+FERRIES = [
+    "The Kittiwake is a chain ferry.",
+    "She was built by Strake.",
+    "Strake lies on the Oskell.",
+    "Fog is common.",
+]
+LIGHTERS = ["The Bittern is a lighter.", "She was built by Tolland Yard.", "Coal is carried."]
+QUESTION = "Who built the Bittern?"
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    with Store.open(tmp_path_factory.mktemp("baselines") / "base", create=True) as made:
+        # The name that sorts first is added last: the order of a base's history does not show.
+        for number, (title, texts) in enumerate((("b lighters", LIGHTERS), ("a ferries", FERRIES))):
+            builder = DocumentBuilder()
+            for text in texts:
+                builder.add_paragraph(text)
+            parsed = builder.finish(data=title.encode(), title=title, media_type="text/plain", parser="t/1")
+            made.put_document(parsed, Location(f"/docs/{title}.txt", "/docs", 1, number, number))
+        made.catch_up()
+        yield made
+
+
+def key(base, name):
+    return next(one.key for one in base.documents() if one.name == name)
+
+
+def offered(request):
+    return {int(n): text for n, text in re.findall(r"^(\d+): (.*)$", request.user, re.MULTILINE)}
+
+
+def built(request):
+    """Take what says who built something; of a single paragraph, say whether it does."""
+    if "yes or no" in request.user:
+        return "yes" if "built by" in request.user else "no"
+    return ", ".join(str(n) for n, text in offered(request).items() if "built by" in text)
+
+
+def run(base, recipe, script=built, scope=None, k=10, **more):
+    record = TrailRecorder()
+    with ScriptedServer(script) as server:
+        found = catalog.build_retriever(recipe, base, llm=create_language_model(server.llm, **more))
+        hits = explore_retriever(found, Question(QUESTION, scope or Scope()), k, record)
+    return [hit.node.text for hit in hits], record, server.requests
+
+
+@pytest.mark.parametrize(
+    ("recipe", "calls"),
+    [("paragraph", 7), ("chunk", 1), ("map-reduce", 8), ("map-reduce-optimised", 2), ("chunk(size=20)", 4),
+     ("map-reduce-optimised(size=20)", 5)],
+)  # fmt: skip
+def test_all_passages_are_looked_at_and_every_call_is_counted(base, recipe, calls):
+    # Lines of 9, 7, 8, 5, 8, 9 and 5 tokens: two to a chunk of 20, and the last alone.
+    found, record, requests = run(base, recipe)
+    assert found == [FERRIES[1], LIGHTERS[1]]
+    assert len(requests) == calls == record.usage().calls
+    assert record.usage().tokens_in == 11 * calls
+    shown = [text for request in requests for text in offered(request).values()]
+    shown += [request.user.split("\n")[1] for request in requests if "yes or no" in request.user]
+    assert set(FERRIES + LIGHTERS) <= set(shown)
+
+
+def test_paragraphs_stand_in_the_order_of_documents_and_of_reading(base):
+    _, _, requests = run(base, "chunk")
+    assert list(offered(requests[0]).values()) == FERRIES + LIGHTERS
+
+
+def test_a_question_is_asked_of_its_scope(base):
+    found, _, requests = run(base, "chunk", scope=Scope(documents=frozenset([key(base, "b lighters.txt")])))
+    assert found == [LIGHTERS[1]] and list(offered(requests[0]).values()) == LIGHTERS
+    found, _, _ = run(base, "chunk", k=1)
+    assert found == [FERRIES[1]]
+
+
+def test_the_second_stage_of_map_reduce_sees_what_the_first_chose(base):
+    _, record, requests = run(base, "map-reduce-optimised")
+    assert list(offered(requests[1]).values()) == [FERRIES[1], LIGHTERS[1]]
+    assert [step.detail["chosen"] for step in record.steps] == [2, 2]
+    found, record, requests = run(base, "map-reduce", script=lambda request: "no")
+    assert found == [] and len(requests) == 7
+
+
+def test_a_spent_budget_leaves_what_was_chosen_before(base):
+    found, record, requests = run(base, "map-reduce-optimised", budget=Budget(calls=1))
+    assert found == [FERRIES[1], LIGHTERS[1]] and len(requests) == 1
+    assert [step.name for step in record.steps] == ["paragraphs", "stopped"]
+    found, record, requests = run(base, "paragraph", budget=Budget(calls=1))
+    assert found == [] and not requests and [step.name for step in record.steps] == ["stopped"]
+
+
+def test_what_asks_a_model_needs_one(base):
+    for recipe in ("paragraph", "chunk", "map-reduce", "map-reduce-optimised"):
+        with pytest.raises(UsageError, match=f"'{recipe}' needs a language model"):
+            catalog.build_retriever(recipe, base)
+    assert (
+        catalog.build_retriever("monot5(model='some/folder')", base).selector.reranker.name
+        == "monot5:some/folder"
+    )
+    assert catalog.build_retriever("cross-encoder", base).selector.reranker.name.startswith(
+        "cross-encoder:cross-"
+    )

@@ -1,0 +1,148 @@
+"""How blocks become passages, whatever the format."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clew.core.errors import UnreadableFile
+from clew.parse.documents.blocks import (
+    ITEM_LENGTH,
+    LIST_LENGTH,
+    PASSAGE_LENGTH,
+    Block,
+    Caption,
+    Heading,
+    Item,
+    ListBlock,
+    Note,
+    Paragraph,
+    SourceFile,
+    Title,
+    build_document,
+)
+from clew.parse.documents.limits import Limits
+from clew.parse.documents.tables import Table
+from parse_trees import check, outline
+
+
+def made(*blocks: Block, **limits: int) -> list[str]:
+    source = SourceFile(
+        b"bytes", "folder.name/some file.tar.txt", "text/plain", "test/1", limits=Limits(**limits)
+    )
+    document = build_document(blocks, source)
+    check(document)
+    return outline(document)
+
+
+TABLE = Table(("a", "b"), (("1", "2"),))
+
+
+def test_a_long_list_of_short_items_is_several_passages_with_the_lead_in_at_the_first() -> None:
+    items = tuple(Item(f"item {number} " + "x" * 40) for number in range(60))
+    found = made(Paragraph("These are:"), ListBlock(items))
+    assert found[0].startswith("These are:\n- item 0 ")
+    assert all(len(text) <= LIST_LENGTH for text in found)
+    assert min(map(len, found[:-1])) > LIST_LENGTH - 60
+    lines = "\n".join(found).split("\n")
+    assert lines[1:] == [item.to_line() for item in items]
+
+
+def test_a_lead_in_stays_with_a_long_first_item() -> None:
+    long = "word " * (ITEM_LENGTH // 4)
+    found = made(Paragraph("Note:"), ListBlock((Item(long), Item("short"))))
+    assert found == [f"Note:\n- {long.strip()}", "- short"]
+
+
+def test_only_the_paragraph_right_before_a_list_leads_into_it() -> None:
+    listed = ListBlock((Item("x"),))
+    assert made(Paragraph("So:"), Heading(1, "H"), listed) == ["So:", "# H", "- x"]
+    assert made(Paragraph("So:"), TABLE, listed) == ["So:", "| 1: b: 2", "- x"]
+    assert made(Paragraph("Not so."), listed) == ["Not so.", "- x"]
+    assert made(listed, listed) == ["- x", "- x"]
+
+
+def test_a_caption_goes_to_one_table_only() -> None:
+    captioned = Table(("a", "b"), (("1", "2"),), "Own")
+    assert made(Caption("C"), TABLE, Paragraph("x")) == ["| C. 1: b: 2", "x"]
+    assert made(TABLE, Caption("C"), TABLE) == ["| 1: b: 2", "| C. 1: b: 2"]
+    assert made(TABLE, Caption("C"), Caption("D")) == ["| C. 1: b: 2", "D"]
+    assert made(Caption("C"), captioned) == ["C", "| Own. 1: b: 2"]
+    assert made(captioned, Caption("C")) == ["| Own. 1: b: 2", "C"]
+    assert made(Caption("C"), Heading(1, "H"), TABLE) == ["C", "# H", "| 1: b: 2"]
+    assert made(TABLE, Heading(1, "H"), Caption("C")) == ["| 1: b: 2", "# H", "C"]
+
+
+def test_a_long_paragraph_is_divided_after_sentences_lines_or_words() -> None:
+    sentence = "This sentence has exactly some words. "
+    for text, end in ((sentence * 400, "."), (("line of words\n") * 1_000, "s"), ("word " * 3_000, "d")):
+        found = made(Paragraph(text))
+        assert all(PASSAGE_LENGTH / 2 < len(part) <= PASSAGE_LENGTH for part in found[:-1])
+        assert all(part.endswith(end) for part in found)
+        assert "".join(found).replace(" ", "").replace("\n", "") == text.replace(" ", "").replace("\n", "")
+    assert list(map(len, made(Paragraph("x" * 10_000)))) == [4_000, 4_000, 2_000]
+
+
+def test_titles_in_order_of_trust() -> None:
+    def title(*blocks: Block) -> str:
+        return build_document(blocks, SourceFile(b"", "dir/name.v2.txt", "text/plain", "test/1")).title
+
+    text = Paragraph("x")
+    assert title(Title(" Own "), Title("Later"), Heading(1, "H"), text) == "Own"
+    assert title(Heading(2, "Low"), Heading(1, "H"), Heading(1, "I"), text) == "H"
+    assert title(Heading(2, "Low"), Title(""), text) == "name.v2"
+    assert title(Heading(1, " "), text) == "name.v2"
+
+
+def test_limits_are_on_the_whole_document() -> None:
+    some = (Heading(1, "H"), Paragraph("12345"), Table(("a", "b"), (("1", "2"),) * 3))
+    made(*some, nodes=6, characters=12)
+    with pytest.raises(UnreadableFile, match="too many passages"):
+        made(*some, nodes=4)
+    with pytest.raises(UnreadableFile, match="too much text"):
+        made(*some, characters=11)
+
+
+def test_nothing_is_no_document() -> None:
+    for blocks in (
+        (),
+        (Title("T"),),
+        (Paragraph(" \n"),),
+        (Heading(1, " "),),
+        (Table((), ()),),
+        (Note("n"),),
+    ):
+        with pytest.raises(UnreadableFile, match="holds no text"):
+            made(*blocks)
+
+
+words = st.text(st.sampled_from("ab .:\n"), max_size=30)
+blocks = st.one_of(
+    st.builds(Heading, st.integers(1, 6), words),
+    st.builds(Paragraph, words),
+    st.builds(Caption, words),
+    st.builds(ListBlock, st.lists(st.builds(Item, words, st.integers(0, 3)), max_size=4).map(tuple)),
+    st.just(TABLE),
+    st.builds(Title, words),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(blocks, max_size=8))
+def test_no_word_is_lost_whatever_comes_together(given_blocks: list[Block]) -> None:
+    try:
+        found = made(*given_blocks)
+    except UnreadableFile as refused:
+        assert "no text" in refused.problem
+        found = []
+    letters = "".join(found)
+    expected = 0
+    for block in given_blocks:
+        match block:
+            case Heading(_, text) | Paragraph(text) | Caption(text):
+                expected += text.count("a")
+            case ListBlock(items):
+                expected += sum(item.text.count("a") for item in items)
+    # A caption stands before each of its table's rows: here there is one.
+    assert letters.count("a") == expected

@@ -1,0 +1,179 @@
+"""What goes wrong in a worker costs one file. Real processes really crash, hang, hog and are killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from clew.core.errors import UnreadableFile
+from clew.core.types import PASSAGE, ParsedDocument
+from clew.parse.documents.pool import ParsePool
+from parse_readers import announce, obey
+
+MEMORY = 1 << 29
+
+
+def files(folder: Path, words: list[str]) -> list[Path]:
+    paths = [folder / f"{number}.txt" for number in range(len(words))]
+    for path, word in zip(paths, words, strict=True):
+        path.write_text(f"{word} is what this file says. It has two sentences.")
+    return paths
+
+
+def outcomes(folder: Path, words: list[str], **options: float) -> list[str]:
+    """Return for each file its text's first word, or why there is none."""
+    paths = files(folder, words)
+    with ParsePool(2, reader=obey, memory_limit=MEMORY, **options) as pool:
+        found = dict(pool.read_files(paths))
+    assert set(found) == set(paths)
+    return [
+        outcome.text.split()[0] if isinstance(outcome, ParsedDocument) else str(outcome)
+        for outcome in map(found.__getitem__, paths)
+    ]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals and limits of POSIX")
+def test_each_way_to_fail_loses_its_own_file_only(tmp_path: Path) -> None:
+    words = "good refuse good segfault good kill exit good hog creep recurse bug good".split()
+    found = outcomes(tmp_path, words)
+    reasons = {word: said for word, said in zip(words, found, strict=True) if word != "good"}
+    assert [said for word, said in zip(words, found, strict=True) if word == "good"] == ["good"] * 5
+    assert reasons["refuse"] == "is not to my liking. Try another"
+    assert reasons["segfault"] == "the parser crashed on it (SIGSEGV)"
+    assert reasons["kill"] == "the parser crashed on it (SIGKILL)"
+    assert reasons["exit"] == "the parser crashed on it (exit status 3)"
+    assert reasons["hog"] == reasons["creep"] == "it needs more memory than a parser may use"
+    assert reasons["recurse"] == "it is nested too deeply"
+    assert reasons["bug"].startswith("the parser crashed on it (KeyError: 'no such key', parse_readers.py:")
+
+
+@pytest.mark.slow
+def test_a_file_that_takes_too_long_is_given_up_while_others_are_read(tmp_path: Path) -> None:
+    found = outcomes(tmp_path, ["hang", "good", "good", "spin", "good", "good"], seconds=2)
+    given_up = "the parser took longer than 2 seconds"
+    assert found == [given_up, "good", "good", given_up, "good", "good"]
+
+
+def test_results_come_as_they_are_done_and_the_unit_is_passed_on(tmp_path: Path) -> None:
+    paths = files(tmp_path, ["hang", "good", "good"])
+    with ParsePool(2, reader=obey, time_limit=60) as pool:
+        results = pool.read_files(paths, "sentence")
+        for _ in range(2):  # while the first still hangs
+            path, outcome = next(results)
+            assert path != paths[0]
+            assert isinstance(outcome, ParsedDocument)
+            assert [node.kind for node in outcome.nodes].count(PASSAGE) == 2
+
+
+def test_a_worker_that_died_idle_is_replaced_without_loss(tmp_path: Path) -> None:
+    paths = files(tmp_path, ["die-later", "good"])
+    with ParsePool(1, reader=obey) as pool:
+        assert isinstance(dict(pool.read_files(paths[:1]))[paths[0]], ParsedDocument)
+        time.sleep(1)
+        assert isinstance(dict(pool.read_files(paths[1:]))[paths[1]], ParsedDocument)
+
+
+def test_the_real_reader_is_the_default(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.md", tmp_path / "bad.pdf"
+    good.write_text("# Title\n\nWords.")
+    bad.write_bytes(b"")
+    with ParsePool() as pool:
+        found = dict(pool.read_files([good, bad]))
+    assert isinstance(found[good], ParsedDocument)
+    assert found[good].title == "Title"
+    assert isinstance(found[bad], UnreadableFile)
+    assert found[bad].problem == "is empty"
+
+
+def test_no_files_need_no_worker() -> None:
+    with ParsePool() as pool:
+        assert list(pool.read_files([])) == []
+
+
+@pytest.mark.slow
+def test_a_result_of_many_megabytes_arrives_whole(tmp_path: Path) -> None:
+    paths = files(tmp_path, ["good", "good"])
+    text = "good " + "paragraph of some words\n\n" * 30_000
+    for path in paths:
+        path.write_text(text)
+    with ParsePool(2, reader=obey) as pool:
+        for _, outcome in pool.read_files(paths):
+            assert isinstance(outcome, ParsedDocument)
+            assert len(outcome.nodes) == 30_001
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+print("started", flush=True)
+from parse_readers import announce
+from clew.parse.documents.pool import ParsePool
+with ParsePool(2, reader=announce) as pool:
+    for path, outcome in pool.read(sorted(Path(sys.argv[2]).glob("*.txt"))):
+        print(path.name, type(outcome).__name__, flush=True)
+"""
+
+
+def script(folder: Path) -> list[str]:
+    program = folder / "program.py"
+    program.write_text(SCRIPT)
+    return [sys.executable, str(program), str(Path(__file__).parents[2]), str(folder)]
+
+
+def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:
+    files(tmp_path, ["good", "refuse"])
+    done = subprocess.run(script(tmp_path), capture_output=True, text=True, check=True)
+    assert sorted(done.stdout.split("\n")) == ["", "0.txt ParsedDocument", "1.txt UnreadableFile", "started"]
+    assert done.stderr == ""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel ends workers on Linux only")
+def test_workers_end_with_a_killed_parent_even_in_the_middle_of_a_file(tmp_path: Path) -> None:
+    paths = files(tmp_path, ["hang", "spin"])
+    parent = subprocess.Popen(script(tmp_path), stdout=subprocess.DEVNULL)
+    try:
+        workers = [int(wait_for(path.with_suffix(".pid"))) for path in paths]
+        time.sleep(0.3)
+        assert all(map(alive, workers))
+    finally:
+        parent.send_signal(signal.SIGKILL)
+        parent.wait()
+    until = time.monotonic() + 10
+    while any(map(alive, workers)) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not any(map(alive, workers))
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks processes up in /proc")
+def test_closing_early_leaves_no_worker(tmp_path: Path) -> None:
+    paths = files(tmp_path, ["good", "hang", "hang"])
+    with ParsePool(2, reader=announce) as pool:
+        next(pool.read_files(paths))
+        workers = [int(wait_for(path.with_suffix(".pid"))) for path in paths]
+    assert not any(map(alive, workers))
+
+
+def wait_for(path: Path) -> str:
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        if path.exists() and (text := path.read_text()):
+            return text
+        time.sleep(0.05)
+    raise AssertionError(f"{path} never came")
+
+
+def alive(process: int) -> bool:
+    """Return whether a process exists and is no zombie that nobody has waited for yet."""
+    try:
+        status = Path(f"/proc/{process}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    os.kill(process, 0)
+    return status.rpartition(")")[2].split()[0] != "Z"

@@ -1,0 +1,292 @@
+"""Imported graphs: against dictionaries, against damage, against a history."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from clew.core.errors import NotFound, UsageError
+from clew.store.database import DATABASE_FILE, MIGRATIONS
+from clew.store.store import Store
+from graph_twin import Twin, assert_equal
+from kb_documents import document, location
+
+IDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_size=1, max_size=4)
+TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=6)
+SCALARS = st.one_of(
+    st.integers(-(10**12), 10**12), st.booleans(), TEXTS, st.floats(allow_nan=False, allow_infinity=False)
+)
+PROPERTIES = st.dictionaries(TEXTS, SCALARS, max_size=2)
+
+
+@st.composite
+def twins(draw: st.DrawFn) -> Twin:
+    twin = Twin()
+    ids = draw(st.lists(IDS, min_size=1, max_size=8, unique=True))
+    for id in draw(st.lists(st.sampled_from(ids), unique=True)):
+        twin.node(
+            id,
+            types=draw(st.lists(st.sampled_from(["film", "person", "", "Ort"]), max_size=3)),
+            name=draw(st.one_of(st.just(""), IDS)),
+            aliases=draw(st.lists(TEXTS, max_size=2)),
+            text=draw(TEXTS),
+            properties=draw(PROPERTIES),
+        )
+    relations = draw(st.lists(IDS, min_size=1, max_size=3))
+    for _ in range(draw(st.integers(0, 20))):
+        one = (draw(st.sampled_from(ids)), draw(st.sampled_from(relations)), draw(st.sampled_from(ids)))
+        twin.edge(*one, draw(st.one_of(st.none(), PROPERTIES)))
+    return twin
+
+
+def stored(base: Store, name: str, twin: Twin, order: list[int] | None = None) -> str:
+    builder = base.graphs.create_builder(name)
+    twin.give(builder, order)
+    return base.graphs.store_graph(builder, [])
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(twins(), st.randoms(use_true_random=False))
+def test_a_graph_is_its_twin_and_the_order_in_which_it_came_does_not_show(
+    tmp_path_factory: pytest.TempPathFactory, twin: Twin, rng: random.Random
+) -> None:
+    with Store.open(tmp_path_factory.mktemp("base"), create=True) as base:
+        empty = (list(base.dump()), base.digest())
+        assert stored(base, "g", twin) == "added"
+        assert_equal(base.snapshot().graph("g"), twin)
+        dump, digest = list(base.dump()), base.digest()
+        order = list(range(twin.size()))
+        rng.shuffle(order)
+        assert stored(base, "g", twin, order) == "unchanged"
+        assert (list(base.dump()), base.digest()) == (dump, digest)
+        assert base.doctor() == []
+        base.graphs.remove("g")
+        assert (list(base.dump()), base.digest()) == empty
+
+
+def film_twin(seed: int, nodes: int = 300, edges: int = 3000) -> Twin:
+    """Many edges of one relation, few of another, so that both forms of an adjacency are made."""
+    rng = random.Random(seed)
+    twin = Twin()
+    for number in range(nodes):
+        twin.node(f"n{number}", types=[rng.choice(["film", "person"])], name=f"Name {number % 100}")
+    for _ in range(edges):
+        relation = "many" if rng.random() < 0.99 else "few"
+        properties = {"year": rng.randrange(1900, 2000)} if rng.random() < 0.1 else None
+        twin.edge(f"n{rng.randrange(nodes)}", relation, f"n{rng.randrange(nodes)}", properties)
+    return twin
+
+
+def test_adjacency_equals_brute_force_where_relations_are_dense_and_where_they_are_not(base) -> None:
+    twin = film_twin(3)
+    stored(base, "films", twin)
+    assert_equal(base.snapshot().graph("films"), twin)
+
+
+def test_more_pairs_and_statements_than_one_row_holds(base, monkeypatch: pytest.MonkeyPatch) -> None:
+    from clew.store.graphs import builder as build
+    from clew.store.graphs import tables as truth
+
+    for module, name, value in (
+        (build, "PAIRS", 100),
+        (truth, "PAIRS", 100),
+        (build, "STATEMENTS", 7),
+        (truth, "STATEMENTS", 7),
+    ):
+        monkeypatch.setattr(module, name, value)
+    twin = film_twin(5, nodes=80, edges=1500)
+    stored(base, "films", twin)
+    assert_equal(base.snapshot().graph("films"), twin)
+    assert sum('"edge"' in line for line in base.dump()) == len(twin.edges)
+    assert base.doctor() == []
+
+
+def test_graphs_lie_beside_each_other_and_beside_documents(base) -> None:
+    one = document(1)
+    base.put_document(one, location("/docs/a.txt"))
+    before = (list(base.dump()), base.digest())
+    size = base.snapshot().size
+    stored(base, "b", film_twin(1, 20, 50))
+    stored(base, "a", film_twin(2, 20, 50))
+    snapshot = base.snapshot()
+    assert list(snapshot.graphs()) == ["a", "b"] and snapshot.size == size
+    assert_equal(snapshot.graph("a"), film_twin(2, 20, 50))
+    assert_equal(snapshot.graph("b"), film_twin(1, 20, 50))
+    assert base.tree(one.key)
+    base.graphs.remove("a")
+    base.graphs.remove("b")
+    assert (list(base.dump()), base.digest()) == before
+    assert not list((base.derived / "graphs").glob("*"))
+
+
+def test_a_changed_graph_replaces_and_an_older_view_says_so(base) -> None:
+    stored(base, "g", film_twin(1, 30, 100))
+    old = base.snapshot().graph("g")
+    digest = base.digest()
+    assert stored(base, "g", film_twin(2, 31, 100)) == "replaced"
+    assert base.digest() != digest
+    with pytest.raises(NotFound, match="replaced a moment ago"):
+        old.entities(np.array([0]))
+    assert old.neighbours(np.array([0]), "many")[1].dtype == np.int64  # the arrays stay as they were
+    assert_equal(base.snapshot().graph("g"), film_twin(2, 31, 100))
+    assert len(list((base.derived / "graphs").iterdir())) == 1
+
+
+def test_what_was_removed_is_in_no_file(base) -> None:
+    twin = Twin()
+    twin.node("x", name="Zerzura-in-the-name", text="Zerzura-in-the-text", properties={"k": "Zerzura-value"})
+    twin.edge("x", "Zerzura-relation", "Zerzura-id", {"said": "Zerzura-statement"})
+    stored(base, "g", twin)
+    base.graphs.remove("g")
+    for path in base.path.rglob("*"):
+        if path.is_file():
+            assert b"Zerzura" not in path.read_bytes(), path
+
+
+@pytest.mark.parametrize(
+    "harm", ["gone", "one gone", "no grams", "cut", "flipped", "manifest", "manifest of another version"]
+)
+def test_damaged_arrays_are_made_again(base, harm: str) -> None:
+    twin = film_twin(4, 40, 200)
+    stored(base, "g", twin)
+    (folder,) = (base.derived / "graphs").iterdir()
+    tails = folder / "out.tails.npy"
+    if harm == "gone":
+        shutil.rmtree(folder)
+    elif harm == "one gone":
+        tails.unlink()
+    elif harm == "no grams":
+        (folder / "grams.names.npy").unlink()
+    elif harm == "cut":
+        tails.write_bytes(tails.read_bytes()[:-3])
+    elif harm == "flipped":
+        content = bytearray(tails.read_bytes())
+        content[-2] ^= 1
+        tails.write_bytes(content)
+    elif harm == "manifest":
+        (folder / "graph.json").write_text("{")
+    else:
+        manifest = folder / "graph.json"
+        manifest.write_text(manifest.read_text().replace("graphs/3", "graphs/2"))
+    with Store.open(base.path) as again:
+        if harm == "flipped":  # found by its checksum alone
+            assert [one.repaired for one in again.doctor()] == [True]
+        elif harm == "cut":
+            assert [one.repaired for one in again.doctor(repair=False)] == [False]
+        assert_equal(again.snapshot().graph("g"), twin)
+        rows, likeness = again.snapshot().graph("g").find_similar_names("nome 7", 1)
+        assert rows.tolist() == [37] and 0.8 < likeness[0] < 1
+        assert again.doctor() == []
+
+
+def test_a_damaged_truth_is_found_and_not_called_repaired(base) -> None:
+    stored(base, "g", film_twin(4, 40, 200))
+    base.close()
+    with sqlite3.connect(base.path / DATABASE_FILE) as connection:
+        connection.execute("UPDATE graph_edge SET pairs = substr(pairs, 9) WHERE relation = 'many'")
+    connection.close()
+    with Store.open(base.path) as again:
+        (finding,) = again.doctor()
+        assert finding.what == "graph g" and not finding.repaired
+
+
+@pytest.mark.parametrize("name", ["", "a:b", "a b", "-x", "a/b", "0123456789abcdef0123456789abcdef"])
+def test_names_that_cannot_be_a_graphs(base, name: str) -> None:
+    with pytest.raises(UsageError, match="cannot be named"):
+        stored(base, name, film_twin(1, 5, 5))
+    assert list(base.snapshot().graphs()) == []
+
+
+def test_what_is_not_there_is_refused_with_a_hint(base) -> None:
+    with pytest.raises(UsageError, match="clew graph add"):
+        base.snapshot().graph("films")
+    stored(base, "films", film_twin(1, 5, 9))
+    graph = base.snapshot().graph("films")
+    with pytest.raises(UsageError, match="Did you mean 'films'"):
+        base.snapshot().graph("fims")
+    with pytest.raises(UsageError, match="Did you mean 'many'"):
+        graph.neighbours(np.array([0]), "mny")
+    for id in ("films:n99", "other:n1", "n1"):
+        with pytest.raises(NotFound, match="no node"):
+            graph.rows([id])
+    with pytest.raises(UsageError):
+        base.graphs.remove("fims")
+    assert graph.statements(0, "many", 10**6) == []
+
+
+def test_a_base_of_the_version_before_graphs_is_brought_up_to_date(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "base", create=True) as base:
+        base.put_document(document(1), location("/docs/a.txt"))
+        digest = base.digest()
+    with sqlite3.connect(tmp_path / "base" / DATABASE_FILE) as connection:
+        for table in ("graph", "graph_node", "graph_edge", "graph_statement", "mount"):
+            connection.execute(f"DROP TABLE {table}")
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) - 1}")
+    connection.close()
+    with Store.open(tmp_path / "base") as base:
+        assert base.digest() == digest
+        stored(base, "g", film_twin(1, 5, 9))
+        assert_equal(base.snapshot().graph("g"), film_twin(1, 5, 9))
+
+
+def test_all_relations_as_one_and_every_adjacency_as_arrays(base) -> None:
+    twin = film_twin(9, 120, 900)
+    for number in range(60):  # pairs that two relations join are one
+        twin.edge(f"n{number}", "few", f"n{number + 1}")
+        twin.edge(f"n{number}", "many", f"n{number + 1}")
+    stored(base, "g", twin)
+    graph = base.snapshot().graph("g")
+    row_of = {id: int(row) for id, row in zip(sorted(twin.nodes), range(graph.size), strict=True)}
+    rows = np.arange(graph.size)[::-1]
+    for relation in (None, "many", "few"):
+        pairs = {(row_of[h], row_of[t]) for h, r, t in twin.edges if relation in (None, r)}
+        for inverse in (False, True):
+            offsets, others = graph.neighbours(rows, relation, inverse)
+            edges = graph.adjacency(relation, inverse)
+            heads = rows[::-1] if edges.heads is None else edges.heads
+            found = []
+            for place, row in enumerate(rows.tolist()):
+                expected = sorted(p[1 - inverse] for p in pairs if p[inverse] == row)
+                assert others[offsets[place] : offsets[place + 1]].tolist() == expected
+                at = np.flatnonzero(heads == row)
+                found.append(
+                    edges.tails[edges.starts[at[0]] : edges.starts[at[0] + 1]].tolist() if len(at) else []
+                )
+                assert found[-1] == expected
+    with pytest.raises(UsageError, match="Did you mean 'many'"):
+        graph.adjacency("mny")
+
+
+def test_types_of_rows_and_columns_of_properties(base) -> None:
+    twin = Twin()
+    twin.node("a", types=["film", "work"], properties={"year": 1979, "note": "Déjà  vu"})
+    twin.node("b", types=["work"], properties={"note": ["x", True], "year": "2000-01-01"})
+    twin.node("c", properties={"year": "12 films"})
+    twin.edge("a", "r", "c")
+    stored(base, "g", twin)
+    graph = base.snapshot().graph("g")
+    rows = np.array([2, 0, 1, 0])
+    assert graph.typed(rows, "work").tolist() == [False, True, True, True]
+    assert graph.typed(rows, "film").tolist() == [False, True, False, True]
+    assert graph.typed(rows, "no such type").tolist() == [False] * 4
+    year, note, none = (graph.column(name) for name in ("year", "note", "no such property"))
+    assert year.rows.tolist() == [0, 1, 2] and note.rows.tolist() == [0, 1, 1] and len(none.rows) == 0
+    assert (
+        year.numbers[:2].tolist() == [1979, 2000]
+        and np.isnan(year.numbers[2])
+        and np.isnan(note.numbers).all()
+    )
+    for column, expected in ((year, ["1979", "2000 01 01", "12 films"]), (note, ["deja vu", "x", "true"])):
+        texts = column.texts.tobytes()
+        assert [
+            texts[start - column.starts[0] : end - column.starts[0]].decode()
+            for start, end in zip(column.starts, column.starts[1:], strict=False)
+        ] == expected
