@@ -14,7 +14,6 @@ A pattern belongs to one graph, whose rows its constants are. Answers from sever
 
 from __future__ import annotations
 
-from clew.focus.several import SubstitutedRows, substitute_all, substitute_rows
 from clew.triples.engine.constraint_scores import constraint_scores
 from clew.triples.engine.patterns import (
     ANY_DIRECTION,
@@ -49,7 +48,6 @@ __all__ = [
     "Predicate",
     "PropertyTest",
     "Quantifier",
-    "SubstitutedRows",
     "Substitution",
     "TypedTriple",
     "Variable",
@@ -65,7 +63,5 @@ __all__ = [
     "relax",
     "restrict_variable",
     "substitute",
-    "substitute_all",
-    "substitute_rows",
     "why_not",
 ]
