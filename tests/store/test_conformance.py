@@ -52,7 +52,7 @@ def test_postings_equal_their_brute_force_twin_after_any_history(base, seed: int
     for id, counts in expected.items():
         for term, count in counts.items():
             holders.setdefault(term, {})[id] = count
-    assert postings.count == len(expected)
+    assert postings.node_count == len(expected)
     lengths = {id: sum(counts.values()) for id, counts in expected.items()}
     assert postings.average_length == pytest.approx(sum(lengths.values()) / max(len(lengths), 1))
     vocabulary, frequency = postings.vocabulary()
@@ -63,13 +63,13 @@ def test_postings_equal_their_brute_force_twin_after_any_history(base, seed: int
     terms = np.array([*holders, 12345], dtype=np.uint64)
     assert postings.document_frequency(terms).tolist() == [*map(len, holders.values()), 0]
     for term, found in holders.items():
-        rows, counts = postings.holders(term)
+        rows, counts = postings.rows_with(term)
         assert np.all(rows[1:] > rows[:-1])
         assert dict(zip(snapshot.ids(rows), counts.tolist(), strict=True)) == found
     ids = random.Random(seed).sample(sorted(expected), len(expected))
     rows = snapshot.rows(ids)
     assert postings.lengths(rows).tolist() == [lengths[id] for id in ids]
-    starts, hashes, counts = postings.of(rows)
+    starts, hashes, counts = postings.term_matrix(rows)
     for number, id in enumerate(ids):
         part = slice(starts[number], starts[number + 1])
         assert dict(zip(hashes[part].tolist(), counts[part].tolist(), strict=True)) == expected[id]
@@ -101,7 +101,9 @@ def test_nodes_columns_and_masks_say_what_was_parsed(base, seed: int) -> None:
         inside = snapshot.mask(Scope(documents=frozenset([key])), RETRIEVED_KINDS)
         assert int(inside.sum()) == sum(node.kind in RETRIEVED_KINDS for node in one.nodes)
         assert inside[first:end].sum() == inside.sum()
-        assert base.tree(key) == nodes and base.document_text(key) == one.text == snapshot.document_text(key)
+        assert base.document_nodes(key) == nodes and base.document_text(
+            key
+        ) == one.text == snapshot.document_text(key)
         assert base.node(nodes[-1].id) == nodes[-1]
     only_rows = snapshot.mask(Scope(kinds=frozenset([ROW])), (PASSAGE, ROW))
     assert {node.kind for node in snapshot.nodes(np.flatnonzero(only_rows))} <= {ROW}
@@ -110,7 +112,7 @@ def test_nodes_columns_and_masks_say_what_was_parsed(base, seed: int) -> None:
 def test_headings_are_the_sections_above(base) -> None:
     one = document(1)
     base.put_document(one, location("/docs/a.txt"))
-    for node, parsed in zip(base.tree(one.key), one.nodes, strict=True):
+    for node, parsed in zip(base.document_nodes(one.key), one.nodes, strict=True):
         path, parent = [], parsed.parent
         while parent is not None:
             if one.nodes[parent].kind == "section":
@@ -157,7 +159,7 @@ def test_vectors_equal_brute_force_and_respect_the_mask(base, encoder: HashEncod
     base.encode(encoder)
     snapshot = base.snapshot()
     view = snapshot.vectors(encoder.name)
-    assert view.missing() == 0 and view.dimension == encoder.dimension
+    assert view.missing_count() == 0 and view.dimension == encoder.dimension
     rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS))
     vectors = view.vectors(rows).astype(np.float64)
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)

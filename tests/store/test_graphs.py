@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from clew.core.errors import NotFound, UsageError
 from clew.store.database import DATABASE_FILE, MIGRATIONS
+from clew.store.graphs import builder, tables
 from clew.store.store import Store
 from graph_twin import Twin, assert_equal
 from kb_documents import document, location
@@ -92,16 +93,9 @@ def test_adjacency_equals_brute_force_where_relations_are_dense_and_where_they_a
 
 
 def test_more_pairs_and_statements_than_one_row_holds(base, monkeypatch: pytest.MonkeyPatch) -> None:
-    from clew.store.graphs import builder as build
-    from clew.store.graphs import tables as truth
-
-    for module, name, value in (
-        (build, "PAIRS", 100),
-        (truth, "PAIRS", 100),
-        (build, "STATEMENTS", 7),
-        (truth, "STATEMENTS", 7),
-    ):
-        monkeypatch.setattr(module, name, value)
+    for module in (builder, tables):
+        monkeypatch.setattr(module, "PAIRS_PER_BLOB", 100)
+        monkeypatch.setattr(module, "STATEMENTS_PER_BLOB", 7)
     twin = film_twin(5, nodes=80, edges=1500)
     stored(base, "films", twin)
     assert_equal(base.snapshot().graph("films"), twin)
@@ -120,7 +114,7 @@ def test_graphs_lie_beside_each_other_and_beside_documents(base) -> None:
     assert list(snapshot.graphs()) == ["a", "b"] and snapshot.size == size
     assert_equal(snapshot.graph("a"), film_twin(2, 20, 50))
     assert_equal(snapshot.graph("b"), film_twin(1, 20, 50))
-    assert base.tree(one.key)
+    assert base.document_nodes(one.key)
     base.graphs.remove("a")
     base.graphs.remove("b")
     assert (list(base.dump()), base.digest()) == before
@@ -219,7 +213,7 @@ def test_what_is_not_there_is_refused_with_a_hint(base) -> None:
             graph.rows([id])
     with pytest.raises(UsageError):
         base.graphs.remove("fims")
-    assert graph.statements(0, "many", 10**6) == []
+    assert graph.edge_properties(0, "many", 10**6) == []
 
 
 def test_a_base_of_the_version_before_graphs_is_brought_up_to_date(tmp_path: Path) -> None:
@@ -274,10 +268,10 @@ def test_types_of_rows_and_columns_of_properties(base) -> None:
     stored(base, "g", twin)
     graph = base.snapshot().graph("g")
     rows = np.array([2, 0, 1, 0])
-    assert graph.typed(rows, "work").tolist() == [False, True, True, True]
-    assert graph.typed(rows, "film").tolist() == [False, True, False, True]
-    assert graph.typed(rows, "no such type").tolist() == [False] * 4
-    year, note, none = (graph.column(name) for name in ("year", "note", "no such property"))
+    assert graph.has_type(rows, "work").tolist() == [False, True, True, True]
+    assert graph.has_type(rows, "film").tolist() == [False, True, False, True]
+    assert graph.has_type(rows, "no such type").tolist() == [False] * 4
+    year, note, none = (graph.property_values(name) for name in ("year", "note", "no such property"))
     assert year.rows.tolist() == [0, 1, 2] and note.rows.tolist() == [0, 1, 1] and len(none.rows) == 0
     assert (
         year.numbers[:2].tolist() == [1979, 2000]

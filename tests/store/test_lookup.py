@@ -305,7 +305,7 @@ def test_several_processes_read_one_store(tmp_path: Path) -> None:
     with clew.open(tmp_path / "kb", create=True) as base:
         graph = base.mount_graph("g", str(folder))
         assert short(graph, graph.find_by_name("Kismet")) == ["k", "k2"]
-        program = "import clew, sys; print(len(clew.open(sys.argv[1]).graph('g').named('kismet')))"
+        program = "import clew, sys; print(len(clew.open(sys.argv[1]).graph('g').find_by_name('kismet')))"
         command = [sys.executable, "-c", program, str(tmp_path / "kb")]
         asked = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
         assert [one.communicate()[0].strip() for one in asked] == ["2", "2"]

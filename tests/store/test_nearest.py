@@ -6,7 +6,6 @@ import pytest
 
 from clew.core.types import RETRIEVED_KINDS, Scope
 from clew.store import vectors
-from clew.store import vectors as nearest
 from clew.store.binary_index import BLOCK, BinaryIndexFile, binary_codes
 from clew.store.vectors import StoredVectors, VectorFiles, vectors_folder
 from kb_documents import HashEncoder, document, location
@@ -73,8 +72,8 @@ def view_of(folder, every: np.ndarray, rows: np.ndarray, live: np.ndarray) -> St
 
 
 def test_a_search_by_signs_finds_nearly_what_an_exact_one_finds(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(nearest, "EXACT", 100)
-    monkeypatch.setattr(nearest, "SHORTLIST", 300)
+    monkeypatch.setattr(vectors, "EXACT_LIMIT", 100)
+    monkeypatch.setattr(vectors, "SHORTLIST_SIZE", 300)
     rng = np.random.default_rng(3)
     every, live = unit(rng, 6000), rng.random(6000) < 0.9
     view = view_of(tmp_path, every, np.arange(6000), live)
@@ -88,8 +87,8 @@ def test_a_search_by_signs_finds_nearly_what_an_exact_one_finds(tmp_path, monkey
 
 
 def test_a_search_by_signs_does_not_depend_on_history(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(nearest, "EXACT", 100)
-    monkeypatch.setattr(nearest, "SHORTLIST", 50)
+    monkeypatch.setattr(vectors, "EXACT_LIMIT", 100)
+    monkeypatch.setattr(vectors, "SHORTLIST_SIZE", 50)
     rng = np.random.default_rng(4)
     kept, gone = unit(rng, 2000), unit(rng, 700)
     place = rng.permutation(2700)
@@ -102,9 +101,9 @@ def test_a_search_by_signs_does_not_depend_on_history(tmp_path, monkeypatch) -> 
 
 
 def test_a_small_scope_is_searched_exactly(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(nearest, "EXACT", 200)
-    monkeypatch.setattr(nearest, "SHORTLIST", 1)
-    monkeypatch.setattr(nearest, "PER_NEAREST", 1)
+    monkeypatch.setattr(vectors, "EXACT_LIMIT", 200)
+    monkeypatch.setattr(vectors, "SHORTLIST_SIZE", 1)
+    monkeypatch.setattr(vectors, "SHORTLIST_PER_HIT", 1)
     rng = np.random.default_rng(5)
     every, live = unit(rng, 3000), np.ones(3000, dtype=np.bool_)
     view = view_of(tmp_path, every, np.arange(3000), live)
@@ -116,7 +115,7 @@ def test_a_small_scope_is_searched_exactly(tmp_path, monkeypatch) -> None:
 @pytest.fixture
 def signed(base, monkeypatch):
     """A base whose encoder has enough vectors for signs."""
-    monkeypatch.setattr(vectors, "SIGNED", 8)
+    monkeypatch.setattr(vectors, "BINARY_INDEX_MINIMUM", 8)
     monkeypatch.setattr("clew.store.encoding.BATCH", 5)
     for number in range(6):
         base.put_document(document(number), location(f"/docs/{number}.txt"))
@@ -149,7 +148,7 @@ def test_damaged_signs_are_made_again(signed, damage: str) -> None:
     if damage != "flip":
         snapshot = signed.snapshot()
         rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS))
-        assert snapshot.vectors(HashEncoder.name).missing() == 0
+        assert snapshot.vectors(HashEncoder.name).missing_count() == 0
         assert (
             snapshot.vectors(HashEncoder.name).search(np.ones((1, 16), np.float32), len(rows))[0] >= 0
         ).all()

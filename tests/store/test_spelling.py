@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clew.core.text import fold_name
-from clew.store.graphs import spelling_index as spelling
+from clew.store.graphs import spelling_index
 from clew.store.store import Store
 from graph_twin import Twin
 
@@ -40,7 +40,7 @@ def brute(twin: Twin, name: str) -> dict[int, float]:
     for row, id in enumerate(sorted(twin.nodes)):
         said = twin.nodes[id]
         names = [fold_name(one) for one in (said.get("name") or id, *said.get("aliases", ())) if one]
-        found[row] = float(spelling.name_similarity(wanted, names).max())
+        found[row] = float(spelling_index.name_similarity(wanted, names).max())
     return found
 
 
@@ -78,7 +78,7 @@ def test_names_of_any_script(tmp_path_factory: pytest.TempPathFactory, names: li
     with Store.open(tmp_path_factory.mktemp("base"), create=True) as base:
         graph = stored(base, twin)
         expected = brute(twin, asked)
-        exact = graph.named(asked).tolist()
+        exact = graph.find_by_name(asked).tolist()
         rows, likeness = graph.find_similar_names(asked, len(names))
         assert rows[: len(exact)].tolist() == exact and (likeness[: len(exact)] == 1).all()
         assert (likeness[len(exact) :] < 1).all() and (likeness >= 0).all()
@@ -117,12 +117,12 @@ def test_chunks_and_common_grams_change_nothing_but_what_is_proposed(base, monke
     asked = "garow 14"
     before = whole.find_similar_names(asked, 5)[0].tolist()
     base.graphs.remove("g")
-    monkeypatch.setattr(spelling, "_CHUNK", 7)
+    monkeypatch.setattr(spelling_index, "_CHUNK", 7)
     again = stored(base, of_names(names))
     for name, one in kept.items():
         assert np.array_equal(one, again._opened.arrays[name]), name
     base.graphs.remove("g")
-    monkeypatch.setattr(spelling, "COMMON", 30)
+    monkeypatch.setattr(spelling_index, "MAX_NAMES_PER_GRAM", 30)
     fewer = stored(base, of_names(names))
     assert np.diff(fewer._opened.arrays["grams.starts"]).max() <= 30
     assert len(fewer._opened.arrays["grams.names"]) < len(kept["grams.names"])

@@ -280,10 +280,10 @@ def test_encoding_resumes_where_it_was_interrupted(base, encoder: HashEncoder, m
     with pytest.raises(KeyboardInterrupt):
         base.encode(stops)
     total = int(base.snapshot().mask(Scope(), RETRIEVED_KINDS).sum())
-    assert base.snapshot().vectors(encoder.name).missing() == total - 8
+    assert base.snapshot().vectors(encoder.name).missing_count() == total - 8
     base.encode(encoder)
     assert len(encoder.encoded) == len(set(encoder.encoded)) <= total - 8
-    assert base.snapshot().vectors(encoder.name).missing() == 0
+    assert base.snapshot().vectors(encoder.name).missing_count() == 0
 
 
 CHILD = """
@@ -355,9 +355,9 @@ def test_listing_and_showing_import_no_numpy(tmp_path) -> None:
     with Store.open(tmp_path / "base", create=True) as base:
         fill(base, 2)
     code = (
-        "import sys\nfrom clew.store import KnowledgeBase\n"
-        "base = KnowledgeBase.open(sys.argv[1])\n"
-        "key = base.documents()[0].key\nbase.tree(key); base.info(); base.digest(); base.close()\n"
+        "import sys\nfrom clew.store import Store\n"
+        "base = Store.open(sys.argv[1])\n"
+        "key = base.documents()[0].key\nbase.document_nodes(key); base.info(); base.digest(); base.close()\n"
         "sys.exit('numpy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path / "base")], check=False).returncode == 0
@@ -381,6 +381,6 @@ def test_a_text_is_encoded_once_in_a_batch_in_a_run_and_in_the_next(base, encode
     view = snapshot.vectors(encoder.name)
     rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS))
     held = np.array([node.text for node in snapshot.nodes(rows)])
-    assert view.missing() == 0 and len(rows) == 10
+    assert view.missing_count() == 0 and len(rows) == 10
     alike = view.vectors(rows) @ view.vectors(rows).T > 0.999
     assert np.array_equal(alike, held[:, None] == held[None, :])
