@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from clew.core.serialise import answer_to_dict
 from hop_base import ask
 from malformed import MALFORMED
 
@@ -33,7 +32,7 @@ def test_no_malformed_reply_reaches_the_user_as_an_exception(hops, recipe, reply
     assert answer.text.strip() and answer.trail and 1 <= len(requests) <= 9
     assert answer.usage.calls == len(requests)
     # The answer can be written to a file, and a whole one can be shown.
-    json.dumps(answer_to_dict(answer)).encode()
+    json.dumps(answer.to_dict()).encode()
     answer.text.encode()
     if "claim" in recipe:
         assert answer.abstained or answer.text in {"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"}

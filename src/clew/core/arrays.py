@@ -1,4 +1,7 @@
-"""What arrays hold, for type checkers: numpy is not imported to read a signature."""
+"""Types of arrays, and the few operations on them that several rooms share.
+
+The types stand under ``TYPE_CHECKING``: modules that only mention them in signatures do not import numpy.
+"""
 
 from __future__ import annotations
 
@@ -10,58 +13,53 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-if TYPE_CHECKING:
+    #: Rows of nodes in a snapshot or graph, and other whole numbers.
     Rows = NDArray[np.int64]
     Floats = NDArray[np.float64]
+    #: Hashes of terms (:func:`clew.core.text.hash_term`).
     Hashes = NDArray[np.uint64]
+    #: One flag for each row of a snapshot.
     Mask = NDArray[np.bool_]
+    #: Unit vectors, (n, dimension).
     Vectors = NDArray[np.float32]
 
 
 def sorted_unique(rows: Any) -> Rows:
-    """Return some rows ascending, each once; given so, they are returned as they are, (n,)."""
-    import numpy as np
+    """Return rows sorted ascending without duplicates, (n,). An array that already is so is returned as it is.
 
-    given = np.asarray(rows, dtype=np.int64)
-    if len(given) < 2 or bool((given[1:] > given[:-1]).all()):
-        return given
-    ordered = np.sort(given)
-    first = np.empty(len(ordered), dtype=np.bool_)
-    first[0] = True
-    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
-    found: Rows = ordered[first]
-    return found
+    ``np.unique`` hashes before it sorts, which takes forty times as long on a million rows, and most come sorted.
+    """
+    array = np.asarray(rows, dtype=np.int64)
+    if len(array) < 2 or bool((array[1:] > array[:-1]).all()):
+        return array
+    ordered = np.sort(array)
+    is_first = np.empty(len(ordered), dtype=np.bool_)
+    is_first[0] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    unique: Rows = ordered[is_first]
+    return unique
 
 
-def union(several: Sequence[Rows]) -> Rows:
-    """Return the rows of several sets, ascending, each once."""
-    import numpy as np
-
-    if len(several) == 1:
-        return sorted_unique(several[0])
-    return sorted_unique(np.concatenate([np.empty(0, dtype=np.int64), *several]))
+def union(row_sets: Sequence[Rows]) -> Rows:
+    """Return the rows that are in any of ``row_sets``, sorted ascending without duplicates."""
+    if len(row_sets) == 1:
+        return sorted_unique(row_sets[0])
+    return sorted_unique(np.concatenate([np.empty(0, dtype=np.int64), *row_sets]))
 
 
 def cosines(vectors: Vectors | Floats, query: Vectors | Floats) -> Floats:
-    """Return the inner product of each of some unit vectors, (n, dimension), with ``query``, (n,), in float64.
+    """Return the inner product of each unit vector, (n, dimension), with ``query``, (dimension,), in float64.
 
-    It is summed one row at a time: BLAS rounds a row differently in another number of rows.
+    Each row is summed on its own: BLAS rounds a row differently when the number of rows differs.
     """
-    import numpy as np
-
-    found: Floats = np.einsum(
+    products: Floats = np.einsum(
         "ij,j->i", vectors.astype(np.float64, copy=False), query.astype(np.float64, copy=False)
     )
-    return found
+    return products
 
 
 def run_offsets(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where each of consecutive runs of these lengths starts, and where the last one ends."""
-    starts = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=starts[1:])
-    return starts
-
-
-# MERGED: Sets of rows as ascending arrays. ``np.unique`` hashes before it sorts: forty times as long on a
-# million rows, most
-# MERGED: Vectors compared: what storage, search and guides share.
+    """Return where each of consecutive runs of ``lengths``, (n,), starts, and where the last ends, (n + 1,)."""
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets

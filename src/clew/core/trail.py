@@ -1,4 +1,4 @@
-"""Trails: what receives the steps of an answer."""
+"""Trails: recording the steps of an answer, and retrieving with a trail."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from clew.core.types import Hit, Question, Step, Usage
 
 @dataclass(slots=True)
 class TrailRecorder:
-    """A trail that keeps its steps.
+    """A trail that records its steps.
 
-    ``watch`` is called with each step as it happens, to stream it; ``stop`` is asked between steps whether
-    the caller wants no more.
+    ``on_step`` is called with each step as it happens, to stream it; ``is_cancelled`` is called between steps and
+    returns whether the caller wants no more.
     """
 
     on_step: Callable[[Step], None] | None = None
@@ -24,7 +24,7 @@ class TrailRecorder:
     steps: list[Step] = field(default_factory=list)
 
     def add(self, step: Step) -> None:
-        """Keep ``step`` and show it to the watcher."""
+        """Record ``step`` and pass it to ``on_step``."""
         self.steps.append(step)
         if self.on_step is not None:
             self.on_step(step)
@@ -34,13 +34,15 @@ class TrailRecorder:
         return self.is_cancelled is not None and self.is_cancelled()
 
     def usage(self) -> Usage:
-        """Return the usage of all steps together."""
+        """Return the total usage of all steps."""
         return sum((step.usage for step in self.steps), Usage())
 
 
 def explore_retriever(retriever: Retriever, question: Question, k: int, trail: Trail) -> list[Hit]:
-    """Return at most ``k`` hits, best first; the steps of an :class:`~clew.core.protocols.Explorer` go to the
-    trail."""
+    """Return at most ``k`` hits, best first.
+
+    The steps of an :class:`~clew.core.protocols.Explorer` are added to the trail; other retrievers have none.
+    """
     explore = getattr(retriever, "explore", None)
     return list(explore(question, k, trail) if explore is not None else retriever.retrieve(question, k))
 
@@ -48,15 +50,15 @@ def explore_retriever(retriever: Retriever, question: Question, k: int, trail: T
 def retrieve_with_trail(
     retriever: Retriever, question: Question, k: int, trail: Trail, **detail: Any
 ) -> list[Hit]:
-    """Return at most ``k`` hits, best first, and enter the retrieval into the trail.
+    """Return at most ``k`` hits, best first, and add the retrieval to the trail.
 
-    The steps of an explorer come first, with what each cost; the step "retrieve" that follows has ``detail``,
-    the number of hits, the seconds that are in none of them, and no usage of its own.
+    The steps of an explorer come first, each with its own cost. The step "retrieve" follows, with ``detail``, the
+    number of hits, the seconds that no other step accounts for, and no usage.
     """
     started = time.perf_counter()
-    record = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
-    hits = explore_retriever(retriever, question, k, record)
-    told = sum(step.seconds for step in record.steps)
-    seconds = max(0.0, time.perf_counter() - started - told)
+    recorder = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
+    hits = explore_retriever(retriever, question, k, recorder)
+    accounted = sum(step.seconds for step in recorder.steps)
+    seconds = max(0.0, time.perf_counter() - started - accounted)
     trail.add(Step("retrieve", {**detail, "hits": len(hits)}, tuple(hits), seconds=seconds))
     return hits

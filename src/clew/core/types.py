@@ -1,4 +1,11 @@
-"""Documents and their nodes."""
+"""The values that clew works with: documents and nodes, graphs, questions and answers.
+
+All are frozen and slotted, and this module imports nothing else of clew. A knowledge base is nodes with text, joined
+by edges. Documents, sections, pages, tables, table rows and passages are all nodes, so a question about "the table on
+page 4" and one about the words of a passage are answered from one structure.
+
+``to_dict`` of a value returns the JSON-compatible dictionary that ``--json`` prints and the server sends.
+"""
 
 from __future__ import annotations
 
@@ -6,49 +13,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = [
-    "DOCUMENT",
-    "ENTITY",
-    "KINDS",
-    "PAGE",
-    "PASSAGE",
-    "RETRIEVED_KINDS",
-    "ROW",
-    "SECTION",
-    "TABLE",
-    "TRIPLE",
-    "Answer",
-    "Box",
-    "ConstraintCheck",
-    "Document",
-    "Edge",
-    "Entity",
-    "Exclusion",
-    "GraphInfo",
-    "GraphSource",
-    "Hit",
-    "LinkedEntity",
-    "LinkedRelation",
-    "Location",
-    "Node",
-    "ParsedDocument",
-    "ParsedNode",
-    "Property",
-    "Question",
-    "Quote",
-    "RankedAnswer",
-    "Relation",
-    "Scope",
-    "Step",
-    "Usage",
-]
+# Documents and their nodes
 
-#: Node kinds that a parser makes. Imported graphs bring kinds of their own.
+#: Node kinds that a parser makes. Imported graphs bring types of their own.
 DOCUMENT, SECTION, PAGE, TABLE, ROW, PASSAGE = "document", "section", "page", "table", "row", "passage"
 KINDS = (DOCUMENT, SECTION, PAGE, TABLE, ROW, PASSAGE)
-#: The kind of a node that stands for a triple of a graph, where one is given as evidence.
+#: The kind of a node that stands for a triple of a graph, where a triple is given as evidence.
 TRIPLE = "triple"
-#: The kind of a node that stands for a node of a graph, where one is given as evidence or as an answer.
+#: The kind of a node that stands for a graph node, where one is given as evidence or as an answer.
 ENTITY = "entity"
 #: The kinds whose text is searched and given as evidence.
 RETRIEVED_KINDS = (PASSAGE, ROW)
@@ -67,14 +39,14 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class ParsedNode:
-    """A node as a parser makes it; its position in ``ParsedDocument.nodes`` is its identity there.
+    """A node as a parser makes it. Its position in ``ParsedDocument.nodes`` identifies it within the document.
 
     ``text`` is what a reader is shown: the paragraph, the heading, a table as Markdown, or a table row as
     ``caption. row header: column header: cell; ...``. ``name`` is what the node is called: a section's
     heading, a table's caption, a page's printed label. ``level`` is 1 for a top section and grows inward; 0
-    for what is not a section. ``parent`` is the parent's position (a section, table or the document; ``None``
+    for all other nodes. ``parent`` is the parent's position (a section, table or the document; ``None``
     for the document itself). ``page`` is the 1-based page on which the node starts. ``span`` is the half-open
-    character range in ``ParsedDocument.text``; a row's is its table's.
+    character range in ``ParsedDocument.text``; a row has the span of its table.
     """
 
     kind: str
@@ -89,9 +61,9 @@ class ParsedNode:
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """One file, read: a tree of nodes in reading order, the document itself first.
+    """One file after parsing: a tree of nodes in reading order, the document itself first.
 
-    ``text`` is the document's canonical text, which spans refer to. ``parser`` names the parser with its
+    ``text`` is the document's canonical text, to which spans refer. ``parser`` names the parser with its
     version and options (``pdf/1(passages=paragraph)``); together with the bytes it determines the key.
     ``notes`` are one-line remarks for the person who added the file ("page 3 has no text").
     """
@@ -119,7 +91,7 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document in a knowledge base. ``name`` is its file name: that of the smallest of its paths."""
+    """A document in a knowledge base. ``name`` is the file name of the first of its paths."""
 
     key: str
     name: str
@@ -130,12 +102,25 @@ class Document:
     nodes: int
     paths: tuple[str, ...]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return names, sizes, and the paths where the document was found."""
+        return {
+            "key": self.key,
+            "document": self.name,
+            "title": self.title,
+            "media_type": self.media_type,
+            "parser": self.parser,
+            "pages": self.pages,
+            "nodes": self.nodes,
+            "paths": list(self.paths),
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
     """A node as a knowledge base returns it. ``id`` is ``<document key>:<position>``.
 
-    ``headings`` is the path of section names that lead to it, outermost first. ``document`` is the document's
+    ``headings`` are the names of the sections that contain it, outermost first. ``document`` is the document's
     key and ``document_name`` its file name. The other fields are those of :class:`ParsedNode`.
     """
 
@@ -153,10 +138,25 @@ class Node:
     span: tuple[int, int]
     boxes: tuple[Box, ...] = ()
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the node's place in its document, its kind, and its text."""
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "document": self.document_name,
+            "key": self.document,
+            "page": self.page,
+            "section": " > ".join(self.headings),
+            "name": self.name,
+            "text": self.text,
+            "span": list(self.span),
+            "boxes": [[box.page, box.x0, box.y0, box.x1, box.y1] for box in self.boxes],
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An asserted edge between two nodes, by id; ``owner`` names what asserted it and takes it away again."""
+    """An asserted edge between two nodes, by id. ``owner`` names the component that asserted it."""
 
     source: str
     relation: str
@@ -164,13 +164,16 @@ class Edge:
     owner: str
 
 
+# Imported graphs
+
+
 @dataclass(frozen=True, slots=True)
 class Entity:
     """A node of an imported graph. ``id`` is ``<graph name>:<external id>``.
 
-    ``type`` is "" where the graph gives none; ``also`` holds further types. ``name`` is the external id, or the
-    readable part of an IRI, where the graph gives none. Values of ``properties`` are JSON scalars, or a tuple of
-    them where a property was given more than once.
+    ``type`` is "" where the graph gives none; ``more_types`` holds the second type and further ones. ``name`` is the
+    external id, or the readable part of an IRI, where the graph gives no name. Values of ``properties`` are JSON
+    scalars, or a tuple of them where a property was given more than once.
     """
 
     id: str
@@ -181,14 +184,29 @@ class Entity:
     properties: Mapping[str, Any] = field(default_factory=dict)
     more_types: tuple[str, ...] = ()
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the node with its names, types, text and properties."""
+        return {
+            "id": self.id,
+            "type": self.type,
+            "also": list(self.more_types),
+            "name": self.name,
+            "aliases": list(self.aliases),
+            "text": self.text,
+            "properties": {
+                key: list(value) if isinstance(value, tuple) else value
+                for key, value in self.properties.items()
+            },
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A relation of an imported graph: how many edges it has, and what it joins.
+    """A relation of an imported graph: its number of edges, and the types of nodes that it joins.
 
-    ``head_types`` and ``tail_types`` count edges by the types of their ends; ends without a type are not in them,
-    one with two is in them twice. ``examples`` are names of heads and tails. ``id`` is the relation's own id where
-    that is not its name: the IRI of an RDF property.
+    ``head_types`` and ``tail_types`` count edges by the types of their ends. An end without a type is not counted; an
+    end with two types is counted twice. ``examples`` are names of heads and tails. ``id`` is the relation's own id
+    where that differs from its name: the IRI of an RDF property.
     """
 
     edges: int
@@ -197,13 +215,24 @@ class Relation:
     examples: tuple[tuple[str, str], ...] = ()
     id: str = ""
 
+    def to_dict(self, name: str) -> dict[str, Any]:
+        """Return the relation called ``name`` with its counts and examples."""
+        return {
+            "relation": name,
+            "id": self.id or name,
+            "edges": self.edges,
+            "head_types": dict(self.head_types),
+            "tail_types": dict(self.tail_types),
+            "examples": [list(pair) for pair in self.examples],
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A property of the nodes of an imported graph: how many values it has, and how many of them are numbers or days.
+    """A property of the nodes of an imported graph: its number of values, and how many are numbers or dates.
 
-    ``types`` count values by the types of their nodes, as those of :class:`Relation` do. ``row`` is that of a node
-    that has it, to be shown as an example.
+    ``types`` counts values by the types of their nodes, as :class:`Relation` counts edges. ``example_row`` is the row
+    of a node that has the property.
     """
 
     values: int
@@ -211,12 +240,22 @@ class Property:
     types: Mapping[str, int] = field(default_factory=dict)
     example_row: int = 0
 
+    def to_dict(self, name: str, example: str) -> dict[str, Any]:
+        """Return the property called ``name`` with its counts and the text of an example."""
+        return {
+            "property": name,
+            "values": self.values,
+            "numbers": self.numbers,
+            "types": dict(self.types),
+            "example": example,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class LinkedEntity:
-    """A node of a graph that a name in a question may stand for.
+    """A node of a graph that a name in a question may refer to.
 
-    ``score`` is from 0 to 1, comparable among the candidates of one name; ``how`` says what speaks for it
+    ``score`` is from 0 to 1, comparable among the candidates of one name. ``reason`` says what supports the link
     (``name``, ``alias``, ``spelling 0.92``, ``context 0.41``), parts joined by ``, ``.
     """
 
@@ -229,9 +268,9 @@ class LinkedEntity:
 
 @dataclass(frozen=True, slots=True)
 class LinkedRelation:
-    """A relation of a graph that words in a question may stand for; ``inverse``: from the tail to the head.
+    """A relation of a graph that a phrase in a question may refer to; ``inverse``: from the tail to the head.
 
-    ``score`` is from 0 to 1, comparable among the candidates for one phrase; ``how`` as in :class:`LinkedEntity`.
+    ``score`` is from 0 to 1, comparable among the candidates of one phrase; ``reason`` as in :class:`LinkedEntity`.
     """
 
     name: str
@@ -242,7 +281,7 @@ class LinkedRelation:
 
 @dataclass(frozen=True, slots=True)
 class GraphSource:
-    """A file that a graph was made of. ``sha256`` is that of its bytes, in hexadecimal."""
+    """A file from which a graph was imported. ``sha256`` is the hash of its bytes, in hexadecimal."""
 
     path: str
     size: int
@@ -252,10 +291,10 @@ class GraphSource:
 
 @dataclass(frozen=True, slots=True)
 class GraphInfo:
-    """An imported graph: its name, sizes, and what it was made of. ``digest`` is a hash of what it holds.
+    """An imported or mounted graph: its name, its sizes, and its source files. ``digest`` is a hash of its content.
 
-    ``options`` are those of the reading, as JSON. A mounted graph has a ``url`` instead of files, and no
-    sizes: its endpoint, or the folder of its store.
+    ``options`` are the options of the import, as JSON. A mounted graph has a ``url`` instead of files, which is its
+    endpoint or the folder of its store, and no sizes.
     """
 
     name: str
@@ -266,11 +305,29 @@ class GraphInfo:
     options: str = ""
     url: str = ""
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the name, sizes and sources of the graph."""
+        return {
+            "graph": self.name,
+            "nodes": self.nodes,
+            "edges": self.edges,
+            "digest": self.digest,
+            "url": self.url or None,
+            "sources": [
+                {"path": source.path, "size": source.size, "sha256": source.sha256} for source in self.sources
+            ],
+        }
+
+
+# Questions and answers
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a question is restricted to; ``None`` means everything. ``documents`` are document keys, ``graphs`` names
-    of graphs."""
+    """The part of a knowledge base to which a question is restricted; ``None`` means no restriction.
+
+    ``documents`` are document keys, ``kinds`` node kinds, ``graphs`` names of graphs.
+    """
 
     documents: frozenset[str] | None = None
     kinds: frozenset[str] | None = None
@@ -281,9 +338,8 @@ class Scope:
 class Question:
     """A question and the part of the knowledge base that may answer it.
 
-    ``chain`` is the question as a person wrote it down in triples (:mod:`clew.triples.language`), for the
-    methods that would
-    otherwise ask a model to; "" where none did.
+    ``chain`` is the question written in triples (:mod:`clew.triples.language`) by a person, for methods that would
+    otherwise ask a model to write them; "" where there is none.
     """
 
     text: str
@@ -295,8 +351,8 @@ class Question:
 class Hit:
     """A retrieved node, its score (higher is better, comparable within one result only), and its path.
 
-    ``path`` holds the ids of the nodes by which it was reached, itself last; a hit of a plain search has a
-    path of one. ``via`` says for each step after the first what joined it to its predecessor
+    ``path`` holds the ids of the nodes by which the hit was reached, its own last; a hit of a plain search has a
+    path of one. ``via`` says for each step after the first what joins it to its predecessor
     (``keywords: ohio, river``).
     """
 
@@ -305,13 +361,21 @@ class Hit:
     path: tuple[str, ...] = ()
     via: tuple[str, ...] = ()
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the node with its score and path."""
+        return self.node.to_dict() | {
+            "score": self.score,
+            "path": list(self.path or (self.node.id,)),
+            "via": list(self.via),
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What model calls cost: calls, tokens in and out, seconds of waiting, money in US dollars.
+    """The cost of model calls: calls, tokens in and out, seconds of waiting, money in US dollars.
 
     ``money`` is ``None`` where no price is known for the model, which is not the same as free.
-    ``estimated``: some of the tokens were counted by rule, because the model did not say.
+    ``estimated``: some of the tokens were counted by rule, because the model did not report them.
     """
 
     calls: int = 0
@@ -333,13 +397,23 @@ class Usage:
             self.estimated or other.estimated,
         )
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return calls, tokens, seconds and money; ``money`` is null where no price is known."""
+        return {
+            "calls": self.calls,
+            "tokens_in": self.tokens_in,
+            "tokens_out": self.tokens_out,
+            "seconds": round(self.seconds, 3),
+            "money": self.money,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a trail: what was done, on what, with what outcome.
+    """One step of a trail: what was done, with what input, with what result.
 
     ``name`` is a short verb phrase (``seed``, ``expand``, ``generate``, ``read``, ``structure``); ``detail``
-    holds what a person would want to check, JSON-compatible; ``hits`` the nodes that came back.
+    holds JSON-compatible values that a person would want to check; ``hits`` are the nodes that the step returned.
     """
 
     name: str
@@ -348,37 +422,69 @@ class Step:
     usage: Usage = Usage()
     seconds: float = 0.0
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the step. Hits are given by id and score; the evidence of the answer has the texts."""
+        return {
+            "name": self.name,
+            "detail": dict(self.detail),
+            "hits": [
+                {
+                    "id": hit.node.id,
+                    "document": hit.node.document_name,
+                    "page": hit.node.page,
+                    "score": hit.score,
+                    "path": list(hit.path),
+                    "via": list(hit.via),
+                }
+                for hit in self.hits
+            ],
+            "usage": self.usage.to_dict(),
+            "seconds": round(self.seconds, 3),
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """Words of the evidence on which an answer rests; ``span`` is the range in the node's own text."""
+    """Words of the evidence that support an answer; ``span`` is their range in the text of ``node``, an id."""
 
     node: str
     text: str
     span: tuple[int, int]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the quote and its place."""
+        return {"node": self.node, "text": self.text, "span": list(self.span)}
+
 
 @dataclass(frozen=True, slots=True)
 class ConstraintCheck:
-    """A constraint of a question, and how far an answer meets it.
+    """A constraint of a question, and how far an answer satisfies it.
 
-    ``text`` is the constraint as it is written (``#1 >> directed_by >> David Lynch``); ``met`` is from 0 to 1, None
-    where nothing that is known says so; ``hits`` are the triples by which it is met.
+    ``text`` is the constraint as it is written (``#1 >> directed_by >> David Lynch``). ``satisfaction`` is from 0 to
+    1, None where the knowledge base does not tell. ``hits`` are the triples that satisfy it.
     """
 
     text: str
     satisfaction: float | None
     hits: tuple[Hit, ...] = ()
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the constraint with its evidence; ``met`` is null where the knowledge base does not tell."""
+        return {
+            "constraint": self.text,
+            "met": self.satisfaction,
+            "evidence": [{"id": hit.node.id, "text": hit.node.text} for hit in self.hits],
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class RankedAnswer:
-    """One answer of a ranked list, with what speaks for it and against it.
+    """One answer of a ranked list, with the evidence for and against it.
 
-    ``hit`` is the node, its text what it was ranked by, its score comparable within the list; for a ``name`` that no
-    graph has and that was read from a passage, the passage. ``firm``: it meets all constraints that were not given
-    up; otherwise it only fills the list up, and stands below all that do. ``checks`` has every constraint; ``by``
-    says what ranked it (``vector 0.71``, ``model 0.9``).
+    ``hit`` is the node, its text the one it was ranked by, its score comparable within the list. Where ``name`` is in
+    no graph and was read from a passage, ``hit`` is the passage. ``meets_all``: the answer satisfies all constraints
+    that were not relaxed; all other answers only fill up the list and stand below. ``checks`` has every constraint;
+    ``ranked_by`` says what ranked it (``vector 0.71``, ``model 0.9``).
     """
 
     name: str
@@ -389,17 +495,31 @@ class RankedAnswer:
 
     @property
     def missed_constraints(self) -> tuple[str, ...]:
-        """The constraints that it is known not to meet."""
-        return tuple(one.text for one in self.checks if one.satisfaction == 0)
+        """The constraints that the answer is known not to satisfy."""
+        return tuple(check.text for check in self.checks if check.satisfaction == 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer, the constraints that it satisfies and misses, and the text that it was ranked by."""
+        return {
+            "name": self.name,
+            "id": self.hit.node.id,
+            "graph": self.hit.node.document_name,
+            "score": self.hit.score,
+            "by": self.ranked_by,
+            "meets_all": self.meets_all,
+            "missed": list(self.missed_constraints),
+            "checks": [check.to_dict() for check in self.checks],
+            "text": self.hit.node.text,
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """Why a node is no answer to a question.
+    """Why a node is not an answer to a question.
 
-    ``constraints`` drop it: with ``alone`` each by itself, and without any one of them it would be an answer; else
-    all of them would have to go. ``restricted`` says what keeps it out whatever the constraints. Where both are empty
-    it is an answer. ``checks`` has every constraint, with the triples by which it is met.
+    ``constraints`` exclude it. With ``each_alone`` every one of them is enough: the node would be an answer if that
+    one were dropped; else all of them would have to be dropped. ``restriction`` says what excludes it whatever the
+    constraints. Where both are empty the node is an answer. ``checks`` has every constraint with its triples.
     """
 
     id: str
@@ -411,20 +531,33 @@ class Exclusion:
 
     @property
     def is_answer(self) -> bool:
-        """Whether it is an answer after all."""
+        """Whether the node is an answer after all."""
         return not self.constraints and not self.restriction
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the node and the reasons for its exclusion."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "is_an_answer": self.is_answer,
+            "dropped_by": list(self.constraints),
+            "each_alone": self.each_alone,
+            "restricted": self.restriction or None,
+            "checks": [check.to_dict() for check in self.checks],
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """An answer with everything needed to check it.
 
-    ``reader`` says how the text came about: ``extractive`` when no language model wrote it. ``abstained`` is
-    true when the evidence does not hold the answer, or none was given for another reason; ``text`` then says
-    so, and the evidence is what came nearest. ``rejected`` holds quotes that a model gave and that are not
-    verbatim in their source; they support nothing. ``context`` is what the reader was given to read.
-    ``values`` are the answers one by one where there are several. ``remembered`` says what rests on nothing but the
-    model's memory. ``ranked`` are the answers of a ranked list, best first, those that fill it up among them.
+    ``reader`` names the reader that wrote the text: ``extractive`` when no language model did. ``abstained`` is
+    true when the evidence does not contain the answer, or when no answer was given for another reason; ``text`` then
+    says so, and the evidence is the nearest that was found. ``rejected_quotes`` are quotes that a model gave and that
+    are not verbatim in their source; they support nothing. ``context`` is what the reader was given to read.
+    ``values`` are the single answers where there are several. ``from_memory`` lists the statements that rest on
+    nothing but the model's memory. ``ranking`` is a ranked list of answers, best first, those that only fill it up
+    included.
     """
 
     text: str
@@ -443,10 +576,23 @@ class Answer:
 
     @property
     def stop_reason(self) -> str:
-        """What ended the work on this answer before it was done (a spent budget); "" where nothing did."""
+        """The budget that ended the work on this answer before it was done; "" where none did."""
         return next((str(step.detail.get("budget", "")) for step in self.trail if step.name == "stopped"), "")
 
-
-# MERGED: Imported graphs: their nodes and relations, and what words stand for in them.
-# MERGED: Questions, hits, trails and answers.
-# MERGED: The values that clew is made of. Frozen, slotted, and importing nothing of ours.
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer with evidence, quotes and trail; ``stopped`` is the budget that ended it, or null."""
+        return {
+            "answer": self.text,
+            "abstained": self.abstained,
+            "stopped": self.stop_reason or None,
+            "reader": self.reader,
+            "recipe": self.recipe,
+            "evidence": [hit.to_dict() for hit in self.evidence],
+            "quotes": [quote.to_dict() for quote in self.quotes],
+            "rejected": list(self.rejected_quotes),
+            "values": list(self.values),
+            "remembered": list(self.from_memory),
+            "ranked": [ranked.to_dict() for ranked in self.ranking],
+            "trail": [step.to_dict() for step in self.trail],
+            "usage": self.usage.to_dict(),
+        }

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import UsageError
-from clew.core.serialise import usage_to_dict
 from clew.core.types import Usage
 from clew.evaluate.corpora import GoldEvidence
 from clew.evaluate.examples import Result
@@ -110,8 +109,8 @@ def answer_record(example: Example, answer: Answer, seconds: float) -> dict[str,
         "evidence": [hit.node.id for hit in answer.evidence],
         "cited": [sorted(gold.matching_pieces(hit.node)) for hit in answer.evidence],
         **given_answers(example, answer),
-        "usage": usage_to_dict(answer.usage),
-        "retrieval": usage_to_dict(retrieval_usage(answer)),
+        "usage": answer.usage.to_dict(),
+        "retrieval": retrieval_usage(answer).to_dict(),
         "steps": [step.name for step in answer.trail],
         **_filling(answer),
         **focus_record(answer),

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import UsageError
-from clew.core.serialise import usage_to_dict
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question, Usage
 from clew.evaluate.examples import Result
@@ -145,7 +144,7 @@ def grade_answers(
                     "grade": made.value,
                     "problem": made.problem,
                     "grader": grader.model.name,
-                    "usage": usage_to_dict(made.usage),
+                    "usage": made.usage.to_dict(),
                 }
 
     target.grades.append(_counted(records(), 0, len(waiting), progress))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.core.serialise import entity_to_dict, link_to_dict
 from clew.core.types import Document, Entity, Usage
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ class EntityDescription:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as a JSON-compatible dictionary."""
-        return entity_to_dict(self.entity) | {
+        return self.entity.to_dict() | {
             "triples": [triple.to_dict() for triple in self.triples],
-            "same_as": [link_to_dict(link) for link in self.equivalents],
+            "same_as": [link.to_dict() for link in self.equivalents],
         }

@@ -11,7 +11,6 @@ import clew
 from bad_files import good_pdf
 from clew.app.answers.markdown import render_markdown
 from clew.core.errors import NotFound, UsageError
-from clew.core.serialise import answer_to_dict
 from clew.core.types import Answer, ConstraintCheck, Hit, Node, RankedAnswer
 from serve_app import FILMS, QUESTION
 
@@ -196,7 +195,7 @@ def test_ranked_answers_are_told_and_exported() -> None:
     ranked = RankedAnswer(
         "Kismet", Hit(node, 0.7), True, (ConstraintCheck("#1 >> director >> Berger", 1.0),), "vector 0.71"
     )
-    shape = answer_to_dict(Answer("Kismet", (Hit(node, 0.7),), ranking=(ranked,)))
+    shape = (Answer("Kismet", (Hit(node, 0.7),), ranking=(ranked,))).to_dict()
     checks = [{"constraint": "#1 >> director >> Berger", "met": 1.0, "evidence": []}]
     assert shape["ranked"][0]["checks"] == checks
     entry = {"question": "Which *film*?", "chain": "", "asked": 0.0, "model": None, "answer": shape}

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from clew.core.serialise import ranked_to_dict, usage_to_dict
 from clew.core.text import shorten
 from clew.core.types import Answer, Hit, Node, Quote, Step
 from clew.methods.answering import describe_origin
@@ -126,7 +125,7 @@ def answer_remarks(answer: Answer) -> list[str]:
 
 
 def cited_answer_to_dict(answer: Answer) -> dict[str, Any]:
-    """Return an answer for a program: :func:`clew.core.serialise.answer_to_dict` with citations by number, in
+    """Return an answer for a program: :meth:`clew.core.types.Answer.to_dict` with citations by number, in
     short."""
     marked = cite_answer(answer)
     return {
@@ -138,11 +137,11 @@ def cited_answer_to_dict(answer: Answer) -> dict[str, Any]:
         "citations": [one.to_dict() for one in marked.citations],
         "nearest": [one.to_dict() for one in marked.nearest],
         "values": list(answer.values),
-        "ranked": [ranked_to_dict(one) for one in answer.ranking],
+        "ranked": [one.to_dict() for one in answer.ranking],
         "remembered": list(answer.from_memory),
         "rejected": list(answer.rejected_quotes),
         "steps": [summarise_step(step) for step in answer.trail],
-        "usage": usage_to_dict(answer.usage),
+        "usage": answer.usage.to_dict(),
     }
 
 

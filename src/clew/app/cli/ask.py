@@ -139,7 +139,6 @@ def ask(
     from clew.app.cli.output import describe_unsearchable, print_note
     from clew.app.cli.ranked import print_exclusions, write_answer_file
     from clew.core.errors import UsageError
-    from clew.core.serialise import exclusion_to_dict
     from clew.knowledge_base.registry import replace_retriever
 
     model = configured_model(
@@ -177,7 +176,7 @@ def ask(
                 write_answer_file(out, answer)
             excluded, unknown = _excluded(base, answer, why_not or (), question, recipe, graphs)
             if why_not:
-                shown["why_not"] = list(map(exclusion_to_dict, excluded))
+                shown["why_not"] = [exclusion.to_dict() for exclusion in excluded]
     if not as_json:
         print_exclusions(excluded)
     for remark in unknown if as_json else [*unknown, *_without_model(model), *behind]:
@@ -241,13 +240,12 @@ def _printed(answer: Answer, k: int, as_json: bool) -> Iterator[dict[str, Any]]:
     the answer does not lose it: it may have cost calls."""
     from clew.app.cli.answer import print_answer
     from clew.app.cli.output import print_json
-    from clew.core.serialise import answer_to_dict
 
     if not as_json:
         print_answer(answer, k)
         yield {}
         return
-    shown = answer_to_dict(answer)
+    shown = answer.to_dict()
     try:
         yield shown
     finally:
@@ -306,7 +304,6 @@ def search(
         describe_encoder_input,
     )
     from clew.app.cli.output import describe_unsearchable, print_json, print_note
-    from clew.core.serialise import hit_to_dict
 
     with clew.open(kb) as base:
         announce_text_destination(describe_encoder_input("the question", [retriever]), base.encoder())
@@ -314,7 +311,7 @@ def search(
         hits = base.search(query, k=k, retriever=retriever, documents=documents)
         behind = describe_unsearchable(base)
     if as_json:
-        print_json({"hits": [hit_to_dict(hit) for hit in hits]})
+        print_json({"hits": [hit.to_dict() for hit in hits]})
     else:
         _print(hits)
         for remark in behind:

@@ -148,12 +148,11 @@ def list_documents(kb: Kb = None, as_json: Json = False) -> None:
     """
     import clew
     from clew.app.cli.output import format_count, print_json
-    from clew.core.serialise import document_to_dict
 
     with clew.open(kb) as base:
         documents = base.documents()
     if as_json:
-        print_json({"documents": [document_to_dict(document) for document in documents]})
+        print_json({"documents": [document.to_dict() for document in documents]})
         return
     for document in documents:
         size = (
@@ -195,7 +194,6 @@ def remove(
     """
     import clew
     from clew.app.cli.output import print_json
-    from clew.core.serialise import document_to_dict
 
     with clew.open(kb) as base:
         chosen = [path for one in what for path in _chosen(base, base.match_documents(one))]
@@ -203,7 +201,7 @@ def remove(
         remaining = len(base.documents())
     cleared = _cache(clear_cache, asking=not as_json and bool(removed))
     if as_json:
-        shapes = [document_to_dict(document) for document in removed]
+        shapes = [document.to_dict() for document in removed]
         print_json({"removed": shapes, "paths": chosen, "remaining": remaining, "cache_cleared": cleared})
         return
     for document in removed:
@@ -280,7 +278,6 @@ def show(
     """
     import clew
     from clew.app.cli.output import print_json
-    from clew.core.serialise import node_to_dict
     from clew.knowledge_base.document_parts import find_table, nodes_on_page
 
     if page is not None and table is not None:
@@ -295,7 +292,7 @@ def show(
         else:
             nodes = base.tree(what)
     if as_json:
-        print_json({"nodes": [node_to_dict(node) for node in nodes]})
+        print_json({"nodes": [node.to_dict() for node in nodes]})
     elif page is None and len(nodes) > 1:
         _print_tree(nodes)
     else:

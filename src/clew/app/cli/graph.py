@@ -36,7 +36,6 @@ def list_graphs(kb: Kb = None, as_json: Json = False) -> None:
     """
     import clew
     from clew.app.cli.output import format_count, print_json
-    from clew.core.serialise import graph_to_dict
     from clew.knowledge_base.extraction import extraction_maker, measure_staleness
 
     with clew.open(kb) as base:
@@ -46,7 +45,7 @@ def list_graphs(kb: Kb = None, as_json: Json = False) -> None:
         print_json(
             {
                 "graphs": [
-                    graph_to_dict(graph)
+                    graph.to_dict()
                     | {"extracted": extraction_maker(graph) or None, "behind": asdict(late[graph.name])}
                     for graph in graphs
                 ]
@@ -208,12 +207,11 @@ def links(
 
     import clew
     from clew.app.cli.output import print_json
-    from clew.core.serialise import link_to_dict
 
     with clew.open(kb) as base:
         found = list(islice(base.links(graph), limit + 1))
     if as_json:
-        print_json({"links": [link_to_dict(one) for one in found[:limit]], "more": len(found) > limit})
+        print_json({"links": [one.to_dict() for one in found[:limit]], "more": len(found) > limit})
         return
     for one in found[:limit]:
         print(f"{one.source_name}  {one.source}  =  {_target(one)}  ({'; '.join(one.by)})")
@@ -236,11 +234,10 @@ def remove(name: Name, kb: Kb = None, as_json: Json = False) -> None:
     """
     import clew
     from clew.app.cli.output import print_json
-    from clew.core.serialise import graph_to_dict
 
     with clew.open(kb) as base:
         gone = base.remove_graph(name)
     if as_json:
-        print_json({"removed": graph_to_dict(gone)})
+        print_json({"removed": gone.to_dict()})
     else:
         print(f"removed {gone.name}")

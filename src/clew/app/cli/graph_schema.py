@@ -7,7 +7,6 @@ from typing import Any
 
 from clew.app.cli.output import format_count
 from clew.core.protocols import PropertyGraph
-from clew.core.serialise import property_to_dict, relation_to_dict
 from clew.core.types import Relation
 from clew.methods.focus.schema import property_examples, property_kind, type_examples
 
@@ -21,8 +20,8 @@ def schema_to_dict(graph: PropertyGraph) -> dict[str, Any]:
         "nodes": graph.size,
         "types": dict(graph.types()),
         "answers": list(graph.answer_types()),
-        "relations": [relation_to_dict(*one) for one in _by_size(relations)],
-        "properties": [property_to_dict(name, one, values[name]) for name, one in properties.items()],
+        "relations": [relation.to_dict(name) for name, relation in _by_size(relations)],
+        "properties": [one.to_dict(name, values[name]) for name, one in properties.items()],
     }
 
 

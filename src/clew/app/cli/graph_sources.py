@@ -151,9 +151,8 @@ def _print_report(report: GraphReport) -> None:
 
 
 def _report_shape(report: GraphReport) -> dict[str, Any]:
-    from clew.core.serialise import graph_to_dict
 
-    return graph_to_dict(report.graph) | {
+    return report.graph.to_dict() | {
         "outcome": report.outcome,
         "skipped": report.bad,
         "bad_rows": list(report.bad_rows),
@@ -350,9 +349,7 @@ def _print(report: ExtractionReport) -> None:
 def _shape(report: ExtractionReport) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from clew.core.serialise import graph_to_dict
-
-    return graph_to_dict(report.graph) | {
+    return report.graph.to_dict() | {
         "outcome": report.outcome,
         "passages": report.passages,
         "unreadable": [asdict(one) for one in report.unreadable],

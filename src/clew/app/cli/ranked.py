@@ -112,12 +112,8 @@ def check_output_file(path: Path) -> None:
 
 def write_answer_file(path: Path, answer: Answer) -> None:
     """Write a ranked list: as CSV a line for each answer and a column for each constraint, or the answer as JSON."""
-    from clew.core.serialise import answer_to_dict
-
     if path.suffix.lower() == ".json":
-        path.write_text(
-            json.dumps(answer_to_dict(answer), ensure_ascii=False, indent=2) + "\n", encoding="utf-8"
-        )
+        path.write_text(json.dumps(answer.to_dict(), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
         return
     constraints = list(dict.fromkeys(check.text for one in answer.ranking for check in one.checks))
     names = ["rank", "name", "id", "score", "by", "meets_all", *constraints, "missed", "evidence", "text"]

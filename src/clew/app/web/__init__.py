@@ -1,8 +1,7 @@
 """The web app and its JSON API (extra: serve): :func:`make_app` over :class:`TraverserSettings`.
 
-One process, one code path with the library: routes call :class:`clew.knowledge_base.Base` and answer with the
-shapes of
-:mod:`clew.core.serialise`. Documents that are uploaded are read in a process of their own
+One process, one code path with the library: routes call :class:`clew.knowledge_base.KnowledgeBase` and answer with
+``to_dict`` of what it returns. Uploaded documents are parsed in a process of their own
 (:mod:`clew.app.web.uploads.worker`).
 """
 

@@ -16,7 +16,6 @@ from clew.app.web import history
 from clew.app.web.errors import LOG, SERVER_FAULT, ServerBusy, error_to_dict
 from clew.app.web.events import EventChannel
 from clew.core.errors import ClewError, NotFound
-from clew.core.serialise import answer_to_dict, step_to_dict
 
 if TYPE_CHECKING:
     from clew.app.web.bases import ServedBase
@@ -221,7 +220,7 @@ class QuestionQueue:
 
         def watch(step: Step) -> None:
             nonlocal number
-            job.events.send("step", {"number": number, **step_to_dict(step)})
+            job.events.send("step", {"number": number, **step.to_dict()})
             number += 1
 
         return job.base.base.ask(
@@ -239,7 +238,7 @@ class QuestionQueue:
         self, job: QuestionJob, answer: Answer | None = None, problem: dict[str, str] | None = None
     ) -> None:
         """Keep the outcome, then tell of it: whoever hears of an answer finds it in the history."""
-        shape = None if answer is None else answer_to_dict(answer)
+        shape = None if answer is None else answer.to_dict()
         try:
             job.base.history.finish(job.id, job.state, shape, problem)
         finally:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -173,6 +173,18 @@ class EntityAlignment:
     def summary(self) -> str:
         """The link and its evidence in a line: ``atlas:lima is films:Q2868: identifier wikidata=Q2868``."""
         return f"{self.source} is {self.target}: {'; '.join(self.by)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return both ends and the evidence, JSON-compatible."""
+        return {
+            "source": self.source,
+            "source_name": self.source_name,
+            "target": self.target,
+            "target_name": self.target_name,
+            "document": self.document,
+            "score": self.score,
+            "by": list(self.by),
+        }
 
 
 def align_entity(

@@ -15,7 +15,6 @@ from clew.app.web.api.questions import KEY, Form, Key
 from clew.app.web.page_images import nearest_scale
 from clew.app.web.server import CurrentBase, CurrentServer
 from clew.core.errors import NotFound, UsageError
-from clew.core.serialise import document_to_dict, hit_to_dict, node_to_dict
 from clew.core.types import TABLE, Document
 
 router = APIRouter(prefix="/bases/{base}", tags=["documents"])
@@ -55,7 +54,7 @@ def nodes(
 ) -> dict[str, Any]:
     """Return the nodes of a document in reading order, with their texts; ``total`` counts all."""
     found = [one for one in opened.base.tree(key) if page is None or one.page == page]
-    return {"total": len(found), "nodes": [node_to_dict(one) for one in found[start : start + limit]]}
+    return {"total": len(found), "nodes": [one.to_dict() for one in found[start : start + limit]]}
 
 
 @router.get("/documents/{key}/text")
@@ -81,7 +80,7 @@ def some_nodes(
     found = []
     for one in dict.fromkeys(id):
         try:
-            found.append(node_to_dict(opened.base.node(one)))
+            found.append(opened.base.node(one).to_dict())
         except NotFound:
             continue
     return {"nodes": found}
@@ -100,7 +99,7 @@ def node(
     found = opened.base.node(id)
     whole = opened.base.store.document_text(found.document)
     first, last = found.span
-    told = node_to_dict(found) | {
+    told = found.to_dict() | {
         "parent": found.parent,
         "media_type": opened.base.store.document(found.document).media_type,
         "before": whole[max(0, first - around) : first],
@@ -189,11 +188,11 @@ def search(asked: Search, here: CurrentServer, opened: CurrentBase) -> dict[str,
     retriever = choices.resolve_retriever(asked.retriever)
     with here.questions.search_slots.admit():
         hits = opened.base.search(asked.question, k=asked.k, retriever=retriever, documents=asked.documents)
-    return {"hits": [hit_to_dict(hit) for hit in hits]}
+    return {"hits": [hit.to_dict() for hit in hits]}
 
 
 def _document(document: Document) -> dict[str, Any]:
     """Return a document for a page: where its files lie on the server's disks is left out."""
-    shape = document_to_dict(document)
+    shape = document.to_dict()
     shape["paths"] = [PurePath(path).name for path in document.paths]
     return shape

@@ -16,7 +16,6 @@ from clew.app.web.server import CurrentBase, CurrentServer, Server
 from clew.app.web.uploads.multipart import ReceivedFile, UploadForm
 from clew.app.web.uploads.spool import FINAL_STATES, Upload, new_upload
 from clew.core.errors import UsageError
-from clew.core.serialise import graph_to_dict, relation_to_dict
 from clew.core.types import GraphInfo
 from clew.knowledge_base.ingest.graphs import default_graph_name
 from clew.knowledge_base.originals import UPLOAD_PREFIX
@@ -47,7 +46,7 @@ def schema(name: str, opened: CurrentBase) -> dict[str, Any]:
         "nodes": graph.size,
         "types": dict(graph.types()),
         "answers": list(graph.answer_types()),
-        "relations": [relation_to_dict(*one) for one in relations],
+        "relations": [relation.to_dict(name) for name, relation in relations],
     }
 
 
@@ -127,7 +126,7 @@ def _form_of(name: str) -> str:
 
 def _graph(graph: GraphInfo) -> dict[str, Any]:
     """Return a graph for a page: where its files lie on the server's disks is left out."""
-    shape = graph_to_dict(graph)
+    shape = graph.to_dict()
     shape["url"] = None
     shape["mounted"] = bool(graph.url)
     for source in shape["sources"]:

@@ -21,7 +21,6 @@ from clew.app.answers.citations import answer_remarks, cite_answer, cited_answer
 from clew.app.web.errors import retry_headers, status_code
 from clew.app.web.openai.conversation import Turn
 from clew.core.errors import ClewError
-from clew.core.serialise import usage_to_dict
 from clew.core.types import Answer, Usage
 
 #: Parameters that are refused unless they have one of these values, which change nothing.
@@ -185,7 +184,7 @@ def clew_field(answer: Answer, question: str, asking: Usage) -> dict[str, Any]:
     return {
         "question": question,
         **cited_answer_to_dict(answer),
-        "usage": usage_to_dict(answer.usage + asking),
+        "usage": (answer.usage + asking).to_dict(),
     }
 
 
