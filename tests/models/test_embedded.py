@@ -7,7 +7,7 @@ import pytest
 
 from clew.core.errors import UsageError
 from clew.models import create_encoder
-from clew.models.embedded import encoder_folder
+from clew.models.onnx import embedded_folder
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +16,7 @@ def hops():
 
 
 def test_it_is_small_documented_and_says_what_it_is_for(hops):
-    files = {path.name: path for path in encoder_folder("hops").iterdir()}
+    files = {path.name: path for path in embedded_folder("hops").iterdir()}
     assert files.keys() == {
         "model.onnx", "tokenizer.json", "clew-encoder.json", "clew-training.json", "MODEL_CARD.md"
     }  # fmt: skip

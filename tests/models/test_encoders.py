@@ -127,9 +127,9 @@ def test_an_endpoint_encodes_in_batches_and_by_index():
 def test_an_empty_batch_is_no_request_and_an_empty_text_is_no_empty_input():
     with ScriptedServer() as server:
         one = at(server)
-        assert one.encode([""]).to_dict == (1, 8)
+        assert one.encode([""]).shape == (1, 8)
         assert server.requests[0].body["input"] == [" "]
-        assert one.encode([]).to_dict == (0, 8)
+        assert one.encode([]).shape == (0, 8)
 
 
 def test_a_busy_endpoint_is_waited_for():
@@ -140,7 +140,7 @@ def test_a_busy_endpoint_is_waited_for():
             return super()._embeddings(request) if waits else refusal(429, headers={"Retry-After": "2"})
 
     with Busy() as server:
-        assert at(server, patience=RetryPolicy(sleep=waits.append)).encode(["a"]).to_dict == (1, 8)
+        assert at(server, retries=RetryPolicy(sleep=waits.append)).encode(["a"]).shape == (1, 8)
     assert waits == [2.0]
 
 

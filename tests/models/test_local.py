@@ -68,7 +68,7 @@ def greedy(folder, text, limit):
                 break
     return (
         words.decode(made, skip_special_tokens=True).strip(),
-        given.to_dict[1],
+        given.shape[1],
         len([m for m in made if m > 1]),
     )
 

@@ -140,8 +140,8 @@ def test_encoders_have_names_too(monkeypatch, tmp_path):
 
 def test_naming_models_imports_nothing_heavy():
     code = (
-        "import sys; from clew.models import destination, language_model; "
-        "language_model('http://localhost:1/v1#m'); destination('onnx:x'); "
+        "import sys; from clew.models import create_language_model, describe_destination; "
+        "create_language_model('http://localhost:1/v1#m'); describe_destination('onnx:x'); "
         "print([m for m in ('numpy', 'openai', 'onnxruntime', 'torch', 'sqlite3') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

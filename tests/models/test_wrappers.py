@@ -4,7 +4,6 @@ import stat
 from dataclasses import replace
 
 import pytest
-from clew.models.metered import Metered, step
 
 from clew.core.errors import (
     BudgetExceeded,
@@ -60,7 +59,7 @@ def test_without_a_word_from_the_endpoint_the_wait_doubles_within_bounds():
     with ScriptedServer(
         [refusal(500), Reply("x" * 99, cut=True), refusal(503), refusal(502), "ok"]
     ) as server:
-        RetryingModel(at(server), patient(waits, longest=3.0)).complete([Prompt("q")])
+        RetryingModel(at(server), patient(waits, longest_wait=3.0)).complete([Prompt("q")])
     assert all(
         low <= wait <= high
         for wait, (low, high) in zip(waits, [(1, 1.5), (2, 3), (3, 3), (3, 3)], strict=True)
@@ -218,21 +217,6 @@ def test_several_processes_share_a_cache(tmp_path):
         worker.join()
     assert [worker.exitcode for worker in workers] == [0, 0]
     assert CompletionCache(path).count() == 150
-
-
-# Metered
-
-
-def test_the_ledger_adds_up_by_role_and_step():
-    with ScriptedServer(echo) as server:
-        model = Metered(at(server))
-        with step("expand"):
-            model.complete([Prompt("a", role="guide"), Prompt("b", role="guide")])
-        model.complete([Prompt("c", role="read")])
-    assert {role: usage.calls for role, usage in model.by_role().items()} == {"guide": 2, "read": 1}
-    assert {name: usage.tokens_in for name, usage in model.by_step().items()} == {"expand": 22, "": 11}
-    assert model.total().calls == 3
-    assert [entry.model for entry in model.entries()] == [server.llm] * 3
 
 
 # Budgeted

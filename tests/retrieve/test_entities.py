@@ -15,6 +15,7 @@ from clew.core.trail import TrailRecorder
 from clew.core.types import ENTITY, Question, Scope
 from clew.methods.readers.contexts import describe_place, hit_title, numbered_contexts
 from clew.papers.fourstep import describe_vectors
+from clew.retrieve import nodes
 from clew.retrieve.node_texts import NodeTexts, join_document, split_text
 from clew.retrieve.nodes import (
     NodeBM25,
@@ -137,10 +138,10 @@ def test_what_is_found_does_not_depend_on_what_was_embedded_before(base, films) 
 def test_all_that_may_answer_are_ranked_once_they_have_a_vector_though_others_have_none(base) -> None:
     builder = base.graphs.create_builder("films")
     for id, said in FILMS.items():
-        builder.node(id, **said)
+        builder.add_node(id, **said)
     for edge in EDGES:
         builder.add_edge(*edge)
-    base.graphs.store(builder, [], json.dumps({"answers": ["film"]}))
+    base.graphs.store_graph(builder, [], json.dumps({"answers": ["film"]}))
     encoder = WordEncoder("letter", "mexico", "baghdad")
     some = describe_vectors(base.path, encoder, False, lambda done, total: None)
     every = describe_vectors(base.path, encoder, True, lambda done, total: None)
@@ -148,7 +149,7 @@ def test_all_that_may_answer_are_ranked_once_they_have_a_vector_though_others_ha
     graph = base.snapshot().graph("films")
     texts = NodeTexts(graph)
     assert (
-        graph.vectors(encoder, texts.document_name).missing(None).tolist() == graph.rows(["films:d"]).tolist()
+        graph.node_vectors(encoder, texts.document_name).missing(None).tolist() == graph.rows(["films:d"]).tolist()
     )
     rows = answer_rows(graph)
     found = NodeVectorSearch(encoder, texts, cap=1).rank("letters mexico baghdad baghdad", 4, rows)
@@ -164,8 +165,6 @@ def test_no_word_in_common_means_the_first_by_id_and_that_is_said(films) -> None
 
 
 def test_of_a_large_graph_some_candidates_are_read(films, base, monkeypatch: pytest.MonkeyPatch) -> None:
-    from clew.retrieve import nodes as entities
-
     texts = NodeTexts(films)
     large = NodeVectorSearch(WordEncoder("letter"), texts, cap=1, count_limit=3)
     found = large.rank("letters", 3, films.rows_of_type("film"))
@@ -180,7 +179,7 @@ def test_of_a_large_graph_some_candidates_are_read(films, base, monkeypatch: pyt
     )
     assert read.rows.tolist() == counted.rows.tolist() and len(read.rows) == 4
     assert read.scores.tolist() == pytest.approx(counted.scores.tolist(), abs=1e-8)
-    monkeypatch.setattr(entities, "READ", 2)
+    monkeypatch.setattr(nodes, "READING_LIMIT", 2)
     few = NodeVectorSearch(
         WordEncoder("letter", "x"), NodeTexts(films, ends_per_relation=11), cap=1, count_limit=3
     )

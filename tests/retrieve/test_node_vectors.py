@@ -6,6 +6,8 @@ import pytest
 from clew.core.errors import ModelError, NotFound
 from clew.retrieve.node_texts import NodeTexts
 from clew.retrieve.nodes import NodeBM25, NodeVectorSearch
+from clew.store import vectors
+from clew.store.graphs import node_index
 from clew.store.store import Store
 from link_graphs import graph_of
 from node_graphs import EDGES, FILMS, Counted, kept
@@ -75,21 +77,17 @@ def test_damaged_vectors_and_words_are_found_and_made_again(base) -> None:
 
 
 def test_words_of_more_nodes_than_a_block(base, monkeypatch: pytest.MonkeyPatch) -> None:
-    from clew.store.graphs import node_index as nodewords
-
     graph = graph_of(base, [(f"n{n}", "next", f"n{n + 1}") for n in range(50)], "long")
     whole = NodeBM25(NodeTexts(graph)).rank("n7 n20", 9)
-    monkeypatch.setattr(nodewords, "BLOCK", 8)
-    monkeypatch.setattr(nodewords, "BATCH", 3)
+    monkeypatch.setattr(node_index, "WORD_BLOCK", 8)
+    monkeypatch.setattr(node_index, "WORD_BATCH", 3)
     parted = NodeBM25(NodeTexts(graph, ends_per_relation=11)).rank("n7 n20", 9)
     assert (parted.rows.tolist(), parted.scores.tolist()) == (whole.rows.tolist(), whole.scores.tolist())
 
 
 def test_counting_words_continues_where_it_was_stopped(base, monkeypatch: pytest.MonkeyPatch) -> None:
-    from clew.store.graphs import node_index as nodewords
-
-    monkeypatch.setattr(nodewords, "BLOCK", 8)
-    monkeypatch.setattr(nodewords, "BATCH", 4)
+    monkeypatch.setattr(node_index, "WORD_BLOCK", 8)
+    monkeypatch.setattr(node_index, "WORD_BATCH", 4)
     graph = graph_of(base, [(f"n{n}", "next", f"n{n + 1}") for n in range(20)], "long")
     texts, told = NodeTexts(graph), []
 
@@ -122,9 +120,7 @@ class Failing(WordEncoder):
 
 
 def test_embedding_all_continues_where_it_was_stopped(base, monkeypatch: pytest.MonkeyPatch) -> None:
-    from clew.store.graphs import node_index as nodes
-
-    monkeypatch.setattr(nodes, "BATCH", 4)
+    monkeypatch.setattr(node_index, "ENCODE_BATCH", 4)
     graph = graph_of(base, [(f"n{n}", "next", f"n{n + 1}") for n in range(20)], "long")
     texts, told = NodeTexts(graph), []
     with pytest.raises(ModelError):
@@ -140,12 +136,9 @@ def test_embedding_all_continues_where_it_was_stopped(base, monkeypatch: pytest.
 
 @pytest.mark.parametrize("signed", [False, True])
 def test_search_equals_brute_force(base, monkeypatch: pytest.MonkeyPatch, signed: bool) -> None:
-    from clew.store import vectors
-    from clew.store.graphs import node_index as kept_nodes
-
     if signed:  # as of 32,768 vectors: a shortlist by signs, here so long that nothing can be missed
-        monkeypatch.setattr(vectors, "SIGNED", 50)
-        monkeypatch.setattr(kept_nodes, "EXACT", 50)
+        monkeypatch.setattr(vectors, "BINARY_INDEX_MINIMUM", 50)
+        monkeypatch.setattr(node_index, "EXACT_LIMIT", 50)
     rng = np.random.default_rng(5)
     words = [f"w{n}" for n in range(30)]
     nodes = {f"n{n:03}": {"name": " ".join(rng.choice(words, 4))} for n in range(300)}

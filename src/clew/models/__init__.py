@@ -1,6 +1,7 @@
 """Language models and encoders, and the wrappers around them.
 
-A name (:mod:`clew.models.names`) becomes a model here; what it costs to import is paid when it is first used.
+This module turns a name (:mod:`clew.models.names`) into a model. Heavy libraries are imported when a model that needs
+them is created, not before.
 """
 
 from __future__ import annotations
@@ -47,31 +48,34 @@ def create_language_model(
 ) -> LanguageModel:
     """Return the language model of a name, or of one name per role, ready for use.
 
-    It retries with ``patience``, keeps within ``budget`` (shared by all roles), asks nothing twice (``cache``; what
-    is remembered is free unless ``charged``) and is recorded to the cassette ``record``, cached replies included.
-    What is replayed is not retried, cached or counted. Raises UsageError for a name that makes no sense or whose
-    key is not set.
+    It retries by ``retries``, keeps within ``budget`` (shared by all roles), and with ``cache`` asks nothing twice;
+    a cached reply is free unless ``charge_cached``. ``record`` is a cassette to which every completion is appended,
+    cached ones included. A replayed model is neither retried, cached nor counted. Raises UsageError for a name that
+    makes no sense or whose key is not set.
     """
-    from clew.models.cassette import RecordingModel
-    from clew.models.wrappers import RoleRouter
-
     models = {
-        role: _wrapped(one, cache=cache, charged=charge_cached, budget=budget, patience=retries)
-        for role, one in parse_roles(name).items()
+        role: _wrapped_model(parsed, cache=cache, charge_cached=charge_cached, budget=budget, retries=retries)
+        for role, parsed in parse_roles(name).items()
     }
     default = models.pop("", models.get("read"))
-    model = default if default is not None and not models else RoleRouter(models, default)
-    return model if record is None else RecordingModel(model, record)
+    if default is None or models:
+        from clew.models.wrappers import RoleRouter
+
+        default = RoleRouter(models, default)
+    if record is None:
+        return default
+    from clew.models.cassette import RecordingModel
+
+    return RecordingModel(default, record)
 
 
 def create_encoder(name: str) -> Encoder:
     """Return the encoder of a name. Raises UsageError, NotFound; the weights are loaded at the first use."""
     parsed = parse_name(name, ENCODERS)
     if parsed.scheme == "clew":
-        from clew.models.embedded import encoder_folder
-        from clew.models.onnx import OnnxEncoder
+        from clew.models.onnx import OnnxEncoder, embedded_folder
 
-        return OnnxEncoder(encoder_folder(parsed.rest))
+        return OnnxEncoder(embedded_folder(parsed.rest))
     if parsed.scheme == "onnx":
         from clew.models.onnx import OnnxEncoder
 
@@ -86,8 +90,8 @@ def create_encoder(name: str) -> Encoder:
 
 
 def absolute_name(name: str) -> str:
-    """Return an encoder's name for a base's settings: a folder's path made absolute, so that it means the
-    same from anywhere. Raises UsageError."""
+    """Return an encoder's name as a knowledge base stores it: with the folder's path made absolute, so that it means
+    the same from any working directory. Raises UsageError."""
     parsed = parse_name(name, ENCODERS)
     folder = Path(parsed.rest).expanduser()
     if parsed.scheme == "onnx" or (parsed.scheme == "st" and folder.is_dir()):
@@ -95,51 +99,48 @@ def absolute_name(name: str) -> str:
     return str(parsed)
 
 
-def _wrapped(
-    name: ModelName, *, cache: bool, charged: bool, budget: Budget | None, patience: RetryPolicy | None
+def _wrapped_model(
+    name: ModelName, *, cache: bool, charge_cached: bool, budget: Budget | None, retries: RetryPolicy | None
 ) -> LanguageModel:
     if name.scheme == "replay":
         from clew.models.cassette import ReplayModel
 
         return ReplayModel(name.rest)
-    model = _bare(name)
+    from clew.models.wrappers import BudgetedModel, RetryingModel, RetryPolicy
+
+    model = _shared_model(name)
     if name.scheme != "local":
-        from clew.models.wrappers import RetryingModel, RetryPolicy
-
-        model = RetryingModel(model, patience or RetryPolicy())
+        model = RetryingModel(model, retries or RetryPolicy())
     if budget is not None:
-        from clew.models.wrappers import BudgetedModel
-
         model = BudgetedModel(model, budget)
     if cache:
         from clew.models.cache import CachedModel
 
-        model = CachedModel(model, charge_cached=charged)
+        model = CachedModel(model, charge_cached=charge_cached)
     return model
 
 
-def _bare(name: ModelName) -> LanguageModel:
-    """Return the model itself, the same one to all who have it at a time.
+def _shared_model(name: ModelName) -> LanguageModel:
+    """Return the model itself, without wrappers; while anyone holds it, everyone who names it gets the same object.
 
-    Weights are gigabytes; connections, and what an endpoint refuses, are worth keeping.
+    Weights are gigabytes, and connections and what an endpoint has refused are worth keeping.
     """
-    key: object = name.rest if name.scheme == "local" else resolve_endpoint(name)
-    with _making:
-        found = _IN_USE.get(key)
-        if found is None:
-            found = _IN_USE[key] = _made(name)
-    return found
+    endpoint = None if name.scheme == "local" else resolve_endpoint(name)
+    key: object = endpoint or name.rest
+    with _models_lock:
+        model = _MODELS_IN_USE.get(key)
+        if model is None:
+            if endpoint is None:
+                from clew.models.local import LocalModel
+
+                model = LocalModel(name.rest)
+            else:
+                from clew.models.openai import OpenAIModel
+
+                model = OpenAIModel(endpoint)
+            _MODELS_IN_USE[key] = model
+    return model
 
 
-def _made(name: ModelName) -> LanguageModel:
-    if name.scheme == "local":
-        from clew.models.local import LocalModel
-
-        return LocalModel(name.rest)
-    from clew.models.openai import OpenAIModel
-
-    return OpenAIModel(resolve_endpoint(name))
-
-
-_IN_USE: WeakValueDictionary[object, LanguageModel] = WeakValueDictionary()
-_making = threading.Lock()
+_MODELS_IN_USE: WeakValueDictionary[object, LanguageModel] = WeakValueDictionary()
+_models_lock = threading.Lock()

@@ -1,7 +1,8 @@
-"""An encoder that needs no torch and no download: onnxruntime over an exported folder.
+"""The encoder that needs neither torch nor a download: onnxruntime over an exported folder.
 
-``clew encoder export`` makes such a folder from any sentence-transformers model. It holds
-``model.onnx`` (pooling and normalisation inside the graph), ``tokenizer.json`` and ``clew-encoder.json``.
+``clew encoder export`` writes such a folder from any sentence-transformers model. It holds ``model.onnx`` (with
+pooling and normalisation inside the graph), ``tokenizer.json`` and ``clew-encoder.json``. The encoders that clew
+ships are such folders, each with its model card, under ``embedded/`` beside this file.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.errors import ModelError, NotFound
+from clew.core.errors import ModelError, NotFound, unknown_name_error
 from clew.models.pool import map_threads
 
 if TYPE_CHECKING:
@@ -25,6 +26,15 @@ if TYPE_CHECKING:
 
 MODEL_FILE, TOKENIZER_FILE, SETTINGS_FILE = "model.onnx", "tokenizer.json", "clew-encoder.json"
 FORMAT = 1
+_EMBEDDED = Path(__file__).with_name("embedded")
+
+
+def embedded_folder(name: str) -> Path:
+    """Return the folder of an encoder that clew ships. Raises UsageError for an unknown name."""
+    known = sorted(path.parent.name for path in _EMBEDDED.glob("*/model.onnx"))
+    if name not in known:
+        raise unknown_name_error("encoder that comes with clew", name, known)
+    return _EMBEDDED / name
 
 
 class OnnxEncoder:
