@@ -1,8 +1,16 @@
-"""Small real bases, made through the document builder and the store: fixtures that several folders share."""
+"""Small real knowledge bases, made through the document builder and the store: fixtures that several folders share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
+from clew.core.protocols import Snapshot
+from clew.core.types import ParsedDocument
 from clew.store.store import Store
+from graph_corpora import located
 from retrieve_documents import add
 
 
@@ -23,3 +31,41 @@ def snapshot_of(base):
         return base.snapshot()
 
     return make
+
+
+class Bases:
+    """Makes stores in one temporary folder and closes them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._open: list[Store] = []
+
+    def base(self, documents: Sequence[ParsedDocument], names: Sequence[str] = ()) -> Store:
+        base = Store.open(self._folder / str(len(self._open)), create=True)
+        self._open.append(base)
+        for number, parsed in enumerate(documents):
+            base.put_document(parsed, located(parsed, names[number] if names else ""))
+        base.catch_up()
+        return base
+
+    def snapshot(self, documents: Sequence[ParsedDocument], names: Sequence[str] = ()) -> Snapshot:
+        return self.base(documents, names).snapshot()
+
+    def close(self) -> None:
+        for base in self._open:
+            base.close()
+
+
+@pytest.fixture
+def bases(tmp_path: Path) -> Iterator[Bases]:
+    factory = Bases(tmp_path)
+    yield factory
+    factory.close()
+
+
+@pytest.fixture(scope="module")
+def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bases]:
+    """Stores that the tests of a module share and do not change."""
+    factory = Bases(tmp_path_factory.mktemp("bases"))
+    yield factory
+    factory.close()

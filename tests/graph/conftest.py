@@ -1,51 +1,5 @@
-"""Real bases, made of documents that the tests write down."""
+"""Small real knowledge bases."""
 
-from __future__ import annotations
+from small_bases import bases, lasting
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-
-import pytest
-
-from clew.core.protocols import Snapshot
-from clew.core.types import ParsedDocument
-from clew.store.store import Store
-from graph_corpora import located
-
-
-class Bases:
-    """Makes bases in one temporary folder and closes them."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._open: list[Store] = []
-
-    def base(self, documents: Sequence[ParsedDocument], names: Sequence[str] = ()) -> Store:
-        base = Store.open(self._folder / str(len(self._open)), create=True)
-        self._open.append(base)
-        for number, parsed in enumerate(documents):
-            base.put_document(parsed, located(parsed, names[number] if names else ""))
-        base.catch_up()
-        return base
-
-    def snapshot(self, documents: Sequence[ParsedDocument], names: Sequence[str] = ()) -> Snapshot:
-        return self.base(documents, names).snapshot()
-
-    def close(self) -> None:
-        for base in self._open:
-            base.close()
-
-
-@pytest.fixture
-def bases(tmp_path: Path) -> Iterator[Bases]:
-    made = Bases(tmp_path)
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bases]:
-    """Bases that the tests of a module share and do not change."""
-    made = Bases(tmp_path_factory.mktemp("bases"))
-    yield made
-    made.close()
+__all__ = ["bases", "lasting"]

@@ -149,7 +149,8 @@ def test_all_that_may_answer_are_ranked_once_they_have_a_vector_though_others_ha
     graph = base.snapshot().graph("films")
     texts = NodeTexts(graph)
     assert (
-        graph.node_vectors(encoder, texts.document_name).missing(None).tolist() == graph.rows(["films:d"]).tolist()
+        graph.node_vectors(encoder, texts.document_name).rows_without_vectors(None).tolist()
+        == graph.rows(["films:d"]).tolist()
     )
     rows = answer_rows(graph)
     found = NodeVectorSearch(encoder, texts, cap=1).rank("letters mexico baghdad baghdad", 4, rows)
