@@ -1,4 +1,4 @@
-"""Small real knowledge bases, made through the document builder and the store: fixtures that several folders share."""
+"""Small real knowledge bases, made through the document builder and the store: shared fixtures."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Small real knowledge bases."""
 
-from small_bases import base, lasting, snapshot_of
+from small_bases import base, bases, lasting, snapshot_of
 
-__all__ = ["base", "lasting", "snapshot_of"]
+__all__ = ["base", "bases", "lasting", "snapshot_of"]
