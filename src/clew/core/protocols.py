@@ -1,4 +1,15 @@
-"""Language models, encoders, rerankers, and what they are asked."""
+"""The interfaces through which the rooms of clew see each other.
+
+A room that needs a model, a store or a retriever takes one of these protocols in its constructor and never imports
+the implementation. The protocols of storage are split by use (documents, nodes, text index, vector index, graph
+index), four to six members each, so that a second backend can implement them one by one; :class:`Snapshot` and
+:class:`PropertyGraph` are their sums.
+
+A :class:`Snapshot` is one immutable view of a knowledge base. Within it, nodes are addressed by *rows*: ``int64``
+numbers that mean something only together with that snapshot, so that hot paths work on arrays. A retriever returns
+:class:`~clew.core.types.Hit` values with node ids, and ties are broken by node id, never by row, so that the history
+of a base cannot show in its results.
+"""
 
 from __future__ import annotations
 
@@ -28,47 +39,69 @@ if TYPE_CHECKING:
 
     from clew.core.arrays import Floats, Hashes, Mask, Rows, Vectors
 
-__all__ = [
-    "Adjacency",
-    "Completion",
-    "Encoder",
-    "EntityLinker",
-    "Explorer",
-    "Floats",
-    "Graph",
-    "GraphSink",
-    "Hashes",
-    "LanguageModel",
-    "Mask",
-    "Method",
-    "NodeVectors",
-    "Postings",
-    "Prompt",
-    "PromptTemplate",
-    "PropertyColumn",
-    "PropertyGraph",
-    "Reader",
-    "RelationLinker",
-    "RelationSource",
-    "Reranker",
-    "Retriever",
-    "Rows",
-    "Snapshot",
-    "SnapshotSource",
-    "Trail",
-    "VectorIndex",
-    "Vectors",
-]
+#: Returns the texts of each row: at least one each, several where a node is encoded in parts.
+NodeTexts = Callable[["Rows"], Sequence[Sequence[str]]]
+#: Called with how many items are done, and of how many.
+ProgressCallback = Callable[[int, int], None]
+
+# Retrieving, reading, answering
+
+
+class Trail(Protocol):
+    """Receives the steps of an answer as they happen."""
+
+    def add(self, step: Step) -> None:
+        """Add the next step."""
+        ...
+
+    def should_stop(self) -> bool:
+        """Return whether the caller wants no more steps; called between steps."""
+        ...
+
+
+class Retriever(Protocol):
+    """Finds nodes for a question."""
+
+    def retrieve(self, question: Question, k: int) -> Sequence[Hit]:
+        """Return at most ``k`` hits, best first."""
+        ...
+
+
+class Explorer(Retriever, Protocol):
+    """A retriever whose search has steps and costs of its own. ``retrieve`` does the same search without a trail."""
+
+    def explore(self, question: Question, k: int, trail: Trail) -> Sequence[Hit]:
+        """Return at most ``k`` hits, best first, and add each step of the search to the trail."""
+        ...
+
+
+class Reader(Protocol):
+    """Writes an answer from a question and hits; it does not retrieve."""
+
+    def read(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer:
+        """Return the answer. The method fills in its trail and recipe."""
+        ...
+
+
+class Method(Protocol):
+    """Answers a question: retrieves and reads."""
+
+    def answer(self, question: Question, trail: Trail) -> Answer:
+        """Return the answer with evidence, trail and usage."""
+        ...
+
+
+# Models
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a language model is asked. ``schema`` is a JSON schema for the reply, or None for free text.
+    """A prompt for a language model. ``schema`` is a JSON schema for the reply, or None for free text.
 
-    ``role`` says for what (``guide``, ``select``, ``summarise``, ``read``, ``grade``, ``structure``, ``extract``), so
-    that roles may use different models and the ledger can tell them apart. ``sample`` tells equal prompts apart whose
-    replies are to be drawn independently, at a temperature: it is part of what a reply is remembered and recorded
-    under, and not sent.
+    ``role`` is the purpose of the call (``guide``, ``select``, ``summarise``, ``read``, ``grade``, ``structure``,
+    ``extract``), so that roles can use different models and the ledger can count them separately. ``sample``
+    distinguishes equal prompts whose replies are to be drawn independently, at a temperature: caches and recordings
+    use it as part of their key; it is not sent to the model.
     """
 
     user: str
@@ -91,17 +124,17 @@ class PromptTemplate(Protocol):
 
     @property
     def variables(self) -> frozenset[str]:
-        """The variables that it declares."""
+        """The variables that the prompt declares."""
         ...
 
     def render(self, **variables: str) -> Prompt:
-        """Return the prompt with its variables filled in. Raises UsageError unless they are its own."""
+        """Return the prompt with its variables filled in. Raises UsageError for other variables."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a language model replied, and what it cost."""
+    """The reply of a language model, and its cost."""
 
     text: str
     usage: Usage = field(default_factory=Usage)
@@ -110,7 +143,7 @@ class Completion:
 
 
 class LanguageModel(Protocol):
-    """A language model. Batched: the implementation decides how many calls run at once."""
+    """A language model. Calls are batched: the implementation decides how many run at once."""
 
     @property
     def name(self) -> str:
@@ -137,8 +170,8 @@ class Encoder(Protocol):
 
     @property
     def objective(self) -> str:
-        """What it was trained for: ``mdr``, to find what comes next when asked with a question and the passages so
-        far; ``dpr``, to find what answers a question; "" where that is not known."""
+        """The training objective: ``mdr``, to find the next passage given a question and the passages so far;
+        ``dpr``, to find passages that answer a question; "" where it is not known."""
         ...
 
     def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:
@@ -159,89 +192,18 @@ class Reranker(Protocol):
         ...
 
 
-#: Gives the texts that stand for each of some rows: at least one each, several where a node is embedded in parts.
-NodeTexts = Callable[["Rows"], Sequence[Sequence[str]]]
-#: Told how many of how many nodes are done.
-ProgressCallback = Callable[[int, int], None]
+# Indexes of text and vectors
 
 
-class NodeVectors(Protocol):
-    """The vectors that one encoder made of one kind of text of the nodes of a graph: made when they are asked for,
-    kept, and gone with the graph."""
+class TermStatistics(Protocol):
+    """Counts of the terms of one field: what ranking formulas need.
 
-    def rows_without_vectors(self, rows: Rows | None = None) -> Rows:
-        """Return those of ``rows`` (None: of all nodes) without a vector, ascending, each once."""
-        ...
-
-    def encode_missing(self, rows: Rows, texts: NodeTexts, progress: ProgressCallback | None = None) -> int:
-        """Make and keep the vectors of ``rows`` that are missing; return of how many nodes. Stopped, what was made is
-        kept. Raises ModelError, NotFound where the graph was removed meanwhile."""
-        ...
-
-    def vectors(self, rows: Rows) -> tuple[NDArray[np.int64], Vectors]:
-        """Return the vectors of ``rows``: offsets (n + 1), and (offsets[-1], dimension) of them; none for a row that
-        has none."""
-        ...
-
-    def search(self, query: Vectors, k: int, allowed: Mask | None = None) -> tuple[Rows, Floats]:
-        """Return at most ``k`` rows whose vectors have the greatest inner product with ``query``, (d,), best first,
-        ties by row. For texts of which a node has one."""
-        ...
-
-
-class Trail(Protocol):
-    """Receives the steps of an answer as they happen."""
-
-    def add(self, step: Step) -> None:
-        """Take the next step."""
-        ...
-
-    def should_stop(self) -> bool:
-        """Return whether the caller wants no more steps; asked between steps."""
-        ...
-
-
-class Retriever(Protocol):
-    """Finds nodes for a question."""
-
-    def retrieve(self, question: Question, k: int) -> Sequence[Hit]:
-        """Return at most ``k`` hits, best first."""
-        ...
-
-
-class Explorer(Retriever, Protocol):
-    """A retriever whose search has steps and costs of its own; its ``retrieve`` is the same with no one watching."""
-
-    def explore(self, question: Question, k: int, trail: Trail) -> Sequence[Hit]:
-        """Return at most ``k`` hits, best first; each step of the search goes to the trail."""
-        ...
-
-
-class Reader(Protocol):
-    """Makes an answer of a question and hits; it does not retrieve."""
-
-    def read(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer:
-        """Return the answer; its trail and recipe are left to the method."""
-        ...
-
-
-class Method(Protocol):
-    """Answers a question: retrieves and reads."""
-
-    def answer(self, question: Question, trail: Trail) -> Answer:
-        """Return the answer with evidence, trail and usage."""
-        ...
-
-
-class Postings(Protocol):
-    """Which nodes contain which terms, counted. Terms are 64-bit hashes (:func:`clew.core.text.hash_term`).
-
-    Only live nodes count, so statistics are exactly those of a base to which nothing else was ever added.
+    Only live nodes count, so the statistics are exactly those of a base to which nothing else was ever added.
     """
 
     @property
     def node_count(self) -> int:
-        """Number of live nodes that this field was made for (N of the formulas)."""
+        """Number of live nodes that have the field (N of the formulas)."""
         ...
 
     @property
@@ -250,12 +212,19 @@ class Postings(Protocol):
         ...
 
     def lengths(self, rows: Rows) -> NDArray[np.int64]:
-        """Return the number of terms of each row, 0 for one without postings."""
+        """Return the number of terms of each row, 0 for a row without the field."""
         ...
 
     def document_frequency(self, terms: Hashes) -> NDArray[np.int64]:
         """Return the number of live nodes that contain each term."""
         ...
+
+
+class Postings(TermStatistics, Protocol):
+    """The text index of one field: which nodes contain which terms, and how often.
+
+    Terms are 64-bit hashes (:func:`clew.core.text.hash_term`).
+    """
 
     def rows_with(self, term: int) -> tuple[Rows, NDArray[np.int64]]:
         """Return the live rows that contain ``term``, ascending, and how often each does."""
@@ -271,7 +240,7 @@ class Postings(Protocol):
 
 
 class VectorIndex(Protocol):
-    """The vectors of one encoder. Rows without a vector yet are never returned."""
+    """The vectors of one encoder. A search never returns rows that have no vector yet."""
 
     @property
     def dimension(self) -> int:
@@ -283,7 +252,7 @@ class VectorIndex(Protocol):
         ...
 
     def search(self, queries: Vectors, k: int, allowed: Mask | None = None) -> tuple[Rows, Floats]:
-        """Return the ``k`` nearest rows by inner product for each query, (q, k), best first.
+        """Return the ``k`` nearest rows by inner product for each query, (q, k), best first, and their scores.
 
         Where fewer than ``k`` exist, rows are -1 and scores -inf. ``allowed`` masks rows of the snapshot.
         """
@@ -294,113 +263,44 @@ class VectorIndex(Protocol):
         ...
 
 
-class Snapshot(Protocol):
-    """One immutable view of a knowledge base: nodes, text postings, vectors."""
+class NodeVectors(Protocol):
+    """The vectors that one encoder made of one kind of text of a graph's nodes.
 
-    @property
-    def generation(self) -> int:
-        """Which state of the base this is; grows with every change."""
+    They are made when they are needed, stored beside the graph, and removed with it.
+    """
+
+    def rows_without_vectors(self, rows: Rows | None = None) -> Rows:
+        """Return the rows (of ``rows``, by default of all nodes) that have no vector, ascending, each once."""
         ...
 
-    @property
-    def pending(self) -> int:
-        """Number of documents added but not yet searchable in this view."""
-        ...
+    def encode_missing(self, rows: Rows, texts: NodeTexts, progress: ProgressCallback | None = None) -> int:
+        """Make and store the missing vectors of ``rows``; return the number of nodes that were encoded.
 
-    @property
-    def size(self) -> int:
-        """One more than the largest row: the length of masks and columns."""
-        ...
-
-    def documents(self) -> Sequence[Document]:
-        """Return every document, sorted by key."""
-        ...
-
-    def document_rows(self, key: str) -> tuple[int, int]:
-        """Return the half-open range of rows of a document, itself first. Raises NotFound."""
-        ...
-
-    def rows(self, ids: Sequence[str]) -> Rows:
-        """Return the row of each node id. Raises NotFound."""
-        ...
-
-    def ids(self, rows: Rows) -> list[str]:
-        """Return the node id of each row."""
-        ...
-
-    def nodes(self, rows: Rows) -> list[Node]:
-        """Return the nodes of ``rows``, in that order."""
-        ...
-
-    def document_text(self, document: str) -> str:
-        """Return a document's canonical text, which spans refer to."""
-        ...
-
-    def mask(self, scope: Scope, kinds: Sequence[str] | None = None) -> Mask:
-        """Return which rows are live, in ``scope`` and of one of ``kinds`` (default: the scope's kinds)."""
-        ...
-
-    def column(self, name: str) -> NDArray[np.int64]:
-        """Return one number per row: ``document`` (first row of its document), ``parent`` (row), ``page``
-        (1-based) or ``kind`` (index into KINDS); -1 where there is none and for rows that are not live."""
-        ...
-
-    def relations(self) -> Mapping[str, int]:
-        """Return the relations of asserted edges, with how many edges each has."""
-        ...
-
-    def neighbours(self, rows: Rows, relation: str, inverse: bool = False) -> tuple[NDArray[np.int64], Rows]:
-        """Return the live neighbours of ``rows`` by asserted edges: offsets (n + 1), rows ascending."""
-        ...
-
-    def postings(self, field: str) -> Postings:
-        """Return the postings of ``text`` (passages and table rows), ``title`` (names of documents, sections
-        and tables) or ``mention`` (the names that passages and table rows contain)."""
-        ...
-
-    def vectors(self, encoder: str, dimension: int = 0) -> VectorIndex:
-        """Return the vectors that the encoder named ``encoder`` made; where there are none yet, a view of none with
-        that ``dimension``. Raises NotFound without it: for a search that can do nothing without vectors."""
-        ...
-
-    def read_derived(self, maker: str, document: str) -> Mapping[str, bytes]:
-        """Return what ``maker`` made of parts of a document and was told to keep, by part. Raises NotFound."""
-        ...
-
-    def write_derived(self, maker: str, document: str, made: Mapping[str, bytes]) -> bool:
-        """Keep what ``maker`` made of parts of a document: a pure function of the document and the maker's name.
-
-        It goes with the document; False, and nothing is kept, where that is gone. Raises StoreError.
+        If it is interrupted, the vectors made so far stay. Raises ModelError, and NotFound where the graph was
+        removed meanwhile.
         """
         ...
 
-    def graphs(self) -> Sequence[str]:
-        """Return the names of the imported and mounted graphs, sorted."""
+    def vectors(self, rows: Rows) -> tuple[NDArray[np.int64], Vectors]:
+        """Return the vectors of ``rows`` as offsets (n + 1) and vectors (offsets[-1], dimension).
+
+        A row has as many vectors as texts, and none where none were made.
+        """
         ...
 
-    def graph(self, name: str) -> PropertyGraph:
-        """Return a graph by its name. Raises UsageError where there is none, Damaged where it cannot be used."""
-        ...
+    def search(self, query: Vectors, k: int, allowed: Mask | None = None) -> tuple[Rows, Floats]:
+        """Return at most ``k`` rows with the greatest inner product with ``query``, (d,), best first, and scores.
 
-    def memoize(self, key: str, make: Callable[[], Any], *, documents_only: bool = False) -> Any:
-        """Return ``make()``, computed once for this generation: for global views such as a graph.
-
-        ``of_documents`` says that the value is a function of the documents alone, not of edges, graphs, vectors or
-        what is kept: it then also holds for other generations with the same documents.
+        Ties are in the order of rows. For kinds of text of which a node has one.
         """
         ...
 
 
-class SnapshotSource(Protocol):
-    """A knowledge base, as far as one who asks it is concerned."""
-
-    def snapshot(self) -> Snapshot:
-        """Return the base as it is now."""
-        ...
+# Graphs
 
 
 class Graph(Protocol):
-    """Neighbours of passages."""
+    """A graph of passages: the neighbours of a passage, and what joins them."""
 
     @property
     def name(self) -> str:
@@ -409,24 +309,24 @@ class Graph(Protocol):
 
     @property
     def mutual(self) -> bool:
-        """Whether a neighbour's neighbour is oneself: true of shared keywords, not of nearest vectors."""
+        """Whether every edge goes both ways: true of shared keywords, not of nearest vectors."""
         ...
 
     def neighbours(self, row: int) -> Rows:
-        """Return the rows that an edge joins to ``row``, ascending, without itself."""
+        """Return the rows joined to ``row`` by an edge, ascending, without ``row`` itself."""
         ...
 
     def strengths(self, row: int, neighbours: Rows) -> Floats:
-        """Return how much the edge to each of some neighbours says, from 0 to 1; 1 where all are alike."""
+        """Return the strength of the edge to each neighbour, from 0 to 1; 1 where all edges are alike."""
         ...
 
     def explain_edge(self, source: int, target: int) -> str:
-        """Say what joins two neighbours, for the trail (``keywords: ohio, river``)."""
+        """Return what joins two neighbours, for the trail (``keywords: ohio, river``)."""
         ...
 
 
 class Adjacency(Protocol):
-    """The edges of one relation, or of all, one way: for every source its tails, ascending, each once.
+    """The edges of one relation, or of all, in one direction: for every source its tails, ascending, each once.
 
     ``heads`` are the rows with an edge, ascending; the tails of the n-th are ``tails[starts[n]:starts[n + 1]]``.
     ``heads`` None: every row is one. The arrays may be memory-mapped and must not be written to.
@@ -454,11 +354,10 @@ class Adjacency(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PropertyColumn:
-    """The values of one property: whose each is, ascending (a row with several values is there several times).
+    """The values of one property. ``rows`` are the nodes that have them, ascending, repeated for several values.
 
-    ``numbers`` has what :func:`clew.core.text.parse_number` makes of each, NaN for what is no number;
-    ``texts`` the values
-    in UTF-8 after :func:`clew.core.text.fold_name`, one after the other, the n-th from ``starts[n]`` on.
+    ``numbers`` are the values as :func:`clew.core.text.parse_number` reads them, NaN for other values. ``texts`` are
+    the values in UTF-8 after :func:`clew.core.text.fold_name`, concatenated; the n-th starts at ``starts[n]``.
     """
 
     rows: NDArray[np.uint32]
@@ -467,31 +366,46 @@ class PropertyColumn:
     starts: NDArray[np.int64]
 
 
-class PropertyGraph(Protocol):
-    """An imported graph, or one mounted elsewhere. Rows are its own, 0 to ``size`` - 1; ids are
-    ``<graph name>:<external id>``."""
+class RelationSource(Protocol):
+    """Anything with relations that words may refer to: a graph, or a part of one."""
 
     @property
     def name(self) -> str:
-        """The name that the user gave it."""
-        ...
-
-    @property
-    def size(self) -> int:
-        """Number of nodes; of a mounted graph, of those seen so far."""
-        ...
-
-    @property
-    def is_mounted(self) -> bool:
-        """Whether it stays elsewhere: it is asked, and nothing is kept of its nodes."""
-        ...
-
-    def types(self) -> Mapping[str, int]:
-        """Return the node types, with how many nodes have each."""
+        """The name of the graph."""
         ...
 
     def relations(self) -> Mapping[str, Relation]:
         """Return the relations by name, with their numbers of edges, types of ends, and examples."""
+        ...
+
+
+class GraphSchema(RelationSource, Protocol):
+    """The types, relations and properties of a graph."""
+
+    @property
+    def is_mounted(self) -> bool:
+        """Whether the graph is mounted: it stays elsewhere, is queried there, and nothing of it is stored."""
+        ...
+
+    def types(self) -> Mapping[str, int]:
+        """Return the node types, with the number of nodes of each."""
+        ...
+
+    def properties(self) -> Mapping[str, Property]:
+        """Return the properties of nodes, by name; empty where they are not known, as of a mounted graph."""
+        ...
+
+    def answer_types(self) -> Sequence[str]:
+        """Return the types of nodes that may answer a question, declared when the graph was added; empty for any."""
+        ...
+
+
+class GraphNodes(Protocol):
+    """The nodes of a graph, by row and by id."""
+
+    @property
+    def size(self) -> int:
+        """Number of nodes; of a mounted graph, of those seen so far."""
         ...
 
     def rows(self, ids: Sequence[str]) -> Rows:
@@ -506,45 +420,51 @@ class PropertyGraph(Protocol):
         """Return the nodes of ``rows``, in that order. Raises NotFound where the graph was replaced meanwhile."""
         ...
 
-    def rows_of_type(self, type: str) -> Rows:
-        """Return the rows of a type, ascending; none for a type that does not occur."""
-        ...
+
+class NodeLookup(Protocol):
+    """Finds nodes of a graph by name, type or property."""
 
     def find_by_name(self, name: str) -> Rows:
-        """Return the rows with this name or alias, ascending; :func:`clew.core.text.fold_name` says what is equal."""
+        """Return the rows with this name or alias, ascending, compared by :func:`clew.core.text.fold_name`."""
         ...
 
     def find_similar_names(self, name: str, k: int) -> tuple[Rows, Floats]:
-        """Return the rows whose name or alias is most like ``name``, (k,) at most, best first, with their likeness.
+        """Return at most ``k`` rows with the name or alias most similar to ``name``, best first, and the similarity.
 
-        Likeness is from 0 to 1, 1 for what :meth:`named` finds; ties are in the order of ids.
+        Similarity is from 0 to 1, 1 for the rows of :meth:`find_by_name`. Ties are in the order of ids.
         """
+        ...
+
+    def rows_of_type(self, type: str) -> Rows:
+        """Return the rows of a type, ascending; none for a type that does not occur."""
         ...
 
     def has_type(self, rows: Rows, type: str) -> Mask:
         """Return which of ``rows`` have a type, (n,)."""
         ...
 
+    def property_values(self, property: str) -> PropertyColumn | None:
+        """Return all values of a property, none for one that no node has; None where the graph cannot list them."""
+        ...
+
+
+class GraphEdges(Protocol):
+    """The edges of a graph."""
+
     def neighbours(
         self, rows: Rows, relation: str | None, inverse: bool = False
     ) -> tuple[NDArray[np.int64], Rows]:
         """Return the tails of ``rows`` (with ``inverse``: the heads): offsets (n + 1), rows ascending for each.
 
-        ``relation`` None: along any relation, each row once. Raises UsageError for one that the graph does not have.
+        ``relation`` None: along any relation, each row once. Raises UsageError for an unknown relation.
         """
         ...
 
     def adjacency(self, relation: str | None, inverse: bool = False) -> Adjacency | None:
-        """Return the edges of a relation (None: of any) as arrays, for operations on whole sets; None where they
-        cannot be had and :meth:`adjacent` must be asked. Raises UsageError as it does."""
-        ...
+        """Return all edges of a relation (None: of any) as arrays, for operations on whole sets.
 
-    def properties(self) -> Mapping[str, Property]:
-        """Return the properties that nodes have, by name; none where that is not known, as of a mounted graph."""
-        ...
-
-    def property_values(self, property: str) -> PropertyColumn | None:
-        """Return the values of a property, none for one that no node has; None where they cannot be had whole."""
+        None where the graph cannot list them; use :meth:`neighbours` then. Raises UsageError as it does.
+        """
         ...
 
     def relations_at(self, rows: Rows) -> list[str]:
@@ -552,44 +472,39 @@ class PropertyGraph(Protocol):
         ...
 
     def edge_properties(self, head: int, relation: str, tail: int) -> Sequence[Mapping[str, Any]]:
-        """Return the properties of an edge, one mapping for each time that it was given with any."""
+        """Return the properties of an edge, one mapping for each time that the edge was given with any."""
         ...
 
-    def answer_types(self) -> Sequence[str]:
-        """Return the types of the nodes that may answer a question, as they were declared when the graph was added;
-        none where any may."""
-        ...
 
-    def node_vectors(self, encoder: Encoder, what: str) -> NodeVectors:
-        """Return the vectors that ``encoder`` made, or is to make, of the kind of text that ``what`` names.
+class NodeTextIndex(Protocol):
+    """The indexes of the texts of a graph's nodes. ``kind`` names one of the texts that a node may have."""
 
-        Raises UsageError for a mounted graph: nothing is kept of its nodes.
+    def node_vectors(self, encoder: Encoder, kind: str) -> NodeVectors:
+        """Return the vectors of a kind of text; those that are missing can be made by ``encoder``.
+
+        Raises UsageError for a mounted graph: nothing of its nodes is stored.
         """
         ...
 
     def node_postings(
-        self, what: str, texts: NodeTexts | None = None, progress: ProgressCallback | None = None
+        self, kind: str, texts: NodeTexts | None = None, progress: ProgressCallback | None = None
     ) -> Postings | None:
-        """Return the postings of one kind of text of every node; where there are none yet, they are made of ``texts``
-        and kept. None without ``texts``. Raises UsageError for a mounted graph."""
+        """Return the postings of a kind of text of every node; where there are none yet, make and store them.
+
+        None where there are none and ``texts`` is not given. Raises UsageError for a mounted graph.
+        """
         ...
 
 
-class RelationSource(Protocol):
-    """What has relations that words may stand for: a graph, or a part of one."""
+class PropertyGraph(GraphSchema, GraphNodes, NodeLookup, GraphEdges, NodeTextIndex, Protocol):
+    """An imported graph, or one mounted elsewhere.
 
-    @property
-    def name(self) -> str:
-        """The name of the graph."""
-        ...
-
-    def relations(self) -> Mapping[str, Relation]:
-        """Return the relations by name."""
-        ...
+    Rows are its own, 0 to ``size`` - 1; ids are ``<graph name>:<external id>``.
+    """
 
 
 class EntityLinker(Protocol):
-    """Finds what names stand for in a graph."""
+    """Finds the nodes of a graph that names refer to."""
 
     def link(
         self,
@@ -602,24 +517,24 @@ class EntityLinker(Protocol):
     ) -> list[tuple[LinkedEntity, ...]]:
         """Return for each name at most ``k`` candidates, best first; ``context`` is the question around them.
 
-        Nodes of ``types`` come before others that are called as well. What a model was asked, and what that cost,
-        goes to the trail.
+        Nodes of ``types`` come before others with as good a name. Calls of a model and their cost are added to the
+        trail.
         """
         ...
 
 
 class RelationLinker(Protocol):
-    """Finds what words stand for among the relations of a graph."""
+    """Finds the relations of a graph that phrases refer to."""
 
     def link(
         self, graph: RelationSource, phrases: Sequence[str], k: int = 5
     ) -> list[tuple[LinkedRelation, ...]]:
-        """Return for each phrase at most ``k`` candidates, best first; each direction is one of its own."""
+        """Return for each phrase at most ``k`` candidates, best first; each direction counts as one."""
         ...
 
 
 class GraphSink(Protocol):
-    """Takes a graph as it is read: nodes and edges in any order; an edge's ends need no node of their own."""
+    """Receives a graph while it is read: nodes and edges in any order. The ends of an edge need no node."""
 
     def add_node(
         self,
@@ -632,23 +547,145 @@ class GraphSink(Protocol):
         properties: Mapping[str, Any] | None = None,
         rank: int = 0,
     ) -> None:
-        """Take (part of) a node. Of several names the one of the lowest ``rank`` is kept, the others are aliases,
-        but those from rank 1000 on, which serve only where there is no other."""
+        """Add a node, or a part of one.
+
+        Of several names the one with the lowest ``rank`` becomes the name and the others aliases; names of rank 1000
+        and above serve only where there is no other, and are never aliases.
+        """
         ...
 
     def add_edge(
         self, head: str, relation: str, tail: str, properties: Mapping[str, Any] | None = None
     ) -> None:
-        """Take an edge; one that is given again adds its properties."""
+        """Add an edge. Adding an edge again adds its properties."""
         ...
 
     def has_node(self, id: str) -> bool:
-        """Return whether :meth:`node` was called for this id."""
+        """Return whether :meth:`add_node` was called for this id."""
         ...
 
 
-# MERGED: What is kept beside a graph about the texts of its nodes: vectors and words.
-# MERGED: Finding, reading, answering.
-# MERGED: The knowledge base, as those see it who ask it.
-# MERGED: Graphs: of the passages of documents, and imported ones.
-# MERGED: What the parts of clew expect of each other. One method each where possible.
+# The knowledge base
+
+
+class DocumentStore(Protocol):
+    """The documents of a knowledge base, and the values derived from them."""
+
+    def documents(self) -> Sequence[Document]:
+        """Return every document, sorted by key."""
+        ...
+
+    def document_rows(self, key: str) -> tuple[int, int]:
+        """Return the half-open range of rows of a document, its own row first. Raises NotFound."""
+        ...
+
+    def document_text(self, document: str) -> str:
+        """Return a document's canonical text, to which spans refer. Raises NotFound."""
+        ...
+
+    def read_derived(self, maker: str, document: str) -> Mapping[str, bytes]:
+        """Return the values that ``maker`` stored for parts of a document, by part. Raises NotFound."""
+        ...
+
+    def write_derived(self, maker: str, document: str, values: Mapping[str, bytes]) -> bool:
+        """Store values for parts of a document, such as summaries of its sections, by part.
+
+        They must be a pure function of the document and the maker's name, and are removed with the document. Return
+        False, and store nothing, where the document is gone. Raises StoreError.
+        """
+        ...
+
+
+class NodeStore(Protocol):
+    """The nodes of a knowledge base, by row and by id."""
+
+    @property
+    def size(self) -> int:
+        """One more than the largest row: the length of masks and columns."""
+        ...
+
+    def rows(self, ids: Sequence[str]) -> Rows:
+        """Return the row of each node id. Raises NotFound."""
+        ...
+
+    def ids(self, rows: Rows) -> list[str]:
+        """Return the node id of each row."""
+        ...
+
+    def nodes(self, rows: Rows) -> list[Node]:
+        """Return the nodes of ``rows``, in that order. Raises NotFound for one that was removed meanwhile."""
+        ...
+
+    def mask(self, scope: Scope, kinds: Sequence[str] | None = None) -> Mask:
+        """Return which rows are live, in ``scope`` and of one of ``kinds`` (default: the scope's kinds)."""
+        ...
+
+    def column(self, name: str) -> NDArray[np.int64]:
+        """Return one number per row, -1 where there is none and for rows that are not live.
+
+        Columns are ``document`` (first row of the document), ``parent`` (row), ``page`` (1-based) and ``kind`` (index
+        into KINDS).
+        """
+        ...
+
+
+class SearchIndexes(Protocol):
+    """The text and vector indexes of a knowledge base."""
+
+    def postings(self, field: str) -> Postings:
+        """Return the text index of a field.
+
+        Fields are ``text`` (passages and table rows), ``title`` (names of documents, sections and tables) and
+        ``mention`` (the names that passages and table rows contain).
+        """
+        ...
+
+    def vectors(self, encoder: str, dimension: int = 0) -> VectorIndex:
+        """Return the vectors of the encoder named ``encoder``.
+
+        Where there are none yet, return an empty index with that ``dimension``, or raise NotFound without one: for a
+        search that can do nothing without vectors.
+        """
+        ...
+
+
+class GraphCollection(Protocol):
+    """The imported and mounted graphs of a knowledge base."""
+
+    def graphs(self) -> Sequence[str]:
+        """Return the names of the graphs, sorted."""
+        ...
+
+    def graph(self, name: str) -> PropertyGraph:
+        """Return a graph by its name. Raises UsageError where there is none, Damaged where it cannot be used."""
+        ...
+
+
+class Snapshot(DocumentStore, NodeStore, SearchIndexes, GraphCollection, Protocol):
+    """One immutable view of a knowledge base."""
+
+    @property
+    def generation(self) -> int:
+        """The state of the base that the view shows; grows with every change."""
+        ...
+
+    @property
+    def pending(self) -> int:
+        """Number of documents that were added but are not yet searchable in this view."""
+        ...
+
+    def memoize(self, key: str, make: Callable[[], Any], *, documents_only: bool = False) -> Any:
+        """Return ``make()``, computed once per generation: for global views such as a graph of passages.
+
+        ``documents_only`` declares that the value depends on the documents alone, not on edges, graphs, vectors or
+        derived values. It is then also shared with other generations that have the same documents.
+        """
+        ...
+
+
+class SnapshotSource(Protocol):
+    """A knowledge base that can be queried."""
+
+    def snapshot(self) -> Snapshot:
+        """Return a view of the base as it is now."""
+        ...
