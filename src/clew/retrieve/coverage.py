@@ -1,4 +1,4 @@
-"""What a passage adds to those that are there: for choosing hits that answer together."""
+"""Choose hits that answer a question together: each is judged by what it adds to those chosen before it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SemanticGain:
-    """The vectors of candidates (n, dimension) and of the question (dimension), and what a cosine of 1 adds."""
+    """What the vectors of candidates add to their scores.
+
+    ``vectors`` has one unit vector per candidate, (n, dimension); ``question`` is the question's, (dimension,).
+    A cosine of 1 adds ``weight``.
+    """
 
     vectors: Vectors
     question: Vectors
@@ -29,12 +33,12 @@ class SemanticGain:
     def gains(self, without: Sequence[int] = ()) -> Floats:
         """Return what each candidate's vector adds, (n,).
 
-        It is compared with what is left of the question's vector when its part along those of the candidates
-        ``without`` is taken away: what they do not say yet. Of nothing left nothing comes.
+        The candidates ``without`` have been chosen already: the part of the question's vector along theirs is taken
+        away, and candidates are compared with the rest of it. Where nothing is left, every gain is 0.
         """
         rest = self.question.astype(np.float64)
-        for known in self.vectors[list(without)].astype(np.float64):
-            rest -= (rest @ known) * known
+        for chosen in self.vectors[list(without)].astype(np.float64):
+            rest -= (rest @ chosen) * chosen
         length = float(np.sqrt(rest @ rest))
         if length < 1e-6:
             return np.zeros(len(self.vectors))
@@ -43,7 +47,7 @@ class SemanticGain:
 
 @dataclass(frozen=True, slots=True)
 class Lookahead:
-    """The vector (dimension) of what a path leads to, and what a cosine of 1 with it adds."""
+    """The expected vector of the next passage on a path, (dimension,); a cosine of 1 with it adds ``weight``."""
 
     vector: Vectors
     weight: float
@@ -51,11 +55,12 @@ class Lookahead:
 
 @dataclass(frozen=True, slots=True)
 class CoverageSelector:
-    """What speaks for each of ``n`` candidates, in the order in which ties are broken.
+    """Scores ``n`` candidates by the words of the question that they cover and that earlier hits do not.
 
-    ``matched`` (n, words) says how well each word of the question is matched, from 0 to 1; ``weights`` what
-    each word counts. ``prior`` is what the candidate's document is worth, ``document`` its number.
-    ``meaning`` is there where there is an encoder.
+    ``matched`` (n, words) says how well each candidate matches each word of the question, from 0 to 1, and
+    ``weights`` (words,) how much each word counts. ``prior`` (n,) is the score of the candidate's document and
+    ``documents`` (n,) the document's number. ``meaning`` is None without an encoder. Ties are broken by the order of
+    the candidates.
     """
 
     matched: Floats
@@ -67,37 +72,40 @@ class CoverageSelector:
     def select(self, k: int, variety: float, fading: float) -> tuple[NDArray[np.int64], Floats]:
         r"""Return ``k`` candidates in the order chosen, and what each added (never more than the one before).
 
-        Each time the one that adds most: a word that those chosen before match to the degrees ``m`` counts
-        its weight times :math:`\prod (1 - variety \cdot m)` (the diversification of xQuAD, Santos et al.,
-        WWW 2010, with the question's words for its aspects); a document's worth is multiplied with
-        ``1 - fading`` each time one of its passages is chosen.
+        Each step takes the candidate that adds most. A word that the chosen ones match to the degrees ``m`` counts
+        its weight times :math:`\prod (1 - variety \cdot m)`: the diversification of xQuAD (Santos et al., WWW 2010)
+        with the words of the question as its aspects. The prior of a document is multiplied by ``1 - fading`` each
+        time one of its passages is chosen.
         """
-        left, prior = self.weights.copy(), self.prior.copy()
-        fixed = self._meant()
-        open_ = np.ones(len(prior), dtype=np.bool_)
+        weights, prior = self.weights.copy(), self.prior.copy()
+        meaning = self._meaning_gains()
+        available = np.ones(len(prior), dtype=np.bool_)
         order, gains = [], []
         for _ in range(min(k, len(prior))):
-            gain = np.round(self.matched @ left + prior + fixed, DECIMALS)
-            best = int(np.argmax(np.where(open_, gain, -np.inf)))
+            gain = np.round(self.matched @ weights + prior + meaning, DECIMALS)
+            best = int(np.argmax(np.where(available, gain, -np.inf)))
             order.append(best)
             gains.append(float(gain[best]))
-            open_[best] = False
-            left *= 1 - variety * self.matched[best]
+            available[best] = False
+            weights *= 1 - variety * self.matched[best]
             prior[self.documents == self.documents[best]] *= 1 - fading
         return np.array(order, dtype=np.int64), np.array(gains)
 
     def gains_after(
         self, path: Sequence[int], variety: float, fading: float, ahead: Lookahead | None = None
     ) -> Floats:
-        """Return what each candidate adds to those of ``path``, (n,): words and documents as in :meth:`choose`,
-        meaning by its nearness to what is ``ahead``, or else as in :meth:`Meaning.fits`."""
-        left, prior = self.weights.copy(), self.prior.copy()
-        for known in path:
-            left *= 1 - variety * self.matched[known]
-            prior[self.documents == self.documents[known]] *= 1 - fading
-        return np.round(self.matched @ left + prior + self._meant(path, ahead), DECIMALS)
+        """Return what each candidate adds to the candidates of ``path``, (n,).
 
-    def _meant(self, without: Sequence[int] = (), ahead: Lookahead | None = None) -> Floats:
+        Words and documents count as in :meth:`select`. The meaning of a candidate is compared with ``ahead`` where
+        that is given, else as in :meth:`SemanticGain.gains`.
+        """
+        weights, prior = self.weights.copy(), self.prior.copy()
+        for chosen in path:
+            weights *= 1 - variety * self.matched[chosen]
+            prior[self.documents == self.documents[chosen]] *= 1 - fading
+        return np.round(self.matched @ weights + prior + self._meaning_gains(path, ahead), DECIMALS)
+
+    def _meaning_gains(self, without: Sequence[int] = (), ahead: Lookahead | None = None) -> Floats:
         if self.meaning is None:
             return np.zeros(len(self.prior))
         if ahead is None:

@@ -1,4 +1,4 @@
-"""Search by meaning: the inner product of unit vectors."""
+"""Dense retrieval: nodes by the inner product of their vectors with the question's."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from clew.core.protocols import Encoder, Snapshot
     from clew.core.types import Hit, Question
 
-#: Found beyond ``k``, because the search itself ranks by float32 sums and breaks ties by row.
+#: Rows that are fetched beyond ``k``, because the vector index ranks by float32 sums and breaks ties by row.
 _SPARE = 10
 
 
 @dataclass(frozen=True, slots=True)
 class DenseSearch:
-    """The nodes whose vectors have the greatest inner product with the question's.
+    """Finds the nodes whose unit vectors have the greatest inner product with the question's.
 
-    A node whose vector has not been made yet is not found.
+    A node that has no vector yet is never found.
     """
 
     snapshot: Snapshot
@@ -37,17 +37,20 @@ class DenseSearch:
 
     def nearest(self, query: str, k: int, allowed: Mask) -> tuple[Rows, Floats]:
         """Return at most ``k`` allowed rows and their cosines, nearest first, ties by node id."""
-        view = self.snapshot.vectors(self.encoder.name)
+        index = self.snapshot.vectors(self.encoder.name)
         vector = self.encoder.encode([query], query=True)
-        found, _ = view.search(vector, k + _SPARE, allowed)
-        rows = found[0][found[0] >= 0]
-        return best_rows(self.snapshot, rows, cosines(view.vectors(rows), vector[0]), k)
+        rows = index.search(vector, k + _SPARE, allowed)[0][0]
+        rows = rows[rows >= 0]
+        return best_rows(self.snapshot, rows, cosines(index.vectors(rows), vector[0]), k)
 
 
 def texts_with_headings(snapshot: Snapshot, rows: Rows) -> list[str]:
-    """Return passages as texts that stand for themselves: with the titles and headings above them."""
-    titles = snapshot.nodes(snapshot.column("document")[rows])
+    """Return the texts of passages with the document's title and the headings above them in front.
+
+    It is what an encoder reads of a passage.
+    """
+    documents = snapshot.nodes(snapshot.column("document")[rows])
     return [
-        add_headings(title.name, node.headings, node.text)
-        for title, node in zip(titles, snapshot.nodes(rows), strict=True)
+        add_headings(document.name, node.headings, node.text)
+        for document, node in zip(documents, snapshot.nodes(rows), strict=True)
     ]

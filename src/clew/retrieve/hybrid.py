@@ -1,4 +1,4 @@
-"""Several retrievers as one."""
+"""Several retrievers combined by the ranks that they give."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class HybridSearch:
 
     .. math:: \sum_{r \in R} \frac{1}{c + rank_r(d)}
 
-    with ranks from 1 and ``c`` = 60 as in the paper; a list that does not hold a node adds nothing. It needs
-    ranks only, so any retrievers go together. ``depth`` is how many hits are asked of each. A hit keeps the
-    path of the first retriever that found it.
+    with ranks from 1 and ``c`` = 60 as in the paper; a list without the node adds nothing. Only ranks count, so any
+    retrievers can be combined, whatever their scores mean. Each is asked for ``depth`` hits. A hit keeps the path of
+    the first retriever that found it.
     """
 
     retrievers: tuple[Retriever, ...]
@@ -34,7 +34,7 @@ class HybridSearch:
         return self.explore(question, k, TrailRecorder())
 
     def explore(self, question: Question, k: int, trail: Trail) -> list[Hit]:
-        """Return the same; what the retrievers enter into a trail goes to this one."""
+        """Return the same; the steps of the retrievers go to ``trail``."""
         depth = max(k, self.depth)
         lists = [explore_retriever(retriever, question, depth, trail) for retriever in self.retrievers]
         scores: dict[str, float] = defaultdict(float)

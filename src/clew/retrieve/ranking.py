@@ -1,4 +1,7 @@
-"""From scores to hits: rounded, best first, ties by node id, whatever the history of the base."""
+"""Turn scores into hits: rounded, best first, ties broken by node id.
+
+The order of hits therefore depends on the documents alone, not on the order in which they were added.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +27,13 @@ def best_rows(snapshot: Snapshot, rows: Rows, scores: Floats, k: int) -> tuple[R
     if k < 1 or not len(rows):
         return rows[:0], scores[:0]
     if len(rows) > k:
-        # Everything that rounding could make equal to the k-th stays in: ids, not rows, decide among them.
-        kept = scores >= np.partition(scores, -k)[-k] - 10.0**-DECIMALS
-        rows, scores = rows[kept], scores[kept]
+        # Every row whose rounded score could equal the k-th stays in: ids, not rows, decide among them.
+        near_best = scores >= np.partition(scores, -k)[-k] - 10.0**-DECIMALS
+        rows, scores = rows[near_best], scores[near_best]
     scores = scores.round(DECIMALS) + 0.0  # no negative zero
     if len(rows) > k:
-        kept = scores >= np.partition(scores, -k)[-k]
-        rows, scores = rows[kept], scores[kept]
+        among_best = scores >= np.partition(scores, -k)[-k]
+        rows, scores = rows[among_best], scores[among_best]
     ids = snapshot.ids(rows)
     order = sorted(range(len(rows)), key=lambda n: (-scores[n], ids[n]))[:k]
     return rows[order], scores[order]
@@ -42,13 +45,16 @@ def positive_rows(scores: Floats, allowed: Mask) -> Rows:
 
 
 def as_hits(snapshot: Snapshot, rows: Rows, scores: Floats) -> list[Hit]:
-    """Return rows as hits that were reached directly."""
+    """Return rows as hits that were reached directly: the path of each is the node alone."""
     nodes = snapshot.nodes(rows)
     return [Hit(node, score, (node.id,)) for node, score in zip(nodes, scores.tolist(), strict=True)]
 
 
 def merge_hits(lists: Sequence[Sequence[Hit]], scores: dict[str, float], k: int) -> list[Hit]:
-    """Return the ``k`` best hits of several lists by ``scores`` (by node id), each node once."""
+    """Return the ``k`` best hits of several lists by ``scores`` (by node id), each node once.
+
+    A node that several lists contain keeps the path of the first list.
+    """
     first: dict[str, Hit] = {}
     for hits in lists:
         for hit in hits:

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TwoHopSearch:
-    """Pairs of passages by the product of two inner products.
+    """Ranks pairs of passages by the product of two inner products.
 
-    The ``first`` passages nearest to the question, and for each the ``then`` nearest to the question followed
-    by it; pairs are ranked by the product of both scores, and each passage stands where the best pair that has
-    it stands. The path of a pair's second passage is the pair. Any encoder serves; one that was not trained
-    for it is no MDR but the same search.
+    The first passage of a pair is one of the ``first`` nearest to the question, the second one of the ``then``
+    nearest to the question followed by the first passage. A passage is ranked by the best pair that contains it, and
+    the path of a second passage is the pair. Any encoder can be used, but with one that was not trained for two hops
+    this is no longer MDR.
     """
 
     snapshot: Snapshot
@@ -34,36 +34,43 @@ class TwoHopSearch:
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return the ``k`` first passages of the best pairs, best first."""
         allowed = self.snapshot.mask(question.scope, RETRIEVED_KINDS)
-        view = self.snapshot.vectors(self.encoder.name)
+        index = self.snapshot.vectors(self.encoder.name)
         vector = self.encoder.encode([question.text], query=True)
-        rows, scores = (found[0] for found in view.search(vector, self.first, allowed))
+        rows, scores = (result[0] for result in index.search(vector, self.first, allowed))
         rows, scores = rows[rows >= 0], scores[rows >= 0]
         if not len(rows):
             return []
-        firsts = self.snapshot.nodes(rows)
+        first_nodes = self.snapshot.nodes(rows)
         queries = [
             build_hop_query(question.text, [text]) for text in texts_with_headings(self.snapshot, rows)
         ]
-        asked = self.encoder.encode(queries, query=True)
-        # One more, since a passage is nearest to a question that ends with itself.
-        nexts, nearness = view.search(asked, self.then + 1, allowed)
+        query_vectors = self.encoder.encode(queries, query=True)
+        # One more than asked for, since a passage is nearest to a question that ends with the passage itself.
+        second_rows, second_scores = index.search(query_vectors, self.then + 1, allowed)
+
+        # Pairs as (negative score, first id, second id, second row), so that sorting ranks them.
         pairs: list[tuple[float, str, str, int]] = []
-        for node, row, score, after, near in zip(firsts, rows, scores, nexts, nearness, strict=True):
-            other = (after >= 0) & (after != row)
-            chosen = after[other][: self.then]
-            ids = self.snapshot.ids(chosen)
+        for node, row, score, nexts, next_scores in zip(
+            first_nodes, rows, scores, second_rows, second_scores, strict=True
+        ):
+            others = (nexts >= 0) & (nexts != row)
+            seconds = nexts[others][: self.then]
             pairs += [
-                (round(-float(score * one), 9), node.id, id, int(next_row))
-                for one, id, next_row in zip(near[other][: self.then], ids, chosen, strict=True)
+                (round(-float(score * next_score), 9), node.id, id, int(next_row))
+                for next_score, id, next_row in zip(
+                    next_scores[others][: self.then], self.snapshot.ids(seconds), seconds, strict=True
+                )
             ]
-        found: dict[str, tuple[int, float, tuple[str, ...]]] = {}
-        start = dict(zip((node.id for node in firsts), rows.tolist(), strict=True))
-        for negative, before, id, row in sorted(pairs):
-            found.setdefault(before, (start[before], -negative, (before,)))
-            found.setdefault(id, (row, -negative, (before, id)))
-        best = list(found.values())[:k]
-        nodes = self.snapshot.nodes(np.array([row for row, *_ in best], dtype=np.int64))
+
+        # Of each passage the best pair that contains it: its row, score and path.
+        row_of_first = dict(zip((node.id for node in first_nodes), rows.tolist(), strict=True))
+        best: dict[str, tuple[int, float, tuple[str, ...]]] = {}
+        for negative, first_id, id, row in sorted(pairs):
+            best.setdefault(first_id, (row_of_first[first_id], -negative, (first_id,)))
+            best.setdefault(id, (row, -negative, (first_id, id)))
+        ranked = list(best.values())[:k]
+        nodes = self.snapshot.nodes(np.array([row for row, *_ in ranked], dtype=np.int64))
         return [
             Hit(node, score, path, ("nearest to question and passage",) if len(path) > 1 else ())
-            for node, (_, score, path) in zip(nodes, best, strict=True)
+            for node, (_, score, path) in zip(nodes, ranked, strict=True)
         ]
