@@ -3,14 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := build/demo
 
-.PHONY: demo test slow lint check clean benchmarks encoder
+.PHONY: demo test slow lint check docs clean benchmarks encoder
 
 demo: .venv/ready ## Add the sample documents and ask a question that needs two of them
 	$(BIN)/clew add samples/documents --kb $(DEMO)
 	$(BIN)/clew ask "$(QUESTION)" --kb $(DEMO)
 
-test: .venv/ready-dev ## The test suite: offline, warnings are errors (three processes: some tests wait)
-	$(BIN)/python -m pytest --numprocesses 3 --dist worksteal
+test: .venv/ready-dev ## The test suite with branch coverage: offline, warnings are errors (three processes: some tests wait)
+	$(BIN)/python -m pytest --numprocesses 3 --dist worksteal --cov --cov-report=term:skip-covered
 
 slow: .venv/ready-dev ## The tests that take long: kills at random instants, whole pages of analyses
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m slow
@@ -21,9 +21,12 @@ lint: .venv/ready-dev ## Style, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-check: lint test slow ## Everything that has to pass before a change lands
+check: lint test slow docs ## Everything that has to pass before a change lands
 
-benchmarks: .venv/ready-dev ## Make the figures of docs/benchmarks.md again; ONLY=word for some of them
+docs: .venv/ready-docs ## Build the documentation into build/site; a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+benchmarks: .venv/ready-dev ## Make the figures of docs/benchmarks again; ONLY=word for some of them
 	$(BIN)/python benchmarks/regenerate.py --only "$(ONLY)"
 
 encoder: .venv/ready-dev ## Train the encoder that comes with clew again; install torch for your device first
@@ -44,6 +47,10 @@ clean:
 
 .venv/ready-dev: .venv/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	touch $@
+
+.venv/ready-docs: .venv/ready-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
 	touch $@
 
 QUESTION ?= What does the hirer pay a day if the lighter Bittern is returned late, and in what year was the Bittern built?

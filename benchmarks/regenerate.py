@@ -1,6 +1,6 @@
-"""Makes the figures of docs/benchmarks.md again.
+"""Run the commands of docs/benchmarks again and replace the figures with what they print.
 
-A block of that page begins with a comment that holds the command, and its figures are what the command printed:
+A block of these pages begins with a comment that holds the command, and its figures are what the command printed:
 
     <!-- figures: python benchmarks/samples.py -->
     ...
@@ -24,7 +24,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGES = ROOT / "docs" / "benchmarks"
 WORK = ROOT / "build" / "benchmarks"
 BLOCK = re.compile(r"<!-- figures: (?P<command>.+?) -->\n(?P<figures>.*?)<!-- end -->", re.DOTALL)
 
@@ -50,22 +50,28 @@ def main() -> int:
     parser.add_argument("--only", default="", help="commands that contain this")
     parser.add_argument("--list", action="store_true", help="print the commands and stop")
     options = parser.parse_args()
-    commands = [match["command"] for match in BLOCK.finditer(PAGE.read_text(encoding="utf-8"))]
-    chosen = [command for command in commands if options.only in command]
+    pages = {
+        match["command"]: page
+        for page in sorted(PAGES.glob("*.md"))
+        for match in BLOCK.finditer(page.read_text(encoding="utf-8"))
+    }
+    chosen = {command: page for command, page in pages.items() if options.only in command}
     if options.list or not chosen:
-        print("\n".join(commands))
+        print("\n".join(pages))
         return 0 if chosen else 1
     WORK.mkdir(parents=True, exist_ok=True)
     failed = 0
-    for command in chosen:
-        made = figures(command)
-        failed += made is None
-        if made is not None:
-            # Read again: a run takes long enough for somebody to have worked on the page meanwhile.
-            page = PAGE.read_text(encoding="utf-8")
-            block = next(match for match in BLOCK.finditer(page) if match["command"] == command)
-            start, end = block.span("figures")
-            PAGE.write_text(page[:start] + made + page[end:], encoding="utf-8")
+    for command, page in chosen.items():
+        printed = figures(command)
+        if printed is None:
+            failed += 1
+            continue
+        # Read again: a run takes long enough for somebody to have worked on the page meanwhile.
+        text = page.read_text(encoding="utf-8")
+        start, end = next(match for match in BLOCK.finditer(text) if match["command"] == command).span(
+            "figures"
+        )
+        page.write_text(text[:start] + printed + text[end:], encoding="utf-8")
     return 1 if failed else 0
 
 

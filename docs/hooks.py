@@ -1,4 +1,4 @@
-"""Pages of the reference that are generated from the code when the site is built: command line, recipes, decisions."""
+"""Pages that are generated from the code when the site is built: command line, recipes, list of decisions."""
 
 from __future__ import annotations
 
@@ -30,13 +30,23 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
+def on_page_content(html: str, **_: object) -> str:
+    """Leave out the roles of docstrings (``:func:``), which Markdown does not know."""
+    return re.sub(r":(?:attr|class|data|func|meth|mod):(<code>)~?", r"\1", html)
+
+
 def describe_command_line() -> str:
     """Return a page with the help of every command: its text, examples, arguments and options."""
     import typer
 
     from clew.app.cli.commands import app
 
-    lines = ["# Command line", "", "Every command prints its own help with `--help`. `--json` prints JSON and nothing else.", ""]
+    lines = [
+        "# Command line",
+        "",
+        "Every command prints its own help with `--help`. `--json` prints JSON and nothing else.",
+        "",
+    ]
 
     def describe(command: typer.core.TyperCommand | typer.core.TyperGroup, path: str, level: int) -> None:
         context = typer.Context(command, info_name=path)
@@ -50,7 +60,10 @@ def describe_command_line() -> str:
         ]
         if rows:
             lines.extend(["| option | what it does |", "|---|---|"])
-            lines.extend(f"| {name} | {' '.join(help_text.split()).replace('|', chr(92) + '|')} |" for name, help_text in rows)
+            lines.extend(
+                f"| {name} | {' '.join(help_text.split()).replace('|', chr(92) + '|')} |"
+                for name, help_text in rows
+            )
             lines.append("")
         names = command.list_commands(context) if hasattr(command, "list_commands") else []
         for name in names:
@@ -61,6 +74,11 @@ def describe_command_line() -> str:
     root = typer.main.get_command(app)
     describe(root, "clew", 2)
     return "\n".join(lines)
+
+
+def escape_cell(text: str) -> str:
+    """Return a text on one line that stays in its cell of a Markdown table."""
+    return " ".join(text.split()).replace("|", "\\|")
 
 
 def format_help(text: str) -> str:
@@ -83,21 +101,27 @@ def describe_recipes() -> str:
     lines = [
         "# Recipes",
         "",
-        "A recipe names a method with its parts and parameters, such as `kgp(graph=keywords(n=20), hops=3)`. Options that are left out",
-        "have the defaults shown here. The full recipe of an answer stands in its trail, and asking by it gives the same answer again.",
+        "A recipe names a method with its parts and parameters, such as `kgp(graph=keywords(n=20), hops=3)`. Options",
+        "that are left out have the defaults shown here. The full recipe of an answer stands in its trail; asking",
+        "by it gives the same answer again.",
         "",
     ]
     for kind, components in json.loads(printed).items():
         lines += [f"## {kind}", ""]
-        for name, described in components.items():
-            lines += [f"### `{name}`", "", described["summary"].replace("<", "&lt;"), ""]
+        for described in components:
+            lines += [f"### `{described['name']}`", "", described["summary"].replace("<", "&lt;"), ""]
             lines += ["```", described["recipe"], "```", ""]
     return "\n".join(lines)
 
 
 def list_decisions() -> str:
     """Return a page that lists the decision records by number."""
-    lines = ["# Decisions", "", "Why things are as they are. Each record says what was decided, why, and what was measured.", ""]
+    lines = [
+        "# Decisions",
+        "",
+        "Why things are as they are. Each record says what was decided, why, and what was measured.",
+        "",
+    ]
     for path in sorted(DECISIONS.glob("0*.md")):
         title = path.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
         lines.append(f"- [{title}]({path.name})")

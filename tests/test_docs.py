@@ -19,7 +19,8 @@ DOCS = ROOT / "docs"
 #: Pages whose blocks are run, each in a folder of its own where ``samples`` are the sample documents.
 PAGES = ["tutorial.md", *(f"how-to/{path.name}" for path in sorted((DOCS / "how-to").glob("*.md")))]
 BLOCK = re.compile(
-    r"^```(?P<language>\w+)(?: title=\"(?P<title>[^\"]+)\")?[^\n]*\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
+    r"^```(?P<language>\w+)(?: title=\"(?P<title>[^\"]+)\")?[^\n]*\n(?P<text>.*?)^```$",
+    re.DOTALL | re.MULTILINE,
 )
 #: Pages of the site that are generated when it is built.
 GENERATED = {"reference/cli.md", "reference/recipes.md", "decisions/index.md"}
