@@ -33,7 +33,7 @@ def test_the_number_of_shots_is_asked_for(tmp_path):
     two = load_prompt("chain-question", folder=tmp_path, shots=2)
     assert two.user.count("Triplet:") == 3
     assert load_prompt("chain-question", shots=0).user == "Triplet: {{triplet}}\nQuestion:"
-    with pytest.raises(UsageError, match=r"4 exemplars are asked for and .* has 3"):
+    with pytest.raises(UsageError, match=r"4 exemplars are requested and .* has 3"):
         load_prompt("chain-question", folder=tmp_path, shots=4)
 
 
@@ -53,7 +53,7 @@ def test_exemplars_of_the_user_replace_ours_and_show_in_the_name(tmp_path, monke
         ("{", "line 1 is not JSON"),
         ('["a"]', "line 1 is not an object"),
         ('{"triplet": 3, "question": "q"}', "line 1 is not an object whose values are texts"),
-        ('{"triplet": "{{x}}", "question": "q"}', r"line 1 has '\{\{' in it"),
+        ('{"triplet": "{{x}}", "question": "q"}', r"line 1 contains '\{\{'"),
         ('{"triplet": "t"}', "exemplar 1 has no 'question'"),
     ],
 )
@@ -66,7 +66,7 @@ def test_a_prompt_that_does_not_say_how_exemplars_are_shown_is_refused(tmp_path)
     (tmp_path / "chain-question.v1.md").write_text(
         "---\nrole: structure\nvariables: triplet\nexemplars: triplets 3\n---\n# user\n{{triplet}}\n"
     )
-    with pytest.raises(UsageError, match="does not say how its exemplars are shown"):
+    with pytest.raises(UsageError, match="does not declare how its exemplars are shown"):
         load_prompt("chain-question", folder=tmp_path)
 
 

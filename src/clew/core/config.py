@@ -1,4 +1,4 @@
-"""The one place that reads the environment."""
+"""Settings from environment variables. No other module reads the environment."""
 
 from __future__ import annotations
 
@@ -13,43 +13,47 @@ def environment(name: str, default: str | None = None) -> str | None:
     return os.environ.get(name) or default
 
 
-def knowledge_base_path(given: str | Path | None = None) -> Path:
-    """Return the folder of the knowledge base: ``given``, else ``CLEW_HOME``, else ``./.clew``."""
-    return Path(given or environment("CLEW_HOME") or ".clew").expanduser().absolute()
+def knowledge_base_path(path: str | Path | None = None) -> Path:
+    """Return the folder of the knowledge base: ``path``, else ``CLEW_HOME``, else ``./.clew``."""
+    return Path(path or environment("CLEW_HOME") or ".clew").expanduser().absolute()
 
 
 def knowledge_base_name(folder: Path) -> str:
-    """Return what a knowledge base is called where several are served: its folder's own name without ``.clew``, for
-    a hidden one its parent's."""
+    """Return the name of a knowledge base where several are served.
+
+    It is the name of the folder without ``.clew``; for a hidden folder, the name of its parent.
+    """
     return folder.parent.name if folder.name.startswith(".") else folder.name.removesuffix(".clew")
 
 
-def expand_path(what: str) -> Path:
-    """Return the path that a word may be; ``~`` with a name that is no user's is a name like any other."""
+def expand_path(text: str) -> Path:
+    """Return ``text`` as an absolute path. ``~name`` is expanded only where there is a user of that name."""
     try:
-        return Path(what).expanduser().absolute()
+        return Path(text).expanduser().absolute()
     except RuntimeError:
-        return Path(what).absolute()
+        return Path(text).absolute()
 
 
 def cache_path() -> Path:
-    """Return the folder for model caches, outside every base: ``CLEW_CACHE``, else the user's own."""
-    given = environment("CLEW_CACHE")
-    if given:
-        return Path(given).expanduser()
+    """Return the folder for model caches, outside every base: ``CLEW_CACHE``, else the user's cache folder."""
+    folder = environment("CLEW_CACHE")
+    if folder:
+        return Path(folder).expanduser()
     return Path(environment("XDG_CACHE_HOME") or Path.home() / ".cache") / "clew"
 
 
 def default_encoder() -> str:
-    """Return the encoder of new knowledge bases and of evaluations: ``CLEW_ENCODER``, else the one that comes with
-    clew; ``none`` stands for none."""
+    """Return the encoder of new knowledge bases and of evaluations: ``CLEW_ENCODER``, else the embedded one.
+
+    ``none`` means that there is no encoder.
+    """
     return environment("CLEW_ENCODER") or "clew:hops"
 
 
 def prompts_path() -> Path | None:
     """Return the folder of the user's own prompt files, ``CLEW_PROMPTS``, if there is one."""
-    given = environment("CLEW_PROMPTS")
-    return Path(given).expanduser() if given else None
+    folder = environment("CLEW_PROMPTS")
+    return Path(folder).expanduser() if folder else None
 
 
 def annotation_token() -> str | None:
@@ -59,12 +63,12 @@ def annotation_token() -> str | None:
 
 def prices_path() -> Path | None:
     """Return the file of the user's own model prices, ``CLEW_PRICES``, if there is one."""
-    given = environment("CLEW_PRICES")
-    return Path(given).expanduser() if given else None
+    file = environment("CLEW_PRICES")
+    return Path(file).expanduser() if file else None
 
 
 def web_search_endpoint() -> tuple[str, str | None]:
-    """Return the address of the web search, ``CLEW_SERPAPI_URL`` or SerpApi's own, and its key,
+    """Return the address of the web search, ``CLEW_SERPAPI_URL`` or that of SerpApi, and the key to it,
     ``CLEW_SERPAPI_KEY``."""
     return environment("CLEW_SERPAPI_URL") or SERPAPI_URL, environment("CLEW_SERPAPI_KEY")
 

@@ -1,19 +1,19 @@
 """Every error that clew raises on purpose.
 
 ClewError                     problem and hint; the command line prints both and exits 2
-├── UsageError                a name, option or question that makes no sense
+├── UsageError                an invalid name, option or question
 ├── NotFound                  no such document, node, or knowledge base
-├── UnreadableFile            a file that cannot be added, and why; the others are added
-│   └── BadRows               rows of a graph file that make no sense, by line; nothing of the file is added
-├── MissingExtra              a part whose package is not installed; the hint is the line that installs it
-├── RemoteError               a mounted graph or a web search cannot be asked, or its answer cannot be used
+├── UnreadableFile            a file that cannot be added; the other files are
+│   └── BadRows               invalid rows of a graph file, by line; nothing of the file is added
+├── MissingExtra              an optional package is not installed; the hint is the command that installs it
+├── RemoteError               a mounted graph or a web search cannot be reached, or its answer is unusable
 ├── StoreError                the knowledge base on disk
 │   ├── Locked                another process is writing
-│   └── Damaged               a file of the base is missing, truncated or refused by its manifest
+│   └── Damaged               a file of the base is missing, truncated or does not match its manifest
 └── ModelError                a language model or encoder
-    ├── Unavailable           busy, broken off or too slow: the same call may succeed later
+    ├── Unavailable           busy, disconnected or too slow: the same call may succeed later
     ├── BudgetExceeded        stopped before a call that would exceed the limit
-    └── BadCompletion         the model answered, but not in the form that was asked for
+    └── BadCompletion         the model replied, but not in the requested form
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 
 
 class ClewError(Exception):
-    """A problem with, where there is one, a hint at what to do: ``Problem: value. Hint.``"""
+    """A problem and, where there is one, a hint at what to do: ``Problem: value. Hint.``"""
 
     def __init__(self, problem: str, hint: str = "") -> None:
         super().__init__(f"{problem}. {hint}" if hint else problem)
@@ -34,7 +34,7 @@ class ClewError(Exception):
 
 
 class UsageError(ClewError):
-    """A name, option or question that makes no sense."""
+    """An invalid name, option or question."""
 
 
 class NotFound(ClewError):
@@ -50,7 +50,7 @@ class UnreadableFile(ClewError):
 
 
 class BadRows(UnreadableFile):
-    """Rows of a graph file that make no sense: ``rows`` has each as ``FILE: line N: why``."""
+    """Invalid rows of a graph file: ``rows`` lists each as ``FILE: line N: problem``."""
 
     def __init__(self, rows: Sequence[str]) -> None:
         listed = "\n  ".join(rows)
@@ -62,18 +62,18 @@ class BadRows(UnreadableFile):
 
 
 class MissingExtra(ClewError):
-    """A part whose package is not installed."""
+    """An optional package is not installed; ``extra`` is the extra of clew that installs it."""
 
     def __init__(self, part: str, extra: str) -> None:
         super().__init__(f"{part} is not installed", f"Install it: pip install 'clew[{extra}]'")
 
 
 class RemoteError(ClewError):
-    """A mounted graph or a web search cannot be asked, or its answer cannot be used."""
+    """A mounted graph or a web search cannot be reached, or its answer is unusable."""
 
 
 class StoreError(ClewError):
-    """The knowledge base on disk."""
+    """A problem of the knowledge base on disk."""
 
 
 class Locked(StoreError):
@@ -81,7 +81,7 @@ class Locked(StoreError):
 
 
 class Damaged(StoreError):
-    """A file of the knowledge base is missing, truncated or refused by its manifest."""
+    """A file of the knowledge base is missing, truncated or does not match its manifest."""
 
 
 class ModelError(ClewError):
@@ -89,7 +89,7 @@ class ModelError(ClewError):
 
 
 class Unavailable(ModelError):
-    """A model that may answer the same call later; ``retry_after`` seconds if it said when."""
+    """A model that may answer the same call later; ``retry_after`` is in seconds, if the model named a time."""
 
     def __init__(self, problem: str, hint: str = "", retry_after: float | None = None) -> None:
         super().__init__(problem, hint)
@@ -101,21 +101,21 @@ class BudgetExceeded(ModelError):
 
 
 class BadCompletion(ModelError):
-    """The model answered, but not in the form that was asked for."""
+    """The model replied, but not in the requested form."""
 
 
-def unknown_name_error(what: str, name: str, known: Iterable[str]) -> UsageError:
-    """Return the error for a name that is not one of ``known``, with the nearest as a suggestion."""
+def unknown_name_error(kind: str, name: str, known: Iterable[str]) -> UsageError:
+    """Return the error for a ``name`` that is not one of ``known``, with the nearest one as a suggestion."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1)
     hint = f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(names)}"
-    return UsageError(f"no {what} named '{name}'", hint)
+    return UsageError(f"no {kind} named '{name}'", hint)
 
 
 def refuse_password(url: str, what: str, hint: str) -> None:
-    """Raise UsageError for an address with a user or password in it; the error does not repeat it.
+    """Raise UsageError for an address that contains a user or password; the error does not repeat it.
 
-    Addresses are written down and shown: with answers, in reports, in lists of graphs.
+    Addresses are stored and shown: with answers, in reports, in lists of graphs.
     """
     if "@" in urlsplit(url).netloc:
         raise UsageError(f"{what} has a password in it", hint)

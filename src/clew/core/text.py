@@ -1,7 +1,7 @@
-"""Text as clew counts it: tokens, term hashes, sentences, names. Pure functions of one text.
+"""Text processing: terms, sentences, names, numbers. Pure functions of one text.
 
-Changing what a function here returns changes what is stored: raise :data:`TEXT_VERSION`, and every base rebuilds
-its postings at the next ``add``.
+Stored indexes depend on what the functions here return. After changing one, raise :data:`TEXT_VERSION`: every base
+then rebuilds its postings at the next ``add``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ STOPWORDS = frozenset(
     was we were what when where which while who whom whose why will with would you your yours yourself
     yourselves""".split()
 )
-"""English function words; left out of queries and keywords, never out of what is stored."""
+"""English function words: left out of queries and keywords, never out of the index."""
 
 
 def normalise(text: str) -> str:
@@ -51,20 +51,20 @@ def normalise(text: str) -> str:
 
 @lru_cache(maxsize=1 << 17)
 def stem(word: str) -> str:
-    """Return the Porter2 stem of a casefolded word; a word with a digit or outside ASCII stays as it is."""
+    """Return the Porter2 stem of a casefolded word. Words with digits or outside ASCII are returned unchanged."""
     if not word.isascii() or not word.isalpha():
         return word
-    with _stemming:
+    with _stemmer_lock:
         return str(_stemmer.stemWord(word))
 
 
 _stemmer = snowballstemmer.stemmer("english")
-# The stemmer keeps the word that it is at in itself: a second thread would spoil both stems, and they are kept.
-_stemming = threading.Lock()
+# The stemmer stores its current word in itself: a second thread would spoil both stems, and stems are cached.
+_stemmer_lock = threading.Lock()
 
 
 @lru_cache(maxsize=1 << 17)
-def _terms_of(token: str) -> tuple[str, ...]:
+def _token_terms(token: str) -> tuple[str, ...]:
     if _CJK_RUN.match(token):
         return tuple(token[i : i + 2] for i in range(len(token) - 1)) or (token,)
     word = token.replace("’", "'").removesuffix("'s")
@@ -80,44 +80,44 @@ def _terms_of(token: str) -> tuple[str, ...]:
 def index_terms(text: str) -> list[str]:
     """Return the index terms of ``text`` in order: casefolded, stemmed; CJK runs as character pairs.
 
-    >>> terms("The company's revenues were $1,577 million in FY2018")
+    >>> index_terms("The company's revenues were $1,577 million in FY2018")
     ['the', 'compani', 'revenu', 'were', '1577', 'million', 'in', 'fy2018', '2018']
     """
     folded = unicodedata.normalize("NFKC", text).casefold()
-    return [term for token in _TOKEN.findall(folded) for term in _terms_of(token)]
+    return [term for token in _TOKEN.findall(folded) for term in _token_terms(token)]
 
 
 def query_terms(text: str) -> list[str]:
-    """Return :func:`terms` without English function words; all of them where nothing else is left."""
-    found = index_terms(text)
-    return [term for term in found if term not in _STOP_TERMS] or found
+    """Return the index terms of ``text`` without English function words, or all where nothing else is left."""
+    terms = index_terms(text)
+    return [term for term in terms if term not in _STOP_TERMS] or terms
 
 
 _STOP_TERMS = frozenset(stem(word) for word in STOPWORDS) | STOPWORDS | {"s"}
 
 
 def is_stop_term(term: str) -> bool:
-    """Return whether an index term stands for an English function word."""
+    """Return whether an index term is the stem of an English function word."""
     return term in _STOP_TERMS
 
 
 @lru_cache(maxsize=1 << 18)
 def hash_term(term: str) -> int:
-    """Return the 64-bit number under which a term is stored.
+    """Return the 64-bit hash under which a term is stored.
 
-    Hashes rather than strings, so that the words of a removed document do not live on in a vocabulary file,
-    and so that vocabularies merge as sorted arrays. Two of ten million terms share a hash with a probability
-    of about 3e-6.
+    Hashes rather than strings, so that the words of a removed document do not remain in a vocabulary file,
+    and so that vocabularies merge as sorted arrays. The probability that any two of ten million terms share a hash is
+    about 3e-6.
     """
     return int.from_bytes(hashlib.blake2b(term.encode(), digest_size=8).digest(), "little")
 
 
 def count_terms(text: str) -> Counter[int]:
-    """Return how often each term, hashed, occurs in ``text``."""
+    """Return the hash of each term of ``text`` and how often it occurs."""
     return Counter(map(hash_term, index_terms(text)))
 
 
-# A full stop after one of these, or after a single capital, ends no sentence.
+# A full stop after one of these, or after a single letter, does not end a sentence.
 _ABBREVIATIONS = frozenset(
     """mr mrs ms dr prof sr jr st vs etc eg ie e.g i.e sec fig figs eq vol pp al inc ltd co corp dept est
     approx jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k gen col lt sgt capt rev hon""".split()
@@ -168,7 +168,7 @@ def candidate_names(text: str) -> Iterator[tuple[str, int, int]]:
     A candidate is a span of at most :data:`MAX_NAME_WORDS` words that starts and ends with a word that is
     capitalised or starts with a digit, or is written in CJK, with nothing but joining words (``of``, ``the``)
     and single spaces or hyphens between. Every sub-span of a longer one is a candidate as well, so that
-    "University of Ohio Press" holds "Ohio". Limit: a name without a capital or digit is not found.
+    "University of Ohio Press" contains "Ohio". Limit: a name without a capital or digit is not found.
     """
     words = [(match.group(), match.start(), match.end()) for match in _WORD.finditer(text)]
     for first, (word, start, _) in enumerate(words):
@@ -176,7 +176,9 @@ def candidate_names(text: str) -> Iterator[tuple[str, int, int]]:
             continue
         for last in range(first, min(first + MAX_NAME_WORDS, len(words))):
             token, token_start, end = words[last]
-            if last > first and not _joined(words[last - 1][0], text[words[last - 1][2] : token_start]):
+            if last > first and not _gap_joins_words(
+                words[last - 1][0], text[words[last - 1][2] : token_start]
+            ):
                 break
             if _starts_name(token):
                 name = normalise_name(text[start:end])
@@ -190,19 +192,22 @@ def _starts_name(word: str) -> bool:
     return word[0].isupper() or word[0].isdigit() or bool(_CJK_RUN.match(word))
 
 
-def _joined(before: str, gap: str) -> bool:
+def _gap_joins_words(before: str, gap: str) -> bool:
     # A full stop joins only after an initial ("J. Smith"); elsewhere it may end a sentence.
     return gap in {"", " ", "-", " & ", "\n"} or (gap == ". " and len(before) == 1)
 
 
 def normalise_name(name: str) -> str:
-    """Return a name as mentions compare it: normalised, punctuation as spaces, no possessive, no article."""
+    """Return a name in the form in which mentions are compared.
+
+    It is normalised, with punctuation as spaces, without possessive and without a leading article.
+    """
     folded = re.sub(r"['’]s\b", "", normalise(name))
     words = re.sub(r"[^\w]+", " ", folded).split()
     return " ".join(words[1:] if len(words) > 1 and words[0] in {"the", "a", "an"} else words)
 
 
-# Letters that have no decomposition, and what people write who lack them on their keyboard.
+# Letters without a Unicode decomposition, and what people type instead of them.
 _PLAIN_LETTERS = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i", "ħ": "h", "ŧ": "t"}
 )
@@ -210,18 +215,18 @@ _NOT_NAME = re.compile(r"[\W_]+")
 
 
 def fold_name(name: str) -> str:
-    """Return a name as graphs compare it: without case, diacritics, punctuation, or differences of white space.
+    """Return a name in the form in which names of graph nodes are compared.
 
-    A name of nothing but punctuation stays as :func:`normalise` leaves it.
+    It ignores case, diacritics, punctuation and white space. A name of nothing but punctuation is only normalised.
 
-    >>> folded_name("  Amélie Poulain's  (2001)"), folded_name("$")
+    >>> fold_name("  Amélie Poulain's  (2001)"), fold_name("$")
     ('amelie poulain s 2001', '$')
     """
-    folded = _NOT_NAME.sub(" ", name.lower()) if name.isascii() else _without_marks(name)
+    folded = _NOT_NAME.sub(" ", name.lower()) if name.isascii() else _strip_diacritics(name)
     return " ".join(folded.split()) or normalise(name)
 
 
-def _without_marks(name: str) -> str:
+def _strip_diacritics(name: str) -> str:
     folded = unicodedata.normalize("NFKC", name).casefold().translate(_PLAIN_LETTERS)
     # The marks of this block are diacritics; those of other scripts (Devanagari) are vowels, and stay.
     plain = _DIACRITIC.sub("", unicodedata.normalize("NFD", folded))
@@ -241,16 +246,16 @@ _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:T.*)?")
 def scalar_text(value: object) -> str:
     """Return a JSON scalar as text.
 
-    >>> said(True), said(1994), said("Lima")
+    >>> scalar_text(True), scalar_text(1994), scalar_text("Lima")
     ('true', '1994', 'Lima')
     """
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def shorten(text: str, length: int) -> str:
-    r"""Return a text in one line of at most ``length`` characters, the last of them "…" where it is longer.
+    r"""Return a text on one line of at most ``length`` characters; a longer text is cut and ends with "…".
 
-    >>> shortened("a\n  b", 4), shortened("abcdef", 4)
+    >>> shorten("a\n  b", 4), shorten("abcdef", 4)
     ('a b', 'abc…')
     """
     text = " ".join(text.split())
@@ -258,10 +263,11 @@ def shorten(text: str, length: int) -> str:
 
 
 def parse_number(value: object) -> float:
-    """Return the number that a value of a property is, or NaN. A day is its year and the share of it that is over, so
-    that days and years can be compared.
+    """Return the value of a property as a number, or NaN where it is none.
 
-    >>> number_of("12.5"), number_of(3), number_of("1994-01-01"), number_of("12 films")
+    A date becomes its year plus the elapsed fraction of that year, so that dates and years can be compared.
+
+    >>> parse_number("12.5"), parse_number(3), parse_number("1994-01-01"), parse_number("12 films")
     (12.5, 3.0, 1994.0, nan)
     """
     if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -272,26 +278,27 @@ def parse_number(value: object) -> float:
     if match := _DATE.fullmatch(text):
         year, month, day = map(int, match.groups())
         try:
-            gone = date(year, month, day).timetuple().tm_yday - 1
+            elapsed_days = date(year, month, day).timetuple().tm_yday - 1
         except ValueError:
             return math.nan
-        return year + gone / (366 if calendar.isleap(year) else 365) if year else math.nan
+        return year + elapsed_days / (366 if calendar.isleap(year) else 365) if year else math.nan
     return math.nan
 
 
 def slugify(name: str) -> str:
-    """Return a name as part of a file's or an address: what is neither a letter, a digit nor ``_.-`` is one hyphen.
+    """Return a name for use in a file name or URL. Runs of characters other than letters, digits and ``_.-`` become
+    one hyphen.
 
-    It may be empty, and it never starts with a dot.
+    The result may be empty, and it never starts with a dot.
 
-    >>> slug("A day's wages / 1931"), slug("../..")
+    >>> slugify("A day's wages / 1931"), slugify("../..")
     ('A-day-s-wages-1931', '')
     """
     return re.sub(r"[^\w.-]+", "-", name).strip("-.")
 
 
 def title_names(title: str) -> list[str]:
-    """Return the normalised names of a title: itself, and without a trailing "(disambiguation)".
+    """Return the normalised names of a title: the whole title, and the title without a trailing "(...)".
 
     >>> title_names("Inception (2010 film)")
     ['inception 2010 film', 'inception']
@@ -302,9 +309,9 @@ def title_names(title: str) -> list[str]:
 
 
 def add_headings(title: str, headings: Iterable[str], text: str) -> str:
-    """Return the text that stands for a passage as a vector: ``title. heading > heading: text``.
+    """Return the text to encode for a passage: ``title. heading > heading: text``.
 
-    A passage that only says "it" is then near what "it" is. Headings that repeat the title are left out.
+    The headings tell what a passage is about that only says "it". Headings that repeat the title are left out.
     """
     path = " > ".join(name for name in headings if name and name != title)
     lead = ". ".join(part for part in (title, path) if part)
@@ -312,8 +319,10 @@ def add_headings(title: str, headings: Iterable[str], text: str) -> str:
 
 
 def build_hop_query(question: str, passages: Iterable[str]) -> str:
-    """Return what a multi-hop encoder is asked after some passages: the question and they, joined by spaces
-    (MDR, Xiong et al., ICLR 2021, Section 2.2; KGP, Supplementary 8.2)."""
+    """Return the query of a multi-hop encoder for the next passage: the question and the passages so far.
+
+    They are joined by spaces (MDR, Xiong et al., ICLR 2021, Section 2.2; KGP, Supplementary 8.2).
+    """
     return " ".join((question, *passages))
 
 
@@ -321,10 +330,10 @@ _LAST_PART = re.compile(r"[^/#:]+(?=[/#]?$)")
 
 
 def iri_label(iri: str) -> str:
-    """Return the part of an IRI that people read.
+    """Return the human-readable part of an IRI.
 
-    >>> readable("http://dbpedia.org/resource/Kismet_(1944_film)"), readable("http://example.org/ns#directedBy")
+    >>> iri_label("http://dbpedia.org/resource/Kismet_(1944_film)"), iri_label("http://example.org/ns#directedBy")
     ('Kismet (1944 film)', 'directedBy')
     """
-    found = _LAST_PART.search(iri)
-    return unquote(found.group()).replace("_", " ").strip() or iri if found else iri
+    last_part = _LAST_PART.search(iri)
+    return unquote(last_part.group()).replace("_", " ").strip() or iri if last_part else iri

@@ -1,8 +1,8 @@
-"""Exemplars: worked examples that a few-shot prompt shows, in files that a user can replace.
+"""Exemplars: the worked examples of few-shot prompts, in files that a user can replace.
 
 A file is ``exemplars/<name>.jsonl``: one JSON object a line, all its values text. Several prompts may show the same
-exemplars, each those fields that its part ``# exemplar`` uses. A file of the same name in the folder ``exemplars`` of
-the user's prompts replaces ours.
+exemplars, each the fields that its part ``# exemplar`` mentions. A file of the same name in the folder ``exemplars``
+of the user's prompts replaces the built-in one.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pathlib import Path
 
 from clew.core.errors import UsageError, unknown_name_error
 
-_OURS = Path(__file__).parent / "exemplars"
+_BUILT_IN = Path(__file__).parent / "exemplars"
 
 
 @dataclass(frozen=True, slots=True)
 class Exemplars:
-    """The exemplars of one file. ``digest`` is "" for ours, the start of the file's SHA-256 for a user's."""
+    """The exemplars of one file. ``digest`` is the start of the SHA-256 of a user's file, "" for a built-in one."""
 
     path: Path
     shots: Sequence[Mapping[str, str]]
@@ -28,31 +28,31 @@ class Exemplars:
 
 
 def load_exemplars(name: str, folder: Path | None = None) -> Exemplars:
-    """Return the exemplars of that name: the user's where ``folder`` has them, else ours.
+    """Return the exemplars called ``name``: the user's where ``folder`` has them, else the built-in ones.
 
     Raises UsageError for an unknown name, or a line that is not an object of texts.
     """
-    ours = _OURS / f"{name}.jsonl"
-    if not ours.is_file():
-        raise unknown_name_error("file of exemplars", name, {path.stem for path in _OURS.glob("*.jsonl")})
-    theirs = folder / "exemplars" / ours.name if folder is not None else None
-    if theirs is None or not theirs.is_file():
-        return Exemplars(ours, _read(ours))
-    return Exemplars(theirs, _read(theirs), hashlib.sha256(theirs.read_bytes()).hexdigest()[:8])
+    built_in = _BUILT_IN / f"{name}.jsonl"
+    if not built_in.is_file():
+        raise unknown_name_error("file of exemplars", name, {path.stem for path in _BUILT_IN.glob("*.jsonl")})
+    users = folder / "exemplars" / built_in.name if folder is not None else None
+    if users is None or not users.is_file():
+        return Exemplars(built_in, _read(built_in))
+    return Exemplars(users, _read(users), hashlib.sha256(users.read_bytes()).hexdigest()[:8])
 
 
 def _read(path: Path) -> list[Mapping[str, str]]:
-    found: list[Mapping[str, str]] = []
+    shots: list[Mapping[str, str]] = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if not line.strip():
             continue
         try:
-            one = json.loads(line)
+            shot = json.loads(line)
         except ValueError as error:
             raise UsageError(f"{path}: line {number} is not JSON: {error}") from error
-        if not isinstance(one, dict) or not all(isinstance(value, str) for value in one.values()):
+        if not isinstance(shot, dict) or not all(isinstance(value, str) for value in shot.values()):
             raise UsageError(f"{path}: line {number} is not an object whose values are texts")
-        if any("{{" in value for value in one.values()):
-            raise UsageError(f"{path}: line {number} has '{{{{' in it", "That would stand for a variable")
-        found.append(one)
-    return found
+        if any("{{" in value for value in shot.values()):
+            raise UsageError(f"{path}: line {number} contains '{{{{'", "That would be read as a variable")
+        shots.append(shot)
+    return shots

@@ -1,14 +1,14 @@
-"""JSON out of what a language model wrote, however small the model.
+"""Reading replies of language models: free text, and JSON however small the model.
 
-Two steps. *Reading* is lenient about form: thoughts and prose around the value, code fences, single quotes,
-bare keys, Python's ``None`` and ``True``, comments, trailing commas, line breaks inside strings, an end that
-is cut off. *Checking* is strict about content: the value must be valid by the schema, and nothing is made up
-to make it so. Of a value that is cut off, what is incomplete is dropped, because half a number is another
-number; if the schema requires what was dropped, the reply is refused.
+JSON is read in two steps. *Parsing* is lenient about form: thoughts and prose around the value, code fences, single
+quotes, bare keys, Python's ``None`` and ``True``, comments, trailing commas, line breaks inside strings, an end that
+is cut off. *Validation* is strict about content: the value must be valid by the schema, and nothing is invented to
+make it so. Of a value that is cut off, the incomplete part is dropped, because half a number is another
+number; if the schema requires the dropped part, the reply is refused.
 
 The schemas are the subset of JSON Schema that endpoints understand: ``type`` (one or a list), ``properties``,
 ``required``, ``items``, ``enum``. Keys beyond ``properties`` are dropped. Three conversions lose nothing and
-are made: ``"3"`` and ``3.0`` where an integer is wanted, ``"0.5"`` where a number is, ``"true"`` where a
+are made: ``"3"`` and ``3.0`` where an integer is required, ``"0.5"`` where a number is, ``"true"`` where a
 boolean is.
 """
 
@@ -25,20 +25,29 @@ from clew.core.errors import BadCompletion
 Schema = Mapping[str, Any]
 
 _THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL)
+#: A thought that never ends: the reply contains nothing else.
+_ENDLESS_THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*\Z", re.DOTALL)
+#: Control characters, and halves of surrogate pairs, which cannot be written to a file.
+_NOT_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _FENCE = re.compile(r"```[\w-]*[ \t]*\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTALL)
-#: More openings than this are not looked at: a reply full of brackets is not JSON with prose around it.
-_STARTS = 40
-_DEPTH = 60
+#: Places tried as the start of the value: a reply full of brackets is not JSON with prose around it.
+_MAX_STARTS = 40
+_MAX_DEPTH = 60
+
+
+def clean_reply(reply: str) -> str:
+    """Return a reply without the thoughts before it and without characters that are not text."""
+    return _NOT_TEXT.sub(" ", _ENDLESS_THOUGHT.sub("", _THOUGHT.sub("", reply))).strip()
 
 
 def parse_json(reply: str, schema: Schema) -> Any:
-    """Return the first value in ``reply`` that is valid by ``schema``. Raises BadCompletion, naming why."""
+    """Return the first value in ``reply`` that is valid by ``schema``. Raises BadCompletion, which says why not."""
     problem = ""
-    for start in _candidates(_THOUGHT.sub("", reply), schema):
+    for text in _value_starts(_THOUGHT.sub("", reply), schema):
         try:
-            return _checked(_Reading(start).value_at_start(), schema, "reply")
+            return _validate(_LenientParser(text).parse(), schema, "reply")
         except (_Unreadable, _Invalid) as error:
-            # The outermost value's problem is the one to name, though an inner one may still be what we want.
+            # Report the problem of the outermost value, though an inner one may still be valid.
             problem = problem or str(error)
     shown = " ".join(reply.split())
     raise BadCompletion(
@@ -48,30 +57,30 @@ def parse_json(reply: str, schema: Schema) -> Any:
 
 
 def schema_instruction(schema: Schema) -> str:
-    """Return the instruction that stands in for a schema where an endpoint takes none."""
+    """Return the instruction to add to a prompt where an endpoint does not accept a schema."""
     return "Reply with one JSON value that is valid by this JSON schema, and nothing else:\n" + json.dumps(
         schema, ensure_ascii=False, separators=(", ", ": ")
     )
 
 
-def _candidates(text: str, schema: Schema) -> Iterator[str]:
-    """Yield the places where the value may start: in fences first, then anywhere."""
-    kinds = schema.get("type", ["object", "array"])
-    openers = ("{" if "object" in kinds else "") + ("[" if "array" in kinds else "")
-    left = _STARTS
-    for piece in [*(found[1] for found in _FENCE.finditer(text)), text]:
+def _value_starts(text: str, schema: Schema) -> Iterator[str]:
+    """Yield the rest of the text from each place where the value may start: in code fences first, then anywhere."""
+    types = schema.get("type", ["object", "array"])
+    openers = ("{" if "object" in types else "") + ("[" if "array" in types else "")
+    remaining = _MAX_STARTS
+    for piece in [*(fence[1] for fence in _FENCE.finditer(text)), text]:
         if not openers:
             yield piece.strip()
             continue
-        for found in re.finditer(f"[{re.escape(openers)}]", piece):
-            if left == 0:
+        for opener in re.finditer(f"[{re.escape(openers)}]", piece):
+            if remaining == 0:
                 return
-            left -= 1
-            yield piece[found.start() :]
+            remaining -= 1
+            yield piece[opener.start() :]
 
 
 class _Unreadable(ValueError):
-    """The text is not JSON, even leniently read."""
+    """The text is not JSON, even by the lenient rules."""
 
 
 class _Invalid(ValueError):
@@ -79,7 +88,7 @@ class _Invalid(ValueError):
 
 
 class _Cut(Exception):
-    """The text ended inside a value that is of no use incomplete."""
+    """The text ended inside a value that is useless when incomplete."""
 
 
 _SPACE = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
@@ -94,34 +103,34 @@ _QUOTES = {'"': '"', "'": "'", "“": "”"}
 
 
 @dataclass(slots=True)
-class _Reading:
-    """A lenient recursive-descent reader at position ``at`` of ``text``; ``cut``: the end came too early."""
+class _LenientParser:
+    """A lenient recursive-descent parser at position ``at`` of ``text``; ``cut``: the text ended too early."""
 
     text: str
     at: int = 0
     depth: int = 0
     cut: bool = False
 
-    def value_at_start(self) -> Any:
+    def parse(self) -> Any:
         try:
             return self._value()
         except _Cut:
             raise _Unreadable("the reply ends before the JSON does") from None
 
     def _value(self) -> Any:
-        self._space()
+        self._skip_space()
         char = self._peek()
         if char == "{":
-            return self._nested(self._object)
+            return self._nest(self._object)
         if char == "[":
-            return self._nested(self._array)
+            return self._nest(self._array)
         if char in _QUOTES:
             return self._string()
         return self._scalar()
 
-    def _nested(self, read: Any) -> Any:
+    def _nest(self, read: Any) -> Any:
         self.depth += 1
-        if self.depth > _DEPTH:
+        if self.depth > _MAX_DEPTH:
             raise _Unreadable("it is nested too deeply")
         self.at += 1
         value = read()
@@ -129,40 +138,40 @@ class _Reading:
         return value
 
     def _object(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        members: dict[str, Any] = {}
         while True:
             try:
-                if self._closed("}"):
-                    return found
+                if self._at_closer("}"):
+                    return members
                 key = self._key()
                 value = self._value()
             except _Cut:
                 self.cut = True
-                return found
-            found[key] = value
+                return members
+            members[key] = value
             if self.cut:
-                return found
+                return members
 
     def _array(self) -> list[Any]:
-        found: list[Any] = []
+        items: list[Any] = []
         while True:
             try:
-                if self._closed("]"):
-                    return found
+                if self._at_closer("]"):
+                    return items
                 value = self._value()
             except _Cut:
                 self.cut = True
-                return found
-            # An element that the end cut short may have lost some of its keys: it is dropped whole.
+                return items
+            # An element that was cut off may have lost some of its keys, so it is dropped entirely.
             if self.cut:
-                return found
-            found.append(value)
+                return items
+            items.append(value)
 
-    def _closed(self, closer: str) -> bool:
-        self._space()
+    def _at_closer(self, closer: str) -> bool:
+        self._skip_space()
         while self._peek() == ",":
             self.at += 1
-            self._space()
+            self._skip_space()
         if self._peek() != closer:
             return False
         self.at += 1
@@ -175,7 +184,7 @@ class _Reading:
             key, self.at = word.group(), word.end()
         else:
             raise _Unreadable(f"a key was expected at '{self.text[self.at : self.at + 20]}'")
-        self._space()
+        self._skip_space()
         if self._peek() != ":":
             raise _Unreadable(f"a colon was expected after '{key}'")
         self.at += 1
@@ -187,11 +196,11 @@ class _Reading:
         out: list[str] = []
         while (char := self._peek()) != closer or not _STRING_END.match(self.text, self.at + 1):
             self.at += 1
-            out.append(self._escaped() if char == "\\" else char)
+            out.append(self._escape() if char == "\\" else char)
         self.at += 1
         return "".join(out)
 
-    def _escaped(self) -> str:
+    def _escape(self) -> str:
         char = self._peek()
         self.at += 1
         if char != "u":
@@ -208,14 +217,14 @@ class _Reading:
         return chr(code) if not 0xD800 <= code < 0xE000 else "\ufffd"
 
     def _scalar(self) -> Any:
-        found = _NUMBER.match(self.text, self.at) or _WORD.match(self.text, self.at)
-        if not found:
+        token = _NUMBER.match(self.text, self.at) or _WORD.match(self.text, self.at)
+        if not token:
             raise _Unreadable(f"a value was expected at '{self.text[self.at : self.at + 20]}'")
         # At the very end "12" may be the start of "123", unless nothing encloses it.
-        if found.end() == len(self.text) and self.depth:
+        if token.end() == len(self.text) and self.depth:
             raise _Cut
-        self.at = found.end()
-        word = found.group()
+        self.at = token.end()
+        word = token.group()
         if word in _WORDS:
             return _WORDS[word]
         try:
@@ -223,7 +232,7 @@ class _Reading:
         except ValueError:
             raise _Unreadable(f"'{word[:20]}' is no JSON value") from None
 
-    def _space(self) -> None:
+    def _skip_space(self) -> None:
         if skipped := _SPACE.match(self.text, self.at):
             self.at = skipped.end()
 
@@ -236,8 +245,8 @@ class _Reading:
         return self.at >= len(self.text)
 
 
-def _checked(value: Any, schema: Schema, where: str) -> Any:
-    value = _typed(value, schema.get("type"), where)
+def _validate(value: Any, schema: Schema, where: str) -> Any:
+    value = _validate_type(value, schema.get("type"), where)
     if "enum" in schema and value not in schema["enum"]:
         raise _Invalid(f"{where} is {value!r}, not one of {schema['enum']}")
     if isinstance(value, dict) and "properties" in schema:
@@ -245,14 +254,16 @@ def _checked(value: Any, schema: Schema, where: str) -> Any:
         if missing := [key for key in schema.get("required", ()) if key not in value]:
             raise _Invalid(f"{where} has no '{missing[0]}'")
         return {
-            key: _checked(value[key], properties[key], f"{where}.{key}") for key in properties if key in value
+            key: _validate(value[key], properties[key], f"{where}.{key}")
+            for key in properties
+            if key in value
         }
     if isinstance(value, list) and "items" in schema:
-        return [_checked(item, schema["items"], f"{where}[{n}]") for n, item in enumerate(value)]
+        return [_validate(item, schema["items"], f"{where}[{n}]") for n, item in enumerate(value)]
     return value
 
 
-_KINDS: dict[str, tuple[type, ...]] = {
+_PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
     "array": (list,),
     "string": (str,),
@@ -263,20 +274,20 @@ _KINDS: dict[str, tuple[type, ...]] = {
 }
 
 
-def _typed(value: Any, wanted: str | list[str] | None, where: str) -> Any:
-    if wanted is None:
+def _validate_type(value: Any, expected: str | list[str] | None, where: str) -> Any:
+    if expected is None:
         return value
-    kinds = [wanted] if isinstance(wanted, str) else wanted
+    kinds = [expected] if isinstance(expected, str) else expected
     for kind in kinds:
-        if isinstance(value, _KINDS[kind]) and (kind == "boolean" or not isinstance(value, bool)):
+        if isinstance(value, _PYTHON_TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool)):
             return value
     for kind in kinds:
-        if (converted := _converted(value, kind)) is not None:
+        if (converted := _convert(value, kind)) is not None:
             return converted
     raise _Invalid(f"{where} is {type(value).__name__} {str(value)[:40]!r}, not {' or '.join(kinds)}")
 
 
-def _converted(value: Any, kind: str) -> Any:
+def _convert(value: Any, kind: str) -> Any:
     text = str(value).strip()
     if isinstance(value, bool):
         return None
@@ -287,18 +298,3 @@ def _converted(value: Any, kind: str) -> Any:
     if kind == "boolean" and text.casefold() in {"true", "false"}:
         return text.casefold() == "true"
     return None
-
-
-_THOUGHT_replies = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL)
-#: A thought that never ends says nothing.
-_ENDLESS = re.compile(r"\A\s*<think(?:ing)?>.*\Z", re.DOTALL)
-#: Characters that no text has: controls, and halves of pairs, which cannot be written to a file.
-_UNWRITTEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
-
-
-def clean_reply(reply: str) -> str:
-    """Return a reply without the thoughts before it and without characters that no text has."""
-    return _UNWRITTEN.sub(" ", _ENDLESS.sub("", _THOUGHT_replies.sub("", reply))).strip()
-
-
-# MERGED: Free text out of what a language model wrote.

@@ -1,15 +1,14 @@
 """Prompt files and their loader.
 
-A prompt is ``<name>.v<version>.md``: a header between two lines ``---`` (``role``, ``variables``, and where
-they differ from the defaults ``max_tokens`` and ``stop``), then ``# system`` (may be missing) and ``# user``.
-``{{variable}}`` stands for a value. A prompt that wants JSON has its schema beside it, in
-``<name>.v<version>.json``.
+A prompt is ``<name>.v<version>.md``: a header between two lines ``---`` (``role``, ``variables``, and optionally
+``max_tokens``, ``stop`` and ``exemplars``), then ``# system`` (optional) and ``# user``. ``{{variable}}`` is replaced
+by a value. A prompt whose reply is JSON has its schema beside it, in ``<name>.v<version>.json``.
 
-A folder of the user's (``CLEW_PROMPTS``, or given) may hold files of the same names that replace ours. They
-must use the same variables and serve the same role, because the code that fills them in is the same; the
-schema stays ours, because the code that reads the reply is the same.
+A folder of the user's (``CLEW_PROMPTS``, or ``folder``) may contain files of the same names, which replace the
+built-in ones. They must use the same variables and have the same role, because the code that fills them in is the
+same; the schema cannot be replaced, because the code that reads the reply is the same.
 
-A few-shot prompt names its exemplars in the header (``exemplars: chains 25``: the file and how many of it), says in a
+A few-shot prompt names its exemplars in the header (``exemplars: chains 25``: the file and the number), shows in a
 part ``# exemplar`` how one is written, and has ``{{exemplars}}`` where they go (:mod:`clew.core.prompts.exemplars`).
 """
 
@@ -29,7 +28,7 @@ from clew.core.prompts.exemplars import load_exemplars
 from clew.core.prompts.replies import parse_json
 from clew.core.protocols import Prompt
 
-_OURS = Path(__file__).parent
+_BUILT_IN = Path(__file__).parent
 _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _FILE = re.compile(r"\A---\n(?P<header>.*?)\n---\n(?P<body>.*)\Z", re.DOTALL)
 _PART = re.compile(r"^# (system|user|exemplar)[ \t]*$", re.MULTILINE)
@@ -40,10 +39,10 @@ _SHOTS = re.compile(r"\{\{\s*exemplars\s*\}\}")
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A prompt whose variables are not filled in yet.
+    """A prompt with variables to fill in.
 
     ``name`` is ``read-cited.v1``; for a user's own file it ends with the hash of its content, so that a trail
-    tells the two apart.
+    distinguishes the two.
     """
 
     name: str
@@ -60,18 +59,15 @@ class Template:
         return frozenset(_VARIABLE.findall(self.system + self.user))
 
     def render(self, **variables: str) -> Prompt:
-        """Return the prompt with its variables filled in. Raises UsageError unless they are its own.
+        """Return the prompt with its variables filled in. Raises UsageError for missing or unknown variables.
 
-        Values are put in as they are: braces in a value mean nothing.
+        Values are inserted as they are: braces in a value have no meaning.
         """
-        _same(f"prompt '{self.name}' is filled in", set(variables), self.variables)
-
-        def fill(text: str) -> str:
-            return _filled(text, variables)
+        _check_variables(f"prompt '{self.name}' is filled in", set(variables), self.variables)
 
         return Prompt(
-            user=fill(self.user),
-            system=fill(self.system),
+            user=_fill(self.user, variables),
+            system=_fill(self.system, variables),
             role=self.role,
             schema=self.schema,
             max_tokens=self.max_tokens,
@@ -91,49 +87,51 @@ def load_prompt(
     shots: int | None = None,
     exemplars: str | None = None,
 ) -> Template:
-    """Return a prompt: the user's file of that name where ``folder`` or ``CLEW_PROMPTS`` has one, else ours.
+    """Return a prompt: the user's file where ``folder`` or ``CLEW_PROMPTS`` has one, else the built-in one.
 
-    ``shots`` is how many exemplars a few-shot prompt shows, and ``exemplars`` the file that they are from; by default
-    what its header says. Raises UsageError for an unknown name, a damaged file, variables that do not match, or more
-    shots than there are.
+    ``shots`` is the number of exemplars that a few-shot prompt shows, and ``exemplars`` the name of their file; both
+    are by default those of the prompt's header. Raises UsageError for an unknown name, a damaged file, variables that
+    do not match, or more shots than there are.
     """
     file = f"{name}.v{version}.md"
-    if not (_OURS / file).is_file():
-        known = {path.name.removesuffix(".md") for path in _OURS.glob("*.v*.md")}
+    if not (_BUILT_IN / file).is_file():
+        known = {path.name.removesuffix(".md") for path in _BUILT_IN.glob("*.v*.md")}
         raise unknown_name_error("prompt", file.removesuffix(".md"), known)
     place = Path(folder).expanduser() if folder is not None else prompts_path()
     if place is not None and not place.is_dir():
         raise UsageError(
-            f"no folder of prompts at {place}", "It is named by CLEW_PROMPTS; unset that to use ours"
+            f"no folder of prompts at {place}", "CLEW_PROMPTS names it; unset it to use the built-in prompts"
         )
-    ours = _read(_OURS / file, place, _Shown(shots, exemplars))
-    schema = _OURS / f"{name}.v{version}.json"
+    built_in = _read(_BUILT_IN / file, place, _ShotOptions(shots, exemplars))
+    schema = _BUILT_IN / f"{name}.v{version}.json"
     if schema.is_file():
-        ours = replace(ours, schema=json.loads(schema.read_text(encoding="utf-8")))
+        built_in = replace(built_in, schema=json.loads(schema.read_text(encoding="utf-8")))
     if place is None or not (place / file).is_file():
-        return ours
-    theirs = _read(place / file, place, _Shown(shots, exemplars))
-    _same(f"prompt file {place / file} is written", theirs.variables, ours.variables)
-    if theirs.role != ours.role:
-        raise UsageError(f"prompt file {place / file} has role '{theirs.role}'", f"It must be '{ours.role}'")
+        return built_in
+    users = _read(place / file, place, _ShotOptions(shots, exemplars))
+    _check_variables(f"prompt file {place / file} is written", users.variables, built_in.variables)
+    if users.role != built_in.role:
+        raise UsageError(
+            f"prompt file {place / file} has role '{users.role}'", f"It must be '{built_in.role}'"
+        )
     digest = hashlib.sha256((place / file).read_bytes()).hexdigest()[:8]
-    return replace(theirs, name=f"{theirs.name}@{digest}", schema=ours.schema)
+    return replace(users, name=f"{users.name}@{digest}", schema=built_in.schema)
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
-    """What is shown instead of what a header says: how many exemplars, of which file."""
+class _ShotOptions:
+    """The number of exemplars and the name of their file, where they differ from the header's."""
 
     shots: int | None = None
     exemplars: str | None = None
 
 
-def _read(path: Path, folder: Path | None, shown: _Shown) -> Template:
-    found = _FILE.match(path.read_text(encoding="utf-8").replace("\r\n", "\n"))
-    if found is None:
+def _read(path: Path, folder: Path | None, shown: _ShotOptions) -> Template:
+    match = _FILE.match(path.read_text(encoding="utf-8").replace("\r\n", "\n"))
+    if match is None:
         raise UsageError(f"prompt file {path} has no header", "It starts with lines between '---' and '---'")
-    header = _header(path, found["header"])
-    pieces = _PART.split(found["body"])
+    header = _header(path, match["header"])
+    pieces = _PART.split(match["body"])
     parts = dict(zip(pieces[1::2], (piece.strip() for piece in pieces[2::2]), strict=True))
     if pieces[0].strip() or not parts.get("user"):
         raise UsageError(f"prompt file {path} has no '# user' part", "It needs one, after the header")
@@ -143,7 +141,7 @@ def _read(path: Path, folder: Path | None, shown: _Shown) -> Template:
     name, user = path.name.removesuffix(".md"), parts["user"]
     if "exemplars" in header:
         user, digest = _with_exemplars(path, header["exemplars"], parts, folder, shown)
-        name += "".join(f"+{one}" for one in (shown.exemplars, digest) if one)
+        name += "".join(f"+{suffix}" for suffix in (shown.exemplars, digest) if suffix)
     template = Template(
         name=name,
         role=header["role"],
@@ -152,34 +150,36 @@ def _read(path: Path, folder: Path | None, shown: _Shown) -> Template:
         max_tokens=int(limit),
         stop=tuple(header.get("stop", "").split()),
     )
-    _same(f"prompt file {path} is declared", set(header["variables"].split()), template.variables)
+    _check_variables(f"prompt file {path} is declared", set(header["variables"].split()), template.variables)
     return template
 
 
 def _with_exemplars(
-    path: Path, said: str, parts: Mapping[str, str], folder: Path | None, shown: _Shown
+    path: Path, declared: str, parts: Mapping[str, str], folder: Path | None, shown: _ShotOptions
 ) -> tuple[str, str]:
-    """Return the user part with its exemplars in it, and the digest of their file if it is not ours."""
-    name, _, number = said.partition(" ")
+    """Return the user part with its exemplars filled in, and the digest of their file if it is a user's."""
+    name, _, number = declared.partition(" ")
     if "exemplar" not in parts or not _SHOTS.search(parts["user"]) or not number.strip().isdigit():
         raise UsageError(
-            f"prompt file {path} does not say how its exemplars are shown",
+            f"prompt file {path} does not declare how its exemplars are shown",
             "It needs 'exemplars: NAME NUMBER', a part '# exemplar', and {{exemplars}} in '# user'",
         )
-    found = load_exemplars(shown.exemplars or name, folder)
-    most = min(int(number), len(found.shots)) if shown.shots is None else shown.shots
-    if most > len(found.shots):
-        raise UsageError(f"{most} exemplars are asked for and {found.path} has {len(found.shots)}")
-    wanted = set(_VARIABLE.findall(parts["exemplar"]))
-    for place, one in enumerate(found.shots[:most], 1):
-        if missing := sorted(wanted - one.keys()):
-            raise UsageError(f"{found.path}: exemplar {place} has no '{missing[0]}'", f"{path.name} shows it")
-    written = "\n\n".join(_filled(parts["exemplar"], one) for one in found.shots[:most])
-    return _SHOTS.sub(lambda _: written, parts["user"]).strip(), found.digest
+    exemplars = load_exemplars(shown.exemplars or name, folder)
+    count = min(int(number), len(exemplars.shots)) if shown.shots is None else shown.shots
+    if count > len(exemplars.shots):
+        raise UsageError(f"{count} exemplars are requested and {exemplars.path} has {len(exemplars.shots)}")
+    required = set(_VARIABLE.findall(parts["exemplar"]))
+    for place, shot in enumerate(exemplars.shots[:count], 1):
+        if missing := sorted(required - shot.keys()):
+            raise UsageError(
+                f"{exemplars.path}: exemplar {place} has no '{missing[0]}'", f"{path.name} shows it"
+            )
+    written = "\n\n".join(_fill(parts["exemplar"], shot) for shot in exemplars.shots[:count])
+    return _SHOTS.sub(lambda _: written, parts["user"]).strip(), exemplars.digest
 
 
-def _filled(text: str, values: Mapping[str, str]) -> str:
-    return _VARIABLE.sub(lambda found: values[found[1]], text)
+def _fill(text: str, values: Mapping[str, str]) -> str:
+    return _VARIABLE.sub(lambda variable: values[variable[1]], text)
 
 
 def _header(path: Path, text: str) -> dict[str, str]:
@@ -193,8 +193,12 @@ def _header(path: Path, text: str) -> dict[str, str]:
     return header
 
 
-def _same(what: str, given: set[str] | frozenset[str], wanted: set[str] | frozenset[str]) -> None:
-    problems = [f"without '{name}'" for name in sorted(wanted - given)]
-    problems += [f"with '{name}', which does not belong there" for name in sorted(given - wanted)]
+def _check_variables(
+    what: str, given: set[str] | frozenset[str], required: set[str] | frozenset[str]
+) -> None:
+    problems = [f"without '{name}'" for name in sorted(required - given)]
+    problems += [f"with '{name}', which the prompt does not have" for name in sorted(given - required)]
     if problems:
-        raise UsageError(f"{what} {' and '.join(problems)}", f"Its variables are {', '.join(sorted(wanted))}")
+        raise UsageError(
+            f"{what} {' and '.join(problems)}", f"Its variables are {', '.join(sorted(required))}"
+        )
