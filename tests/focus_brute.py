@@ -1,11 +1,11 @@
-"""Patterns answered by trying every assignment of rows to terms."""
+"""Patterns answered by trying every assignment of rows to terms: the engine's oracle."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from clew.core.protocols import PropertyGraph
-from clew.store.graphs import array_builder as making
+from clew.store.graphs import array_builder
 from clew.store.graphs.arrays import DirectedEdges, GraphArrays
 from clew.store.graphs.imported_graph import ImportedGraph
 from clew.store.graphs.packing import StoredGraph
@@ -15,120 +15,126 @@ from clew.triples.language.typed_chain import NOT, Quantifier
 Edges = set[tuple[int, str, int]]
 
 
-def opened(edges: Edges, types: dict[int, set[str]], size: int) -> PropertyGraph:
-    """The graph of some edges as it is opened from arrays, without a base around it."""
+def graph_of_edges(edges: Edges, types: dict[int, set[str]], size: int) -> PropertyGraph:
+    """The graph of ``edges`` as it is opened from arrays, without a base around it."""
     relations = sorted({relation for _, relation, _ in edges})
-    ways: dict[str, list[DirectedEdges]] = {"out": [], "in": []}
+    directions: dict[str, list[DirectedEdges]] = {"out": [], "in": []}
     for relation in relations:
         pairs = sorted((h, t) for h, r, t in edges if r == relation)
-        both = making._both_ways(np.array(pairs, dtype=np.uint32), size)
-        for way, one in zip(ways, both, strict=True):
-            ways[way].append(one)
-    kinds = sorted({type for some in types.values() for type in some})
+        both_ways = array_builder._both_ways(np.array(pairs, dtype=np.uint32), size)
+        for direction, directed in zip(directions, both_ways, strict=True):
+            directions[direction].append(directed)
+    kinds = sorted({type for types_of_row in types.values() for type in types_of_row})
     rows = [[row for row in range(size) if kind in types[row]] for kind in kinds]
     arrays = {
         "ids": np.empty(0, dtype=np.uint8),
         "ids.starts": np.zeros(size + 1, dtype=np.int64),
-        "types.rows": np.array([row for some in rows for row in some], dtype=np.uint32),
+        "types.rows": np.array([row for rows_of_kind in rows for row in rows_of_kind], dtype=np.uint32),
         "types.starts": np.cumsum([0, *map(len, rows)]),
     }
     content = {"relations": dict.fromkeys(relations), "types": kinds, "places": {}, "any": {}, "columns": {}}
-    merged = making._merged(ways["out"], size)
-    for key, prefix, every in (
+    merged = array_builder._merged(directions["out"], size)
+    for key, prefix, by_direction in (
         ("any", "any.", {"out": [merged[0]], "in": [merged[1]]}),
-        ("places", "", ways),
+        ("places", "", directions),
     ):
-        for way, some in every.items():
-            made, content[key][way] = making._joined(some)
-            arrays |= {f"{prefix}{way}.{part}": one for part, one in made.items()}
-    return ImportedGraph(
-        None, StoredGraph(1, "g", "", size, len(edges), {}), GraphArrays(content, arrays), None
-    )
+        for direction, directed in by_direction.items():
+            parts, content[key][direction] = array_builder._joined(directed)
+            arrays |= {f"{prefix}{direction}.{part}": array for part, array in parts.items()}
+    stored = StoredGraph(1, "g", "", size, len(edges), {})
+    return ImportedGraph(None, stored, GraphArrays(content, arrays), None)
 
 
 def pairs(edges: Edges, triple: TypedTriple) -> set[tuple[int, int]]:
-    """The pairs of rows that a triple's ways join."""
-    found = set()
-    for way in triple.relations:
-        some = {(h, t) for h, r, t in edges if way.relation in (None, r)}
-        found |= {(t, h) for h, t in some} if way.inverse else some
-    return found
+    """The pairs of rows that a triple's relations join."""
+    joined = set()
+    for directed in triple.relations:
+        forwards = {(h, t) for h, r, t in edges if directed.relation in (None, r)}
+        joined |= {(t, h) for h, t in forwards} if directed.inverse else forwards
+    return joined
 
 
 def domain(pattern: Pattern, name: str, types: dict[int, set[str]], size: int) -> list[int]:
+    """The rows that a term can be by itself, ascending."""
     for constant in pattern.constants:
         if constant.name == name:
             return sorted(set(constant.rows))
-    one = pattern.variable(name)
-    found = set(range(size)) if one.rows is None else set(map(int, one.rows))
+    variable = pattern.variable(name)
+    rows = set(range(size)) if variable.rows is None else set(map(int, variable.rows))
     if name == pattern.target and pattern.answer_rows is not None:
-        found &= set(map(int, pattern.answer_rows))
-    return sorted(row for row in found - set(one.excluded) if not one.types or types[row] & set(one.types))
+        rows &= set(map(int, pattern.answer_rows))
+    rows -= set(variable.excluded)
+    return sorted(row for row in rows if not variable.types or types[row] & set(variable.types))
 
 
 def answers(pattern: Pattern, edges: Edges, types: dict[int, set[str]], size: int) -> set[int]:
-    """The rows of the target: of every assignment of which all triples hold. Terms that are only counted have sets of
-    their own; what is denied between two terms is denied of each assignment."""
+    """The target's row in every assignment of which all triples hold. Terms that are only counted have sets of their
+    own; an edge denied between two terms that others join is denied of each assignment."""
     return values(pattern, pattern.target, edges, types, size, required=True)
 
 
 def values(  # noqa: C901 - one definition in one place
     pattern: Pattern, asked: str, edges: Edges, types: dict[int, set[str]], size: int, required: bool = False
 ) -> set[int]:
-    names = [one.name for one in (*pattern.variables, *pattern.constants)]
-    joins = connected_terms(pattern.triples, names)
-    constants = {one.name for one in pattern.constants}
+    """The rows of the term ``asked`` over all assignments; ``required``: every term that is not only counted must
+    have a row, else only those connected to ``asked``."""
+    names = [term.name for term in (*pattern.variables, *pattern.constants)]
+    connected = connected_terms(pattern.triples, names)
+    constants = {constant.name for constant in pattern.constants}
     counted = {name for name in constants if only_counted(pattern, name)}
-    for one in pattern.triples:
-        if one.quantifier is not None and one.tail not in constants:
-            counted |= set() if {one.head, pattern.target} & joins[one.tail] else joins[one.tail]
-    terms = [name for name in names if name in joins[asked] or (required and name not in counted)]
+    for triple in pattern.triples:
+        if triple.quantifier is not None and triple.tail not in constants:
+            separate = not {triple.head, pattern.target} & connected[triple.tail]
+            counted |= connected[triple.tail] if separate else set()
+    terms = [name for name in names if name in connected[asked] or (required and name not in counted)]
     domains = {name: domain(pattern, name, types, size) for name in terms}
-    joined = {id(one): pairs(edges, one) for one in pattern.triples}
-    between = []
-    for one in pattern.triples:
-        if one.head not in terms:
+    joined = {id(triple): pairs(edges, triple) for triple in pattern.triples}
+    checked = []  # triples that hold or not of each assignment
+    for triple in pattern.triples:
+        if triple.head not in terms:
             continue
-        if one.quantifier is None or (
-            one.quantifier == NOT and one.tail in joins[one.head] and one.head != one.tail
-        ):
-            between.append(one)
-        elif one.head == one.tail:
-            domains[one.head] = [row for row in domains[one.head] if (row, row) not in joined[id(one)]]
-        else:
-            given = domain(pattern, one.tail, types, size)
-            tails = set(given) if one.tail in constants else values(pattern, one.tail, edges, types, size)
-            domains[one.head] = [
-                row
-                for row in domains[one.head]
-                if fits(one.quantifier, {t for h, t in joined[id(one)] if h == row}, tails)
+        inner = triple.tail in connected[triple.head] and triple.head != triple.tail
+        if triple.quantifier is None or (triple.quantifier == NOT and inner):
+            checked.append(triple)
+        elif triple.head == triple.tail:
+            domains[triple.head] = [
+                row for row in domains[triple.head] if (row, row) not in joined[id(triple)]
             ]
-    found = set()
+        else:
+            own = set(domain(pattern, triple.tail, types, size))
+            tails = own if triple.tail in constants else values(pattern, triple.tail, edges, types, size)
+            domains[triple.head] = [
+                row
+                for row in domains[triple.head]
+                if fits(triple.quantifier, {t for h, t in joined[id(triple)] if h == row}, tails)
+            ]
+    rows = set()
 
-    def assign(of: dict[str, int]) -> None:
-        for one in between:
-            pair = of.get(one.head), of.get(one.tail)
-            if None not in pair and (pair in joined[id(one)]) != (one.quantifier is None):
+    def assign(assignment: dict[str, int]) -> None:
+        for triple in checked:
+            pair = assignment.get(triple.head), assignment.get(triple.tail)
+            if None not in pair and (pair in joined[id(triple)]) != (triple.quantifier is None):
                 return
-        if len(of) == len(domains):
-            found.add(of[asked])
+        if len(assignment) == len(domains):
+            rows.add(assignment[asked])
             return
-        name = next(one for one in domains if one not in of)
+        name = next(name for name in domains if name not in assignment)
         for row in domains[name]:
-            if name != asked or row not in found:
-                assign(of | {name: row})
+            if name != asked or row not in rows:
+                assign(assignment | {name: row})
 
     assign({})
-    return found
+    return rows
 
 
 def only_counted(pattern: Pattern, name: str) -> bool:
-    """Whether a term is named by triples, and by each as what it counts: then there need not be one."""
-    naming = [one for one in pattern.triples if name in (one.head, one.tail)]
-    return bool(naming) and all(one.quantifier is not None and one.head != name for one in naming)
+    """Whether every triple that names a term counts it as its tail: then there need not be one."""
+    naming = [triple for triple in pattern.triples if name in (triple.head, triple.tail)]
+    return bool(naming) and all(t.quantifier is not None and t.head != name for t in naming)
 
 
-def fits(count: Quantifier, every: set[int], tails: set[int]) -> bool:
-    """Whether the tails of a head are as many as a count says."""
-    most = len(every) if count.most is None else count.most
-    return count.least <= len(every & tails) <= most and not (count.only and every - tails)
+def fits(quantifier: Quantifier, reached: set[int], tails: set[int]) -> bool:
+    """Whether a head reaches as many of ``tails`` as a quantifier says."""
+    most = len(reached) if quantifier.most is None else quantifier.most
+    within = quantifier.least <= len(reached & tails) <= most
+    return within and not (quantifier.only and reached - tails)

@@ -51,43 +51,49 @@ GENRES = {
 @pytest.fixture(scope="module")
 def films(tmp_path_factory):
     triples, nodes = [], {}
-    for film, (director, actors, said) in FILMS.items():
-        nodes[film] = {"types": ["film"], "properties": said}
+    for film, (director, actors, properties) in FILMS.items():
+        nodes[film] = {"types": ["film"], "properties": properties}
         triples.append((film, "directed by", director))
-        triples += [(film, "stars", one) for one in actors]
-        triples += [(film, "genre", one) for one in GENRES[film]]
-        for one in (director, *actors):
-            nodes[one] = {"types": ["person"]}
+        triples += [(film, "stars", actor) for actor in actors]
+        triples += [(film, "genre", genre) for genre in GENRES[film]]
+        for person in (director, *actors):
+            nodes[person] = {"types": ["person"]}
     with Store.open(tmp_path_factory.mktemp("base"), create=True) as base:
         yield graph_of(base, triples, **nodes)
 
 
 def names(graph, rows) -> list[str]:
-    return [one.name for one in graph.entities(rows)]
+    return [entity.name for entity in graph.entities(rows)]
 
 
 def row(graph, name: str) -> int:
     return int(graph.rows([f"g:{name}"])[0])
 
 
-def constant(graph, name: str) -> Constant:
+def constant_in(graph, name: str) -> Constant:
     return Constant(name, (row(graph, name),))
 
 
-def asked(graph, triples, target="film", constants=(), predicates=(), **of) -> Pattern:
+def pattern_over(graph, triples, target="film", constants=(), predicates=(), **options) -> Pattern:
     """A pattern in which some terms are variables, and only ``film`` has a type."""
-    terms = {end for one in triples for end in (one.head, one.tail)} | {target}
-    known = [one.name for one in constants]
+    terms = {end for triple in triples for end in (triple.head, triple.tail)} | {target}
+    known = [constant.name for constant in constants]
     return Pattern(
         target,
-        tuple(Variable(one, ("film",) if one == "film" else ()) for one in sorted(terms) if one in VARIABLES),
+        tuple(
+            Variable(name, ("film",) if name == "film" else ()) for name in sorted(terms) if name in VARIABLES
+        ),
         (
             *constants,
-            *(constant(graph, one) for one in sorted(terms) if one not in VARIABLES and one not in known),
+            *(
+                constant_in(graph, name)
+                for name in sorted(terms)
+                if name not in VARIABLES and name not in known
+            ),
         ),
         tuple(triples),
         tuple(predicates),
-        **of,
+        **options,
     )
 
 
@@ -95,7 +101,7 @@ BY, STARS, GENRE = along("directed by"), along("stars"), along("genre")
 
 
 @pytest.mark.parametrize(
-    ("count", "expected"),
+    ("quantifier", "expected"),
     [
         (NOT, ["Silent"]),
         (at_least(1), ["Alien", "Gladiator", "Gran", "Tenet"]),
@@ -105,13 +111,13 @@ BY, STARS, GENRE = along("directed by"), along("stars"), along("genre")
         (exactly(0), ["Silent"]),
     ],
 )
-def test_films_by_how_many_people_star_in_them(films, count, expected) -> None:
-    pattern = asked(films, [TypedTriple("film", STARS, "who", count)])
+def test_films_by_how_many_people_star_in_them(films, quantifier, expected) -> None:
+    pattern = pattern_over(films, [TypedTriple("film", STARS, "who", quantifier)])
     assert names(films, substitute(films, pattern).rows) == expected
 
 
 @pytest.mark.parametrize(
-    ("count", "expected"),
+    ("quantifier", "expected"),
     [
         (NOT, ["Gran", "Silent", "Tenet"]),  # none of those who are in Alien
         (ONLY, ["Alien"]),  # Gladiator has Crowe besides
@@ -119,36 +125,42 @@ def test_films_by_how_many_people_star_in_them(films, count, expected) -> None:
         (at_least(2), ["Alien"]),
     ],
 )
-def test_tails_are_counted_among_what_the_rest_says_of_them(films, count, expected) -> None:
-    pattern = asked(films, [TypedTriple("Alien", STARS, "who"), TypedTriple("film", STARS, "who", count)])
+def test_tails_are_counted_among_the_candidates_that_other_triples_leave(films, quantifier, expected) -> None:
+    pattern = pattern_over(
+        films, [TypedTriple("Alien", STARS, "who"), TypedTriple("film", STARS, "who", quantifier)]
+    )
     assert names(films, substitute(films, pattern).rows) == expected
 
 
-def test_not_between_terms_that_others_join_is_asked_of_each_pair(films) -> None:
+def test_not_between_connected_terms_is_checked_for_each_pair(films) -> None:
     # Films whose director does not act in them: Gran falls out.
-    pattern = asked(films, [TypedTriple("film", BY, "who"), TypedTriple("film", STARS, "who", NOT)])
+    pattern = pattern_over(films, [TypedTriple("film", BY, "who"), TypedTriple("film", STARS, "who", NOT)])
     assert names(films, substitute(films, pattern).rows) == ["Alien", "Gladiator", "Silent", "Tenet"]
     # Directors, asked the other way: Eastwood has directed no film without acting in it.
-    pattern = asked(films, [TypedTriple("film", BY, "who"), TypedTriple("film", STARS, "who", NOT)], "who")
+    pattern = pattern_over(
+        films, [TypedTriple("film", BY, "who"), TypedTriple("film", STARS, "who", NOT)], "who"
+    )
     assert names(films, substitute(films, pattern).rows) == ["Nolan", "Scott"]
 
 
-def test_not_of_a_constant_and_of_something_that_is_not_there(films) -> None:
-    pattern = asked(films, [TypedTriple("film", BY, "Scott"), TypedTriple("film", STARS, "Crowe", NOT)])
+def test_not_with_a_constant_and_with_a_missing_one(films) -> None:
+    pattern = pattern_over(
+        films, [TypedTriple("film", BY, "Scott"), TypedTriple("film", STARS, "Crowe", NOT)]
+    )
     assert names(films, substitute(films, pattern).rows) == ["Alien"]
     nobody = (Constant("Nobody", ()),)
-    pattern = asked(
+    pattern = pattern_over(
         films, [TypedTriple("film", BY, "Scott"), TypedTriple("film", STARS, "Nobody", NOT)], constants=nobody
     )
     assert names(films, substitute(films, pattern).rows) == ["Alien", "Gladiator"]
-    pattern = asked(
+    pattern = pattern_over(
         films, [TypedTriple("film", BY, "Scott"), TypedTriple("film", STARS, "Nobody")], constants=nobody
     )
     assert substitute(films, pattern).is_empty
 
 
 @pytest.mark.parametrize(
-    ("predicate", "expected"),
+    ("test", "expected"),
     [
         (("year", "=", 2020), ["Tenet"]),
         (("year", "=", "1979"), ["Alien"]),
@@ -177,17 +189,22 @@ def test_not_of_a_constant_and_of_something_that_is_not_there(films) -> None:
         (("colour", "=", "red"), []),
     ],
 )
-def test_predicates_on_properties(films, predicate, expected) -> None:
-    one = Predicate("film", *predicate)
-    assert names(films, substitute(films, asked(films, [], predicates=[one])).rows) == expected
-    other = Predicate("film", *predicate, negated=True)
-    rest = names(films, substitute(films, asked(films, [], predicates=[other])).rows)
+def test_predicates_on_properties(films, test, expected) -> None:
+    predicate = Predicate("film", *test)
+    assert names(films, substitute(films, pattern_over(films, [], predicates=[predicate])).rows) == expected
+    negated = Predicate("film", *test, negated=True)
+    rest = names(films, substitute(films, pattern_over(films, [], predicates=[negated])).rows)
     assert sorted(rest + expected) == sorted(FILMS)
     # A graph without columns is asked for its nodes, and says the same.
-    assert names(films, substitute(_Asked(films), asked(films, [], predicates=[one])).rows) == expected
+    assert (
+        names(
+            films, substitute(GraphWithoutArrays(films), pattern_over(films, [], predicates=[predicate])).rows
+        )
+        == expected
+    )
 
 
-class _Asked:
+class GraphWithoutArrays:
     """The same graph without its arrays, as a mounted one."""
 
     def __init__(self, graph) -> None:
@@ -199,11 +216,11 @@ class _Asked:
     def adjacency(self, relation, inverse=False):
         return None
 
-    def column(self, property):
+    def property_values(self, property):
         return None
 
 
-def test_a_graph_that_is_asked_finds_what_arrays_find(films) -> None:
+def test_a_graph_without_arrays_gives_the_same_answers(films) -> None:
     triples = [
         TypedTriple("film", BY, "who"),
         TypedTriple("other", BY, "who"),
@@ -217,33 +234,33 @@ def test_a_graph_that_is_asked_finds_what_arrays_find(films) -> None:
         [TypedTriple("film", GENRE, "kind", exactly(1))],
         [TypedTriple("other", STARS, "who", NOT)],
     ):
-        pattern = asked(films, triples + extra)
-        found = substitute(_Asked(films), pattern)
+        pattern = pattern_over(films, triples + extra)
+        substitution = substitute(GraphWithoutArrays(films), pattern)
         assert (
-            names(films, found.rows)
+            names(films, substitution.rows)
             == names(films, substitute(films, pattern).rows)
             == ["Alien", "Gladiator"]
         )
 
 
-def test_contradictions_are_named_and_the_weakest_given_up(films) -> None:
+def test_the_weakest_of_contradictory_constraints_is_relaxed(films) -> None:
     # Nolan has no film with Hurt; thrillers of 2020 agree with Nolan.
     by = TypedTriple("film", BY, "Nolan", weight=0.9)
     stars = TypedTriple("film", STARS, "Hurt", weight=0.4)
     genre = TypedTriple("film", GENRE, "thriller", weight=0.8)
     year = Predicate("film", "year", "=", 2020, weight=0.2)
-    pattern = asked(films, [by, stars, genre], predicates=[year])
+    pattern = pattern_over(films, [by, stars, genre], predicates=[year])
     assert substitute(films, pattern).is_empty
-    found = relax(films, pattern)
-    assert names(films, found.rows) == ["Tenet"]
+    relaxed = relax(films, pattern)
+    assert names(films, relaxed.rows) == ["Tenet"]
     # Year and star contradict each other, and year is the weaker; then star and genre do.
-    assert all(len(conflict) == 2 and stars in conflict for conflict in found.conflicts)
-    assert found.relaxed[-1] is stars
-    whole = relax(films, asked(films, [by, genre]))
+    assert all(len(conflict) == 2 and stars in conflict for conflict in relaxed.conflicts)
+    assert relaxed.relaxed[-1] is stars
+    whole = relax(films, pattern_over(films, [by, genre]))
     assert (whole.relaxed, whole.conflicts, names(films, whole.rows)) == ((), (), ["Tenet"])
-    conflict = find_conflict(films, asked(films, [by, stars]))
+    conflict = find_conflict(films, pattern_over(films, [by, stars]))
     assert set(conflict) == {by, stars}
-    none = relax(films, asked(films, [by], answers=np.array([row(films, "Hurt")])))
+    none = relax(films, pattern_over(films, [by], answer_rows=np.array([row(films, "Hurt")])))
     assert [one for one in none.relaxed if isinstance(one, Variable)] and names(films, none.rows) == ["Hurt"]
 
 
@@ -251,32 +268,32 @@ def test_a_wrong_type_is_relaxed_too(films) -> None:
     pattern = Pattern(
         "x",
         (Variable("x", ("planet",), weight=0.1),),
-        (constant(films, "Scott"),),
+        (constant_in(films, "Scott"),),
         (TypedTriple("x", BY, "Scott"),),
     )
-    found = relax(films, pattern)
-    assert names(films, found.rows) == ["Alien", "Gladiator"]
-    assert [one.name for one in found.relaxed] == ["x"]
+    relaxed = relax(films, pattern)
+    assert names(films, relaxed.rows) == ["Alien", "Gladiator"]
+    assert [one.name for one in relaxed.relaxed] == ["x"]
 
 
 def test_why_a_film_is_no_answer(films) -> None:
     by, stars = TypedTriple("film", BY, "who"), TypedTriple("film", STARS, "Hurt")
     more = TypedTriple("other", BY, "who")
     genre = TypedTriple("other", GENRE, "horror")
-    pattern = asked(films, [by, stars, more, genre])
+    pattern = pattern_over(films, [by, stars, more, genre])
     assert names(films, substitute(films, pattern).rows) == ["Alien", "Gladiator"]
     assert why_not(films, pattern, row(films, "Alien")).constraints == ()
     tenet = why_not(films, pattern, row(films, "Tenet"))  # Nolan made a horror film, but Hurt is not in Tenet
     assert tenet.constraints == (stars,) and tenet.alone
     gran = why_not(films, pattern, row(films, "Gran"))  # no Hurt, and Eastwood made no horror film
     assert stars in gran.constraints and not gran.alone and len(gran.constraints) == 2
-    fenced = asked(films, [by], answers=np.array([row(films, "Alien")]))
+    fenced = pattern_over(films, [by], answer_rows=np.array([row(films, "Alien")]))
     assert why_not(films, fenced, row(films, "Tenet")).restricted
     person = why_not(films, pattern, row(films, "Weaver"))
     assert len(person.constraints) > 1 and not person.restricted
 
 
-def test_what_each_row_meets_and_by_which_candidate(films) -> None:
+def test_constraint_scores_of_each_row(films) -> None:
     actor = Constant("Actor", (row(films, "Hurt"), row(films, "Pattinson")), (1.0, 0.6))
     stars = TypedTriple("film", STARS, "Actor")
     by = TypedTriple("film", BY, "who")
@@ -284,7 +301,7 @@ def test_what_each_row_meets_and_by_which_candidate(films) -> None:
     more = TypedTriple("other", BY, "who")
     no_crowe = TypedTriple("film", STARS, "Crowe", NOT)
     late = Predicate("film", "year", ">", 1990)
-    pattern = asked(films, [stars, by, more, horror, no_crowe], constants=(actor,), predicates=[late])
+    pattern = pattern_over(films, [stars, by, more, horror, no_crowe], constants=(actor,), predicates=[late])
     every = films.rows([f"g:{one}" for one in ("Alien", "Gladiator", "Tenet", "Gran", "Silent", "Weaver")])
     assert constraint_scores(films, pattern, every).tolist() == [
         # stars, by, more, horror, no Crowe, late, a film
@@ -300,11 +317,11 @@ def test_what_each_row_meets_and_by_which_candidate(films) -> None:
 def test_a_constant_is_the_same_candidate_in_all_its_triples(films) -> None:
     # Eastwood or Hurt: Gran stars and is by Eastwood; no film stars Hurt and is by Hurt.
     either = (Constant("Either", (row(films, "Eastwood"), row(films, "Hurt"))),)
-    pattern = asked(
+    pattern = pattern_over(
         films, [TypedTriple("film", STARS, "Either"), TypedTriple("film", BY, "Either")], constants=either
     )
     assert names(films, substitute(films, pattern).rows) == ["Gran"]
-    apart = asked(
+    apart = pattern_over(
         films,
         [
             TypedTriple("film", STARS, "Either"),
@@ -316,10 +333,10 @@ def test_a_constant_is_the_same_candidate_in_all_its_triples(films) -> None:
     assert substitute(films, apart).is_empty  # Scott's films have Hurt, and Hurt has directed nothing
 
 
-def test_two_graphs_are_two_questions(films, tmp_path: Path) -> None:
+def test_a_pattern_belongs_to_one_graph(films, tmp_path: Path) -> None:
     with Store.open(tmp_path / "base", create=True) as base:
         other = graph_of(base, [("Zodiac", "directed by", "Fincher")], Zodiac={"types": ["film"]})
-        pattern = asked(other, [TypedTriple("film", BY, "Fincher")])
+        pattern = pattern_over(other, [TypedTriple("film", BY, "Fincher")])
         assert names(other, substitute(other, pattern).rows) == ["Zodiac"]
-    pattern = asked(films, [TypedTriple("film", BY, "Scott")])
+    pattern = pattern_over(films, [TypedTriple("film", BY, "Scott")])
     assert names(films, substitute(films, pattern).rows) == ["Alien", "Gladiator"]

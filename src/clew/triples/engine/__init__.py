@@ -4,12 +4,13 @@
 ...                   (TypedTriple("film", along("directed_by"), "Lynch"),))
 
 * :func:`substitute` narrows the candidates of every term until nothing changes; those of the target are exact.
-  :func:`substitute_all` does so for many patterns at once, :func:`substitute_rows` for one with columns of constants.
-* :func:`relaxed` does so, and gives up the weakest of contradictory constraints, one at a time, until there is an
-  answer; it says which contradicted each other.
-* :func:`met` says how far each row of the target meets each constraint; :func:`why_not` which of them drop a row.
+* :func:`relax` does the same, and where constraints contradict each other it gives up the weakest, one at a time,
+  until there is an answer.
+* :func:`constraint_scores` says how far each row of the target meets each constraint; :func:`why_not` says which
+  constraints exclude a row.
 
-A pattern belongs to one graph, whose rows its constants are. Answers from several graphs are several calls.
+A pattern belongs to one graph: its constants are rows of that graph. :mod:`clew.triples.engine.reference` is the
+paper's algorithm in 30 lines, which the tests compare the engine with.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The candidates of one term. Those of a variable that nothing has narrowed yet are all nodes, and no array: only
-what is looked at is tested for its type, as the note in Algorithm 3 has it."""
+"""The candidates of one term. Those of a variable that nothing has narrowed yet are all nodes, and are not listed:
+only the rows that are looked at are tested for their type, as the note in Algorithm 3 (line 2) has it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.triples.engine.predicates import PropertyTest, property_tests
+from clew.triples.engine.predicates import PropertyTest
 from clew.triples.engine.row_sets import NO_ROWS, as_set, intersect, is_member, unique_rows
 
 if TYPE_CHECKING:
@@ -17,14 +17,17 @@ if TYPE_CHECKING:
     from clew.triples.engine.patterns import Constant, Pattern, Variable
     from clew.triples.engine.row_sets import RowSet
 
-#: From this share of all rows looked up on, 1 in 2 to the power of it, a flag for every row is worth making.
-_WORTH = 8
-#: More rows that may answer are tested, not begun with.
-_FEW = 4096
+#: A flag for every row of the graph is worth making to look up at least 1 / 2**this of all rows.
+_FLAG_SHIFT = 8
+#: More answer rows than this are tested where a triple leads, not listed to begin with.
+_LISTED_ANSWERS = 4096
 
 
 class Candidates:
-    """The rows that a term can be; ``rows`` None: every one that its tests let through."""
+    """The rows that a term can be; ``rows`` None: every row that passes its tests.
+
+    ``dense``: the graph is in memory, so that flags for all its rows may be made. ``version`` changes with ``rows``.
+    """
 
     __slots__ = ("_flags", "_graph", "_tests", "_types", "dense", "rows", "version")
 
@@ -37,7 +40,7 @@ class Candidates:
         self.version = 0
 
     def __len__(self) -> int:
-        """How many there are, or at most are."""
+        """How many candidates there are; an upper bound where they are not listed."""
         if self.rows is not None:
             return len(self.rows)
         if self._types:
@@ -47,48 +50,48 @@ class Candidates:
 
     @property
     def is_restricted(self) -> bool:
-        """Whether not every node can be one."""
+        """Whether some node may be no candidate."""
         return self.rows is not None or bool(self._tests)
 
-    def add_test(self, holds: Callable[[RowSet], Mask]) -> None:
-        """Let nothing through but what ``holds``."""
-        self._tests.append(holds)
+    def add_test(self, passes: Callable[[RowSet], Mask]) -> None:
+        """Keep only rows that pass a test. To be called before the candidates are listed."""
+        self._tests.append(passes)
 
-    def select(self, found: RowSet) -> RowSet:
-        """Return those of a set that are candidates."""
-        if self.rows is not None:
-            if self.dense and self._flags is not None:
-                return found[self._flags[found]]
-            small, large = sorted((found, self.rows), key=len)
-            if not self.dense or len(large) > len(small) << 3 or len(small) << _WORTH < self._graph.size:
-                return intersect(small, large)
-            flags = np.zeros(self._graph.size, dtype=np.bool_)
-            flags[large] = True
-            chosen: RowSet = small[flags[small]]
-            return chosen
-        for holds in self._tests:
-            if len(found):
-                found = found[holds(found)]
-        return found
+    def select(self, rows: RowSet) -> RowSet:
+        """Return the rows of a set that are candidates."""
+        if self.rows is None:
+            for passes in self._tests:
+                if len(rows):
+                    rows = rows[passes(rows)]
+            return rows
+        if self.dense and self._flags is not None:
+            return rows[self._flags[rows]]
+        small, large = sorted((rows, self.rows), key=len)
+        if not self.dense or len(large) > len(small) << 3 or len(small) << _FLAG_SHIFT < self._graph.size:
+            return intersect(small, large)
+        flags = np.zeros(self._graph.size, dtype=np.bool_)
+        flags[large] = True
+        common: RowSet = small[flags[small]]
+        return common
 
-    def contains(self, others: RowSet) -> Mask:
-        """Return which of some rows, in any order, are candidates."""
+    def contains(self, rows: RowSet) -> Mask:
+        """Return for each row, in any order, whether it is a candidate, (rows,)."""
         if self.rows is None:
             if not self._tests:
-                return np.ones(len(others), dtype=np.bool_)
-            if not self.dense:  # a test may be a question to somebody
-                return is_member(others, self.select(unique_rows(others, 0)))
-            marks = self._tests[0](others)
-            for holds in self._tests[1:]:
-                marks = marks & holds(others)
-            return marks
-        if self._flags is None and self.dense and len(others) << _WORTH > self._graph.size:
+                return np.ones(len(rows), dtype=np.bool_)
+            if not self.dense:  # a test may be a query to another machine
+                return is_member(rows, self.select(unique_rows(rows, 0)))
+            passed = self._tests[0](rows)
+            for passes in self._tests[1:]:
+                passed = passed & passes(rows)
+            return passed
+        if self._flags is None and self.dense and len(rows) << _FLAG_SHIFT > self._graph.size:
             self._flags = np.zeros(self._graph.size, dtype=np.bool_)
             self._flags[self.rows] = True
-        return is_member(others, self.rows) if self._flags is None else self._flags[others]
+        return is_member(rows, self.rows) if self._flags is None else self._flags[rows]
 
     def narrow_to(self, rows: RowSet) -> bool:
-        """Take a set in place of what was there, which it is a part of; return whether that is less."""
+        """Replace the candidates by a subset of them; return whether it is smaller."""
         if self.rows is not None and len(rows) == len(self.rows):
             return False
         self.rows, self._flags = rows, None
@@ -96,63 +99,64 @@ class Candidates:
         return True
 
     def materialise(self, base: RowSet | None = None) -> None:
-        """Write down all candidates: those of ``base``, or of all nodes."""
+        """List all candidates: those among ``base``, by default among all nodes. Does nothing if they are listed."""
         if self.rows is not None:
             return
         if base is None and self._types:
-            every = [self._graph.rows_of_type(type) for type in self._types]
-            base = as_set(every[0].astype(np.uint32) if len(every) == 1 else np.concatenate(every))
+            of_types = [self._graph.rows_of_type(type) for type in self._types]
+            base = as_set(of_types[0].astype(np.uint32) if len(of_types) == 1 else np.concatenate(of_types))
         if base is None:
             base = np.arange(self._graph.size, dtype=np.uint32)
         self.narrow_to(self.select(base))
 
     def restrict_to_types(self, types: Sequence[str]) -> None:
-        """Let only nodes of one of some types through."""
+        """Keep only nodes of one of ``types``; empty: of any."""
         if not types:
             return
         self._types = tuple(types)
         graph = self._graph
 
-        def typed(rows: RowSet) -> Mask:
-            marks = graph.has_type(rows, types[0])  # type: ignore[arg-type]
+        def has_type(rows: RowSet) -> Mask:
+            passed = graph.has_type(rows, types[0])  # type: ignore[arg-type]
             for type in types[1:]:
-                marks = marks | graph.has_type(rows, type)  # type: ignore[arg-type]
-            return marks
+                passed = passed | graph.has_type(rows, type)  # type: ignore[arg-type]
+            return passed
 
-        self.add_test(typed)
+        self.add_test(has_type)
 
 
 def constant_candidates(graph: PropertyGraph, constant: Constant, dense: bool) -> Candidates:
     """Return the candidates of a constant."""
-    made = Candidates(graph, dense)
-    made.rows = as_set(np.array(constant.rows, dtype=np.uint32)) if constant.rows else NO_ROWS
-    return made
+    candidates = Candidates(graph, dense)
+    candidates.rows = as_set(np.array(constant.rows, dtype=np.uint32)) if constant.rows else NO_ROWS
+    return candidates
 
 
 def variable_candidates(
     graph: PropertyGraph, pattern: Pattern, variable: Variable, dense: bool
 ) -> Candidates:
-    """Return the candidates of a variable: what it may be by itself."""
-    made = Candidates(graph, dense)
+    """Return the candidates of a variable before any triple narrows them: by its types, rows and predicates."""
+    candidates = Candidates(graph, dense)
     if variable.excluded:
-        out = as_set(np.array(variable.excluded, dtype=np.uint32))
-        made.add_test(
-            (lambda rows: rows != out[0]) if len(out) == 1 else (lambda rows: ~is_member(rows, out))
-        )
-    made.restrict_to_types(variable.types)
-    own: list[PropertyTest] = property_tests(
-        graph, [one for one in pattern.predicates if one.variable == variable.name]
-    )
-    for one in own:
-        made.add_test(one.holds)
+        excluded = as_set(np.array(variable.excluded, dtype=np.uint32))
+        if len(excluded) == 1:
+            candidates.add_test(lambda rows: rows != excluded[0])
+        else:
+            candidates.add_test(lambda rows: ~is_member(rows, excluded))
+    candidates.restrict_to_types(variable.types)
+    for predicate in pattern.predicates:
+        if predicate.variable == variable.name:
+            candidates.add_test(PropertyTest(graph, predicate).holds)
     base = None if variable.rows is None else as_set(variable.rows)
     if pattern.answer_rows is not None and variable.name == pattern.target:
         answers = as_set(pattern.answer_rows)
-        if base is None and ((dense and len(answers) > _FEW) or len(answers) << 1 > graph.size):
-            # A type's worth of nodes: tested where a triple leads, not written down to begin with.
-            made.add_test(lambda rows: is_member(rows, answers))
-        else:
+        listed = base is not None or (
+            len(answers) << 1 <= graph.size and not (dense and len(answers) > _LISTED_ANSWERS)
+        )
+        if listed:
             base = answers if base is None else intersect(base, answers)
+        else:
+            candidates.add_test(lambda rows: is_member(rows, answers))
     if base is not None:
-        made.materialise(base)
-    return made
+        candidates.materialise(base)
+    return candidates

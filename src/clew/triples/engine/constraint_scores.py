@@ -1,7 +1,8 @@
-"""Which constraints each row of the target meets: what ranks answers, and explains them."""
+"""How far each row of the target meets each constraint: this ranks answers and explains them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -25,47 +26,48 @@ if TYPE_CHECKING:
 def constraint_scores(graph: PropertyGraph, pattern: Pattern, rows: Rows) -> Floats:
     """Return how far each row meets each constraint of ``pattern.constraints``, (rows, constraints), from 0 to 1.
 
-    A constraint is looked at by itself, with the triples that lead from the target to it and the types of what they
-    lead over; for one that counts, with all that says what is counted. 1: met; 0: not. Where an end of a triple
-    is a constant with several candidates, the score of the best candidate by which it is met. What nothing joins to
-    the target is met by all rows or by none.
+    Each constraint is looked at by itself, with the triples that lead from the target to it and the types of the
+    terms on the way; a quantified triple also with all that restricts what it counts. 1 is met and 0 is not. Where an
+    end of a triple is a constant with several candidates, it is the score of the best candidate by which the triple
+    is met. A constraint that nothing connects to the target is met by all rows or by none.
     """
     wanted = np.asarray(rows, dtype=np.int64)
-    found = np.zeros((len(wanted), len(pattern.constraints)))
+    scores = np.zeros((len(wanted), len(pattern.constraints)))
     for column, constraint in enumerate(pattern.constraints):
-        part = restrict_variable(_alone(pattern, constraint), wanted)
-        for score, some in _levels(part, constraint):
-            fits = substitute(graph, some)
-            passed = np.isin(wanted, fits.rows if fits.rows is not None else wanted)
-            found[passed & (found[:, column] == 0), column] = score
-    return found
+        alone = restrict_variable(_isolate(pattern, constraint), wanted)
+        for score, narrowed in _by_constant_score(alone, constraint):
+            met = substitute(graph, narrowed).rows
+            meets = np.isin(wanted, wanted if met is None else met)
+            scores[meets & (scores[:, column] == 0), column] = score
+    return scores
 
 
-def _levels(pattern: Pattern, constraint: Constraint) -> list[tuple[float, Pattern]]:
-    """Return the pattern with the candidates of a triple's constant of at least each score, best first."""
-    ends = (constraint.head, constraint.tail) if isinstance(constraint, TypedTriple) else ()
-    constant = next((one for one in pattern.constants if one.name in ends and one.scores), None)
-    negative = isinstance(constraint, TypedTriple) and constraint.quantifier is not None
-    if constant is None or negative:
-        return [(1.0, pattern)]
-    made = []
+def _by_constant_score(pattern: Pattern, constraint: Constraint) -> Iterator[tuple[float, Pattern]]:
+    """Yield the pattern with those candidates of a triple's constant that have at least a score, best score first."""
+    constant = None
+    if isinstance(constraint, TypedTriple) and constraint.quantifier is None:
+        ends = (constraint.head, constraint.tail)
+        constant = next((one for one in pattern.constants if one.name in ends and one.scores), None)
+    if constant is None:
+        yield 1.0, pattern
+        return
     for score in sorted(set(constant.scores), reverse=True):
-        kept = [n for n, one in enumerate(constant.scores) if one >= score]
-        fewer = Constant(constant.name, tuple(constant.rows[n] for n in kept))
-        constants = tuple(fewer if one is constant else one for one in pattern.constants)
-        made.append((score, replace(pattern, constants=constants)))
-    return made
+        rows = tuple(row for row, own in zip(constant.rows, constant.scores, strict=True) if own >= score)
+        constants = tuple(
+            Constant(constant.name, rows) if one is constant else one for one in pattern.constants
+        )
+        yield score, replace(pattern, constants=constants)
 
 
-def _alone(pattern: Pattern, constraint: Constraint) -> Pattern:
-    """Return the pattern of one constraint, the triples from the target to it, and what it counts."""
+def _isolate(pattern: Pattern, constraint: Constraint) -> Pattern:
+    """Return the pattern of one constraint, the triples from the target to it, and what restricts what it counts."""
     if isinstance(constraint, TypedTriple):
         ends = {constraint.head, constraint.tail}
     else:
         ends = {constraint.variable if isinstance(constraint, Predicate) else constraint.name}
     kept: list[Constraint] = [constraint, *_path(pattern, ends, constraint)]
     if isinstance(constraint, TypedTriple) and constraint.quantifier is not None:
-        kept += _counted(pattern, constraint)
+        kept += _restrictions_on_tail(pattern, constraint)
     target = pattern.variable(pattern.target)
     for variable in pattern.variables:
         if variable.types and (variable is not target or variable is constraint):
@@ -73,15 +75,16 @@ def _alone(pattern: Pattern, constraint: Constraint) -> Pattern:
     alone = replace(pattern, answer_rows=None).keep_only(kept)
     free = replace(alone.variable(alone.target), rows=None, excluded=())
     return replace(
-        alone, variables=tuple(free if one.name == alone.target else one for one in alone.variables)
+        alone,
+        variables=tuple(free if variable.name == alone.target else variable for variable in alone.variables),
     )
 
 
 def _path(pattern: Pattern, ends: set[str], constraint: Constraint) -> list[TypedTriple]:
-    """Return the fewest triples that lead from the target to one of ``ends``."""
+    """Return the shortest path of triples from the target to one of ``ends``; empty where there is none."""
     paths: dict[str, list[TypedTriple]] = {pattern.target: []}
-    waiting = [pattern.target]
-    for name in waiting:
+    queue = [pattern.target]
+    for name in queue:
         if name in ends:
             return paths[name]
         for triple in pattern.triples:
@@ -89,30 +92,27 @@ def _path(pattern: Pattern, ends: set[str], constraint: Constraint) -> list[Type
                 for other in (triple.head, triple.tail):
                     if other not in paths:
                         paths[other] = [*paths[name], triple]
-                        waiting.append(other)
+                        queue.append(other)
     return []
 
 
-def _counted(pattern: Pattern, constraint: TypedTriple) -> list[Constraint]:
-    """Return the constraints on what a triple counts: those on its tail, and on what is joined to that without the
-    target."""
-    seen, waiting, kept = (
-        {constraint.tail, pattern.target, constraint.head},
-        [constraint.tail],
-        list[Constraint](),
-    )
-    known = {one.name for one in pattern.constants}
-    for name in waiting:
-        if name in known:  # what else leads to a constant says nothing of what is counted
+def _restrictions_on_tail(pattern: Pattern, quantified: TypedTriple) -> list[Constraint]:
+    """Return the constraints on the tail of a quantified triple, and on the terms connected to the tail without
+    passing the target."""
+    seen, queue = {quantified.tail, pattern.target, quantified.head}, [quantified.tail]
+    constants = {constant.name for constant in pattern.constants}
+    constraints: list[Constraint] = []
+    for name in queue:
+        if name in constants:  # other triples of a constant do not restrict it
             continue
-        kept += [one for one in pattern.predicates if one.variable == name]
+        constraints += [predicate for predicate in pattern.predicates if predicate.variable == name]
         for triple in pattern.triples:
-            if triple is constraint or name not in (triple.head, triple.tail):
+            if triple is quantified or name not in (triple.head, triple.tail):
                 continue
             if triple.quantifier is not None and triple.head != name:
                 continue
-            kept.append(triple)
+            constraints.append(triple)
             new = {triple.head, triple.tail} - seen
             seen |= new
-            waiting += sorted(new)
-    return kept
+            queue += sorted(new)
+    return constraints

@@ -1,10 +1,10 @@
-"""The join that makes a fixpoint exact.
+"""The join that makes a fixpoint exact where triples form cycles.
 
-A fixpoint is arc consistent: every candidate has a partner in each of its triples, but where triples form a cycle the
-partners need not be those of each other. Trees need no join, nor do terms with one candidate; what remains when the
-leaves are taken off again and again (the 2-core) is joined here, term after term. Each partial match takes its
-candidates for the next term from the triple that offers it fewest, as worst-case optimal joins do; what no later
-triple asks for is dropped from the matches, and a candidate of the term that is asked for is not proven twice.
+A fixpoint is arc consistent: every candidate has a partner in each of its triples, but on a cycle the partners need
+not be partners of each other. Trees need no join, nor do terms with one candidate. What remains when leaves are taken
+off repeatedly (the 2-core) is joined here, term after term. Each partial match takes its candidates for the next term
+from the triple that offers it fewest, as worst-case optimal joins do. Terms that no later triple needs are dropped
+from the matches, and a candidate of the term that is asked for is not proven twice.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.triples.engine import edges as _edges
+from clew.triples.engine.edges import split_ranges
 from clew.triples.engine.patterns import TypedTriple, triples_on_cycles
 from clew.triples.engine.row_sets import NO_ROWS
 from clew.triples.language.typed_chain import NOT
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from clew.triples.engine.fixpoint import Fixpoint
     from clew.triples.engine.row_sets import RowSet
 
-if TYPE_CHECKING:
+    #: Partial matches: the rows of every bound term, (matches,) each.
     Matches = dict[str, RowSet]
 
 
 def enforce_consistency(state: Fixpoint, asked: str) -> bool:
-    """Narrow the candidates of the terms around ``asked`` until those of ``asked`` are exactly its answers; return
+    """Narrow the terms connected to ``asked`` until the candidates of ``asked`` are exactly its answers; return
     whether there are any."""
-    reached = state.connected[asked]
-    core = [] if state.is_empty(asked) else _core(state, reached)
+    connected = state.connected[asked]
+    core = [] if state.is_empty(asked) else _core_triples(state, connected)
     if not core:
         return state.run_deferred()
     terms = {end for number in core for end in _ends(state, number)}
@@ -43,9 +43,10 @@ def enforce_consistency(state: Fixpoint, asked: str) -> bool:
     return state.narrow(output, _Join(state, core, terms, output).answers())
 
 
-def negates_inner_edge(triple: TypedTriple, reached: frozenset[str]) -> bool:
-    """Return whether a triple denies an edge between two terms that others join: each match is looked at then."""
-    return triple.quantifier == NOT and triple.head != triple.tail and {triple.head, triple.tail} <= reached
+def negates_inner_edge(triple: TypedTriple, connected: frozenset[str]) -> bool:
+    """Return whether a triple denies an edge between two terms that other triples connect. It is then checked for
+    each match instead of being counted."""
+    return triple.quantifier == NOT and triple.head != triple.tail and {triple.head, triple.tail} <= connected
 
 
 def _ends(state: Fixpoint, number: int) -> tuple[str, str]:
@@ -53,149 +54,163 @@ def _ends(state: Fixpoint, number: int) -> tuple[str, str]:
     return triple.head, triple.tail
 
 
-def _core(state: Fixpoint, reached: frozenset[str]) -> list[int]:
-    """Return the triples on cycles among some terms, and between cycles."""
-    numbers = [
-        number
+def _core_triples(state: Fixpoint, connected: frozenset[str]) -> list[int]:
+    """Return the triples on cycles among connected terms, and those between cycles."""
+    triples = {
+        number: triple
         for number, triple in enumerate(state.pattern.triples)
         if triple.head != triple.tail
-        and {triple.head, triple.tail} <= reached
-        and (triple.quantifier is None or negates_inner_edge(triple, reached))
-    ]
-    if len(numbers) < len(reached):
+        and {triple.head, triple.tail} <= connected
+        and (triple.quantifier is None or negates_inner_edge(triple, connected))
+    }
+    if len(triples) < len(connected):
         return []
-    # A term with one candidate joins nothing: it is as many different terms as it has triples. Not so where an edge
-    # is denied, because what that joins must be matched together.
-    triples = {number: state.pattern.triples[number] for number in numbers}
-    denied = any(one.quantifier is not None for one in triples.values())
-    single = set() if denied else {name for name in reached if len(state.candidates[name]) == 1}
-    return triples_on_cycles(triples, single)
+    # A term with one candidate joins nothing: it could be a different term in each of its triples. Not so where an
+    # edge is denied, because both of its ends must be matched together.
+    if any(triple.quantifier is not None for triple in triples.values()):
+        return triples_on_cycles(triples)
+    return triples_on_cycles(triples, {name for name in connected if len(state.candidates[name]) == 1})
 
 
 def _nearest(state: Fixpoint, asked: str, terms: set[str]) -> str:
-    """Return the term of the core through which ``asked`` hangs on it."""
-    seen, waiting = {asked}, [asked]
-    for one in waiting:
-        if one in terms:
-            return one
-        for number in sorted(state.triples_at([one])):
+    """Return the term of the core that is nearest to ``asked``, breadth first."""
+    seen, queue = {asked}, [asked]
+    for name in queue:
+        if name in terms:
+            return name
+        for number in sorted(state.triples_at([name])):
             new = [end for end in _ends(state, number) if end not in seen]
             seen.update(new)
-            waiting += new
+            queue += new
     return min(terms)
 
 
 @dataclass(frozen=True, slots=True)
+class _Link:
+    """A triple between a bound term and the one to bind: ``backwards``, the bound one is its tail."""
+
+    bound: str
+    number: int
+    backwards: bool
+
+
+@dataclass(frozen=True, slots=True)
 class _Step:
-    """A term to bind: the triples that lead to it from bound terms (with their numbers, and True where from the
-    tail), those that deny an edge to them, and the terms that are needed after it."""
+    """A term to bind: the triples that lead to it from bound terms, those that deny an edge to them, and the terms
+    that are needed after it."""
 
     name: str
-    joins: tuple[tuple[str, int, bool], ...]
-    denied: tuple[tuple[str, int, bool], ...]
+    joins: tuple[_Link, ...]
+    denials: tuple[_Link, ...]
     needed: frozenset[str]
 
 
 class _Join:
     def __init__(self, state: Fixpoint, core: Sequence[int], terms: set[str], output: str) -> None:
         self._state, self._output = state, output
-        self._first, self._steps = self._planned(core, terms)
+        self._first, self._steps = self._plan(core, terms)
         self._proven = np.zeros(int(self._rows(output)[-1]) + 1, dtype=np.bool_)
 
     def _rows(self, name: str) -> RowSet:
         rows = self._state.candidates[name].rows
         return NO_ROWS if rows is None else rows
 
-    def _planned(self, core: Sequence[int], terms: set[str]) -> tuple[str, list[_Step]]:
-        """Return the term to begin with, that with the fewest candidates, and the others in the order in which most
-        triples, then fewest candidates, speak for them."""
-        size = {name: len(self._rows(name)) for name in terms}
-        first = min(terms, key=lambda one: (size[one], one))
-        bound, left, steps = [first], terms - {first}, []
-        while left:
-            joins = {name: self._leading(core, bound, name) for name in left}
-            name = min(left, key=lambda one: (not joins[one][0], -len(joins[one][0]), size[one], one))
+    def _plan(self, core: Sequence[int], terms: set[str]) -> tuple[str, list[_Step]]:
+        """Return the term to begin with, the one with fewest candidates, and the steps that bind the others: next is
+        the term that most triples lead to, of several the one with fewest candidates."""
+        sizes = {name: len(self._rows(name)) for name in terms}
+        first = min(terms, key=lambda name: (sizes[name], name))
+        bound, unbound, steps = [first], terms - {first}, []
+        while unbound:
+            joins = {name: self._links(core, bound, name, denied=False) for name in unbound}
+            name = min(unbound, key=lambda name: (not joins[name], -len(joins[name]), sizes[name], name))
+            denials = self._links(core, bound, name, denied=True)
             bound.append(name)
-            left.remove(name)
-            needed = {
-                end for n in core if set(_ends(self._state, n)) & left for end in _ends(self._state, n)
-            } - left
-            steps.append(_Step(name, *joins[name], frozenset(needed | {self._output}).intersection(bound)))
+            unbound.remove(name)
+            ends = [set(_ends(self._state, number)) for number in core]
+            needed = {self._output}.union(*(pair for pair in ends if pair & unbound)).intersection(bound)
+            steps.append(_Step(name, joins[name], denials, frozenset(needed)))
         return first, steps
 
-    def _leading(
-        self, core: Sequence[int], bound: Sequence[str], name: str
-    ) -> tuple[tuple[tuple[str, int, bool], ...], tuple[tuple[str, int, bool], ...]]:
-        found: tuple[list[tuple[str, int, bool]], list[tuple[str, int, bool]]] = ([], [])
+    def _links(self, core: Sequence[int], bound: Sequence[str], name: str, denied: bool) -> tuple[_Link, ...]:
+        """Return the core's triples, or those that deny an edge, between ``name`` and the bound terms."""
+        links = []
         for number in core:
             head, tail = _ends(self._state, number)
-            denied = self._state.pattern.triples[number].quantifier is not None
+            if (self._state.pattern.triples[number].quantifier is not None) != denied:
+                continue
             if tail == name and head in bound:
-                found[denied].append((head, number, False))
+                links.append(_Link(head, number, False))
             elif head == name and tail in bound:
-                found[denied].append((tail, number, True))
-        return tuple(found[0]), tuple(found[1])
+                links.append(_Link(tail, number, True))
+        return tuple(links)
 
     def answers(self) -> RowSet:
-        """Return the candidates of the term that is asked for that are in a match."""
+        """Return the candidates of the output term that are in a match."""
         self._extend({self._first: self._rows(self._first)}, 0)
         return np.flatnonzero(self._proven).astype(np.uint32)
 
     def _extend(self, matches: Matches, depth: int) -> None:
-        """Bind the terms from ``depth`` on; a part of the matches at a time, so that they stay few."""
+        """Bind the terms from ``depth`` on, a part of the matches at a time so that they stay few."""
         if depth == len(self._steps):
             self._proven[matches[self._output]] = True
             return
         step = self._steps[depth]
         degrees = np.stack(
-            [self._state.edges(n, back).degrees(matches[source]) for source, n, back in step.joins]
+            [
+                self._state.edges(link.number, link.backwards).degrees(matches[link.bound])
+                for link in step.joins
+            ]
         )
-        for first, last in _edges.split_ranges(degrees.min(axis=0)):
-            part, offered = {name: rows[first:last] for name, rows in matches.items()}, degrees[:, first:last]
+        for first, last in split_ranges(degrees.min(axis=0)):
+            part = {name: rows[first:last] for name, rows in matches.items()}
+            part_degrees = degrees[:, first:last]
             if self._output in part and (last - first) < degrees.shape[1]:
-                left = ~self._proven[
-                    part[self._output]
-                ]  # what the parts before have shown needs no second match
-                part, offered = _taken(part, left), offered[:, left]
-            if not offered.size:
+                # A candidate that an earlier part has proven needs no second match.
+                unproven = ~self._proven[part[self._output]]
+                part, part_degrees = _select(part, unproven), part_degrees[:, unproven]
+            if not part_degrees.size:
                 continue
-            extended = self._bound(part, step, offered)
+            extended = self._bind(part, step, part_degrees)
             if len(extended[step.name]):
-                self._extend(_dropped(extended, step.needed), depth + 1)
+                self._extend(_project(extended, step.needed), depth + 1)
 
-    def _bound(self, matches: Matches, step: _Step, degrees: NDArray[np.int64]) -> Matches:
-        """Return the matches with a term bound in every way that its triples allow."""
+    def _bind(self, matches: Matches, step: _Step, degrees: NDArray[np.int64]) -> Matches:
+        """Return the matches with the step's term bound in every way that its triples allow. ``degrees`` is how many
+        tails each join offers to each match, (joins, matches)."""
         cheapest = degrees.argmin(axis=0)
         parts = []
-        for place, (source, number, back) in enumerate(step.joins):
+        for place, join in enumerate(step.joins):
             chosen = np.flatnonzero(cheapest == place)
             if not len(chosen):
                 continue
-            owners, found = self._state.edges(number, back).expand(matches[source][chosen])
-            keep = self._state.candidates[step.name].contains(found)
-            part = _taken(matches, chosen[owners[keep]]) | {step.name: found[keep]}
-            others = [one for one in step.joins if one[1:] != (number, back)]
-            for checks, wanted in ((others, True), (step.denied, False)):
-                for end, n, reverse in checks:
-                    ok = self._state.edges(n, reverse).has_edge(part[end], part[step.name])
-                    part = _taken(part, ok if wanted else ~ok)
+            owners, rows = self._state.edges(join.number, join.backwards).expand(matches[join.bound][chosen])
+            is_candidate = self._state.candidates[step.name].contains(rows)
+            part = _select(matches, chosen[owners[is_candidate]]) | {step.name: rows[is_candidate]}
+            for links, expected in (
+                ([other for other in step.joins if other is not join], True),
+                (step.denials, False),
+            ):
+                for link in links:
+                    edges = self._state.edges(link.number, link.backwards)
+                    part = _select(part, edges.has_edge(part[link.bound], part[step.name]) == expected)
             parts.append(part)
-        return {name: np.concatenate([one[name] for one in parts]) for name in (*matches, step.name)}
+        return {name: np.concatenate([part[name] for part in parts]) for name in (*matches, step.name)}
 
 
-def _taken(matches: Mapping[str, RowSet], which: NDArray[np.int64] | Mask) -> Matches:
+def _select(matches: Mapping[str, RowSet], which: NDArray[np.int64] | Mask) -> Matches:
     return {name: rows[which] for name, rows in matches.items()}
 
 
-def _dropped(matches: Matches, needed: frozenset[str]) -> Matches:
-    """Return the matches by the terms that are still needed, each once."""
+def _project(matches: Matches, needed: frozenset[str]) -> Matches:
+    """Return the matches by the terms that are still needed, without repetition."""
     if needed >= matches.keys():
         return matches
-    kept = {name: rows for name, rows in matches.items() if name in needed}
-    order = np.lexsort(tuple(kept.values()))
-    ordered = _taken(kept, order)
-    new = np.zeros(len(order), dtype=np.bool_)
-    new[0] = True
+    projected = {name: rows for name, rows in matches.items() if name in needed}
+    order = np.lexsort(tuple(projected.values()))
+    ordered = _select(projected, order)
+    is_new = np.zeros(len(order), dtype=np.bool_)
+    is_new[0] = True
     for rows in ordered.values():
-        new[1:] |= rows[1:] != rows[:-1]
-    return _taken(ordered, new)
+        is_new[1:] |= rows[1:] != rows[:-1]
+    return _select(ordered, is_new)

@@ -1,9 +1,12 @@
-"""Which pairs of nodes have an edge, for many pairs at once.
+"""The edges of a triple, followed from its head or from its tail, for whole sets of rows at once.
 
-A pair is looked up among the tails of whichever end has fewer edges, so a hub costs nothing where the other end is
-none. A join asks for millions of pairs of which few have one: those that cannot are found first, by a table of one
-byte for each value of a hash of a pair, in which all edges of the pairs' ends are marked (Bloom, 1970, with a single
-hash). It never denies an edge that is there; what it lets through is looked up.
+An imported graph gives its adjacency as arrays. A mounted graph answers queries: what an edge costs there is a guess,
+and no operation begins with all nodes.
+
+A pair of nodes is looked up among the tails of whichever end has fewer edges, so that a hub costs nothing where the
+other end is none. A join asks for millions of pairs, few of which are edges. Those that cannot be edges are found
+first by a table with a byte for each hash of a pair, in which all edges of the pairs' ends are marked (Bloom, 1970,
+with a single hash). The table never denies an edge; the pairs that it lets through are looked up.
 """
 
 from __future__ import annotations
@@ -26,163 +29,86 @@ if TYPE_CHECKING:
     from clew.triples.engine.patterns import DirectedRelation
     from clew.triples.engine.row_sets import RowSet
 
-#: From this many pairs on, a table may be worth making; and up to so many edges to mark for each pair.
-_MANY, _FEW = 1 << 12, 4
-#: Bytes of the table for each edge in it, and at the most, as powers of 2.
-_ROOM, _LARGEST = 3, 26
-_MIX = np.uint32(0x9E3779B1), np.uint32(0x85EBCA77)
-
-
-def has_edge(one: Adjacency, back: Adjacency, rows: RowSet, others: RowSet, size: int) -> Mask:
-    """Return which pairs of a row and another, (n,) both, are edges of ``one``; ``back`` has the same edges from the
-    other end. ``size``: how many rows there are in all."""
-    if len(rows) < _MANY:
-        return _searched(one, back, rows, others)
-    left = np.flatnonzero(_possible(one, back, rows, others, size))
-    found = np.zeros(len(rows), dtype=np.bool_)
-    found[left] = _searched(one, back, rows[left], others[left])
-    return found
-
-
-def _possible(one: Adjacency, back: Adjacency, rows: RowSet, others: RowSet, size: int) -> Mask:
-    """Return which pairs may be edges; all of them where marking the edges of their ends is not worth it."""
-    ends = []
-    for way, given in ((one, rows), (back, others)):
-        sources = unique_rows(given, size)
-        starts, stops = way.bounds(sources)
-        sizes = stops - starts
-        ends.append((int(sizes.sum()), way is back, way, sources, starts, sizes))
-    total, turned, way, sources, starts, sizes = min(ends, key=lambda end: end[0])
-    if total > len(rows) * _FEW:
-        return np.ones(len(rows), dtype=np.bool_)
-    if not total:
-        return np.zeros(len(rows), dtype=np.bool_)
-    heads, tails = sources.repeat(sizes), gather_tails(way, starts, sizes)[1]
-    if turned:
-        heads, tails = tails, heads
-    bits = min(total.bit_length() + _ROOM, _LARGEST)
-    marks = np.zeros(1 << bits, dtype=np.bool_)
-    marks[_hashed(heads, tails, bits)] = True
-    return marks.take(_hashed(rows, others, bits))
-
-
-def _hashed(rows: RowSet, others: RowSet, bits: int) -> RowSet:
-    mixed = rows * _MIX[0]
-    mixed += others * _MIX[1]
-    mixed >>= np.uint32(32 - bits)
-    return mixed
-
-
-def _searched(one: Adjacency, back: Adjacency, rows: RowSet, others: RowSet) -> Mask:
-    """Return which pairs are edges: each looked for from the end that has fewer."""
-    low, high = one.bounds(rows)
-    other_low, other_high = back.bounds(others)
-    near = high - low <= other_high - other_low
-    if near.all():
-        return _found(one.tails, low, high, others)
-    found = np.empty(len(rows), dtype=np.bool_)
-    found[near] = _found(one.tails, low[near], high[near], others[near])
-    far = ~near
-    found[far] = _found(back.tails, other_low[far], other_high[far], rows[far])
-    return found
-
-
-def _found(tails: RowSet, low: NDArray[np.int64], high: NDArray[np.int64], wanted: RowSet) -> Mask:
-    """Return which of the wanted are in their run of ``tails``: a binary search in all runs at once."""
-    ends = high
-    for _ in range(int((high - low).max(initial=0)).bit_length()):
-        middle = (low + high) >> 1
-        open = low < high
-        before = open & (tails.take(middle, mode="clip") < wanted)
-        low = np.where(before, middle + 1, low)
-        high = np.where(open & ~before, middle, high)
-    found: Mask = low < ends
-    found[found] = tails[low[found]] == wanted[found]
-    return found
-
-
-def gather_tails(
-    one: Adjacency, starts: NDArray[np.int64], sizes: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], RowSet]:
-    """Return the tails of sources, one after the other, and where those of each start."""
-    offsets = run_offsets(sizes)
-    if len(sizes) == 1:
-        return offsets, one.tails[starts[0] : starts[0] + sizes[0]]
-    places = (starts - offsets[:-1]).repeat(sizes)
-    places += np.arange(len(places))
-    return offsets, one.tails.take(places)
-
-
 #: Edges that are looked at in one go: a bound on memory, 8 bytes each in a few arrays.
 CHUNK_EDGES = 1 << 20
-#: What a row is taken to have of tails where nobody can say.
-_GUESS = 16
-#: Of sets larger than this the degrees are estimated by their average.
-_EXACT = 1024
+#: Assumed number of edges of a row where the graph cannot say.
+_ASSUMED_DEGREE = 16
+#: The degrees of larger sets are estimated by the average degree.
+_SUMMED_ROWS = 1024
+#: The table of pairs may be worth making from this many pairs on, up to so many edges to mark for each pair.
+_MIN_PAIRS, _MAX_MARKED = 1 << 12, 4
+#: Size of the table of pairs as powers of 2: bits beyond those of the number of edges, and at most.
+_SPARE_BITS, _MAX_BITS = 3, 26
+_HASH_FACTORS = np.uint32(0x9E3779B1), np.uint32(0x85EBCA77)
 
 
 class Edges:
-    """The edges of some ways, from their sources to their tails."""
+    """The edges along directed relations, from their sources to their tails."""
 
-    __slots__ = ("_arrays", "_average", "_size", "_ways", "graph")
+    __slots__ = ("_arrays", "_average_degree", "_relations", "_size", "graph")
 
-    def __init__(self, graph: PropertyGraph, ways: Sequence[DirectedRelation]) -> None:
-        self.graph, self._ways = graph, ways
-        arrays = [graph.adjacency(way.relation, way.inverse) for way in ways]
-        self._arrays = [one for one in arrays if one is not None]
+    def __init__(self, graph: PropertyGraph, relations: Sequence[DirectedRelation]) -> None:
+        self.graph, self._relations = graph, relations
+        arrays = [graph.adjacency(directed.relation, directed.inverse) for directed in relations]
+        self._arrays = [adjacency for adjacency in arrays if adjacency is not None]
         self._size = graph.size if self._arrays else 0
-        self._average = 0.0
+        self._average_degree = 0.0
 
     @property
     def in_memory(self) -> bool:
-        """Whether the edges are there as arrays."""
+        """Whether the edges are available as arrays."""
         return bool(self._arrays)
 
     def estimate_cost(self, rows: RowSet) -> float:
-        """Return how many edges start at the rows of a set, exactly or about."""
+        """Return how many edges start at the rows of a set, exactly or estimated."""
         if not self._arrays:
-            return len(rows) * _GUESS
-        if len(rows) > _EXACT:
-            if not self._average:
-                per = [len(one.tails) / max(len(one.starts) - 1, 1) for one in self._arrays]
-                self._average = sum(per)
-            return len(rows) * (1 + self._average)
+            return len(rows) * _ASSUMED_DEGREE
+        if len(rows) > _SUMMED_ROWS:
+            if not self._average_degree:
+                self._average_degree = sum(
+                    len(adjacency.tails) / max(len(adjacency.starts) - 1, 1) for adjacency in self._arrays
+                )
+            return len(rows) * (1 + self._average_degree)
         total = 0
-        for one in self._arrays:
-            starts, ends = one.bounds(rows)
+        for adjacency in self._arrays:
+            starts, ends = adjacency.bounds(rows)
             total += int((ends - starts).sum())
         return total
 
     def sources(self) -> RowSet:
-        """Return all rows that an edge starts at."""
-        found = [
-            np.flatnonzero(np.diff(one.starts)).astype(np.uint32) if one.heads is None else one.heads
-            for one in self._arrays
-        ]
-        return union(found, self._size)
+        """Return all rows at which an edge starts. In memory only."""
+        return union(
+            [
+                np.flatnonzero(np.diff(adjacency.starts)).astype(np.uint32)
+                if adjacency.heads is None
+                else adjacency.heads
+                for adjacency in self._arrays
+            ],
+            self._size,
+        )
 
-    def reach(self, rows: RowSet, other: Candidates) -> tuple[Mask, RowSet]:
-        """Return which rows of a set have an edge to a candidate, and the candidates that are reached."""
+    def reach(self, rows: RowSet, candidates: Candidates) -> tuple[Mask, RowSet]:
+        """Return which rows of a set have an edge to a candidate, (rows,), and the candidates that are reached."""
         if not self._arrays:
-            return self._asked(rows, other)
-        kept, found = _along(self._arrays[0], rows, other, self._size)
-        for one in self._arrays[1:]:
-            more, others = _along(one, rows, other, self._size)
-            kept, found = kept | more, union([found, others], self._size)
-        return kept, found
+            return self._query_reach(rows, candidates)
+        reaching, reached = _reach_along(self._arrays[0], rows, candidates, self._size)
+        for adjacency in self._arrays[1:]:
+            more_reaching, more_reached = _reach_along(adjacency, rows, candidates, self._size)
+            reaching, reached = reaching | more_reaching, union([reached, more_reached], self._size)
+        return reaching, reached
 
-    def _asked(self, rows: RowSet, other: Candidates) -> tuple[Mask, RowSet]:
-        kept, found = np.zeros(len(rows), dtype=np.bool_), NO_ROWS
-        for way in self._ways:
-            offsets, others = self.graph.neighbours(rows.astype(np.int64), way.relation, way.inverse)
-            more, reached = _filtered(offsets, others.astype(np.uint32), other, 0)
-            kept, found = kept | more, union([found, reached], 0)
-        return kept, found
+    def _query_reach(self, rows: RowSet, candidates: Candidates) -> tuple[Mask, RowSet]:
+        reaching, reached = np.zeros(len(rows), dtype=np.bool_), NO_ROWS
+        for offsets, tails in self._runs(rows):
+            more_reaching, more_reached = _filter_runs(offsets, tails, candidates, 0)
+            reaching, reached = reaching | more_reaching, union([reached, more_reached], 0)
+        return reaching, reached
 
     def expand(self, rows: RowSet) -> tuple[NDArray[np.int64], RowSet]:
-        """Return every edge from some rows, given in any order: the place of its source among them, and its tail.
+        """Return every edge from ``rows``, which may be in any order: the place of its source among them, and its
+        tail.
 
-        An edge that several ways have is there several times.
+        An edge along several of the relations is there several times.
         """
         owners, tails = [], []
         for offsets, others in self._runs(rows):
@@ -191,125 +117,198 @@ class Edges:
         return np.concatenate(owners), np.concatenate(tails)
 
     def _runs(self, rows: RowSet) -> Iterator[tuple[NDArray[np.int64], RowSet]]:
+        """Yield for each relation the tails of the rows, one run for each row, and the offsets of the runs."""
         if self._arrays:
-            for one in self._arrays:
-                starts, ends = one.bounds(rows)
-                yield gather_tails(one, starts, ends - starts)
+            for adjacency in self._arrays:
+                starts, ends = adjacency.bounds(rows)
+                yield gather_tails(adjacency, starts, ends - starts)
             return
-        for way in self._ways:
-            offsets, others = self.graph.neighbours(rows.astype(np.int64), way.relation, way.inverse)
-            yield offsets, others.astype(np.uint32)
-
-    def runs(self, rows: RowSet) -> Iterator[tuple[int, int, NDArray[np.int64], RowSet]]:
-        """Yield the tails of some rows, in any order, some rows at a time: the range of these, how many tails each
-        has, and the tails. For arrays alone; once for each way."""
-        for one in self._arrays:
-            starts, ends = one.bounds(rows)
-            sizes = ends - starts
-            for first, last in split_ranges(sizes):
-                yield (
-                    first,
-                    last,
-                    sizes[first:last],
-                    gather_tails(one, starts[first:last], sizes[first:last])[1],
-                )
+        for directed in self._relations:
+            offsets, tails = self.graph.neighbours(rows.astype(np.int64), directed.relation, directed.inverse)
+            yield offsets, tails.astype(np.uint32)
 
     def degrees(self, rows: RowSet) -> NDArray[np.int64]:
-        """Return how many edges start at each of some rows, each counted once for each way."""
+        """Return how many edges start at each of ``rows``, (rows,), an edge counted once for each of its
+        relations."""
         total = np.zeros(len(rows), dtype=np.int64)
         if not self._arrays:
             for offsets, _ in self._runs(rows):
                 total += np.diff(offsets)
-        for one in self._arrays:
-            starts, ends = one.bounds(rows)
+        for adjacency in self._arrays:
+            starts, ends = adjacency.bounds(rows)
             total += ends - starts
         return total
 
-    def count_candidates(self, rows: RowSet, other: Candidates) -> NDArray[np.int64]:
-        """Return how many different candidates each row of a set has an edge to."""
+    def count_candidates(self, rows: RowSet, candidates: Candidates) -> NDArray[np.int64]:
+        """Return to how many different candidates each row of a set has an edge, (rows,)."""
         total = np.empty(len(rows), dtype=np.int64)
         for first, last in split_ranges(self.degrees(rows)):
-            some = rows[first:last]
-            if len(self._ways) == 1:
-                ((offsets, others),) = self._runs(some)
-                total[first:last] = count_per_run(other.contains(others), offsets)
+            part = rows[first:last]
+            if len(self._relations) == 1:
+                ((offsets, tails),) = self._runs(part)
+                total[first:last] = count_per_run(candidates.contains(tails), offsets)
                 continue
-            owners, others = self.expand(some)
-            keep = other.contains(others)
-            keys = unique_rows(owners[keep] << 32 | others[keep].astype(np.int64), 0)  # each pair once
-            total[first:last] = np.bincount(keys >> 32, minlength=len(some))
+            owners, tails = self.expand(part)
+            is_candidate = candidates.contains(tails)
+            # Each pair once, though several relations may have it.
+            pairs = unique_rows(owners[is_candidate] << 32 | tails[is_candidate].astype(np.int64), 0)
+            total[first:last] = np.bincount(pairs >> 32, minlength=len(part))
         return total
 
     def count_sources(self, rows: RowSet) -> NDArray[np.int64]:
-        """Return for every node how many different rows of a set lead to it, (size,): for arrays alone."""
+        """Return for every node of the graph how many different rows of a set lead to it, (size,). In memory only."""
         total = np.zeros(self._size, dtype=np.int64)
         if len(self._arrays) > 1:
-            owners, others = self.expand(rows)
-            keys = unique_rows(others.astype(np.int64) << 32 | owners, 0)
-            return total + np.bincount(keys >> 32, minlength=self._size)
+            owners, tails = self.expand(rows)
+            pairs = unique_rows(tails.astype(np.int64) << 32 | owners, 0)
+            return total + np.bincount(pairs >> 32, minlength=self._size)
         for first, last in split_ranges(self.degrees(rows)):
-            _, others = self.expand(rows[first:last])
-            total += np.bincount(others, minlength=self._size)
+            _, tails = self.expand(rows[first:last])
+            total += np.bincount(tails, minlength=self._size)
         return total
 
     def has_edge(self, rows: RowSet, others: RowSet) -> Mask:
-        """Return which pairs of a row and another have an edge, (n,) both."""
-        found = np.zeros(len(rows), dtype=np.bool_)
+        """Return for each pair of a row and another whether an edge leads from the one to the other, (n,)."""
         if not self._arrays:
             sources, places = np.unique(rows, return_inverse=True)
             owners, tails = self.expand(sources)
-            keys = unique_rows(owners << 32 | tails.astype(np.int64), 0)
-            return is_member(places << 32 | others.astype(np.int64), keys)
-        for one, way in zip(self._arrays, self._ways, strict=True):
-            back = self.graph.adjacency(way.relation, not way.inverse)
-            assert back is not None
-            found |= has_edge(one, back, rows, others, self._size)
-        return found
+            pairs = unique_rows(owners << 32 | tails.astype(np.int64), 0)
+            return is_member(places << 32 | others.astype(np.int64), pairs)
+        joined = np.zeros(len(rows), dtype=np.bool_)
+        for adjacency, directed in zip(self._arrays, self._relations, strict=True):
+            reverse = self.graph.adjacency(directed.relation, not directed.inverse)
+            assert reverse is not None
+            joined |= has_edge(adjacency, reverse, rows, others, self._size)
+        return joined
 
 
-def split_ranges(sizes: NDArray[np.int64], chunk: int = 0) -> list[tuple[int, int]]:
-    """Return the ranges of consecutive rows that have at most ``chunk`` edges together, or one row with more."""
-    chunk = chunk or CHUNK_EDGES
-    if sizes.sum() <= chunk:
+def split_ranges(sizes: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Return ranges of consecutive rows with at most :data:`CHUNK_EDGES` edges together, or one row with more."""
+    if sizes.sum() <= CHUNK_EDGES:
         return [(0, len(sizes))]
-    offsets, at = run_offsets(sizes), [0]
-    while at[-1] < len(sizes):
-        after = int(offsets.searchsorted(offsets[at[-1]] + chunk, side="right")) - 1
-        at.append(max(after, at[-1] + 1))
-    return list(pairwise(at))
+    offsets, bounds = run_offsets(sizes), [0]
+    while bounds[-1] < len(sizes):
+        after = int(offsets.searchsorted(offsets[bounds[-1]] + CHUNK_EDGES, side="right")) - 1
+        bounds.append(max(after, bounds[-1] + 1))
+    return list(pairwise(bounds))
 
 
-def _along(one: Adjacency, rows: RowSet, other: Candidates, size: int) -> tuple[Mask, RowSet]:
-    starts, ends = one.bounds(rows)
+def gather_tails(
+    adjacency: Adjacency, starts: NDArray[np.int64], sizes: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], RowSet]:
+    """Return the offsets of the sources' tails, (sources + 1,), and the tails, one source after the other."""
+    offsets = run_offsets(sizes)
+    if len(sizes) == 1:
+        return offsets, adjacency.tails[starts[0] : starts[0] + sizes[0]]
+    places = (starts - offsets[:-1]).repeat(sizes)
+    places += np.arange(len(places))
+    return offsets, adjacency.tails.take(places)
+
+
+def _reach_along(
+    adjacency: Adjacency, rows: RowSet, candidates: Candidates, size: int
+) -> tuple[Mask, RowSet]:
+    starts, ends = adjacency.bounds(rows)
     if len(rows) == 1:  # a slice is a set already, and costs nothing however long it is
-        found = other.select(one.tails[starts[0] : ends[0]])
-        return np.array([len(found) > 0]), found
+        reached = candidates.select(adjacency.tails[starts[0] : ends[0]])
+        return np.array([len(reached) > 0]), reached
     sizes = ends - starts
     ranges = split_ranges(sizes)
     if len(ranges) == 1:
-        return _filtered(*gather_tails(one, starts, sizes), other, size)
-    kept, marks = np.empty(len(rows), dtype=np.bool_), np.zeros(size, dtype=np.bool_)
+        return _filter_runs(*gather_tails(adjacency, starts, sizes), candidates, size)
+    reaching, is_reached = np.empty(len(rows), dtype=np.bool_), np.zeros(size, dtype=np.bool_)
     for first, last in ranges:
-        offsets, others = gather_tails(one, starts[first:last], sizes[first:last])
-        kept[first:last], found = _filtered(offsets, others, other, size)
-        marks[found] = True
-    return kept, np.flatnonzero(marks).astype(np.uint32)
+        offsets, tails = gather_tails(adjacency, starts[first:last], sizes[first:last])
+        reaching[first:last], reached = _filter_runs(offsets, tails, candidates, size)
+        is_reached[reached] = True
+    return reaching, np.flatnonzero(is_reached).astype(np.uint32)
 
 
-def _filtered(
-    offsets: NDArray[np.int64], others: RowSet, other: Candidates, size: int
+def _filter_runs(
+    offsets: NDArray[np.int64], tails: RowSet, candidates: Candidates, size: int
 ) -> tuple[Mask, RowSet]:
-    """Return which runs of ``others`` have a candidate, and the set of those candidates."""
-    if other.rows is None:
-        every = unique_rows(others, size)
-        found = other.select(every)
-        if len(found) == len(every):
-            return offsets[1:] > offsets[:-1], found
-        passed = is_member(others, found)
+    """Return which runs of tails have a candidate, and the set of those candidates."""
+    if candidates.rows is None:
+        distinct = unique_rows(tails, size)
+        reached = candidates.select(distinct)
+        if len(reached) == len(distinct):
+            return offsets[1:] > offsets[:-1], reached
+        is_candidate = is_member(tails, reached)
     else:
-        passed = other.contains(others)
-        found = unique_rows(others[passed], size)
-    return count_per_run(passed, offsets) > 0, found
+        is_candidate = candidates.contains(tails)
+        reached = unique_rows(tails[is_candidate], size)
+    return count_per_run(is_candidate, offsets) > 0, reached
 
 
-# MERGED: The edges of a triple, from its head or from its tail: whole sets through them at once.
+def has_edge(adjacency: Adjacency, reverse: Adjacency, rows: RowSet, others: RowSet, size: int) -> Mask:
+    """Return for each pair of a row and another whether it is an edge of ``adjacency``, (n,).
+
+    ``reverse`` has the same edges from the other end; ``size`` is the number of rows in the graph.
+    """
+    if len(rows) < _MIN_PAIRS:
+        return _look_up_pairs(adjacency, reverse, rows, others)
+    places = np.flatnonzero(_possible_pairs(adjacency, reverse, rows, others, size))
+    joined = np.zeros(len(rows), dtype=np.bool_)
+    joined[places] = _look_up_pairs(adjacency, reverse, rows[places], others[places])
+    return joined
+
+
+def _possible_pairs(
+    adjacency: Adjacency, reverse: Adjacency, rows: RowSet, others: RowSet, size: int
+) -> Mask:
+    """Return which pairs may be edges; all of them where marking the edges of their ends is not worth it."""
+    ends = []
+    for direction, nodes in ((adjacency, rows), (reverse, others)):
+        sources = unique_rows(nodes, size)
+        starts, stops = direction.bounds(sources)
+        sizes = stops - starts
+        ends.append((int(sizes.sum()), direction is reverse, direction, sources, starts, sizes))
+    total, reversed_, direction, sources, starts, sizes = min(ends, key=lambda end: end[0])
+    if total > len(rows) * _MAX_MARKED:
+        return np.ones(len(rows), dtype=np.bool_)
+    if not total:
+        return np.zeros(len(rows), dtype=np.bool_)
+    heads, tails = sources.repeat(sizes), gather_tails(direction, starts, sizes)[1]
+    if reversed_:
+        heads, tails = tails, heads
+    bits = min(total.bit_length() + _SPARE_BITS, _MAX_BITS)
+    table = np.zeros(1 << bits, dtype=np.bool_)
+    table[_hash_pairs(heads, tails, bits)] = True
+    return table.take(_hash_pairs(rows, others, bits))
+
+
+def _hash_pairs(rows: RowSet, others: RowSet, bits: int) -> RowSet:
+    mixed = rows * _HASH_FACTORS[0]
+    mixed += others * _HASH_FACTORS[1]
+    mixed >>= np.uint32(32 - bits)
+    return mixed
+
+
+def _look_up_pairs(adjacency: Adjacency, reverse: Adjacency, rows: RowSet, others: RowSet) -> Mask:
+    """Return which pairs are edges, each looked up from the end that has fewer edges."""
+    low, high = adjacency.bounds(rows)
+    other_low, other_high = reverse.bounds(others)
+    forwards = high - low <= other_high - other_low
+    if forwards.all():
+        return _search_runs(adjacency.tails, low, high, others)
+    joined = np.empty(len(rows), dtype=np.bool_)
+    joined[forwards] = _search_runs(adjacency.tails, low[forwards], high[forwards], others[forwards])
+    backwards = ~forwards
+    joined[backwards] = _search_runs(
+        reverse.tails, other_low[backwards], other_high[backwards], rows[backwards]
+    )
+    return joined
+
+
+def _search_runs(tails: RowSet, low: NDArray[np.int64], high: NDArray[np.int64], wanted: RowSet) -> Mask:
+    """Return which wanted rows are in their run ``tails[low:high]``: a binary search in all runs at once."""
+    ends = high
+    for _ in range(int((high - low).max(initial=0)).bit_length()):
+        middle = (low + high) >> 1
+        unfinished = low < high
+        before = unfinished & (tails.take(middle, mode="clip") < wanted)
+        low = np.where(before, middle + 1, low)
+        high = np.where(unfinished & ~before, middle, high)
+    found: Mask = low < ends
+    found[found] = tails[low[found]] == wanted[found]
+    return found

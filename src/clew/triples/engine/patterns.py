@@ -1,8 +1,8 @@
-"""What is to be substituted: triples over constants and variables, as rows of one graph.
+"""Patterns: triples over constants and variables, and conditions on properties, in terms of one graph.
 
-A pattern is what Algorithm 3 of 4StepFocus prepares: names are already nodes and relations those of the graph. Terms
-are known by name, and one term is one node: a constant with several candidates stands for the same one of them in
-all its triples.
+A pattern is what Algorithm 3 of 4StepFocus prepares: its constants are nodes of the graph and its relations those of
+the graph. Terms are known by name, and a term is one node: a constant with several candidates stands for the same one
+of them in all its triples.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from clew.core.arrays import sorted_unique
 from clew.core.errors import UsageError, unknown_name_error
@@ -23,33 +25,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DirectedRelation:
-    """How a triple may lead from its head to its tail: along a relation (None: any), or against it."""
+    """A relation (None: any) and the direction in which a triple follows it from its head to its tail."""
 
     relation: str | None = None
     inverse: bool = False
 
     @property
     def opposite(self) -> DirectedRelation:
-        """The same the other way round."""
+        """The same relation in the other direction."""
         return DirectedRelation(self.relation, not self.inverse)
 
 
 #: Any relation, from the head to the tail.
 ANY_RELATION = (DirectedRelation(),)
-#: Any relation in either direction, as the paper looks for neighbours: its edge types were "error-prone".
+#: Any relation in either direction, as the paper follows edges: restricting edge types was "error-prone" (Section 4).
 ANY_DIRECTION = (DirectedRelation(), DirectedRelation(inverse=True))
 
 
 def along(relation: str, inverse: bool = False) -> tuple[DirectedRelation, ...]:
-    """Return the one way along a relation, or against it."""
+    """Return the relations of a triple that follows one relation, or its ``inverse``."""
     return (DirectedRelation(relation, inverse),)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Variable:
-    """An unknown node: of one of ``types`` (none: of any), one of ``rows`` where they are given, none of ``without``.
+    """An unknown node: of one of ``types`` (empty: of any), one of ``rows`` unless None, none of ``excluded``.
 
-    Its types are a constraint, of this ``weight``, that can be relaxed; ``rows`` and ``without`` always hold.
+    The types are a constraint of this ``weight`` that can be relaxed; ``rows`` and ``excluded`` always hold.
     """
 
     name: str
@@ -61,7 +63,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A known node: the candidates for it with a score from 0 to 1 each, 1 where none are given."""
+    """A known node: its candidate rows, each with a score from 0 to 1; no ``scores``: 1 each."""
 
     name: str
     rows: tuple[int, ...]
@@ -70,9 +72,10 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class TypedTriple:
-    """The term named ``head`` leads one of ``ways`` to the term named ``tail``; with ``count``, to so many.
+    """The term named ``head`` leads along one of ``relations`` to the term named ``tail``; with a ``quantifier``, to
+    so many of its candidates.
 
-    ``weight`` says how much speaks for it, such as the score of its constant's match: the weakest is relaxed first.
+    ``weight`` is how sure the triple is, such as the score of its constant's match: the weakest is relaxed first.
     """
 
     head: str
@@ -84,12 +87,11 @@ class TypedTriple:
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """What a property of a variable must be: one of :data:`TESTS`; of several values one is enough.
+    """A condition on a property of a variable, with one of :data:`TESTS`; of several values one has to meet it.
 
-    ``=`` compares numbers as numbers, all else as :func:`clew.core.text.fold_name` leaves it; ``contains``
-    looks for the
-    folded value in the folded text, ``says`` for its words there. ``between`` includes both ``value`` and ``high``.
-    ``negated``: the nodes that it does not hold for, those without the property among them.
+    ``=`` compares numbers as numbers and all else as :func:`clew.core.text.fold_name` leaves it; ``contains`` looks
+    for the folded value anywhere in the folded text, ``says`` for whole words. ``between`` includes ``value`` and
+    ``high``. ``negated``: it holds for the nodes that do not meet the test, including those without the property.
     """
 
     variable: str
@@ -101,16 +103,17 @@ class Predicate:
     weight: float = 1.0
 
 
-#: What a pattern can do without. A variable stands for its types.
+#: A part of a pattern that can be relaxed. A variable stands for its types.
 Constraint = TypedTriple | Predicate | Variable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pattern:
-    """Triples and predicates, all of which must hold, and the variable that is asked for.
+    """Triples and predicates, all of which must hold, and the ``target``: the variable that is asked for.
 
-    ``answers``, where given, are the rows that may answer: only the target is restricted to them, while constants and
-    other variables range over all nodes. Raises UsageError for what makes no sense.
+    ``answer_rows``, unless None, are the rows that may answer. They restrict only the target; constants and other
+    variables range over all nodes. Raises UsageError for terms that are missing or named twice, and for tests and
+    quantifiers that make no sense.
     """
 
     target: str
@@ -118,13 +121,13 @@ class Pattern:
     constants: tuple[Constant, ...] = ()
     triples: tuple[TypedTriple, ...] = ()
     predicates: tuple[Predicate, ...] = ()
-    answer_rows: Rows | None = field(default=None)
+    answer_rows: Rows | None = None
 
     def __post_init__(self) -> None:
-        variables = [one.name for one in self.variables]
-        names = {*variables, *(one.name for one in self.constants)}
+        variables = [variable.name for variable in self.variables]
+        names = {*variables, *(constant.name for constant in self.constants)}
         if len(names) < len(variables) + len(self.constants):
-            raise UsageError("two terms of a pattern have the same name", "One term is one node")
+            raise UsageError("two terms of a pattern have the same name", "Give each term its own name")
         if self.target not in variables:
             raise unknown_name_error("variable", self.target, variables)
         for triple in self.triples:
@@ -135,82 +138,87 @@ class Pattern:
             if predicate.test not in TESTS:
                 raise unknown_name_error("test", predicate.test, TESTS)
             if (predicate.test == "between") != (predicate.high is not None):
-                raise UsageError(f"'{predicate.test}' on {predicate.property}", "Only between has two values")
+                raise UsageError(
+                    f"wrong number of values for '{predicate.test}' on {predicate.property}",
+                    "between takes two values, every other test one",
+                )
 
     def _check(self, triple: TypedTriple, names: set[str]) -> None:
         for end in (triple.head, triple.tail):
             if end not in names:
                 raise unknown_name_error("term", end, names)
         if not triple.relations:
-            raise UsageError(f"no way from {triple.head} to {triple.tail}", "Any relation: EITHER")
-        if triple.quantifier is None:
+            raise UsageError(
+                f"a triple from {triple.head} to {triple.tail} without a relation",
+                "Any relation: ANY_DIRECTION",
+            )
+        if (quantifier := triple.quantifier) is None:
             return
-        if triple.quantifier.least < 0 or triple.quantifier.least > (
-            math.inf if triple.quantifier.most is None else triple.quantifier.most
-        ):
-            raise UsageError(f"at least {triple.quantifier.least} and at most {triple.quantifier.most}")
-        if triple.head == triple.tail and triple.quantifier != NOT:
-            raise UsageError(f"{triple.head} is counted among its own tails", "Only 'not' makes sense here")
+        if not 0 <= quantifier.least <= (math.inf if quantifier.most is None else quantifier.most):
+            raise UsageError(f"at least {quantifier.least} and at most {quantifier.most}")
+        if triple.head == triple.tail and quantifier != NOT:
+            raise UsageError(f"{triple.head} is counted among its own tails", "Only 'not' is allowed here")
 
     def variable(self, name: str) -> Variable:
         """Return the variable of that name."""
-        return next(one for one in self.variables if one.name == name)
+        return next(variable for variable in self.variables if variable.name == name)
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
         """What can be relaxed: the triples, the predicates, and the variables that have types."""
-        return (*self.triples, *self.predicates, *(one for one in self.variables if one.types))
+        return (*self.triples, *self.predicates, *(variable for variable in self.variables if variable.types))
 
     def keep_only(self, constraints: Iterable[Constraint]) -> Pattern:
-        """Return the pattern with no other constraints than these, told apart by identity."""
+        """Return the pattern with no other constraints than these, compared by identity."""
         kept = set(map(id, constraints))
         return replace(
             self,
-            triples=tuple(one for one in self.triples if id(one) in kept),
-            predicates=tuple(one for one in self.predicates if id(one) in kept),
+            triples=tuple(triple for triple in self.triples if id(triple) in kept),
+            predicates=tuple(predicate for predicate in self.predicates if id(predicate) in kept),
             variables=tuple(
-                one if id(one) in kept or not one.types else replace(one, types=()) for one in self.variables
+                replace(variable, types=()) if variable.types and id(variable) not in kept else variable
+                for variable in self.variables
             ),
         )
 
     def without(self, constraints: Sequence[Constraint]) -> Pattern:
-        """Return the pattern without some of its constraints."""
-        gone = set(map(id, constraints))
-        return self.keep_only(one for one in self.constraints if id(one) not in gone)
+        """Return the pattern without some of its constraints, compared by identity."""
+        removed = set(map(id, constraints))
+        return self.keep_only(constraint for constraint in self.constraints if id(constraint) not in removed)
 
 
 def connected_terms(triples: Sequence[TypedTriple], names: Iterable[str]) -> dict[str, frozenset[str]]:
-    """Return for each term those that triples join to it, itself included; triples that count join nothing."""
-    found = {name: {name} for name in names}
+    """Return for each term the terms that triples connect to it, itself included. Quantified triples connect
+    nothing."""
+    groups = {name: {name} for name in names}
     for triple in triples:
-        one, other = found[triple.head], found[triple.tail]
-        if triple.quantifier is None and one is not other:
-            one |= other
+        group, other = groups[triple.head], groups[triple.tail]
+        if triple.quantifier is None and group is not other:
+            group |= other
             for name in other:
-                found[name] = one
-    return {name: frozenset(one) for name, one in found.items()}
+                groups[name] = group
+    return {name: frozenset(group) for name, group in groups.items()}
 
 
-def triples_on_cycles(triples: Mapping[int, TypedTriple], apart: Collection[str] = ()) -> list[int]:
-    """Return which triples, by their numbers, are on cycles and between cycles: what is left when those that end at a
-    term of one triple are taken off again and again (the 2-core). A term in ``apart`` joins nothing."""
-    numbers = [number for number, one in triples.items() if not {one.head, one.tail} & set(apart)]
+def triples_on_cycles(triples: Mapping[int, TypedTriple], separate: Collection[str] = ()) -> list[int]:
+    """Return the numbers of the triples that are on cycles or between cycles (the 2-core): those left when triples
+    that end at a term of one triple are taken off repeatedly. A term in ``separate`` connects nothing."""
+    numbers = [number for number, triple in triples.items() if not {triple.head, triple.tail} & set(separate)]
     while True:
         degrees = Counter(end for number in numbers for end in (triples[number].head, triples[number].tail))
-        kept = [n for n in numbers if degrees[triples[n].head] > 1 and degrees[triples[n].tail] > 1]
-        if len(kept) == len(numbers):
-            return kept
-        numbers = kept
+        inner = [n for n in numbers if degrees[triples[n].head] > 1 and degrees[triples[n].tail] > 1]
+        if len(inner) == len(numbers):
+            return inner
+        numbers = inner
 
 
 def restrict_variable(pattern: Pattern, rows: Rows | Sequence[int], name: str = "") -> Pattern:
-    """Return the pattern with a variable, by default its target, restricted to some rows."""
-    import numpy as np
-
-    given = pattern.variable(name or pattern.target)
+    """Return the pattern with a variable, by default its target, restricted to ``rows``."""
+    variable = pattern.variable(name or pattern.target)
     allowed = sorted_unique(rows)
-    if given.rows is not None:
-        allowed = np.intersect1d(allowed, given.rows)
-    narrowed = replace(given, rows=allowed)
-    variables = tuple(narrowed if one is given else one for one in pattern.variables)
-    return replace(pattern, variables=variables)
+    if variable.rows is not None:
+        allowed = np.intersect1d(allowed, variable.rows)
+    restricted = replace(variable, rows=allowed)
+    return replace(
+        pattern, variables=tuple(restricted if one is variable else one for one in pattern.variables)
+    )

@@ -1,4 +1,4 @@
-"""Constraints that contradict each other: which, and what is left when the weakest of them is given up."""
+"""Constraints that contradict each other: which they are, and what is left when the weakest is given up."""
 
 from __future__ import annotations
 
@@ -17,52 +17,52 @@ if TYPE_CHECKING:
 def relax(graph: PropertyGraph, pattern: Pattern) -> Substitution:
     """Return what the terms of a pattern can be, giving up constraints until there is an answer.
 
-    While there is none, constraints are looked for that cannot hold together, none of which can be left out, and the
-    weakest of them, of equal ones the last, is given up. Where there are no rows that may answer at all, nothing
-    helps, and the result is empty.
+    As long as there is none, the weakest constraint of a smallest conflict (:func:`find_conflict`) is given up, the
+    last of equally weak ones. Where no row may answer at all nothing helps, and the result is empty.
     """
     started = time.perf_counter()
-    found, gone, conflicts = (
-        substitute(graph, pattern),
-        list["Constraint"](),
-        list[tuple["Constraint", ...]](),
-    )
-    left, rounds = list(pattern.constraints), found.rounds
-    while found.is_empty and left:
-        conflict = find_conflict(graph, pattern.keep_only(left))
+    remaining, relaxed = list(pattern.constraints), list["Constraint"]()
+    conflicts = list[tuple["Constraint", ...]]()
+    substitution = substitute(graph, pattern)
+    rounds = substitution.rounds
+    while substitution.is_empty and remaining:
+        conflict = find_conflict(graph, pattern.keep_only(remaining))
         if not conflict:
             break
-        weakest = min(reversed(conflict), key=lambda one: one.weight)
+        weakest = min(reversed(conflict), key=lambda constraint: constraint.weight)
         conflicts.append(conflict)
-        gone.append(weakest)
-        left = [one for one in left if one is not weakest]
-        found = substitute(graph, pattern.keep_only(left))
-        rounds += found.rounds
+        relaxed.append(weakest)
+        remaining = [constraint for constraint in remaining if constraint is not weakest]
+        substitution = substitute(graph, pattern.keep_only(remaining))
+        rounds += substitution.rounds
     seconds = time.perf_counter() - started
-    return Substitution(found.target, found.candidates, rounds, seconds, tuple(gone), tuple(conflicts))
+    return Substitution(
+        pattern.target, substitution.candidates, rounds, seconds, tuple(relaxed), tuple(conflicts)
+    )
 
 
 def find_conflict(graph: PropertyGraph, pattern: Pattern) -> tuple[Constraint, ...]:
-    """Return constraints that cannot hold together, none of which can be left out; none where all can.
+    """Return constraints that cannot hold together although any fewer of them can; none if all can hold.
 
-    Strong ones are left out first, so that of several such sets one with weak constraints is found.
+    Strong constraints are left out first, so that of several such sets one with weak constraints is returned.
     """
-    left = list(pattern.constraints)
     if not substitute(graph, pattern).is_empty or substitute(graph, pattern.keep_only(())).is_empty:
         return ()
-    for one in sorted(pattern.constraints, key=lambda one: -one.weight):
-        fewer = [other for other in left if other is not one]
-        if substitute(graph, pattern.keep_only(fewer)).is_empty:
-            left = fewer
-    return tuple(left)
+    conflict = list(pattern.constraints)
+    for constraint in sorted(pattern.constraints, key=lambda constraint: -constraint.weight):
+        others = [other for other in conflict if other is not constraint]
+        if substitute(graph, pattern.keep_only(others)).is_empty:
+            conflict = others
+    return tuple(conflict)
 
 
 @dataclass(frozen=True, slots=True)
 class WhyNot:
-    """Why a row is no answer: the constraints that drop it; none for one that is.
+    """Why a row is no answer: the constraints that exclude it, none for a row that is an answer.
 
-    ``alone``: each of them does so by itself, and without any one of them the row would be an answer; else all of
-    them have to be given up. ``restricted``: it is none of the rows that may answer, whatever the constraints.
+    ``alone``: each of them excludes the row by itself, and without any one of them it would be an answer; otherwise
+    all of them have to be given up. ``restricted``: the row is not among those that may answer, whatever the
+    constraints.
     """
 
     row: int
@@ -72,15 +72,20 @@ class WhyNot:
 
 
 def why_not(graph: PropertyGraph, pattern: Pattern, row: int) -> WhyNot:
-    """Return which constraints of a pattern drop a row of the target."""
-    asked = restrict_variable(pattern, (row,))
-    if substitute(graph, asked.keep_only(())).is_empty:
+    """Return which constraints of a pattern exclude a row of the target."""
+    restricted = restrict_variable(pattern, (row,))
+    if substitute(graph, restricted.keep_only(())).is_empty:
         return WhyNot(row, restricted=True)
-    if not substitute(graph, asked).is_empty:
+    if not substitute(graph, restricted).is_empty:
         return WhyNot(row)
-    constraints = asked.constraints
-    own = dict(zip(map(id, constraints), pattern.constraints, strict=True))
-    alone = [one for one in constraints if not substitute(graph, asked.without([one])).is_empty]
+    # The target's types are a constraint, and the restricted pattern has another object for them.
+    original = dict(zip(map(id, restricted.constraints), pattern.constraints, strict=True))
+    alone = [
+        constraint
+        for constraint in restricted.constraints
+        if not substitute(graph, restricted.without([constraint])).is_empty
+    ]
     if alone:
-        return WhyNot(row, tuple(own[id(one)] for one in alone), alone=True)
-    return WhyNot(row, tuple(own[id(one)] for one in relax(graph, asked).relaxed))
+        return WhyNot(row, tuple(original[id(constraint)] for constraint in alone), alone=True)
+    relaxed = relax(graph, restricted).relaxed
+    return WhyNot(row, tuple(original[id(constraint)] for constraint in relaxed))

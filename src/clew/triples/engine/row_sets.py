@@ -1,4 +1,5 @@
-"""Sets of rows: ascending uint32 arrays without repetition. Runs of them lie one after the other, between offsets."""
+"""Sets of rows as ascending uint32 arrays without repetition. Runs of rows lie one after the other, between
+offsets."""
 
 from __future__ import annotations
 
@@ -14,32 +15,32 @@ if TYPE_CHECKING:
 
     from clew.core.arrays import Mask
 
-if TYPE_CHECKING:
     RowSet = NDArray[np.uint32]
 
 Number = TypeVar("Number", bound="np.integer[Any]")
 NO_ROWS: RowSet = np.empty(0, dtype=np.uint32)
-#: A set is put in order by marking its rows among all rows, not by sorting, from this share of them on.
-_MARKED = 16
+#: Rows are put in order by a flag for each row of the graph instead of by sorting where they are at least 1 in so
+#: many.
+_FLAGGED = 16
 
 
 def as_set(rows: Any) -> RowSet:
-    """Return the set of some rows, given in any order."""
-    given = np.asarray(rows)
-    if given.dtype == np.uint32 and (len(given) < 2 or bool((given[1:] > given[:-1]).all())):
-        return given
-    found: RowSet = sorted_unique(given).astype(np.uint32)
-    return found
+    """Return ``rows``, in any order and perhaps repeated, as a set."""
+    array = np.asarray(rows)
+    if array.dtype == np.uint32 and (len(array) < 2 or bool((array[1:] > array[:-1]).all())):
+        return array
+    ordered: RowSet = sorted_unique(array).astype(np.uint32)
+    return ordered
 
 
 def unique_rows(rows: NDArray[Number], size: int) -> NDArray[Number]:
-    """Return the set of rows that are in any order; ``size``: how many rows there are in all, 0 if unknown."""
+    """Return ``rows``, in any order, as a set; ``size`` is the number of rows in the graph, 0 if unknown."""
     if len(rows) < 2:
         return rows
-    if size and len(rows) * _MARKED > size:
-        marks = np.zeros(size, dtype=np.bool_)
-        marks[rows] = True
-        return np.flatnonzero(marks).astype(rows.dtype)
+    if size and len(rows) * _FLAGGED > size:
+        flags = np.zeros(size, dtype=np.bool_)
+        flags[rows] = True
+        return np.flatnonzero(flags).astype(rows.dtype)
     ordered = np.sort(rows)
     first = np.empty(len(ordered), dtype=np.bool_)
     first[0] = True
@@ -48,27 +49,27 @@ def unique_rows(rows: NDArray[Number], size: int) -> NDArray[Number]:
 
 
 def is_member(rows: NDArray[Any], among: NDArray[Any]) -> Mask:
-    """Return which of ``rows`` are in an ascending array of the same type."""
+    """Return for each row whether it is in the ascending array ``among`` of the same type, (rows,)."""
     if not len(among):
         return np.zeros(len(rows), dtype=np.bool_)
     places = among.searchsorted(rows)
-    found: Mask = among.take(places, mode="clip") == rows
-    return found
+    members: Mask = among.take(places, mode="clip") == rows
+    return members
 
 
-def intersect(one: RowSet, other: RowSet) -> RowSet:
-    """Return what two sets have in common."""
-    small, large = (one, other) if len(one) <= len(other) else (other, one)
+def intersect(left: RowSet, right: RowSet) -> RowSet:
+    """Return the intersection of two sets."""
+    small, large = (left, right) if len(left) <= len(right) else (right, left)
     return small[is_member(small, large)]
 
 
 def union(sets: Sequence[RowSet], size: int) -> RowSet:
-    """Return the union of sets."""
+    """Return the union of sets; ``size`` as for :func:`unique_rows`."""
     return sets[0] if len(sets) == 1 else unique_rows(np.concatenate(sets), size)
 
 
 def run_offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where each of consecutive runs of these sizes starts, and where the last one ends."""
+    """Return where each run starts and where the last one ends, (runs + 1,), for runs of these sizes."""
     offsets = np.empty(len(sizes) + 1, dtype=np.int64)
     offsets[0] = 0
     sizes.cumsum(out=offsets[1:])
@@ -76,10 +77,10 @@ def run_offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def count_per_run(flags: Mask, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how many flags are set in each run."""
+    """Return how many flags are set in each run, (runs,)."""
     sums = np.empty(len(flags) + 1, dtype=np.int64)
     sums[0] = 0
     flags.cumsum(out=sums[1:])
     ends = sums.take(offsets)
-    counted: NDArray[np.int64] = ends[1:] - ends[:-1]
-    return counted
+    counts: NDArray[np.int64] = ends[1:] - ends[:-1]
+    return counts

@@ -1,9 +1,9 @@
 """Substitution: from a pattern to the rows that its target can be.
 
 ``substitute(graph, pattern)`` is step 2 of 4StepFocus (Boer et al., 2024, Algorithm 2), with what the paper leaves
-open: relations and directions or any of them, constants with several candidates, predicates, quantifiers and
-negation, cycles made exact. Without any of these it is the paper's algorithm, its lines 14 and 19 put right
-(:mod:`clew.triples.engine.fixpoint`).
+open: relations in a direction or any relation, constants with several candidates, predicates, quantifiers and
+negation, and exact answers where triples form cycles. Without these it is the paper's algorithm with lines 14 and 19
+corrected (:mod:`clew.triples.engine.reference`).
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Substitution:
-    """What the terms of a pattern can be.
+    """What the terms of a pattern can be in a graph.
 
-    ``sets`` has the rows of every term, ascending, by name; None: every node. Those of the target are exact; those
-    of the others have a partner in each of their triples. Where the pattern has no answer, no term has any.
-    ``rounds`` is how often a triple was looked at. ``relaxed`` are the constraints that were given up so that there
-    is an answer, in that order, and ``conflicts`` for each of them those that could not hold together
+    ``candidates`` has the rows of every term, ascending, by name; None: every node. Those of the target are exact;
+    those of other terms have a partner in each of their triples. If the pattern has no answer, no term has
+    candidates. ``rounds`` is how often a triple was revised. ``relaxed`` are the constraints that were given up to
+    get an answer, in that order, and ``conflicts`` has for each of them the constraints that could not hold together
     (:func:`clew.triples.engine.relaxation.relax`).
     """
 
@@ -46,7 +46,7 @@ class Substitution:
 
     @property
     def rows(self) -> Rows | None:
-        """The rows of the target, ascending; None where nothing restricts it."""
+        """The rows of the target, ascending; None if nothing restricts it."""
         return self.candidates[self.target]
 
     @property
@@ -58,38 +58,40 @@ class Substitution:
 def substitute(graph: PropertyGraph, pattern: Pattern) -> Substitution:
     """Return what the terms of a pattern can be in a graph, the target exactly.
 
-    A target that no triple reaches is every node that its types, predicates and answers allow, if the rest of the
-    pattern holds anywhere. Raises UsageError for a relation that the graph does not have, and for quantifiers that
-    wait for each other.
+    A target that no triple reaches can be every node that its types, predicates and answer rows allow, if the rest of
+    the pattern holds anywhere. Raises UsageError for a relation that the graph does not have, and for circular
+    quantifiers.
     """
     started = time.perf_counter()
     state = Fixpoint(graph, pattern)
-    holds = _solved(state)
-    sets: dict[str, Rows | None] = {}
-    for name, one in state.candidates.items():
-        rows = one.rows if holds else NO_ROWS
-        sets[name] = None if rows is None else rows.astype(np.int64)
-    return Substitution(pattern.target, sets, state.rounds, time.perf_counter() - started)
+    holds = _solve(state)
+    candidates: dict[str, Rows | None] = {}
+    for name, of_term in state.candidates.items():
+        rows = of_term.rows if holds else NO_ROWS
+        candidates[name] = None if rows is None else rows.astype(np.int64)
+    return Substitution(pattern.target, candidates, state.rounds, time.perf_counter() - started)
 
 
-def _solved(state: Fixpoint) -> bool:
-    """Narrow everything; return whether every part of the pattern holds somewhere."""
+def _solve(state: Fixpoint) -> bool:
+    """Narrow all terms; return whether every part of the pattern holds somewhere."""
     pattern = state.pattern
-    counting = any(one.quantifier is not None for one in pattern.triples)
-    order = order_quantifiers(pattern.triples, {one.name for one in pattern.constants}) if counting else []
-    if not state.run({n for n, one in enumerate(pattern.triples) if one.quantifier is None}):
+    quantified = any(triple.quantifier is not None for triple in pattern.triples)
+    constants = {constant.name for constant in pattern.constants}
+    order = order_quantifiers(pattern.triples, constants) if quantified else []
+    if not state.run({n for n, triple in enumerate(pattern.triples) if triple.quantifier is None}):
         return False
     for number in order:
         if not apply_quantifier(state, number):
             return False
-    left = set(state.candidates)
-    for name in (pattern.target, *state.candidates):  # constants too: triples may join nothing but them
-        if name in left:
-            left -= state.connected[name]
+    unchecked = set(state.candidates)
+    # Constants too: triples may connect nothing but constants.
+    for name in (pattern.target, *state.candidates):
+        if name in unchecked:
+            unchecked -= state.connected[name]
             if not enforce_consistency(state, name):
                 return False
-    for variable in pattern.variables:  # what no triple has narrowed, but something else restricts
-        one = state.candidates[variable.name]
-        if one.rows is None and one.is_restricted:
-            one.materialise()
+    for variable in pattern.variables:
+        candidates = state.candidates[variable.name]
+        if candidates.rows is None and candidates.is_restricted:  # by something else than a triple
+            candidates.materialise()
     return not state.has_no_answer
