@@ -4,9 +4,7 @@
     python benchmarks/focus_engine.py --edges 200000      # a generated citation graph, patterns of 1 to 4 triples
 
 *MetaQA.* Each question's type spells its chain (``writer_to_movie_to_actor``), its start stands in [brackets] and is
-left out at every hop. Answer sets are compared with the data set's, by name. They are asked one by one
-(``substitute``), all at once as patterns (``substitute_all``), and as a column of starts for each form of chain
-(``substitute_rows``). What a way is given, patterns or a column for each form, is made before, for all of them.
+left out at every hop. Answer sets are compared with the data set's, by name.
 
 *The generated graph* (:mod:`papers_graph`, a tenth as many nodes as edges) is imported by ``clew graph add`` in a
 process of its own, then asked in another: patterns of one to four triples, triangles, and constants among the 0.1 %
@@ -24,11 +22,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from clew.focus.several import SubstitutedRows, substitute_all, substitute_rows
 
 import clew
 from algorithm2 import Algorithm2, Tables
@@ -86,32 +82,19 @@ def films() -> None:
 
 def ways(graph: PropertyGraph, plain: Algorithm2, chains: list[Chain]) -> dict[str, tuple[int, float, str]]:
     """Return for each way to answer all questions how many answers are right, the processor's seconds of all, and the
-    median milliseconds of one where they are asked one by one. Each in turn, several times; the quickest counts."""
-    asked = [pattern_of(graph, one) for one in chains]
-    forms = columns(chains, asked)
-    each = {
-        "Python sets, one by one": plain.substitute,
-        "`substitute`, one by one": lambda one: substitute(graph, one).rows,
-    }
-    whole = {
-        "`substitute_all`": lambda: [one.rows for one in substitute_all(graph, asked)],
-        "`substitute_rows`": lambda: tabled(graph, forms),
+    median milliseconds of one. Each way in turn, several times; the quickest counts."""
+    asked = [pattern_of(graph, chain) for chain in chains]
+    functions = {
+        "Python sets": plain.substitute,
+        "`substitute`": lambda pattern: substitute(graph, pattern).rows,
     }
     found: dict[str, tuple[int, float, str]] = {}
-
-    def keep(way: str, answers: list, seconds: float, median: str) -> None:
-        if way not in found or seconds < found[way][1]:
-            found[way] = right(graph, chains, answers), seconds, median
-
     for _ in range(ROUNDS):
-        for way, function in each.items():
+        for way, function in functions.items():
             answers, _, took = timed(function, asked)
-            keep(way, answers, sum(took), f"{statistics.median(took) * 1000:.3f}")
-        for way, function in whole.items():
-            started = time.thread_time()
-            answers = function()
-            took = time.thread_time() - started
-            keep(way, one_by_one(forms, answers) if way == "`substitute_rows`" else answers, took, "")
+            if way not in found or sum(took) < found[way][1]:
+                median = f"{statistics.median(took) * 1000:.3f}"
+                found[way] = right(graph, chains, answers), sum(took), median
     return found
 
 
@@ -121,44 +104,6 @@ def right(graph: PropertyGraph, chains: list[Chain], answers: list) -> int:
         frozenset(one.name for one in graph.entities(np.array(sorted(some), dtype=np.int64))) == chain.gold
         for chain, some in zip(chains, answers, strict=True)
     )
-
-
-def columns(chains: list[Chain], asked: list[Pattern]) -> list[tuple[Pattern, np.ndarray, list[int]]]:
-    """Return for each form of chain its pattern, the starts of its questions, and which these are."""
-    forms: dict[tuple[tuple[str, bool], ...], list[int]] = {}
-    for number, chain in enumerate(chains):
-        forms.setdefault(tuple(chain.hops), []).append(number)
-    return [
-        (
-            replace(
-                asked[numbers[0]],
-                variables=tuple(replace(one, excluded=()) for one in asked[numbers[0]].variables),
-            ),
-            np.array([asked[number].constants[0].rows[0] for number in numbers]),
-            numbers,
-        )
-        for numbers in forms.values()
-    ]
-
-
-def tabled(graph: PropertyGraph, forms: list[tuple[Pattern, np.ndarray, list[int]]]) -> list[SubstitutedRows]:
-    """Return the answers of every form."""
-    return [
-        substitute_rows(graph, form, {"start": starts}, {one.name: starts for one in form.variables})
-        for form, starts, _ in forms
-    ]
-
-
-def one_by_one(
-    forms: list[tuple[Pattern, np.ndarray, list[int]]], found: list[SubstitutedRows]
-) -> list[np.ndarray]:
-    """Return the answers in the order of the questions."""
-    answers = {
-        number: some.of(place)
-        for (_, _, numbers), some in zip(forms, found, strict=True)
-        for place, number in enumerate(numbers)
-    }
-    return [answers[number] for number in range(len(answers))]
 
 
 def print_ways(name: str, found: dict[str, tuple[int, int, float, str]]) -> None:

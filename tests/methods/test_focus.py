@@ -199,7 +199,7 @@ def test_candidates_are_sorted_by_vector_and_filled_up(base, tmp_path):
         base, f"{FILM}#1 >> directed_by >> Marit Solheim{END}", "nine lanterns night", encoder=encoder
     )
     assert {one.name for one in answer.ranking if one.meets_all} == {TIN, NINE}
-    assert all(one.by.startswith("vector ") for one in answer.ranking)
+    assert all(one.ranked_by.startswith("vector ") for one in answer.ranking)
     assert {one.name for one in answer.ranking if not one.meets_all} == {SALT, LOW, GLASS}
     firm = [one.hit.score for one in answer.ranking if one.meets_all]
     assert firm == sorted(firm, reverse=True)

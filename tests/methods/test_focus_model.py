@@ -55,9 +55,9 @@ def test_the_model_writes_triples_and_reranks_what_meets_them(base):
     )
     answer, requests = ask(base, agent)
     assert answer.values == ("Glass Harvest", "The Salt Orchard", "Low Water")
-    assert [one.by for one in answer.ranking[:3]] == ["model 0.9", "model 0.4", "model 0.2"]
+    assert [one.ranked_by for one in answer.ranking[:3]] == ["model 0.9", "model 0.4", "model 0.2"]
     # What only fills the list up stays below, whatever the model says of it.
-    assert [(one.name, one.by) for one in answer.ranking[3:]] == [
+    assert [(one.name, one.ranked_by) for one in answer.ranking[3:]] == [
         ("Nine Lanterns", "model 1"),
         ("The Tin Parade", "model 0.1"),
     ]
@@ -116,7 +116,7 @@ def test_a_budget_that_is_spent_keeps_what_was_found(base):
     answer, requests = ask(base, Agent(), budget=catalog_budget(1))
     assert len(requests) == 1
     assert set(answer.values) == {"Glass Harvest", "The Salt Orchard", "Low Water"}
-    assert answer.stopped
+    assert answer.stop_reason
 
 
 def catalog_budget(calls):
@@ -151,7 +151,7 @@ def test_without_a_score_of_the_models_own_it_is_said_how_like_the_question_a_no
     (found,) = steps(answer, "sort")
     own = {hit.node.name: f"words {hit.score:.2f}" for hit in found.hits}
     assert own.keys() == {"Ilse Varnholt", "Ruben Achterberg", "Low Water"}
-    assert {one.name: one.by for one in answer.ranking} == own | of_the_model
+    assert {one.name: one.ranked_by for one in answer.ranking} == own | of_the_model
 
 
 @pytest.mark.parametrize("reply", MALFORMED.values(), ids=MALFORMED)

@@ -180,7 +180,7 @@ def test_denials_that_a_graph_has_are_its_own(tmp_path, graph):
     fit = align_to_schema(
         parse_typed('"not Ilse Varnholt" : person; #1 >> by >> "not Ilse Varnholt"'), [graph]
     )
-    assert fit.chain.counts == {0: NOT} and fit.chain.kinds == {"Ilse Varnholt": ("person",)}
+    assert fit.chain.quantifiers == {0: NOT} and fit.chain.constant_types == {"Ilse Varnholt": ("person",)}
 
 
 def test_a_type_that_denies_is_no_type():

@@ -218,6 +218,6 @@ def test_meaning_is_asked_where_spelling_fails_and_only_a_few_names_are_embedded
 
 def test_a_mounted_graph_keeps_no_names() -> None:
     class Mounted:
-        mounted = True
+        is_mounted = True
 
     assert NearestNames(WordEncoder("a")).search(Mounted(), ["x", "y"]) == [{}, {}]

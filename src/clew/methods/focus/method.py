@@ -248,7 +248,7 @@ class FocusMethod:
             "reader": "focus",
             "recipe": self.recipe,
             "context": context,
-            "ranked": ranked,
+            "ranking": ranked,
         }
         if not text:
             return Answer(no_answer_text(record), context[:NEAREST_HITS], abstained=True, **common)
