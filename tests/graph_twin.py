@@ -18,17 +18,19 @@ class Twin:
         self.nodes: dict[str, dict[str, Any]] = {}
         self.edges: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
 
-    def node(self, id: str, *, rank: int = 0, **said: Any) -> None:
+    def add_node(self, id: str, *, rank: int = 0, **said: Any) -> None:
         self.nodes[id] = said
 
-    def edge(self, head: str, relation: str, tail: str, properties: Mapping[str, Any] | None = None) -> None:
+    def add_edge(
+        self, head: str, relation: str, tail: str, properties: Mapping[str, Any] | None = None
+    ) -> None:
         for id in (head, tail):
             self.nodes.setdefault(id, {})
         said = self.edges.setdefault((head, relation, tail), [])
         if properties and properties not in said:
             said.append(properties)
 
-    def described(self, id: str) -> bool:
+    def has_node(self, id: str) -> bool:
         return bool(self.nodes.get(id))
 
     def give(self, sink: GraphSink, order: Sequence[int] | None = None) -> None:

@@ -32,7 +32,7 @@ def twins(draw: st.DrawFn) -> Twin:
     twin = Twin()
     ids = draw(st.lists(IDS, min_size=1, max_size=8, unique=True))
     for id in draw(st.lists(st.sampled_from(ids), unique=True)):
-        twin.node(
+        twin.add_node(
             id,
             types=draw(st.lists(st.sampled_from(["film", "person", "", "Ort"]), max_size=3)),
             name=draw(st.one_of(st.just(""), IDS)),
@@ -43,7 +43,7 @@ def twins(draw: st.DrawFn) -> Twin:
     relations = draw(st.lists(IDS, min_size=1, max_size=3))
     for _ in range(draw(st.integers(0, 20))):
         one = (draw(st.sampled_from(ids)), draw(st.sampled_from(relations)), draw(st.sampled_from(ids)))
-        twin.edge(*one, draw(st.one_of(st.none(), PROPERTIES)))
+        twin.add_edge(*one, draw(st.one_of(st.none(), PROPERTIES)))
     return twin
 
 
@@ -78,11 +78,11 @@ def film_twin(seed: int, nodes: int = 300, edges: int = 3000) -> Twin:
     rng = random.Random(seed)
     twin = Twin()
     for number in range(nodes):
-        twin.node(f"n{number}", types=[rng.choice(["film", "person"])], name=f"Name {number % 100}")
+        twin.add_node(f"n{number}", types=[rng.choice(["film", "person"])], name=f"Name {number % 100}")
     for _ in range(edges):
         relation = "many" if rng.random() < 0.99 else "few"
         properties = {"year": rng.randrange(1900, 2000)} if rng.random() < 0.1 else None
-        twin.edge(f"n{rng.randrange(nodes)}", relation, f"n{rng.randrange(nodes)}", properties)
+        twin.add_edge(f"n{rng.randrange(nodes)}", relation, f"n{rng.randrange(nodes)}", properties)
     return twin
 
 
@@ -136,8 +136,10 @@ def test_a_changed_graph_replaces_and_an_older_view_says_so(base) -> None:
 
 def test_what_was_removed_is_in_no_file(base) -> None:
     twin = Twin()
-    twin.node("x", name="Zerzura-in-the-name", text="Zerzura-in-the-text", properties={"k": "Zerzura-value"})
-    twin.edge("x", "Zerzura-relation", "Zerzura-id", {"said": "Zerzura-statement"})
+    twin.add_node(
+        "x", name="Zerzura-in-the-name", text="Zerzura-in-the-text", properties={"k": "Zerzura-value"}
+    )
+    twin.add_edge("x", "Zerzura-relation", "Zerzura-id", {"said": "Zerzura-statement"})
     stored(base, "g", twin)
     base.graphs.remove("g")
     for path in base.path.rglob("*"):
@@ -234,8 +236,8 @@ def test_a_base_of_the_version_before_graphs_is_brought_up_to_date(tmp_path: Pat
 def test_all_relations_as_one_and_every_adjacency_as_arrays(base) -> None:
     twin = film_twin(9, 120, 900)
     for number in range(60):  # pairs that two relations join are one
-        twin.edge(f"n{number}", "few", f"n{number + 1}")
-        twin.edge(f"n{number}", "many", f"n{number + 1}")
+        twin.add_edge(f"n{number}", "few", f"n{number + 1}")
+        twin.add_edge(f"n{number}", "many", f"n{number + 1}")
     stored(base, "g", twin)
     graph = base.snapshot().graph("g")
     row_of = {id: int(row) for id, row in zip(sorted(twin.nodes), range(graph.size), strict=True)}
@@ -261,10 +263,10 @@ def test_all_relations_as_one_and_every_adjacency_as_arrays(base) -> None:
 
 def test_types_of_rows_and_columns_of_properties(base) -> None:
     twin = Twin()
-    twin.node("a", types=["film", "work"], properties={"year": 1979, "note": "Déjà  vu"})
-    twin.node("b", types=["work"], properties={"note": ["x", True], "year": "2000-01-01"})
-    twin.node("c", properties={"year": "12 films"})
-    twin.edge("a", "r", "c")
+    twin.add_node("a", types=["film", "work"], properties={"year": 1979, "note": "Déjà  vu"})
+    twin.add_node("b", types=["work"], properties={"note": ["x", True], "year": "2000-01-01"})
+    twin.add_node("c", properties={"year": "12 films"})
+    twin.add_edge("a", "r", "c")
     stored(base, "g", twin)
     graph = base.snapshot().graph("g")
     rows = np.array([2, 0, 1, 0])

@@ -29,7 +29,7 @@ def stored(base: Store, twin: Twin):
 def of_names(names: list[str]) -> Twin:
     twin = Twin()
     for number, name in enumerate(names):
-        twin.node(f"n{number:04}", name=name)
+        twin.add_node(f"n{number:04}", name=name)
     return twin
 
 

@@ -116,7 +116,7 @@ print("started", flush=True)
 from parse_readers import announce
 from clew.parse.documents.pool import ParsePool
 with ParsePool(2, reader=announce) as pool:
-    for path, outcome in pool.read(sorted(Path(sys.argv[2]).glob("*.txt"))):
+    for path, outcome in pool.read_files(sorted(Path(sys.argv[2]).glob("*.txt"))):
         print(path.name, type(outcome).__name__, flush=True)
 """
 
