@@ -194,7 +194,7 @@ BAD_FILES = (
     BadFile("image.pdf", _bytes(_PNG), "is a PNG image, not a PDF"),
     BadFile("photo.docx", _bytes(b"\xff\xd8\xff\xe0" + bytes(50)), "is a JPEG image, not a Word document"),
     BadFile("picture.html", _bytes(b"GIF89a" + bytes(50)), "is a GIF image, not an HTML page"),
-    BadFile("packed.csv", _bytes(b"\x1f\x8b\x08" + bytes(50)), "is a gzip archive, not a CSV table"),
+    BadFile("packed.csv", _bytes(b"\x1f\x8b\x08" + bytes(50)), "is a gzip archive, not a CSV or TSV table"),
     BadFile("database.txt", _bytes(b"SQLite format 3\0" + bytes(100)), "is an SQLite database"),
     BadFile("program.txt", _bytes(b"\x7fELF\x02\x01\x01" + bytes(100)), "is a program"),
     BadFile("rich.docx", _bytes(b"{\\rtf1\\ansi Hello}"), "is RTF, not a Word document"),

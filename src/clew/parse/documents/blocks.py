@@ -1,8 +1,8 @@
-"""What every parser but the PDF one yields, in reading order, and how it becomes a document.
+"""Blocks: what every parser but the PDF parser yields, in reading order, and how they become a document.
 
-A parser is a generator of blocks; :func:`assemble` decides once, for all formats, what a passage is: a short
-list goes with the line that leads into it, a long item stands alone, a paragraph far longer than what a
-person would cite is divided between sentences.
+A parser is a generator of blocks. :func:`build_document` decides once, for all formats, what a passage is: a short
+list goes with the line that introduces it, a long item is a passage of its own, and a paragraph far longer than
+what a person would cite is divided between sentences.
 """
 
 from __future__ import annotations
@@ -17,21 +17,33 @@ from clew.core.text import sentence_spans
 from clew.core.types import ParsedDocument
 from clew.parse.documents.builder import DocumentBuilder, PassageUnit
 from clew.parse.documents.limits import LIMITS, Limits
-from clew.parse.documents.tables import Table
+from clew.parse.documents.tables import (
+    Row,
+    Table,
+    collapse_group_heading,
+    count_header_rows,
+    merge_header,
+    split_titles,
+)
 
-#: Characters. A list up to this length is one passage; longer ones are several of up to this length.
+# Lengths in characters.
+#: A list up to this length is one passage; a longer one is several passages of up to this length.
 LIST_LENGTH = 900
 #: A list item longer than this is a passage of its own.
 ITEM_LENGTH = 300
-#: A line before a list leads into it if it ends in a colon and is no longer than this.
+#: A line before a list introduces it if it ends in a colon and is no longer than this.
 LEAD_LENGTH = 500
 #: A paragraph longer than this is divided.
 PASSAGE_LENGTH = 4_000
+#: A line above or below a table is no caption if it is longer than this.
+CAPTION_LENGTH = 300
+#: The only filled cell of a row is a remark below a table, not the heading of a group, if it is longer than this.
+REMARK_LENGTH = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """The document's own title, from its metadata; the first one counts."""
+    """The document's own title, from its metadata. Of several, the first counts."""
 
     text: str
 
@@ -53,27 +65,27 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One item of a list. ``depth`` is 0 for the outermost; ``marker`` is as printed (``-``, ``2.``)."""
+    """An item of a list. ``depth`` is 0 for the outermost list; ``marker`` is printed before it (``-``, ``2.``)."""
 
     text: str
     depth: int = 0
     marker: str = "-"
 
     def to_line(self) -> str:
-        """Return the item as it is written in a passage."""
+        """Return the item as a line of a passage."""
         return f"{'  ' * self.depth}{self.marker} {self.text}" if self.marker else self.text
 
 
 @dataclass(frozen=True, slots=True)
 class ListBlock:
-    """A whole list, nested ones included."""
+    """A whole list, with the lists nested in it."""
 
     items: tuple[Item, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Caption:
-    """A paragraph that is marked as a caption; it goes to the table below, else the one above, if any."""
+    """A paragraph that is marked as a caption: of the table below it, else of the table above it, if any."""
 
     text: str
 
@@ -89,12 +101,11 @@ Block = Title | Heading | Paragraph | ListBlock | Table | Caption | Note
 _Final = Title | Heading | Paragraph | Table | Note
 
 _CAPTION = re.compile(r"^(?:table|tab\.|tabelle|tableau|tabla|tabella)\s+\w[\w.-]*\s*[:.–—-]|^table:\s", re.I)
-_CAPTION_LENGTH = 300
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """What is being parsed, by whom. ``name`` is the file's name; ``parser`` has no unit (``html/1``)."""
+    """The file that is parsed, and the parser: its name and version (``html/1``)."""
 
     data: bytes
     name: str
@@ -105,15 +116,15 @@ class SourceFile:
 
 
 def build_document(blocks: Iterable[Block], source: SourceFile) -> ParsedDocument:
-    """Return the document that ``blocks`` make up.
+    """Return the document that consists of ``blocks``.
 
-    Its title is its own, else the first heading of level 1, else the file's name without suffix. Raises
+    Its title is its own, else its first heading of level 1, else the file's name without suffix. Raises
     UnreadableFile if the blocks hold no text or exceed a limit.
     """
     builder = DocumentBuilder(source.unit)
     title = top_heading = ""
     nodes = characters = 0
-    for block in _with_passages(_captioned(blocks)):
+    for block in _lists_as_passages(_attach_captions(blocks)):
         match block:
             case Title(text):
                 title = title or text.strip()
@@ -146,8 +157,10 @@ def build_document(blocks: Iterable[Block], source: SourceFile) -> ParsedDocumen
     )
 
 
-def _captioned(blocks: Iterable[Block]) -> Iterator[Title | Heading | Paragraph | ListBlock | Table | Note]:
-    """Give captions to their tables: to the one right below, else to the one right above."""
+def _attach_captions(
+    blocks: Iterable[Block],
+) -> Iterator[Title | Heading | Paragraph | ListBlock | Table | Note]:
+    """Move each caption into its table: the one right below, else the one right above."""
     table: Table | None = None
     caption: Caption | None = None
     for block in blocks:
@@ -162,7 +175,7 @@ def _captioned(blocks: Iterable[Block]) -> Iterator[Title | Heading | Paragraph 
             caption = None
         else:
             if caption:
-                yield from _settled(table, caption)
+                yield from _table_and_caption(table, caption)
                 table = None
             caption = _as_caption(block)
             if caption or isinstance(block, Caption):
@@ -171,19 +184,19 @@ def _captioned(blocks: Iterable[Block]) -> Iterator[Title | Heading | Paragraph 
                 yield table
                 table = None
             yield block
-    yield from _settled(table, caption)
+    yield from _table_and_caption(table, caption)
 
 
 def _as_caption(block: Heading | Paragraph | ListBlock | Caption) -> Caption | None:
     if isinstance(block, Caption):
         return block
-    if isinstance(block, Paragraph) and len(block.text) <= _CAPTION_LENGTH and _CAPTION.match(block.text):
+    if isinstance(block, Paragraph) and len(block.text) <= CAPTION_LENGTH and _CAPTION.match(block.text):
         return Caption(block.text)
     return None
 
 
-def _settled(table: Table | None, caption: Caption | None) -> Iterator[Table | Paragraph]:
-    """Yield a table and a caption that no other table claims."""
+def _table_and_caption(table: Table | None, caption: Caption | None) -> Iterator[Table | Paragraph]:
+    """Yield a table and a caption below it, which becomes the table's if that has none."""
     if table and caption and not table.caption:
         yield replace(table, caption=caption.text)
         return
@@ -193,32 +206,32 @@ def _settled(table: Table | None, caption: Caption | None) -> Iterator[Table | P
         yield Paragraph(caption.text)
 
 
-def _with_passages(
+def _lists_as_passages(
     blocks: Iterable[Title | Heading | Paragraph | ListBlock | Table | Note],
 ) -> Iterator[_Final]:
-    """Turn lists into paragraphs, joined to their lead-in, and divide what is too long."""
-    held: Paragraph | None = None  # the last paragraph, in case a list follows
+    """Turn lists into paragraphs that begin with their lead-in, and divide paragraphs that are too long."""
+    pending: Paragraph | None = None  # the last paragraph, in case a list follows
     for block in blocks:
         if isinstance(block, ListBlock):
-            lead = held.text if held and _leads(held.text) else ""
-            if held and not lead:
-                yield from _divided(held)
-            held = None
+            lead = pending.text if pending and _is_lead(pending.text) else ""
+            if pending and not lead:
+                yield from _divide(pending)
+            pending = None
             yield from _list_passages(lead, block.items)
             continue
         if isinstance(block, Title | Note):
             yield block
             continue
-        if held:
-            yield from _divided(held)
-        held = block if isinstance(block, Paragraph) else None
-        if not held:
+        if pending:
+            yield from _divide(pending)
+        pending = block if isinstance(block, Paragraph) else None
+        if not pending:
             yield block
-    if held:
-        yield from _divided(held)
+    if pending:
+        yield from _divide(pending)
 
 
-def _leads(text: str) -> bool:
+def _is_lead(text: str) -> bool:
     return len(text) <= LEAD_LENGTH and text.rstrip().endswith((":", "：", "—"))
 
 
@@ -236,13 +249,13 @@ def _list_passages(lead: str, items: Sequence[Item]) -> Iterator[Paragraph]:
         lines.append(line)
         length += len(line) + 1
         if alone:
-            yield from _divided(Paragraph("\n".join(lines)))
+            yield from _divide(Paragraph("\n".join(lines)))
             lines, length = [], 0
     if lines:
         yield Paragraph("\n".join(lines))
 
 
-def _divided(paragraph: Paragraph) -> Iterator[Paragraph]:
+def _divide(paragraph: Paragraph) -> Iterator[Paragraph]:
     text, start = paragraph.text, 0
     while len(text) - start > PASSAGE_LENGTH:
         end = start + _cut(text[start : start + PASSAGE_LENGTH])
@@ -259,6 +272,44 @@ def _cut(window: str) -> int:
     if len(spans) > 1 and spans[-2][1] > half:
         return spans[-2][1]
     for separator in ("\n", " "):
-        if (found := window.rfind(separator, half)) > 0:
-            return found + 1
+        if (place := window.rfind(separator, half)) > 0:
+            return place + 1
     return len(window)
+
+
+def table_blocks(rows: Sequence[Row], spanned: frozenset[int], name: str) -> Iterator[Block]:
+    """Yield a grid as a table, with the title lines above it as its caption, and remarks below it as paragraphs.
+
+    ``name`` is the caption where there is no title line. ``spanned`` has the numbers of the rows in which a cell
+    spans columns. A grid of a single column is paragraphs.
+    """
+    title_lines, count = split_titles(rows)
+    body = list(rows[count:])
+    if max_distinct_cells(rows) < 2 or not body:
+        yield from (Paragraph(next(cell for cell in row if cell.strip())) for row in rows)
+        return
+    remarks: list[str] = []
+    while len(body) > 1 and (remark := _remark_of(body[-1])):
+        remarks.insert(0, remark)
+        body.pop()
+    header_spans = frozenset(row - count for row in spanned if row >= count)
+    header = count_header_rows(body, header_spans)
+    table_rows = tuple(
+        collapse_group_heading(row) if number in header_spans else row
+        for number, row in enumerate(body)
+        if number >= header
+    )
+    yield Table(merge_header(body[:header]), table_rows, " – ".join(title_lines) or name)
+    yield from map(Paragraph, remarks)
+
+
+def max_distinct_cells(rows: Sequence[Row]) -> int:
+    """Return the largest number of different filled cells in a row."""
+    return max((len({cell for cell in row if cell.strip()}) for row in rows), default=0)
+
+
+def _remark_of(row: Row) -> str:
+    """Return the remark that a row consists of, "" for another row."""
+    cells = {cell for cell in row if cell.strip()}
+    text = next(iter(cells)) if len(cells) == 1 else ""
+    return text if len(text) > REMARK_LENGTH else ""

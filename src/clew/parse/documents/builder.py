@@ -1,4 +1,4 @@
-"""Builds the tree of a document from what a parser meets in reading order."""
+"""Builds the tree of a document from its headings, paragraphs, tables and pages in reading order."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from clew.core.types import DOCUMENT, PAGE, PASSAGE, ROW, SECTION, TABLE, Box, P
 from clew.parse.documents.tables import Table
 
 PassageUnit = Literal["paragraph", "sentence"]
+"""What one passage is."""
 
 
 def document_key(data: bytes, media_type: str, parser: str) -> str:
@@ -25,25 +26,26 @@ def document_key(data: bytes, media_type: str, parser: str) -> str:
 class DocumentBuilder:
     """Takes headings, paragraphs, tables and pages in reading order; returns a :class:`ParsedDocument`.
 
-    The canonical text is the headings, paragraphs and tables, joined by blank lines; every span refers to it.
+    The document's text is its headings, paragraphs and tables, joined by blank lines; every span refers to it.
+    ``notes`` are remarks for the person who adds the file.
     """
 
     unit: PassageUnit = "paragraph"
     _nodes: list[ParsedNode] = field(default_factory=lambda: [ParsedNode(DOCUMENT, "")])
     _pieces: list[str] = field(default_factory=list)
     _length: int = 0
-    _open: list[int] = field(default_factory=lambda: [0])  # the document and the sections we are in
+    _open: list[int] = field(default_factory=lambda: [0])  # the document and the sections that are open
     _page: int | None = None
     notes: list[str] = field(default_factory=list)
 
     def add_page(self, number: int, label: str = "", box: Box | None = None) -> None:
-        """Start page ``number`` (1-based); ``label`` is what is printed on it, where that differs."""
+        """Start page ``number`` (from 1); ``label`` is the page number printed on it, where that differs."""
         self._page = number
         boxes = (box,) if box else ()
         self._nodes.append(ParsedNode(PAGE, "", 0, label, page=number, span=(self._length,) * 2, boxes=boxes))
 
     def add_heading(self, level: int, text: str, boxes: Sequence[Box] = ()) -> None:
-        """Start a section of ``level`` (1 is outermost); deeper and equal ones end."""
+        """Start a section of ``level`` (1 is outermost); open sections of this and deeper levels end."""
         text = " ".join(text.split())
         if not text:
             return
@@ -56,7 +58,7 @@ class DocumentBuilder:
         self._open.append(len(self._nodes) - 1)
 
     def add_paragraph(self, text: str, boxes: Sequence[Box] = ()) -> None:
-        """Add a paragraph: one passage, or one per sentence if that is the unit."""
+        """Add a paragraph: one passage, or one per sentence where sentences are the unit."""
         text = text.strip()
         if not text:
             return
@@ -85,13 +87,13 @@ class DocumentBuilder:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing readable was added."""
+        """Whether no text was added."""
         return not self._pieces
 
     def finish(
         self, *, data: bytes, title: str, media_type: str, parser: str, pages: int = 0
     ) -> ParsedDocument:
-        """Return the document. ``parser`` is the name with version, without the unit."""
+        """Return the document. ``parser`` is the parser's name and version (``html/1``)."""
         title = " ".join(title.split())
         maker = f"{parser}(passages={self.unit})"
         root = replace(self._nodes[0], text=title, name=title, span=(0, self._length))

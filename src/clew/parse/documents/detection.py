@@ -1,61 +1,21 @@
-"""What a file is: by its content first, by its suffix where content leaves it open."""
+"""Detects the format of a file: from its content first, from its suffix where the content leaves it open."""
 
 from __future__ import annotations
 
-import re
 import zipfile
 from io import BytesIO
 from pathlib import PurePath
 
 from clew.core.errors import UnreadableFile
 from clew.parse.documents.encoding import is_binary
+from clew.parse.documents.formats import DocumentFormat, document_formats, format_of_suffix
 
-PDF = "application/pdf"
-DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-HTML = "text/html"
-MARKDOWN = "text/markdown"
-PLAIN = "text/plain"
-CSV = "text/csv"
-TSV = "text/tab-separated-values"
-
-SUFFIXES: dict[str, str] = {
-    ".pdf": PDF,
-    ".docx": DOCX,
-    ".docm": DOCX,
-    ".dotx": DOCX,
-    ".xlsx": XLSX,
-    ".xlsm": XLSX,
-    ".html": HTML,
-    ".htm": HTML,
-    ".xhtml": HTML,
-    ".md": MARKDOWN,
-    ".markdown": MARKDOWN,
-    ".txt": PLAIN,
-    ".text": PLAIN,
-    ".csv": CSV,
-    ".tsv": TSV,
-    ".tab": TSV,
-}
-"""Suffixes that are read, and what they promise."""
-
-_NAMES = {
-    PDF: "a PDF",
-    DOCX: "a Word document",
-    XLSX: "an Excel workbook",
-    HTML: "an HTML page",
-    MARKDOWN: "Markdown",
-    PLAIN: "plain text",
-    CSV: "a CSV table",
-    TSV: "a TSV table",
-}
-_CONVERT = {
-    "doc": "Save it as .docx and add that",
-    "xls": "Save it as .xlsx and add that",
-    "ppt": "Save it as PDF and add that",
-    "other": "Export it as PDF, DOCX, HTML or text and add that",
-}
-_TEXT_FORMATS = {
+#: Bytes at the start of a text file that :attr:`DocumentFormat.matches` is given.
+_TEXT_START = 4_096
+_FALLBACK = "text/plain"
+_EXPORT = "Export it as PDF, DOCX, HTML or text and add that"
+#: Text formats that are not read, by suffix: as plain text they would be full of markup.
+_UNSUPPORTED_TEXT = {
     ".json": "JSON",
     ".jsonl": "JSON lines",
     ".ndjson": "JSON lines",
@@ -68,7 +28,8 @@ _TEXT_FORMATS = {
     ".yaml": "YAML",
     ".yml": "YAML",
 }
-_SIGNATURES: tuple[tuple[bytes, str], ...] = (
+#: What is not read, by its first bytes.
+_UNSUPPORTED_BINARY: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),
     (b"GIF87a", "a GIF image"),
@@ -96,52 +57,74 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"AT&TFORM", "a DjVu document"),
     (b"ITOLITLS", "a Microsoft e-book"),
 )
-_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_ZIPS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
-_HTML_START = re.compile(
-    rb"(?:\s|<!--.*?-->|<\?xml[^>]*\?>)*<(?:!doctype\s+html|html|head|body|title|meta)[\s>]", re.I | re.S
+_ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
+_OLE_START = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+#: Files in OLE containers, by a stream that the container holds: the problem and the hint.
+_OLE_STREAMS = (
+    ("EncryptedPackage", "is encrypted", "Save it without a password and add that"),
+    ("EncryptionInfo", "is encrypted", "Save it without a password and add that"),
+    ("WordDocument", "is a Word document in the old .doc format", "Save it as .docx and add that"),
+    ("Workbook", "is an Excel workbook in the old .xls format", "Save it as .xlsx and add that"),
+    ("Book", "is an Excel workbook in the old .xls format", "Save it as .xlsx and add that"),
+    (
+        "PowerPoint Document",
+        "is a PowerPoint presentation in the old .ppt format",
+        "Save it as PDF and add that",
+    ),
 )
 
 
-def detect_media_type(data: bytes, name: str) -> str:
-    """Return the media type of a file's content; ``name`` decides between kinds of text.
+def detect_format(data: bytes, name: str) -> DocumentFormat:
+    """Return the format of a file with this content; its ``name`` decides between kinds of text.
 
-    Raises UnreadableFile, with what the file is, for everything that is not read.
+    Raises UnreadableFile, which says what the file is, for every format that is not read.
     """
-    suffix = PurePath(name).suffix.lower()
+    promised = format_of_suffix(PurePath(name).suffix)
     if not data.strip(b"\0"):
         raise UnreadableFile("is empty" if not data else "holds nothing but zero bytes")
-    # Other programs' headers may precede the mark; readers accept it within the first 1,024 bytes.
-    if b"%PDF-" in data[:1024] and not _HTML_START.match(data[:1024]):
-        return PDF
-    if data.startswith(_ZIPS):
-        return _zip(data, suffix)
-    if data.startswith(_OLE):
-        raise _ole(data)
-    if what := _signature(data):
-        raise UnreadableFile(f"is {what}{_not_what_it_says(suffix)}", _hint(what))
+    claimed = _claim_text(data)
+    for form in document_formats():
+        # A page of text that is about a binary format may have its magic bytes further down.
+        if form.magic and (data.startswith(form.magic) or (_has_magic(data, form) and claimed is None)):
+            return form
+    if data.startswith(_ZIP_STARTS):
+        return _detect_in_zip(data, promised)
+    if data.startswith(_OLE_START):
+        raise _ole_error(data)
+    if label := _unsupported_label(data):
+        raise UnreadableFile(f"is {label}{_contradiction(promised)}", _unsupported_hint(label))
     if is_binary(data):
-        promised = _NAMES[SUFFIXES[suffix]] if suffix in SUFFIXES else ""
-        is_text = not promised or SUFFIXES[suffix].startswith("text/")
-        raise UnreadableFile("is binary data, not text" if is_text else f"is damaged or not {promised}")
-    return _text(data, suffix)
-
-
-def _text(data: bytes, suffix: str) -> str:
+        if promised is None or promised.is_text:
+            raise UnreadableFile("is binary data, not text")
+        raise UnreadableFile(f"is damaged or not {promised.label}")
     if not data.translate(None, b"\0").strip(b" \t\r\n\x0b\x0c\xef\xbb\xbf\xff\xfe"):
         raise UnreadableFile("holds nothing but white space")
-    if _HTML_START.match(data[:4096].replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe")):
-        return HTML
-    if suffix in _TEXT_FORMATS:
-        raise UnreadableFile(f"is {_TEXT_FORMATS[suffix]}, which is not supported", _CONVERT["other"])
-    promised = SUFFIXES.get(suffix, PLAIN)
-    return promised if promised.startswith("text/") else PLAIN
+    return claimed or _format_of_text(name, promised)
 
 
-def _signature(data: bytes) -> str:
-    for start, what in _SIGNATURES:
+def _has_magic(data: bytes, form: DocumentFormat) -> bool:
+    return form.magic in data[: form.magic_window]
+
+
+def _claim_text(data: bytes) -> DocumentFormat | None:
+    """Return the text format that recognises the start of a file."""
+    start = data[:_TEXT_START].replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe")
+    return next((form for form in document_formats() if form.matches and form.matches(start)), None)
+
+
+def _format_of_text(name: str, promised: DocumentFormat | None) -> DocumentFormat:
+    if promised is not None and promised.is_text:
+        return promised
+    if label := _UNSUPPORTED_TEXT.get(PurePath(name).suffix.lower()):
+        raise UnreadableFile(f"is {label}, which is not supported", _EXPORT)
+    return next(form for form in document_formats() if form.media_type == _FALLBACK)
+
+
+def _unsupported_label(data: bytes) -> str:
+    """Return what a binary file is that is not read, "" where that is unknown."""
+    for start, label in _UNSUPPORTED_BINARY:
         if data.startswith(start):
-            return what
+            return label
     if data[4:8] == b"ftyp":
         return "a video or photo"
     if data[:4] == b"RIFF":
@@ -151,58 +134,46 @@ def _signature(data: bytes) -> str:
     return "a BMP image" if data[:2] == b"BM" and data[6:10] == b"\0\0\0\0" else ""
 
 
-def _not_what_it_says(suffix: str) -> str:
-    return f", not {_NAMES[SUFFIXES[suffix]]}" if suffix in SUFFIXES else ", which is not supported"
-
-
-def _hint(what: str) -> str:
-    if what.endswith("image"):
+def _unsupported_hint(label: str) -> str:
+    if label.endswith("image"):
         return "Recognise its text (OCR) into a PDF and add that"
-    if what.endswith("archive"):
+    if label.endswith("archive"):
         return "Unpack it and add what is inside"
-    return _CONVERT["other"] if what in {"RTF", "PostScript", "a DjVu document"} else ""
+    return _EXPORT if label in {"RTF", "PostScript", "a DjVu document"} else ""
 
 
-def _zip(data: bytes, suffix: str) -> str:
+def _contradiction(promised: DocumentFormat | None) -> str:
+    return f", not {promised.label}" if promised else ", which is not supported"
+
+
+def _detect_in_zip(data: bytes, promised: DocumentFormat | None) -> DocumentFormat:
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
             names = set(archive.namelist())
-            mimetype = archive.read("mimetype")[:100] if _small(archive, "mimetype") else b""
+            has_type = "mimetype" in names and archive.getinfo("mimetype").file_size < 1_000
+            mimetype = archive.read("mimetype")[:100] if has_type else b""
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, ValueError, EOFError) as error:
-        what = _NAMES[SUFFIXES[suffix]] if suffix in SUFFIXES else "a zip archive"
-        raise UnreadableFile(f"is damaged: the zip container of {what} cannot be read ({error})") from error
+        label = promised.label if promised else "a zip archive"
+        raise UnreadableFile(f"is damaged: the zip container of {label} cannot be read ({error})") from error
     folders = {name.split("/")[0] for name in names}
-    if "word" in folders or ("[Content_Types].xml" in names and SUFFIXES.get(suffix) == DOCX):
-        return DOCX
-    if "xl" in folders or ("[Content_Types].xml" in names and SUFFIXES.get(suffix) == XLSX):
-        return XLSX
+    for form in document_formats():
+        damaged = form is promised and "[Content_Types].xml" in names
+        if form.zip_folder and (form.zip_folder in folders or damaged):
+            return form
     if "ppt" in folders:
-        raise UnreadableFile("is a PowerPoint presentation, which is not supported", _CONVERT["ppt"])
+        raise UnreadableFile(
+            "is a PowerPoint presentation, which is not supported", "Save it as PDF and add that"
+        )
     if b"opendocument" in mimetype:
-        raise UnreadableFile("is an OpenDocument file, which is not supported", _CONVERT["other"])
+        raise UnreadableFile("is an OpenDocument file, which is not supported", _EXPORT)
     if b"epub" in mimetype:
-        raise UnreadableFile("is an EPUB book, which is not supported", _CONVERT["other"])
-    raise UnreadableFile(f"is a zip archive{_not_what_it_says(suffix)}", "Unpack it and add what is inside")
+        raise UnreadableFile("is an EPUB book, which is not supported", _EXPORT)
+    raise UnreadableFile(f"is a zip archive{_contradiction(promised)}", "Unpack it and add what is inside")
 
 
-def _small(archive: zipfile.ZipFile, name: str) -> bool:
-    return name in archive.namelist() and archive.getinfo(name).file_size < 1000
-
-
-def _ole(data: bytes) -> UnreadableFile:
-    """Return why an OLE compound file is not read: its directory names its streams in UTF-16."""
-    if _holds(data, "EncryptedPackage") or _holds(data, "EncryptionInfo"):
-        return UnreadableFile("is encrypted", "Save it without a password and add that")
-    if _holds(data, "WordDocument"):
-        return UnreadableFile("is a Word document in the old .doc format", _CONVERT["doc"])
-    if _holds(data, "Workbook") or _holds(data, "Book"):
-        return UnreadableFile("is an Excel workbook in the old .xls format", _CONVERT["xls"])
-    if _holds(data, "PowerPoint Document"):
-        return UnreadableFile("is a PowerPoint presentation in the old .ppt format", _CONVERT["ppt"])
-    return UnreadableFile(
-        "is an old Microsoft Office file or message, which is not supported", _CONVERT["other"]
-    )
-
-
-def _holds(data: bytes, stream: str) -> bool:
-    return (stream.encode("utf-16-le") + b"\0\0") in data
+def _ole_error(data: bytes) -> UnreadableFile:
+    """Return the error for an OLE container, whose directory names its streams in UTF-16."""
+    for stream, problem, hint in _OLE_STREAMS:
+        if stream.encode("utf-16-le") + b"\0\0" in data:
+            return UnreadableFile(problem, hint)
+    return UnreadableFile("is an old Microsoft Office file or message, which is not supported", _EXPORT)

@@ -1,4 +1,9 @@
-"""What a reader sees of a Word paragraph: without deleted and hidden text, with its footnotes."""
+"""Word documents, read from their XML.
+
+Read with lxml rather than python-docx, which leaves out what a reader of the page sees: printed list numbers,
+footnotes, inserted text, text boxes, content controls (decision 0017). Every part of the container is checked before
+it is unpacked (:mod:`clew.parse.documents.office_package`).
+"""
 
 from __future__ import annotations
 
@@ -20,256 +25,82 @@ from clew.parse.documents.blocks import (
     build_document,
 )
 from clew.parse.documents.builder import PassageUnit
-from clew.parse.documents.detection import DOCX
+from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.limits import LIMITS, Limits
 from clew.parse.documents.list_numbering import LEVELS, ListNumbering
 from clew.parse.documents.office_package import OfficePackage, attribute_value, local_name
-from clew.parse.documents.tables import Row, Table, count_header_rows, merge_header, trim_grid
+from clew.parse.documents.tables import (
+    Row,
+    Table,
+    collapse_group_heading,
+    count_header_rows,
+    merge_header,
+    trim_grid,
+)
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-#: Deleted text, moved-away text, field codes, and the second version of what is stored twice.
-_SKIPPED = frozenset("del moveFrom instrText delText delInstrText Fallback pPr rPr sdtPr".split())
-_LITERAL = {"tab": " ", "cr": "\n", "noBreakHyphen": "-", "ptab": " "}
-_SPACES = re.compile(r"[ \t\u00a0]+")
-_INVISIBLE = {ord(c): None for c in "\u00ad\u200b\u200c\u200d\u2060\ufeff"}
-
-
-@dataclass(slots=True)
-class Footnotes:
-    """Footnotes and endnotes by kind and id; each is handed out once, after what refers to it."""
-
-    _texts: dict[tuple[str, str], str] = field(default_factory=dict)
-    _waiting: list[str] = field(default_factory=list)
-    _count: int = 0
-
-    @classmethod
-    def from_xml(cls, footnotes: _Element | None, endnotes: _Element | None) -> Footnotes:
-        """Read footnotes.xml and endnotes.xml, where there are any."""
-        notes = cls()
-        for kind, root in (("footnote", footnotes), ("endnote", endnotes)):
-            for element in root if root is not None else ():
-                if local_name(element) == kind and not attribute_value(element, "type").startswith(
-                    ("sep", "cont")
-                ):
-                    text = element_text(element, cls())
-                    notes._texts[kind, attribute_value(element, "id")] = text
-        return notes
-
-    def cite(self, kind: str, name: str) -> str:
-        """Return the mark of a note in the text; its own text waits for :meth:`take`."""
-        text = self._texts.pop((kind, name), "")
-        if not text:
-            return ""
-        self._count += 1
-        self._waiting.append(f"[{self._count}] {text}")
-        return f"[{self._count}]"
-
-    def take_pending(self) -> list[str]:
-        """Return the notes referred to since the last call."""
-        waiting, self._waiting = self._waiting, []
-        return waiting
-
-
-def paragraph_text(element: _Element, notes: Footnotes) -> tuple[str, list[str]]:
-    """Return the text of a paragraph and the texts of the boxes that are anchored in it."""
-    from lxml import etree
-
-    parts: list[str] = []
-    boxes: list[str] = []
-    walk = etree.iterwalk(element, events=("start",))
-    for _, inner in walk:
-        name = local_name(inner)
-        if name in _SKIPPED or (name == "r" and _hidden(inner)):
-            walk.skip_subtree()
-        elif name == "txbxContent":
-            walk.skip_subtree()
-            if text := element_text(inner, notes):
-                boxes.append(text)
-        elif name == "t":
-            parts.append(inner.text or "")
-        elif name in _LITERAL:
-            parts.append(_LITERAL[name])
-        elif name == "br" and attribute_value(inner, "type") not in {"page", "column"}:
-            parts.append("\n")
-        elif name in {"footnoteReference", "endnoteReference"}:
-            parts.append(notes.cite(name.removesuffix("Reference"), attribute_value(inner, "id")))
-    return _tidy("".join(parts)), boxes
-
-
-def element_text(element: _Element, notes: Footnotes) -> str:
-    """Return the text of all paragraphs below ``element``, one a line."""
-    lines: list[str] = []
-    for paragraph in element.iter("{*}p"):
-        # Paragraphs of boxes in this one come by themselves.
-        text, _ = paragraph_text(paragraph, notes)
-        if text and not any(local_name(above) == "Fallback" for above in paragraph.iterancestors()):
-            lines.append(text)
-    return "\n".join(lines)
-
-
-def _hidden(run: _Element) -> bool:
-    for properties in run:
-        if local_name(properties) == "rPr":
-            return any(
-                local_name(child) == "vanish" and attribute_value(child, "val", "1") not in {"0", "false"}
-                for child in properties
-            )
-    return False
-
-
-def _tidy(text: str) -> str:
-    lines = (_SPACES.sub(" ", line).strip() for line in text.translate(_INVISIBLE).split("\n"))
-    return "\n".join(line for line in lines if line)
-
-
-_WRAPPERS = frozenset("sdt sdtContent customXml ins".split())
-
-
-def is_layout_table(table: _Element) -> bool:
-    """Return whether a table only arranges text: one row, one column, or tables within it."""
-    rows = list(_inside(table, "tr"))
-    if len(rows) < 2 or all(len(list(_inside(row, "tc"))) < 2 for row in rows):
-        return True
-    return any(len(list(_inside(nested, "tr"))) > 1 for nested in table.iter("{*}tbl") if nested is not table)
-
-
-def read_table(table: _Element, notes: Footnotes, limits: Limits, used: int = 0) -> Table:
-    """Return a table; ``used`` cells of the document's allowance are gone already."""
-    rows: list[Row] = []
-    marked: list[bool] = []
-    spanned: set[int] = set()
-    for row in _inside(table, "tr"):
-        above = rows[-1] if rows else ()
-        cells, spans = _cells(row, above, notes, limits, used)
-        used += len(cells)
-        if not any(cells):
-            continue
-        if spans:
-            spanned.add(len(rows))
-        rows.append(cells)
-        marked.append(_is_header(row))
-    spans_at = frozenset(spanned)
-    rows = trim_grid(rows)
-    count = 0
-    while count < len(rows) and marked[count]:
-        count += 1
-    if not count or count == len(rows):
-        count = count_header_rows(rows, spans_at)
-    body = tuple(_group(row, place in spans_at) for place, row in enumerate(rows) if place >= count)
-    return Table(merge_header(rows[:count]), body)
-
-
-def _group(row: Row, spanned: bool) -> Row:
-    """Return a row that one cell spans whole as a row with its first cell only: a group's heading."""
-    return (row[0],) + ("",) * (len(row) - 1) if spanned and len(set(row)) == 1 else row
-
-
-def _cells(row: _Element, above: Row, notes: Footnotes, limits: Limits, used: int) -> tuple[Row, bool]:
-    """Return a row's cells, each as often as it spans columns, and whether one does."""
-    cells: list[str] = [""] * _skipped(row)
-    spans = False
-    for cell in _inside(row, "tc"):
-        width, merge = 1, ""
-        for properties in cell:
-            if local_name(properties) != "tcPr":
-                continue
-            for said in properties:
-                if local_name(said) == "gridSpan":
-                    width = _count(attribute_value(said, "val"))
-                elif local_name(said) == "vMerge":
-                    merge = attribute_value(said, "val", "continue")
-        limits.check_cells(used + len(cells) + width)
-        text = " ".join(element_text(cell, notes).split())
-        if merge == "continue":
-            for _ in range(width):
-                cells.append(above[len(cells)] if len(cells) < len(above) else "")
-        else:
-            cells.extend([text] * width)
-            spans |= width > 1 and bool(text)
-    return tuple(cells), spans
-
-
-def _skipped(row: _Element) -> int:
-    """Return how many columns a row leaves out at its start."""
-    for properties in row:
-        if local_name(properties) == "trPr":
-            for said in properties:
-                if local_name(said) == "gridBefore":
-                    return _count(attribute_value(said, "val"), 0)
-    return 0
-
-
-def _is_header(row: _Element) -> bool:
-    for properties in row:
-        if local_name(properties) == "trPr":
-            return any(
-                local_name(said) == "tblHeader"
-                and attribute_value(said, "val", "1") not in {"0", "false", "off"}
-                for said in properties
-            )
-    return False
-
-
-def _count(text: str, default: int = 1) -> int:
-    return min(int(text), 1_000) if re.fullmatch(r"\d{1,6}", text) else default
-
-
-def _inside(element: _Element, name: str) -> Iterator[_Element]:
-    """Yield the children called ``name``, out of the content controls and insertions around them."""
-    waiting = list(element)[::-1]
-    while waiting:
-        child = waiting.pop()
-        if local_name(child) == name:
-            yield child
-        elif local_name(child) in _WRAPPERS:
-            waiting.extend(list(child)[::-1])
-
-
 PARSER = "docx/1"
+MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
 _HEADING_STYLE = re.compile(r"^heading ?([1-9])$", re.I)
 _CONTENTS_STYLE = re.compile(r"^(?:toc ?\d|toc heading|table of figures|index ?\d)$", re.I)
-#: What programs write as the title when nobody gave one.
-_NO_TITLES = re.compile(r"^(?:microsoft word - .*|word document|document\d*|untitled|title|normal)?$", re.I)
-#: What may stand between the body and a paragraph; rows and cells only of tables that are mere frames.
-_WRAPPERS_docx = frozenset(
+#: Titles that programs write into the properties where a person gave none.
+_GENERATED_TITLE = re.compile(
+    r"^(?:microsoft word - .*|word document|document\d*|untitled|title|normal)?$", re.I
+)
+#: Elements that may stand between the body and a paragraph; rows and cells only of layout tables.
+_BODY_WRAPPERS = frozenset(
     "sdt sdtContent customXml ins moveTo smartTag AlternateContent Choice tr tc".split()
 )
+#: Elements that may stand between a table and a row, or a row and a cell.
+_TABLE_WRAPPERS = frozenset("sdt sdtContent customXml ins".split())
+#: Deleted text, moved-away text, field codes, and the second version of text that is stored twice.
+_UNSEEN = frozenset("del moveFrom instrText delText delInstrText Fallback pPr rPr sdtPr".split())
+_LITERALS = {"tab": " ", "cr": "\n", "noBreakHyphen": "-", "ptab": " "}
+_SPACES = re.compile(r"[ \t\u00a0]+")
+_INVISIBLE = {ord(c): None for c in "\u00ad\u200b\u200c\u200d\u2060\ufeff"}
 
 
 def parse(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
     """Parse a Word document. Raises UnreadableFile."""
     package = OfficePackage(data, limits)
-    return build_document(_document(package, limits), SourceFile(data, name, DOCX, PARSER, unit, limits))
+    source = SourceFile(data, name, MEDIA_TYPE, PARSER, unit, limits)
+    return build_document(_blocks(package, limits), source)
 
 
-def _document(package: OfficePackage, limits: Limits) -> Iterator[Block]:
+FORMAT = DocumentFormat(MEDIA_TYPE, "a Word document", (".docx", ".docm", ".dotx"), parse, zip_folder="word")
+
+
+def _blocks(package: OfficePackage, limits: Limits) -> Iterator[Block]:
     main = package.main_part("word/document.xml")
     root = package.read_xml(main)
 
-    def part(kind: str) -> _Element | None:
+    def read_part(kind: str) -> _Element | None:
         name = package.related_part(main, kind)
         return package.read_xml(name) if name else None
 
-    walk = _Walk(
-        Styles.from_xml(part("styles")),
-        ListNumbering.from_xml(part("numbering")),
-        Footnotes.from_xml(part("footnotes"), part("endnotes")),
+    walker = _BodyWalker(
+        Styles.from_xml(read_part("styles")),
+        ListNumbering.from_xml(read_part("numbering")),
+        Footnotes.from_xml(read_part("footnotes"), read_part("endnotes")),
         limits,
     )
-    stated = package.title()
-    blocks = list(walk.blocks(root))
-    # What the page shows as its title goes before what the properties say: those survive from templates.
-    if walk.title or not _NO_TITLES.match(stated):
-        yield Title(walk.title or stated)
+    stated_title = package.title()
+    blocks = list(walker.blocks(root))
+    # The title on the page goes before that of the properties, which often survives from a template.
+    if walker.title or not _GENERATED_TITLE.match(stated_title):
+        yield Title(walker.title or stated_title)
     yield from blocks
+
+
+# Styles
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """What a paragraph style says that matters here; empty where it says nothing."""
+    """A paragraph style: its name, and its outline level and list where it sets them."""
 
     name: str = ""
     based_on: str = ""
@@ -280,34 +111,32 @@ class Style:
 
 @dataclass(frozen=True, slots=True)
 class Styles:
-    """The paragraph styles by id, with what they inherit filled in."""
+    """The paragraph styles by id, each with what it inherits."""
 
     by_id: dict[str, Style]
     default: str = ""
 
     @classmethod
     def from_xml(cls, root: _Element | None) -> Styles:
-        """Read styles.xml."""
-        raw: dict[str, Style] = {}
+        """Read styles.xml; a document without one has no styles."""
+        styles: dict[str, Style] = {}
         default = ""
         for element in root if root is not None else ():
             if local_name(element) != "style" or attribute_value(element, "type", "paragraph") != "paragraph":
                 continue
             style_id = attribute_value(element, "styleId")
-            raw[style_id] = _style(element)
+            styles[style_id] = _read_style(element)
             if attribute_value(element, "default") in {"1", "true"}:
                 default = style_id
-        return cls({style_id: _inherited(raw, style_id) for style_id in raw}, default)
+        return cls({style_id: _with_inherited(styles, style_id) for style_id in styles}, default)
 
     def style_of(self, properties: _Element | None) -> Style:
         """Return the style that paragraph properties name."""
-        name = next(
-            (attribute_value(child, "val") for child in _children(properties, "pStyle")), self.default
-        )
-        return self.by_id.get(name, Style())
+        names = (attribute_value(child, "val") for child in _children(properties, "pStyle"))
+        return self.by_id.get(next(names, self.default), Style())
 
 
-def _style(element: _Element) -> Style:
+def _read_style(element: _Element) -> Style:
     name = based_on = ""
     properties = None
     for child in element:
@@ -319,15 +148,15 @@ def _style(element: _Element) -> Style:
             case "pPr":
                 properties = child
     list_id, depth = _list_of(properties)
-    return Style(name, based_on, _outline(properties), list_id, depth)
+    return Style(name, based_on, _outline_of(properties), list_id, depth)
 
 
-def _inherited(raw: dict[str, Style], style_id: str) -> Style:
-    style, seen = raw[style_id], {style_id}
+def _with_inherited(styles: dict[str, Style], style_id: str) -> Style:
+    style, visited = styles[style_id], {style_id}
     outline, list_id, depth, above = style.outline, style.list_id, style.list_depth, style.based_on
-    while above in raw and above not in seen:
-        seen.add(above)
-        parent = raw[above]
+    while above in styles and above not in visited:
+        visited.add(above)
+        parent = styles[above]
         outline = parent.outline if outline is None else outline
         list_id = list_id or parent.list_id
         depth = parent.list_depth if depth is None else depth
@@ -335,12 +164,8 @@ def _inherited(raw: dict[str, Style], style_id: str) -> Style:
     return Style(style.name, style.based_on, outline, list_id, depth)
 
 
-def _children(element: _Element | None, name: str) -> Iterator[_Element]:
-    return (child for child in (element if element is not None else ()) if local_name(child) == name)
-
-
-def _outline(properties: _Element | None) -> int | None:
-    """Return the outline level, 0 to 8; 9 is body text and says that a heading style is overruled."""
+def _outline_of(properties: _Element | None) -> int | None:
+    """Return the outline level, 0 to 8; 9 means body text, also in a heading style. None where none is set."""
     for child in _children(properties, "outlineLvl"):
         value = attribute_value(child, "val")
         return int(value) if re.fullmatch(r"\d", value) else None
@@ -349,90 +174,97 @@ def _outline(properties: _Element | None) -> int | None:
 
 def _list_of(properties: _Element | None) -> tuple[str, int | None]:
     """Return the list that paragraph properties name ("0" takes one out of its style's list) and the depth."""
-    for numbered in _children(properties, "numPr"):
-        values = {local_name(child): attribute_value(child, "val") for child in numbered}
+    for numbering in _children(properties, "numPr"):
+        values = {local_name(child): attribute_value(child, "val") for child in numbering}
         depth = values.get("ilvl", "")
-        known = re.fullmatch(r"\d", depth)
-        return values.get("numId", ""), min(int(depth), LEVELS - 1) if known else None
+        is_number = re.fullmatch(r"\d", depth)
+        return values.get("numId", ""), min(int(depth), LEVELS - 1) if is_number else None
     return "", None
 
 
+def _children(element: _Element | None, name: str) -> Iterator[_Element]:
+    return (child for child in (element if element is not None else ()) if local_name(child) == name)
+
+
+# The body
+
+
 @dataclass(slots=True)
-class _Walk:
-    """One pass over the body."""
+class _BodyWalker:
+    """Turns the body into blocks, in one pass."""
 
     styles: Styles
     numbering: ListNumbering
-    notes: Footnotes
+    footnotes: Footnotes
     limits: Limits
-    title: str = ""
-    _items: list[Item] = field(default_factory=list)
+    title: str = ""  # the first paragraph in the style "Title"
+    _items: list[Item] = field(default_factory=list)  # of the open list
     _cells: int = 0
 
     def blocks(self, root: _Element) -> Iterator[Block]:
-        """Yield the blocks of the body in order; footnotes after what refers to them."""
-        for element in _body(root):
+        """Yield the blocks of the body in order; footnotes follow the block that refers to them."""
+        for element in _body_elements(root):
             if local_name(element) == "tbl":
                 yield from self._end_list()
-                table = read_table(element, self.notes, self.limits, self._cells)
+                table = read_table(element, self.footnotes, self.limits, self._cells)
                 self._cells += sum(map(len, table.rows))
                 yield table
-                yield from map(Paragraph, self.notes.take_pending())
+                yield from map(Paragraph, self.footnotes.take_pending())
             else:
-                yield from self._paragraph(element)
+                yield from self._paragraph_blocks(element)
         yield from self._end_list()
 
-    def _paragraph(self, element: _Element) -> Iterator[Block]:
+    def _paragraph_blocks(self, element: _Element) -> Iterator[Block]:
         properties = next(_children(element, "pPr"), None)
         style = self.styles.style_of(properties)
-        text, boxes = paragraph_text(element, self.notes)
-        name = style.name.lower()
-        if text and not _CONTENTS_STYLE.match(name):
-            yield from self._block(text, name, properties, style)
+        text, boxes = paragraph_text(element, self.footnotes)
+        if text and not _CONTENTS_STYLE.match(style.name.lower()):
+            yield from self._text_blocks(text, properties, style)
         for box in boxes:
             yield from self._end_list()
             yield Paragraph(box)
 
-    def _block(self, text: str, name: str, properties: _Element | None, style: Style) -> Iterator[Block]:
+    def _text_blocks(self, text: str, properties: _Element | None, style: Style) -> Iterator[Block]:
+        style_name = style.name.lower()
         list_id, depth = _list_of(properties)
         list_id = list_id or style.list_id
-        depth = next((d for d in (depth, style.list_depth) if d is not None), 0)
+        depth = next((level for level in (depth, style.list_depth) if level is not None), 0)
         number = self.numbering.next_label(list_id, depth) if list_id not in {"", "0"} else ""
-        level = _heading_level(name, _outline(properties), style)
-        if level:
+        heading_level = _heading_level(style_name, _outline_of(properties), style)
+        if heading_level:
             yield from self._end_list()
-            if name == "title":
+            if style_name == "title":
                 self.title = self.title or text
-            yield Heading(level, text if number in {"", "-"} else f"{number} {text}")
+            yield Heading(heading_level, text if number in {"", "-"} else f"{number} {text}")
         elif number:
             self._items.append(Item(text, depth, number))
             return
         else:
             yield from self._end_list()
-            yield Caption(text) if name == "caption" else Paragraph(text)
-        yield from map(Paragraph, self.notes.take_pending())
+            yield Caption(text) if style_name == "caption" else Paragraph(text)
+        yield from map(Paragraph, self.footnotes.take_pending())
 
     def _end_list(self) -> Iterator[Block]:
         if self._items:
             least = min(item.depth for item in self._items)
-            yield ListBlock(tuple(Item(i.text, i.depth - least, i.marker) for i in self._items))
+            yield ListBlock(tuple(Item(item.text, item.depth - least, item.marker) for item in self._items))
             self._items = []
-            yield from map(Paragraph, self.notes.take_pending())
+            yield from map(Paragraph, self.footnotes.take_pending())
 
 
-def _heading_level(name: str, outline: int | None, style: Style) -> int:
+def _heading_level(style_name: str, outline: int | None, style: Style) -> int:
     """Return the level of a heading, 0 for other paragraphs."""
-    if name == "title":
+    if style_name == "title":
         return 1
     if outline is None:
-        if named := _HEADING_STYLE.match(name):
-            return int(named[1])
+        if heading := _HEADING_STYLE.match(style_name):
+            return int(heading[1])
         outline = style.outline
     return 0 if outline is None or outline >= LEVELS else outline + 1
 
 
-def _body(root: _Element) -> Iterator[_Element]:
-    """Yield the paragraphs and tables of a document, out of whatever wraps them, without recursion."""
+def _body_elements(root: _Element) -> Iterator[_Element]:
+    """Yield the paragraphs and tables of a document, out of the elements around them, without recursion."""
     body = next(_children(root, "body"), None)
     open_elements = [iter(body if body is not None else ())]
     while open_elements:
@@ -443,19 +275,195 @@ def _body(root: _Element) -> Iterator[_Element]:
         name = local_name(element)
         if name == "p" or (name == "tbl" and not is_layout_table(element)):
             yield element
-        elif name == "tbl" or (name in _WRAPPERS_docx and not _is_contents(element)):
+        elif name == "tbl" or (name in _BODY_WRAPPERS and not _is_table_of_contents(element)):
             open_elements.append(iter(element))
 
 
-def _is_contents(element: _Element) -> bool:
-    """Return whether a content control holds the table of contents."""
-    for properties in _children(element, "sdtPr"):
+def _is_table_of_contents(control: _Element) -> bool:
+    for properties in _children(control, "sdtPr"):
         for part in _children(properties, "docPartObj"):
-            return any(
-                attribute_value(g, "val") == "Table of Contents" for g in _children(part, "docPartGallery")
-            )
+            galleries = (attribute_value(child, "val") for child in _children(part, "docPartGallery"))
+            return "Table of Contents" in galleries
     return False
 
 
-# MERGED: Tables of Word documents: merged cells resolved, header rows found.
-# MERGED: Word documents, read from their XML.
+# Text
+
+
+@dataclass(slots=True)
+class Footnotes:
+    """Footnotes and endnotes by kind and id. Each is printed once, after the block that refers to it."""
+
+    _texts: dict[tuple[str, str], str] = field(default_factory=dict)
+    _pending: list[str] = field(default_factory=list)
+    _count: int = 0
+
+    @classmethod
+    def from_xml(cls, footnotes: _Element | None, endnotes: _Element | None) -> Footnotes:
+        """Read footnotes.xml and endnotes.xml, where they exist."""
+        notes = cls()
+        for kind, root in (("footnote", footnotes), ("endnote", endnotes)):
+            for element in root if root is not None else ():
+                # Separators between the text and its notes are stored as notes, too.
+                is_separator = attribute_value(element, "type").startswith(("sep", "cont"))
+                if local_name(element) == kind and not is_separator:
+                    notes._texts[kind, attribute_value(element, "id")] = element_text(element, cls())
+        return notes
+
+    def cite(self, kind: str, note_id: str) -> str:
+        """Return the mark of a note, "" for one without text; its text waits for :meth:`take_pending`."""
+        text = self._texts.pop((kind, note_id), "")
+        if not text:
+            return ""
+        self._count += 1
+        self._pending.append(f"[{self._count}] {text}")
+        return f"[{self._count}]"
+
+    def take_pending(self) -> list[str]:
+        """Return the notes that were cited since the last call."""
+        pending, self._pending = self._pending, []
+        return pending
+
+
+def paragraph_text(element: _Element, notes: Footnotes) -> tuple[str, list[str]]:
+    """Return the text that a paragraph shows, and the texts of the boxes that are anchored in it."""
+    from lxml import etree
+
+    parts: list[str] = []
+    boxes: list[str] = []
+    walk = etree.iterwalk(element, events=("start",))
+    for _, inner in walk:
+        name = local_name(inner)
+        if name in _UNSEEN or (name == "r" and _is_hidden(inner)):
+            walk.skip_subtree()
+        elif name == "txbxContent":
+            walk.skip_subtree()
+            if text := element_text(inner, notes):
+                boxes.append(text)
+        elif name == "t":
+            parts.append(inner.text or "")
+        elif name in _LITERALS:
+            parts.append(_LITERALS[name])
+        elif name == "br" and attribute_value(inner, "type") not in {"page", "column"}:
+            parts.append("\n")
+        elif name in {"footnoteReference", "endnoteReference"}:
+            parts.append(notes.cite(name.removesuffix("Reference"), attribute_value(inner, "id")))
+    return _clean_text("".join(parts)), boxes
+
+
+def element_text(element: _Element, notes: Footnotes) -> str:
+    """Return the text of all paragraphs in ``element``, one a line."""
+    lines: list[str] = []
+    for paragraph in element.iter("{*}p"):
+        # The paragraphs of boxes in this one are iterated over, too.
+        text, _ = paragraph_text(paragraph, notes)
+        if text and not any(local_name(above) == "Fallback" for above in paragraph.iterancestors()):
+            lines.append(text)
+    return "\n".join(lines)
+
+
+def _is_hidden(run: _Element) -> bool:
+    for properties in _children(run, "rPr"):
+        values = (attribute_value(child, "val", "1") for child in _children(properties, "vanish"))
+        return any(value not in {"0", "false"} for value in values)
+    return False
+
+
+def _clean_text(text: str) -> str:
+    lines = (_SPACES.sub(" ", line).strip() for line in text.translate(_INVISIBLE).split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
+# Tables
+
+
+def is_layout_table(table: _Element) -> bool:
+    """Return whether a table only arranges text: it has one row, one column, or tables within it."""
+    rows = list(_table_children(table, "tr"))
+    if len(rows) < 2 or all(len(list(_table_children(row, "tc"))) < 2 for row in rows):
+        return True
+    nested = (inner for inner in table.iter("{*}tbl") if inner is not table)
+    return any(len(list(_table_children(inner, "tr"))) > 1 for inner in nested)
+
+
+def read_table(table: _Element, notes: Footnotes, limits: Limits, cells: int = 0) -> Table:
+    """Return a table with its merged cells filled; ``cells`` counts those of the document's tables before it."""
+    rows: list[Row] = []
+    is_header: list[bool] = []
+    spanned: set[int] = set()
+    for element in _table_children(table, "tr"):
+        row, has_spans = _read_row(element, rows[-1] if rows else (), notes, limits, cells)
+        cells += len(row)
+        if not any(row):
+            continue
+        if has_spans:
+            spanned.add(len(rows))
+        rows.append(row)
+        is_header.append(_is_header(element))
+    rows = trim_grid(rows)
+    count = 0
+    while count < len(rows) and is_header[count]:
+        count += 1
+    if not count or count == len(rows):
+        count = count_header_rows(rows, frozenset(spanned))
+    body = tuple(
+        collapse_group_heading(row) if number in spanned else row
+        for number, row in enumerate(rows)
+        if number >= count
+    )
+    return Table(merge_header(rows[:count]), body)
+
+
+def _read_row(
+    element: _Element, above: Row, notes: Footnotes, limits: Limits, cells_before: int
+) -> tuple[Row, bool]:
+    """Return a row's cells, each as often as it spans columns, and whether one spans several."""
+    cells: list[str] = [""] * _skipped_columns(element)
+    has_spans = False
+    for cell in _table_children(element, "tc"):
+        width, merge = 1, ""
+        for properties in _children(cell, "tcPr"):
+            for child in properties:
+                if local_name(child) == "gridSpan":
+                    width = _parse_count(attribute_value(child, "val"))
+                elif local_name(child) == "vMerge":
+                    merge = attribute_value(child, "val", "continue")
+        limits.check_cells(cells_before + len(cells) + width)
+        text = " ".join(element_text(cell, notes).split())
+        if merge == "continue":
+            for _ in range(width):
+                cells.append(above[len(cells)] if len(cells) < len(above) else "")
+        else:
+            cells.extend([text] * width)
+            has_spans |= width > 1 and bool(text)
+    return tuple(cells), has_spans
+
+
+def _skipped_columns(row: _Element) -> int:
+    """Return how many columns a row leaves out at its start."""
+    for properties in _children(row, "trPr"):
+        for child in _children(properties, "gridBefore"):
+            return _parse_count(attribute_value(child, "val"), 0)
+    return 0
+
+
+def _is_header(row: _Element) -> bool:
+    for properties in _children(row, "trPr"):
+        values = (attribute_value(child, "val", "1") for child in _children(properties, "tblHeader"))
+        return any(value not in {"0", "false", "off"} for value in values)
+    return False
+
+
+def _parse_count(text: str, default: int = 1) -> int:
+    return min(int(text), 1_000) if re.fullmatch(r"\d{1,6}", text) else default
+
+
+def _table_children(element: _Element, name: str) -> Iterator[_Element]:
+    """Yield the children called ``name``, out of the content controls and insertions around them."""
+    waiting = list(element)[::-1]
+    while waiting:
+        child = waiting.pop()
+        if local_name(child) == name:
+            yield child
+        elif local_name(child) in _TABLE_WRAPPERS:
+            waiting.extend(list(child)[::-1])

@@ -1,4 +1,4 @@
-"""From bytes to text: what a file's encoding is when it may or may not say so."""
+"""Decodes text files, whether or not they declare their encoding."""
 
 from __future__ import annotations
 
@@ -18,29 +18,31 @@ _SAMPLE = 1 << 16
 # C0 controls that do not occur in text. Tab, newline, form feed, return and escape (ANSI colours) do.
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]")
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x1b")
+# A sign in the middle of a word: the encoding was guessed wrong.
 _SIGN_IN_WORD = re.compile(r"[^\W\d_](?:[^\w\s!-~’‘'“”„–—\u00ad\u00a0…·«»‹›]|[²³¹¼½¾])[^\W\d_]")
 _CONTROL_BYTES = bytes(set(range(32)) - set(b"\t\n\r\x0b\x0c\x1b")) + b"\x7f"
 #: Encodings of Latin letters, the likeliest first: the first that puts no sign into the middle of a word.
 _LATIN = ("cp1252", "cp1250", "iso8859_2", "cp1257", "cp1254")
 #: The other legacy encodings that files are still found in.
-_OTHER = "cp1251 koi8_r cp1253 cp1255 cp1256 cp874 shift_jis euc_jp gb18030 big5 euc_kr".split()
-#: Share of control characters above which a file is not text.
-_BINARY_SHARE = 0.01
+_OTHER_LEGACY = "cp1251 koi8_r cp1253 cp1255 cp1256 cp874 shift_jis euc_jp gb18030 big5 euc_kr".split()
+#: A file with a larger share of control characters is not text.
+_MAX_CONTROL_SHARE = 0.01
 
 
 def decode_text(data: bytes, declared: str = "") -> tuple[str, tuple[str, ...]]:
-    """Return the text of ``data`` and remarks on what could not be read as it stands.
+    """Return the text of ``data``, with line feeds as line ends, and remarks on what was replaced or left out.
 
-    A byte order mark wins, then ``declared`` if it fits, UTF-8, UTF-16 without a mark, and the likeliest
-    legacy encoding. Raises UnreadableFile for what is not text.
+    The encoding is that of the byte order mark, else ``declared`` if it fits, else UTF-8, else UTF-16 without a
+    mark, else the likeliest legacy encoding. Raises UnreadableFile for data that is not text.
     """
-    encoding, start, remarks = _encoding(data, declared)
+    encoding, start = _detect_encoding(data, declared)
     text = data[start:].decode(encoding, "replace")
+    remarks: tuple[str, ...] = ()
     broken = text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
     if broken > 0:
         remarks += (f"{broken:,} bytes are not {encoding.upper()} and were replaced",)
     text, removed = _CONTROL.subn("", _ANSI.sub("", text) if "\x1b" in text else text)
-    if removed > max(len(text) * _BINARY_SHARE, 4):
+    if removed > max(len(text) * _MAX_CONTROL_SHARE, 4):
         raise UnreadableFile("is binary data, not text")
     if removed:
         remarks += (f"{removed:,} control characters were left out",)
@@ -48,34 +50,33 @@ def decode_text(data: bytes, declared: str = "") -> tuple[str, tuple[str, ...]]:
 
 
 def is_binary(data: bytes) -> bool:
-    """Return whether ``data`` is not text in any encoding that :func:`decode` reads."""
+    """Return whether ``data`` is not text in any encoding that :func:`decode_text` reads."""
     sample = data[:_SAMPLE]
-    if not sample or _marked(sample) or _utf16(sample):
+    if not sample or _byte_order_mark(sample) or _detect_utf16(sample):
         return False
     controls = len(sample) - len(sample.translate(None, _CONTROL_BYTES))
-    return controls > max(len(sample) * _BINARY_SHARE, 4)
+    return controls > max(len(sample) * _MAX_CONTROL_SHARE, 4)
 
 
-def _marked(data: bytes) -> tuple[str, int] | None:
+def _byte_order_mark(data: bytes) -> tuple[str, int] | None:
+    """Return the encoding that a byte order mark declares, and the length of the mark."""
     return next(((name, len(mark)) for mark, name in _BOMS if data.startswith(mark)), None)
 
 
-def _encoding(data: bytes, declared: str) -> tuple[str, int, tuple[str, ...]]:
-    """Return the encoding, where the text starts, and remarks."""
-    if marked := _marked(data):
-        return *marked, ()
-    if declared and (name := _known(declared)) and _fits(data, name):
-        return name, 0, ()
+def _detect_encoding(data: bytes, declared: str) -> tuple[str, int]:
+    """Return the encoding, and where the text starts."""
+    if mark := _byte_order_mark(data):
+        return mark
+    if declared and (name := _codec_name(declared)) and _fits(data, name):
+        return name, 0
     if _fits(data, "utf-8"):
         # UTF-16 of ASCII text is also valid UTF-8, full of NULs.
-        return _utf16(data[:_SAMPLE]) or "utf-8", 0, ()
-    if utf16 := _utf16(data[:_SAMPLE]):
-        return utf16, 0, ()
-    return _legacy(data), 0, ()
+        return _detect_utf16(data[:_SAMPLE]) or "utf-8", 0
+    return _detect_utf16(data[:_SAMPLE]) or _guess_legacy(data), 0
 
 
-def _known(label: str) -> str:
-    """Return Python's name of a declared encoding, "" for one that no browser would follow either."""
+def _codec_name(label: str) -> str:
+    """Return Python's name of a declared encoding, "" for one that a browser would not follow either."""
     label = label.strip().strip("'\"").lower()
     if label in {"iso-8859-1", "latin-1", "latin1", "us-ascii", "ascii"}:
         return "cp1252"  # as browsers read them (WHATWG Encoding Standard, 4.2)
@@ -84,26 +85,18 @@ def _known(label: str) -> str:
     except LookupError:
         return ""
     # A declaration that could be read as ASCII cannot stand in UTF-16; "rot13" and the like are no encodings.
-    return "" if name.startswith(("utf-16", "utf-32", "utf-7")) or _not_text(name) else name
-
-
-def _not_text(name: str) -> bool:
-    try:
-        b"a".decode(name)
-    except (LookupError, UnicodeError):
-        return True
-    return False
+    return name if not name.startswith(("utf-16", "utf-32", "utf-7")) and _fits(b"a", name) else ""
 
 
 def _fits(data: bytes, encoding: str) -> bool:
     try:
         data.decode(encoding)
-    except UnicodeError:
+    except (LookupError, UnicodeError):
         return False
     return True
 
 
-def _utf16(sample: bytes) -> str:
+def _detect_utf16(sample: bytes) -> str:
     """Return "utf-16-le" or "utf-16-be" if every other byte is mostly NUL, as in text of Latin letters."""
     if len(sample) < 4 or b"\0" not in sample:
         return ""
@@ -117,8 +110,8 @@ def _utf16(sample: bytes) -> str:
     return ""
 
 
-def _legacy(data: bytes) -> str:
-    """Return the encoding of text that is not valid UTF-8."""
+def _guess_legacy(data: bytes) -> str:
+    """Return the likeliest encoding of text that is not valid UTF-8."""
     sample = data[:_SAMPLE]
     high = sum(byte > 127 for byte in sample)
     replaced = sample.decode("utf-8", "replace").count("\ufffd")
@@ -132,5 +125,5 @@ def _legacy(data: bytes) -> str:
                 return encoding
     from charset_normalizer import from_bytes
 
-    best = from_bytes(sample, cp_isolation=[*_LATIN, *_OTHER]).best()
+    best = from_bytes(sample, cp_isolation=[*_LATIN, *_OTHER_LEGACY]).best()
     return best.encoding if best else "cp1252"

@@ -1,4 +1,9 @@
-"""Tables of HTML: which of them hold data, and their cells with spans resolved."""
+"""HTML: the text of a page as its reader sees it.
+
+One pass over the events of the tree, without recursion, so that depth costs nothing. Navigation, asides, forms,
+scripts and hidden elements are left out. Tables of data have their spans resolved; tables that only arrange the page
+are read as text.
+"""
 
 from __future__ import annotations
 
@@ -21,195 +26,23 @@ from clew.parse.documents.blocks import (
     build_document,
 )
 from clew.parse.documents.builder import PassageUnit
-from clew.parse.documents.detection import HTML
 from clew.parse.documents.encoding import decode_text
+from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.limits import LIMITS, Limits
-from clew.parse.documents.tables import Row, Table, count_header_rows, merge_header, trim_grid
+from clew.parse.documents.tables import (
+    Row,
+    Table,
+    collapse_group_heading,
+    count_header_rows,
+    merge_header,
+    trim_grid,
+)
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-#: What the HTML standard caps spans at (section 4.9.11).
-_COLSPAN, _ROWSPAN = 1_000, 65_534
-_SPACES = re.compile(r"\s+")
-_BLOCKS = frozenset("p div br li ul ol dl dt dd table tr td th h1 h2 h3 h4 h5 h6 pre".split())
-_SKIPPED = frozenset(("script", "style", "noscript", "template"))
-
-
-def find_layout_tables(root: _Element) -> set[_Element]:
-    """Return the tables below ``root`` that arrange a page rather than data.
-
-    Those are tables that hold tables or headings, say so by their role, or have a single row or column and
-    neither header cells nor a caption.
-    """
-    from lxml import etree
-
-    layout: set[_Element] = set()
-    open_tables: list[_Shape] = []
-    for event, element in etree.iterwalk(root, events=("start", "end"), tag=_WATCHED):
-        if event == "start":
-            if element.tag == "table":
-                if open_tables:
-                    open_tables[-1].layout = True
-                role = element.get("role") in {"presentation", "none"}
-                open_tables.append(_Shape(element, role))
-            elif open_tables:
-                open_tables[-1].see(element.tag)
-        elif element.tag == "table" and open_tables[-1].finish():
-            layout.add(open_tables.pop().table)
-        elif element.tag == "table":
-            open_tables.pop()
-    return layout
-
-
-_WATCHED = ("table", "tr", "td", "th", "caption", "h1", "h2", "h3")
-
-
-@dataclass(slots=True)
-class _Shape:
-    table: _Element
-    layout: bool
-    rows: int = 0
-    widest: int = 0
-    labelled: bool = False
-    _cells: int = 0
-
-    def see(self, tag: str) -> None:
-        if tag == "tr":
-            self.rows, self._cells = self.rows + 1, 0
-        elif tag in {"td", "th"}:
-            self._cells += 1
-            self.widest = max(self.widest, self._cells)
-            self.labelled |= tag == "th"
-        elif tag == "caption":
-            self.labelled = True
-        else:
-            self.layout = True
-
-    def finish(self) -> bool:
-        return self.layout or (not self.labelled and (self.rows < 2 or self.widest < 2))
-
-
-@dataclass(slots=True)
-class _Grid:
-    """Places cells, as the standard's algorithm does (section 4.9.12)."""
-
-    limits: Limits
-    used: int
-    rows: list[Row] = field(default_factory=list)
-    heads: list[bool] = field(default_factory=list)  # rows in <thead>, or of <th> alone
-    spanned: set[int] = field(default_factory=set)
-    marked: bool = False  # some cell is <th>
-    _below: dict[int, tuple[int, str]] = field(default_factory=dict)  # column: rows still covered, text
-
-    def add(self, row: _Element, head: bool) -> None:
-        """Add a row of cells."""
-        cells: list[str] = []
-        all_heads = True
-        found = False
-        for cell in row:
-            if cell.tag not in ("td", "th"):
-                continue
-            found = True
-            all_heads &= cell.tag == "th"
-            self.marked |= cell.tag == "th"
-            self._fill(cells)
-            text = cell_text(cell)
-            width = _span(cell.get("colspan"), _COLSPAN)
-            height = _span(cell.get("rowspan"), _ROWSPAN)
-            if width > 1 and text:
-                self.spanned.add(len(self.rows))
-            for _ in range(width):
-                if height > 1:
-                    self._below[len(cells)] = (height - 1, text)
-                cells.append(text)
-            self.used += width
-            self.limits.check_cells(self.used)
-        if found or self._below:
-            self._fill(cells)
-            self.rows.append(tuple(cells))
-            self.heads.append(head or (found and all_heads))
-
-    def _fill(self, cells: list[str]) -> None:
-        """Repeat the cells above that reach down to the next free column."""
-        while (below := self._below.get(len(cells))) is not None:
-            left, text = below
-            if left == 1:
-                del self._below[len(cells)]
-            else:
-                self._below[len(cells)] = (left - 1, text)
-            cells.append(text)
-            self.used += 1
-            self.limits.check_cells(self.used)
-
-
-def read_table(element: _Element, limits: Limits, used: int = 0) -> Table:
-    """Return a table element as a table; ``used`` cells of the document's allowance are gone already."""
-    grid = _Grid(limits, used)
-    caption = ""
-    for child in element:
-        if child.tag == "caption" and not caption:
-            caption = cell_text(child)
-        elif child.tag == "tr":
-            grid.add(child, False)
-        elif child.tag in ("thead", "tbody", "tfoot"):
-            grid._below.clear()  # a cell does not reach beyond its group
-            for row in child:
-                if row.tag == "tr":
-                    grid.add(row, child.tag == "thead")
-    return _table(grid, caption)
-
-
-def _table(grid: _Grid, caption: str) -> Table:
-    kept = [number for number, row in enumerate(grid.rows) if any(row)]
-    rows = trim_grid([grid.rows[number] for number in kept])
-    marked = 0
-    while marked < len(kept) and grid.heads[kept[marked]]:
-        marked += 1
-    spanned = frozenset(place for place, number in enumerate(kept) if number in grid.spanned)
-    if marked == len(rows):  # a table of header cells alone
-        marked = min(1, marked)
-    # Who marks the names of rows, but not those of columns, has none for columns.
-    count = marked if marked or grid.marked else count_header_rows(rows, spanned)
-    body = tuple(_unrepeated(row, place in spanned) for place, row in enumerate(rows) if place >= count)
-    return Table(merge_header(rows[:count]), body, caption)
-
-
-def _unrepeated(row: Row, spanned: bool) -> Row:
-    """Return a row that one cell spans whole as a row with its first cell only: a group's heading."""
-    if spanned and len(set(row)) == 1:
-        return (row[0],) + ("",) * (len(row) - 1)
-    return row
-
-
-def _span(value: str | None, most: int) -> int:
-    if value is None or not re.fullmatch(r"\s*\d{1,9}\s*", value):
-        return 1
-    return min(max(int(value), 1), most)
-
-
-def cell_text(cell: _Element) -> str:
-    """Return the text of a cell on one line, whatever is in it."""
-    from lxml import etree
-
-    parts: list[str] = []
-    walk = etree.iterwalk(cell, events=("start", "end", "comment"))
-    for event, element in walk:
-        if event == "start":
-            if element.tag in _SKIPPED or element.get("aria-hidden") == "true":
-                walk.skip_subtree()
-                continue
-            if element.tag in _BLOCKS:
-                parts.append(" ")
-            parts.append(element.text or "")
-        elif element is not cell:
-            if element.tag in _BLOCKS:
-                parts.append(" ")
-            parts.append(element.tail or "")
-    return _SPACES.sub(" ", "".join(parts).replace("\xad", "").replace("\u200b", "")).strip()
-
-
 PARSER = "html/1"
+MEDIA_TYPE = "text/html"
 
 _DROPPED = frozenset(
     """script style noscript template svg annotation annotation-xml iframe object embed canvas audio video map
@@ -218,7 +51,7 @@ _DROPPED = frozenset(
 _DROPPED_ROLES = frozenset(
     "navigation banner contentinfo complementary search menu menubar dialog alert".split()
 )
-#: Class or id that says boilerplate, as whole words of the attribute only.
+#: Words of a class or id that mark boilerplate.
 _DROPPED_CLASSES = frozenset(
     """nav navbar navigation sidebar breadcrumb breadcrumbs cookie-banner cookie-notice site-header
     site-footer page-footer footer skip-link toc mw-editsection mw-jump-link navbox noprint share-buttons
@@ -231,18 +64,22 @@ _INLINE = frozenset(
     script style noscript template svg button select input textarea
     math mrow mi mn mo ms mtext msup msub msubsup mfrac msqrt semantics annotation annotation-xml""".split()
 )
-#: Cells of a table that only lays out: one row is one paragraph, unless they hold paragraphs.
+#: Cells of a table that arranges the page: a row is one paragraph, unless its cells hold paragraphs.
 _CELLS = frozenset(("td", "th"))
-#: What filings put into a cell of its own, before the item.
+#: Filings put the bullet of an item into a table cell of its own.
 _BULLETS = frozenset("• · ● ○ ◦ ▪ ■ – — - * o".split())
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _LISTS = frozenset(("ul", "ol", "dl"))
+_HTML_START = re.compile(
+    rb"(?:\s|<!--.*?-->|<\?xml[^>]*\?>)*<(?:!doctype\s+html|html|head|body|title|meta)[\s>]", re.I | re.S
+)
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.I)
 _XML_ENCODING = re.compile(rb"^\s*<\?xml[^>]{0,100}?encoding\s*=\s*[\"']([\w.:-]{1,40})", re.I)
+_SPACES = re.compile(r"[ \t\n\f\v\u00a0]+")
 _INVISIBLE = {ord(c): None for c in "\u00ad\u200b\u200c\u200d\u2060\ufeff"}
-#: Share of the page's text above which an element is content, whatever its class says.
+#: An element with this share of the page's text is content, whatever its class says.
 _CONTENT_SHARE = 0.5
-#: Share of the page's text that <main> or <article> must hold to be taken for all of it.
+#: <main> or <article> is the whole content if it has at least this share of the page's text.
 _MAIN_SHARE = 0.3
 
 
@@ -250,18 +87,27 @@ def parse(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS)
     """Parse an HTML page. Raises UnreadableFile."""
     declared = _XML_ENCODING.match(data[:200]) or _META_CHARSET.search(data[:4096])
     text, remarks = decode_text(data, declared[1].decode("ascii") if declared else "")
-    source = SourceFile(data, name, HTML, PARSER, unit, limits)
-    return build_document(_document(_tree(text, limits), remarks, limits), source)
+    source = SourceFile(data, name, MEDIA_TYPE, PARSER, unit, limits)
+    return build_document(_blocks(_parse_tree(text, limits), remarks, limits), source)
+
+
+FORMAT = DocumentFormat(
+    MEDIA_TYPE,
+    "an HTML page",
+    (".html", ".htm", ".xhtml"),
+    parse,
+    matches=lambda start: bool(_HTML_START.match(start)),
+)
 
 
 def fragment_blocks(text: str) -> Iterator[Block]:
-    """Yield the blocks of a piece of HTML, as Markdown embeds it."""
-    tree = _tree(text, LIMITS)
+    """Yield the blocks of a piece of HTML that is embedded in Markdown."""
+    tree = _parse_tree(text, LIMITS)
     if tree is not None:
-        yield from _Walk(tree, LIMITS).blocks()
+        yield from _TreeWalker(tree, LIMITS).blocks()
 
 
-def _tree(text: str, limits: Limits) -> _Element | None:
+def _parse_tree(text: str, limits: Limits) -> _Element | None:
     from lxml import etree
 
     # huge_tree lifts limits that a page with one long line exceeds; ours are checked below.
@@ -272,7 +118,7 @@ def _tree(text: str, limits: Limits) -> _Element | None:
         if "depth" in str(error):
             limits.check_depth(limits.depth + 1)
         raise UnreadableFile("holds no text") from error
-    # The parser stops where it meets its own limit and would keep quiet about the rest.
+    # Where the parser meets its own limit it stops, and only logs that it did.
     if any(
         entry.type_name == "ERR_RESOURCE_LIMIT" and "depth" in entry.message for entry in parser.error_log
     ):
@@ -280,11 +126,11 @@ def _tree(text: str, limits: Limits) -> _Element | None:
     return root
 
 
-def _document(root: _Element | None, remarks: Sequence[str], limits: Limits) -> Iterator[Block]:
+def _blocks(root: _Element | None, remarks: Sequence[str], limits: Limits) -> Iterator[Block]:
     yield from map(Note, remarks)
     if root is None:
         return
-    blocks = list(_Walk(root, limits).blocks())
+    blocks = list(_TreeWalker(root, limits).blocks())
     if title := _title(root, blocks):
         yield Title(title)
     yield from blocks
@@ -302,14 +148,14 @@ def _title(root: _Element, blocks: Sequence[Block]) -> str:
 
 
 @dataclass(slots=True)
-class _Walk:
-    """Turns a tree's events into blocks."""
+class _TreeWalker:
+    """Turns the elements of a page into blocks, in one pass over their starts and ends."""
 
     root: _Element
     limits: Limits
     _text: list[str] = field(default_factory=list)  # of the paragraph, heading or item in progress
     _items: list[Item] = field(default_factory=list)
-    _lists: list[int | None] = field(default_factory=list)  # next number of each open list, None: no numbers
+    _lists: list[int | None] = field(default_factory=list)  # next number of each open list, None: bullets
     _marker: str | None = None  # of the item in progress, until it has text
     _heading: int = 0
     _pre: int = 0
@@ -319,20 +165,20 @@ class _Walk:
         """Yield the blocks in order."""
         from lxml import etree
 
-        start = _main(self.root)
+        start = _main_content(self.root)
         layout = find_layout_tables(start)
-        dropped = _boilerplate(start)
+        dropped = _find_boilerplate(start)
         walk = etree.iterwalk(start, events=("start", "end", "comment"))
         depth = 0
         for event, element in walk:
             if event == "comment":
-                self._add(element.tail)
+                self._add_text(element.tail)
                 continue
             if event == "end":
                 depth -= 1
                 yield from self._end(element)
                 if element is not start:
-                    self._add(element.tail)
+                    self._add_text(element.tail)
                 continue
             depth += 1
             self.limits.check_depth(depth)
@@ -341,13 +187,13 @@ class _Walk:
                 walk.skip_subtree()
             elif element.tag == "table" and element not in layout and not self._lists:
                 walk.skip_subtree()
-                yield from self._flush()
+                yield from self._end_block()
                 table = read_table(element, self.limits, self._cells)
                 self._cells += sum(map(len, table.rows))
                 yield table
             else:
                 yield from self._start(element)
-        yield from self._flush()
+        yield from self._end_block()
 
     def _start(self, element: _Element) -> Iterator[Block]:
         tag = element.tag
@@ -356,7 +202,7 @@ class _Walk:
         elif tag in _INLINE or tag in _CELLS:
             pass
         else:
-            yield from self._flush()
+            yield from self._end_block()
             if tag in _HEADINGS and not self._lists:
                 self._heading = _HEADINGS[tag]
             elif tag == "pre":
@@ -366,8 +212,8 @@ class _Walk:
             elif tag == "li" or tag == "dt":
                 self._marker = self._next_marker(tag)
             elif tag == "dd":
-                self._define()
-        self._add(element.text)
+                self._begin_definition()
+        self._add_text(element.text)
 
     def _end(self, element: _Element) -> Iterator[Block]:
         tag = element.tag
@@ -376,7 +222,7 @@ class _Walk:
         if tag in _CELLS:
             self._text.append(" ")
             return
-        yield from self._flush()
+        yield from self._end_block()
         if tag in _HEADINGS:
             self._heading = 0
         elif tag == "pre":
@@ -388,26 +234,26 @@ class _Walk:
                 yield ListBlock(tuple(self._items))
                 self._items = []
 
-    def _add(self, text: str | None) -> None:
+    def _add_text(self, text: str | None) -> None:
         if text:
-            self._text.append(text if self._pre else _SPACES_html.sub(" ", text))
+            self._text.append(text if self._pre else _SPACES.sub(" ", text))
 
-    def _flush(self) -> Iterator[Block]:
-        """End the paragraph, heading or item in progress."""
-        text, heading = _tidy("".join(self._text), bool(self._pre)), self._heading
+    def _end_block(self) -> Iterator[Block]:
+        """End the paragraph, heading or item in progress, and yield it unless it is an item."""
+        text, heading = _clean_text("".join(self._text), bool(self._pre)), self._heading
         self._text, self._heading = [], 0
         if not text:
             self._heading = heading
         elif text in _BULLETS and not heading:
             self._text.append(f"{text} ")
         elif self._lists:
-            self._item(text)
+            self._add_item_text(text)
         elif heading:
             yield Heading(heading, text)
         else:
             yield Paragraph(text)
 
-    def _item(self, text: str) -> None:
+    def _add_item_text(self, text: str) -> None:
         depth = len(self._lists) - 1
         if self._marker is not None or not self._items:
             self._items.append(Item(text, depth, "-" if self._marker is None else self._marker))
@@ -417,8 +263,8 @@ class _Walk:
             joint = " " if last.text.endswith(":") and not last.marker else "\n"
             self._items[-1] = Item(f"{last.text}{joint}{text}", last.depth, last.marker)
 
-    def _define(self) -> None:
-        """Join a definition to its term."""
+    def _begin_definition(self) -> None:
+        """Put a colon after the term that is defined."""
         if self._items and self._marker is None:
             last = self._items[-1]
             if not last.text.endswith(":") and "\n" not in last.text and ": " not in last.text:
@@ -434,14 +280,11 @@ class _Walk:
         return f"{number}."
 
 
-_SPACES_html = re.compile(r"[ \t\n\f\v\u00a0]+")
-
-
-def _tidy(text: str, pre: bool) -> str:
+def _clean_text(text: str, pre: bool) -> str:
     text = text.translate(_INVISIBLE)
     if pre:
         return text.strip("\n").rstrip()
-    return "\n".join(line for part in text.split("\n") if (line := _SPACES_html.sub(" ", part).strip()))
+    return "\n".join(line for part in text.split("\n") if (line := _SPACES.sub(" ", part).strip()))
 
 
 def _first_number(element: _Element) -> int | None:
@@ -451,39 +294,39 @@ def _first_number(element: _Element) -> int | None:
     return int(start) if re.fullmatch(r"-?\d{1,9}", start) else 1
 
 
-def _main(root: _Element) -> _Element:
-    """Return <main>, or the only <article>, if it holds a good part of the page's text; else the page."""
+def _main_content(root: _Element) -> _Element:
+    """Return <main>, or the only <article>, if it has a good part of the page's text; else the body."""
     body = root.find("body") if root.tag == "html" else root
     if body is None:
         return root
     for path in (".//main", ".//*[@role='main']", ".//article"):
-        found = body.findall(path)
-        if len(found) == 1 and _length(found[0]) >= _MAIN_SHARE * _length(body):
-            return found[0]
+        elements = body.findall(path)
+        if len(elements) == 1 and _text_length(elements[0]) >= _MAIN_SHARE * _text_length(body):
+            return elements[0]
     return body
 
 
-def _length(element: _Element) -> int:
+def _text_length(element: _Element) -> int:
     return sum(len(text.strip()) for text in element.itertext("*"))
 
 
-def _boilerplate(start: _Element) -> set[_Element]:
-    """Return the elements to pass over."""
+def _find_boilerplate(start: _Element) -> set[_Element]:
+    """Return the elements that are left out."""
     total = 0
-    found = set()
+    dropped = set()
     for element in start.iter("*"):
         if element is start:
             continue
-        if _dropped(element):
-            found.add(element)
-        elif _named_boilerplate(element):
-            total = total or _length(start)
-            if _length(element) < _CONTENT_SHARE * total:
-                found.add(element)
-    return found
+        if _is_dropped(element):
+            dropped.add(element)
+        elif _has_boilerplate_class(element):
+            total = total or _text_length(start)
+            if _text_length(element) < _CONTENT_SHARE * total:
+                dropped.add(element)
+    return dropped
 
 
-def _dropped(element: _Element) -> bool:
+def _is_dropped(element: _Element) -> bool:
     tag = element.tag
     if tag in _DROPPED or element.get("hidden") is not None or element.get("aria-hidden") == "true":
         return True
@@ -495,9 +338,191 @@ def _dropped(element: _Element) -> bool:
     return element.get("role", "") in _DROPPED_ROLES
 
 
-def _named_boilerplate(element: _Element) -> bool:
-    named = f"{element.get('class', '')} {element.get('id', '')}".lower()
-    return not _DROPPED_CLASSES.isdisjoint(named.split())
+def _has_boilerplate_class(element: _Element) -> bool:
+    names = f"{element.get('class', '')} {element.get('id', '')}".lower()
+    return not _DROPPED_CLASSES.isdisjoint(names.split())
 
 
-# MERGED: HTML: what a reader of the page would call its text.
+# Tables
+
+#: The largest spans that the HTML standard allows (section 4.9.11).
+_MAX_COLSPAN, _MAX_ROWSPAN = 1_000, 65_534
+_WHITE_SPACE = re.compile(r"\s+")
+_BLOCK_TAGS = frozenset("p div br li ul ol dl dt dd table tr td th h1 h2 h3 h4 h5 h6 pre".split())
+_SKIPPED_IN_CELLS = frozenset(("script", "style", "noscript", "template"))
+#: The elements that tell a table of data from one that arranges the page.
+_TABLE_TAGS = ("table", "tr", "td", "th", "caption", "h1", "h2", "h3")
+
+
+def find_layout_tables(root: _Element) -> set[_Element]:
+    """Return the tables below ``root`` that arrange a page rather than data.
+
+    Such a table holds tables or headings, has the role of a presentation, or has a single row or column and neither
+    header cells nor a caption.
+    """
+    from lxml import etree
+
+    layout: set[_Element] = set()
+    open_tables: list[_TableShape] = []
+    for event, element in etree.iterwalk(root, events=("start", "end"), tag=_TABLE_TAGS):
+        if event == "start":
+            if element.tag == "table":
+                if open_tables:
+                    open_tables[-1].is_layout = True
+                open_tables.append(_TableShape(element, element.get("role") in {"presentation", "none"}))
+            elif open_tables:
+                open_tables[-1].count_element(element.tag)
+        elif element.tag == "table":
+            shape = open_tables.pop()
+            if shape.is_layout or (not shape.has_labels and (shape.rows < 2 or shape.widest < 2)):
+                layout.add(shape.table)
+    return layout
+
+
+@dataclass(slots=True)
+class _TableShape:
+    """The size of an open table, and whether it has header cells or a caption."""
+
+    table: _Element
+    is_layout: bool
+    rows: int = 0
+    widest: int = 0
+    has_labels: bool = False
+    _cells: int = 0
+
+    def count_element(self, tag: str) -> None:
+        """Note the start of an element of ``_TABLE_TAGS`` in the table."""
+        if tag == "tr":
+            self.rows, self._cells = self.rows + 1, 0
+        elif tag in {"td", "th"}:
+            self._cells += 1
+            self.widest = max(self.widest, self._cells)
+            self.has_labels |= tag == "th"
+        elif tag == "caption":
+            self.has_labels = True
+        else:
+            self.is_layout = True
+
+
+@dataclass(slots=True)
+class _Grid:
+    """Places the cells of a table as the standard's algorithm does (section 4.9.12).
+
+    ``cells`` counts those of the whole document so far.
+    """
+
+    limits: Limits
+    cells: int
+    rows: list[Row] = field(default_factory=list)
+    is_header: list[bool] = field(default_factory=list)  # by row: it is in <thead>, or has only <th>
+    spanned: set[int] = field(default_factory=set)  # rows in which a cell spans columns
+    has_header_cells: bool = False
+    _open: dict[int, tuple[int, str]] = field(default_factory=dict)  # column: rows still covered, text
+
+    def add_row(self, row: _Element, in_head: bool) -> None:
+        """Add a row of cells. Raises UnreadableFile for more cells than are allowed."""
+        cells: list[str] = []
+        tags: set[str] = set()
+        for cell in row:
+            if cell.tag not in ("td", "th"):
+                continue
+            tags.add(cell.tag)
+            self._repeat_cells_above(cells)
+            text = cell_text(cell)
+            width = _parse_span(cell.get("colspan"), _MAX_COLSPAN)
+            height = _parse_span(cell.get("rowspan"), _MAX_ROWSPAN)
+            if width > 1 and text:
+                self.spanned.add(len(self.rows))
+            for _ in range(width):
+                if height > 1:
+                    self._open[len(cells)] = (height - 1, text)
+                cells.append(text)
+            self._count_cells(width)
+        self.has_header_cells |= "th" in tags
+        if tags or self._open:
+            self._repeat_cells_above(cells)
+            self.rows.append(tuple(cells))
+            self.is_header.append(in_head or tags == {"th"})
+
+    def end_row_group(self) -> None:
+        """End all cells: none reaches beyond its <thead>, <tbody> or <tfoot>."""
+        self._open.clear()
+
+    def _count_cells(self, count: int) -> None:
+        self.cells += count
+        self.limits.check_cells(self.cells)
+
+    def _repeat_cells_above(self, cells: list[str]) -> None:
+        """Append the cells of rows above that cover the next columns."""
+        while (cell := self._open.get(len(cells))) is not None:
+            left, text = cell
+            if left == 1:
+                del self._open[len(cells)]
+            else:
+                self._open[len(cells)] = (left - 1, text)
+            cells.append(text)
+            self._count_cells(1)
+
+
+def read_table(element: _Element, limits: Limits, cells: int = 0) -> Table:
+    """Return a table element as a table; ``cells`` counts those of the document's tables before it."""
+    grid = _Grid(limits, cells)
+    caption = ""
+    for child in element:
+        if child.tag == "caption" and not caption:
+            caption = cell_text(child)
+        elif child.tag == "tr":
+            grid.add_row(child, False)
+        elif child.tag in ("thead", "tbody", "tfoot"):
+            grid.end_row_group()
+            for row in child:
+                if row.tag == "tr":
+                    grid.add_row(row, child.tag == "thead")
+    return _table_of(grid, caption)
+
+
+def _table_of(grid: _Grid, caption: str) -> Table:
+    numbers = [number for number, row in enumerate(grid.rows) if any(row)]
+    rows = trim_grid([grid.rows[number] for number in numbers])
+    spanned = frozenset(place for place, number in enumerate(numbers) if number in grid.spanned)
+    count = 0
+    while count < len(numbers) and grid.is_header[numbers[count]]:
+        count += 1
+    if count == len(rows):  # a table of header cells alone
+        count = min(1, count)
+    # A table that marks the names of rows, but not those of columns, has none for columns.
+    if not count and not grid.has_header_cells:
+        count = count_header_rows(rows, spanned)
+    body = tuple(
+        collapse_group_heading(row) if place in spanned else row
+        for place, row in enumerate(rows)
+        if place >= count
+    )
+    return Table(merge_header(rows[:count]), body, caption)
+
+
+def _parse_span(value: str | None, largest: int) -> int:
+    if value is None or not re.fullmatch(r"\s*\d{1,9}\s*", value):
+        return 1
+    return min(max(int(value), 1), largest)
+
+
+def cell_text(cell: _Element) -> str:
+    """Return the text of a cell on one line, with that of everything in it."""
+    from lxml import etree
+
+    parts: list[str] = []
+    walk = etree.iterwalk(cell, events=("start", "end", "comment"))
+    for event, element in walk:
+        if event == "start":
+            if element.tag in _SKIPPED_IN_CELLS or element.get("aria-hidden") == "true":
+                walk.skip_subtree()
+                continue
+            if element.tag in _BLOCK_TAGS:
+                parts.append(" ")
+            parts.append(element.text or "")
+        elif element is not cell:
+            if element.tag in _BLOCK_TAGS:
+                parts.append(" ")
+            parts.append(element.tail or "")
+    return _WHITE_SPACE.sub(" ", "".join(parts).replace("\xad", "").replace("\u200b", "")).strip()

@@ -1,4 +1,4 @@
-"""How much one file may claim. A file beyond a limit is refused with a reason; nothing is cut off silently."""
+"""Limits on one file. A file beyond a limit is refused with a reason; nothing is cut off silently."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ MIB = 1 << 20
 class Limits:
     """Limits on one file. Sizes in bytes, text in characters.
 
-    ``unpacked_ratio`` counts only for a packed part that unpacks to more than ``ratio_floor``: a small part of
-    repeated XML packs a thousandfold and harms nobody. ``depth`` is how deep elements may be nested;
-    ``cells`` how many cells with content the tables of one file may have, spans counted as often as they
-    cover.
+    ``unpacked_ratio`` is checked only for a packed part that unpacks to more than ``ratio_floor``: a small part of
+    repeated XML packs a thousandfold and harms nobody. ``depth`` is how deep elements may be nested. ``cells`` is
+    how many filled cells the tables of one file may have; a cell counts once for each row and column it spans.
     """
 
     file_bytes: int = 512 * MIB
@@ -30,7 +29,7 @@ class Limits:
     cells: int = 4_000_000
 
     def check(self, what: str, value: int, limit: int, unit: str = "") -> None:
-        """Raise :class:`UnreadableFile` if ``value`` of ``what`` exceeds ``limit``."""
+        """Raise UnreadableFile if ``value`` exceeds ``limit``; ``what`` names the problem."""
         if value > limit:
             raise UnreadableFile(f"{what}: more than {limit:,}{unit and ' ' + unit}")
 
@@ -52,13 +51,13 @@ class Limits:
 
 
 LIMITS = Limits()
-"""What is used unless a caller says otherwise."""
+"""The default limits."""
 
 
 def format_size(size: int) -> str:
     """Return a number of bytes as a person reads it.
 
-    >>> size_in_words(3 * MIB)
+    >>> format_size(3 * MIB)
     '3.0 MiB'
     """
     return f"{size / MIB:.1f} MiB" if size >= MIB else f"{size:,} bytes"

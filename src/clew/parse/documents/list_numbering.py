@@ -1,4 +1,4 @@
-"""The numbers that Word prints before headings and list items: computed, since they are not in the text."""
+"""The numbers that Word prints before headings and list items. They are not in the text, so they are counted here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PLACE = re.compile(r"%([1-9])")
 
 @dataclass(frozen=True, slots=True)
 class ListLevel:
-    """How one level of a list is numbered. ``text`` has %1 to %9 for the numbers of the levels."""
+    """How a level of a list is numbered; ``text`` has %1 to %9 in place of the numbers of the levels."""
 
     form: str = "decimal"
     text: str = ""
@@ -26,11 +26,11 @@ class ListLevel:
 
 @dataclass(slots=True)
 class ListNumbering:
-    """All lists of a document and how far each has counted."""
+    """The lists of a document, and the number that each has reached."""
 
     _levels: dict[str, dict[int, ListLevel]] = field(default_factory=dict)  # by list (numId)
-    _shared: dict[str, str] = field(default_factory=dict)  # list -> the definition that counts for it
-    _overridden: dict[str, dict[int, int]] = field(default_factory=dict)
+    _shared: dict[str, str] = field(default_factory=dict)  # list -> the definition whose count it shares
+    _restarts: dict[str, dict[int, int]] = field(default_factory=dict)  # list -> first number by level
     _counts: dict[str, list[int | None]] = field(default_factory=dict)
     _started: set[str] = field(default_factory=set)
 
@@ -42,7 +42,7 @@ class ListNumbering:
         for element in root if root is not None else ():
             if local_name(element) == "abstractNum":
                 abstract[attribute_value(element, "abstractNumId")] = dict(
-                    _level(child) for child in element if local_name(child) == "lvl"
+                    _read_level(child) for child in element if local_name(child) == "lvl"
                 )
             elif local_name(element) == "num":
                 numbering._define(element, abstract)
@@ -55,19 +55,19 @@ class ListNumbering:
                 self._shared[name] = attribute_value(child, "val")
                 self._levels[name] = dict(abstract.get(self._shared[name], {}))
             elif local_name(child) == "lvlOverride":
-                depth = _number(attribute_value(child, "ilvl"))
+                depth = _parse_number(attribute_value(child, "ilvl"))
                 for inner in child:
                     if local_name(inner) == "startOverride":
-                        self._overridden.setdefault(name, {})[depth] = _number(
+                        self._restarts.setdefault(name, {})[depth] = _parse_number(
                             attribute_value(inner, "val"), 1
                         )
                     elif local_name(inner) == "lvl":
-                        self._levels.setdefault(name, {}).update([_level(inner)])
+                        self._levels.setdefault(name, {}).update([_read_level(inner)])
 
     def next_label(self, name: str, depth: int) -> str:
-        """Count one paragraph of the list ``name`` at ``depth`` (from 0); return what is printed before it.
+        """Count a paragraph of the list ``name`` at ``depth`` (from 0), and return the number printed before it.
 
-        That is ``-`` for a bullet and "" where nothing is printed or the list is not defined.
+        The number is ``-`` for a bullet, and "" where nothing is printed or the list is not defined.
         """
         levels = self._levels.get(name, {})
         level = levels.get(depth)
@@ -76,7 +76,7 @@ class ListNumbering:
         counts = self._counts.setdefault(self._shared.get(name, name), [None] * LEVELS)
         if name not in self._started:
             self._started.add(name)
-            for place, start in self._overridden.get(name, {}).items():
+            for place, start in self._restarts.get(name, {}).items():
                 counts[place:] = [start - 1 if place < LEVELS else None, *[None] * (LEVELS - place - 1)]
         before = counts[depth]
         counts[depth] = level.start if before is None else before + 1
@@ -86,26 +86,28 @@ class ListNumbering:
         if level.form == "none":
             return _PLACE.sub("", level.text).strip()
 
-        def number(match: re.Match[str]) -> str:
+        def number_of_level(match: re.Match[str]) -> str:
             place = int(match[1]) - 1
             other = levels.get(place, ListLevel())
             count = counts[place]
             return format_list_number(other.start if count is None else count, other.form)
 
-        return _PLACE.sub(number, level.text).strip()
+        return _PLACE.sub(number_of_level, level.text).strip()
 
 
-def _level(element: _Element) -> tuple[int, ListLevel]:
+def _read_level(element: _Element) -> tuple[int, ListLevel]:
     values = {local_name(child): attribute_value(child, "val") for child in element}
     return (
-        min(_number(attribute_value(element, "ilvl")), LEVELS - 1),
+        min(_parse_number(attribute_value(element, "ilvl")), LEVELS - 1),
         ListLevel(
-            values.get("numFmt", "decimal"), values.get("lvlText", ""), _number(values.get("start", "1"), 1)
+            values.get("numFmt", "decimal"),
+            values.get("lvlText", ""),
+            _parse_number(values.get("start", "1"), 1),
         ),
     )
 
 
-def _number(text: str, default: int = 0) -> int:
+def _parse_number(text: str, default: int = 0) -> int:
     return int(text) if re.fullmatch(r"\d{1,6}", text) else default
 
 
@@ -119,7 +121,7 @@ _ROMAN = tuple(
 
 
 def format_list_number(number: int, form: str) -> str:
-    """Return a list number in one of Word's forms; decimal where the form is one we do not write.
+    """Return a list number in one of Word's forms; as a decimal number in a form that is not supported.
 
     >>> [formatted(n, f) for n, f in ((4, "lowerRoman"), (28, "upperLetter"), (3, "decimalZero"))]
     ['iv', 'BB', '03']

@@ -23,8 +23,8 @@ from clew.parse.documents.blocks import (
     build_document,
 )
 from clew.parse.documents.builder import PassageUnit
-from clew.parse.documents.detection import MARKDOWN
 from clew.parse.documents.encoding import decode_text
+from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.html import fragment_blocks
 from clew.parse.documents.limits import LIMITS, Limits
 from clew.parse.documents.tables import Table
@@ -34,23 +34,27 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 PARSER = "markdown/1"
+MEDIA_TYPE = "text/markdown"
 
-#: Each level costs a few frames of Python; what is deeper the parser would drop, so it is refused.
-_NESTING = 100
+#: Each level costs a few frames of Python. The parser would drop what is nested deeper, so the file is refused.
+_MAX_NESTING = 100
 _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.S)
 _KEY = re.compile(r"^([A-Za-z][\w -]*):[ \t]*(.*)$")
-#: Front matter that says something about the content; layout, permalink and the like do not.
-_INFORMATIVE = ("subtitle", "author", "authors", "date", "description", "summary", "abstract", "version")
+#: Fields of the front matter that describe the content; layout, permalink and the like do not.
+_CONTENT_FIELDS = ("subtitle", "author", "authors", "date", "description", "summary", "abstract", "version")
 
 
 def parse(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
     """Parse a Markdown file. Raises UnreadableFile."""
     text, remarks = decode_text(data)
-    source = SourceFile(data, name, MARKDOWN, PARSER, unit, limits)
-    return build_document(_document(text, remarks), source)
+    source = SourceFile(data, name, MEDIA_TYPE, PARSER, unit, limits)
+    return build_document(_blocks(text, remarks), source)
 
 
-def _document(text: str, remarks: Sequence[str]) -> Iterator[Block]:
+FORMAT = DocumentFormat(MEDIA_TYPE, "Markdown", (".md", ".markdown"), parse)
+
+
+def _blocks(text: str, remarks: Sequence[str]) -> Iterator[Block]:
     yield from map(Note, remarks)
     front = _FRONT_MATTER.match(text)
     fields = _front_matter(front[1], front[2]) if front else {}
@@ -58,53 +62,49 @@ def _document(text: str, remarks: Sequence[str]) -> Iterator[Block]:
         text = text[front.end() :]
         if title := fields.get("title"):
             yield Title(title)
-        said = [f"{key}: {fields[key]}" for key in _INFORMATIVE if fields.get(key)]
-        if said:
-            yield Paragraph("\n".join(said))
-    tokens = _markdown().parse(text)
-    if any(token.level >= _NESTING for token in tokens):
-        raise UnreadableFile(f"nested too deeply: more than {_NESTING} levels")
-    yield from _Walk(tokens).blocks()
+        if lines := [f"{key}: {fields[key]}" for key in _CONTENT_FIELDS if fields.get(key)]:
+            yield Paragraph("\n".join(lines))
+    tokens = _markdown_parser().parse(text)
+    if any(token.level >= _MAX_NESTING for token in tokens):
+        raise UnreadableFile(f"nested too deeply: more than {_MAX_NESTING} levels")
+    yield from _TokenWalker(tokens).blocks()
 
 
 @lru_cache(maxsize=1)
-def _markdown() -> MarkdownIt:
+def _markdown_parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    return MarkdownIt("commonmark", {"maxNesting": _NESTING + 1}).enable(["table", "strikethrough"])
+    return MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING + 1}).enable(["table", "strikethrough"])
 
 
 def _front_matter(fence: str, body: str) -> dict[str, str]:
-    """Return the plain ``key: value`` lines of a front matter; nested values are left aside."""
+    """Return the fields of a front matter, by key in lower case; of YAML only plain ``key: value`` lines."""
     if fence == "+++":
         try:
             return {key.lower(): str(value) for key, value in tomllib.loads(body).items()}
         except tomllib.TOMLDecodeError:
             return {}
-    found = {}
-    for line in body.split("\n"):
-        if match := _KEY.match(line):
-            found[match[1].lower()] = match[2].strip().strip("\"'")
-    return found
+    pairs = (match.groups() for line in body.split("\n") if (match := _KEY.match(line)))
+    return {key.lower(): value.strip().strip("\"'") for key, value in pairs}
 
 
 @dataclass(slots=True)
-class _Walk:
-    """One pass over the flat list of tokens."""
+class _TokenWalker:
+    """Turns the flat list of tokens into blocks, in one pass."""
 
     tokens: Sequence[Token]
     _items: list[Item] = field(default_factory=list)
     _lists: list[int | None] = field(default_factory=list)  # the next number of each open list, None: bullets
-    _marker: str = ""  # of the item that was opened and has no text yet
+    _marker: str = ""  # of the open item, until it has text
 
     def blocks(self) -> Iterator[Block]:
-        """Yield what the document consists of."""
+        """Yield the blocks in order."""
         at = 0
         while at < len(self.tokens):
             token = self.tokens[at]
             if token.type == "table_open":
                 end = self._closing(at, "table_close")
-                yield from self._flushed()
+                yield from self._end_list()
                 yield self._table(self.tokens[at:end])
                 at = end
             elif token.type.endswith(("list_open", "list_close")):
@@ -118,7 +118,7 @@ class _Walk:
             elif token.type == "html_block":
                 yield from self._html(token.content)
             at += 1
-        yield from self._flushed()
+        yield from self._end_list()
 
     def _closing(self, at: int, kind: str) -> int:
         return next(n for n in range(at, len(self.tokens)) if self.tokens[n].type == kind)
@@ -127,7 +127,7 @@ class _Walk:
         if token.type.endswith("_close"):
             self._lists.pop()
             if not self._lists:
-                yield from self._flushed()
+                yield from self._end_list()
             return
         ordered = token.type == "ordered_list_open"
         self._lists.append(int(token.attrs.get("start", 1)) if ordered else None)
@@ -147,7 +147,7 @@ class _Walk:
             yield from self._text(text)
 
     def _text(self, text: str) -> Iterator[Block]:
-        """Take a paragraph: a passage, or what an item of the open list says (on)."""
+        """Yield a paragraph, or add it to the current item of the open list."""
         if not self._lists:
             yield Paragraph(text)
             return
@@ -164,10 +164,10 @@ class _Walk:
             if self._lists and isinstance(block, Paragraph | Heading):
                 yield from self._text(block.text)
             else:
-                yield from self._flushed()
+                yield from self._end_list()
                 yield block
 
-    def _flushed(self) -> Iterator[Block]:
+    def _end_list(self) -> Iterator[Block]:
         if self._items:
             yield ListBlock(tuple(self._items))
             self._items = []
@@ -183,7 +183,7 @@ class _Walk:
 
 
 def _text(token: Token) -> str:
-    """Return what a reader sees of inline Markdown."""
+    """Return inline Markdown as a reader sees it."""
     parts = []
     for child in token.children or ():
         match child.type:

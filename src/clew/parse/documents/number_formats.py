@@ -1,7 +1,7 @@
-"""Numbers and dates of a spreadsheet as the sheet shows them (ECMA-376 part 1, 18.8.30 and 18.8.31).
+"""Number formats: numbers and dates as a spreadsheet shows them (ECMA-376 part 1, 18.8.30 and 18.8.31).
 
-Dates in the locale's own order (formats 14 to 17 and 22, which look different on every computer) are written
-as ISO 8601, so that a text does not depend on where it was read.
+Formats 14 to 17 and 22 show dates in the order of the computer's locale. They are written as ISO 8601, so that the
+text of a document does not depend on where it was read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BUILT_IN_FORMATS = {
     41: "#,##0;(#,##0);-", 42: "$#,##0;($#,##0);-", 43: "#,##0.00;(#,##0.00);-", 44: "$#,##0.00;($#,##0.00);-",
     45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss.0", 48: "0.0E+0", 49: "@",
 }  # fmt: skip
-"""Formats that a workbook refers to by number without defining them."""
+"""The formats that a workbook refers to by number without defining them."""
 
 _LITERALS = re.compile(r'"([^"]*)"|\\(.)|_(.)|\*(.)|\[(\$[^\]]*|[^\]]*)\]')
 _DATE_PART = re.compile(r"[ymdhs]", re.I)
@@ -32,7 +32,7 @@ _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 
 
 def format_number(value: float, code: str, epoch_1904: bool = False) -> str:
-    """Return a number as the format ``code`` shows it.
+    """Return a number as the format ``code`` shows it. ``epoch_1904``: dates count from 1904, as on old Macs.
 
     >>> [shown(v, c) for v, c in ((1234.5, "#,##0.00"), (0.256, "0.0%"), (-12, "#,##0;(#,##0)"))]
     ['1,234.50', '25.6%', '(12)']
@@ -40,12 +40,12 @@ def format_number(value: float, code: str, epoch_1904: bool = False) -> str:
     if code in {"General", "@", ""}:
         return format_general(value)
     if is_date_format(code):
-        return _date(value, code, epoch_1904)
-    return _number(value, code)
+        return _format_date(value, code, epoch_1904)
+    return _format_by_sign(value, code)
 
 
 def format_general(value: float) -> str:
-    """Return a number without a format: all its digits, without those that only binary fractions have."""
+    """Return a number without a format: its significant digits, without the noise of binary fractions."""
     if value == int(value) and abs(value) < 1e15:
         return str(int(value))
     return f"{value:.15g}"
@@ -60,17 +60,13 @@ def is_date_format(code: str) -> bool:
     return (
         bool(_DATE_PART.search(bare))
         and "general" not in bare.lower()
-        and not re.search("[0#?]", _no_fraction(bare))
+        and not re.search("[0#?]", re.sub(r"s\.0+", "s", bare, flags=re.I))
     )
 
 
-def _no_fraction(bare: str) -> str:
-    return re.sub(r"s\.0+", "s", bare, flags=re.I)
-
-
 @lru_cache(maxsize=1024)
-def _sections(code: str) -> tuple[str, ...]:
-    """Return the parts for positive, negative and zero; text in quotes may hold semicolons."""
+def _split_sections(code: str) -> tuple[str, ...]:
+    """Return the sections for positive numbers, negative numbers and zero; quoted text may hold semicolons."""
     parts, start = [], 0
     for match in re.finditer(r'"[^"]*"|\\.|(;)', code):
         if match[1]:
@@ -79,8 +75,8 @@ def _sections(code: str) -> tuple[str, ...]:
     return (*parts, code[start:])
 
 
-def _number(value: float, code: str) -> str:
-    sections = _sections(code)
+def _format_by_sign(value: float, code: str) -> str:
+    sections = _split_sections(code)
     conditional = any(re.search(r"\[[<>=]", section) for section in sections)
     section, number = sections[0], value
     if not conditional and value < 0 and len(sections) > 1:
@@ -88,16 +84,16 @@ def _number(value: float, code: str) -> str:
     elif not conditional and value == 0 and len(sections) > 2:
         section = sections[2]
     if "general" in section.lower():
-        return _wrapped(section, re.compile("general", re.I), format_general(number))
-    return _section(number, section)
+        return _with_literals(section, re.compile("general", re.I), format_general(number))
+    return _format_section(number, section)
 
 
-def _wrapped(section: str, place: re.Pattern[str], text: str) -> str:
-    """Return ``section`` with its literals resolved and the first ``place`` replaced by ``text``."""
+def _with_literals(section: str, place: re.Pattern[str], text: str) -> str:
+    """Return ``section`` with its literals resolved and the first match of ``place`` replaced by ``text``."""
     # Literals go first, so that digits in quotes are not taken for places.
     literals: list[str] = []
 
-    def keep(match: re.Match[str]) -> str:
+    def extract_literal(match: re.Match[str]) -> str:
         quoted, escaped, space, fill, bracket = match.groups()
         if bracket is not None:
             literal = bracket[1:].split("-")[0] if bracket.startswith("$") else ""
@@ -107,26 +103,26 @@ def _wrapped(section: str, place: re.Pattern[str], text: str) -> str:
         literals.append(literal)
         return "\0"
 
-    rest = _LITERALS.sub(keep, section)
-    found = place.search(rest)
-    filled = rest[: found.start()] + "\1" + place.sub("", rest[found.end() :]) if found else rest
+    rest = _LITERALS.sub(extract_literal, section)
+    match = place.search(rest)
+    filled = rest[: match.start()] + "\1" + place.sub("", rest[match.end() :]) if match else rest
     parts = iter(literals)
     whole = "".join(next(parts) if char == "\0" else text if char == "\1" else char for char in filled)
     return " ".join(whole.split())
 
 
-def _section(number: float, section: str) -> str:
+def _format_section(number: float, section: str) -> str:
     bare = _LITERALS.sub("\0", section)
-    found = _PLACES.search(bare)
-    if not found:
-        return _wrapped(section, _PLACES, "")
-    pattern = found[0]
+    match = _PLACES.search(bare)
+    if not match:
+        return _with_literals(section, _PLACES, "")
+    pattern = match[0]
     amount = Decimal(repr(number))
     # A percent sign scales; one in quotes is text.
     amount = amount.scaleb(2 * bare.count("%"))
     if "E" in pattern.upper():
         decimals = len(re.sub(r"[^0#?]", "", pattern.upper().split("E")[0].partition(".")[2]))
-        return _wrapped(section, _PLACES, f"{float(amount):.{decimals}E}")
+        return _with_literals(section, _PLACES, f"{float(amount):.{decimals}E}")
     # Each comma after the last digit place divides by a thousand.
     scale = len(pattern) - len(pattern.rstrip(","))
     whole, _, fraction = pattern.rstrip(",").partition(".")
@@ -135,7 +131,7 @@ def _section(number: float, section: str) -> str:
         amount.quantize(Decimal(1).scaleb(-len(fraction)), ROUND_HALF_UP) if abs(amount) < 10**20 else amount
     )
     text = f"{rounded:,f}" if "," in whole else f"{rounded:f}"
-    text = _optional(text, fraction)
+    text = _drop_optional_decimals(text, fraction)
     least = whole.count("0")
     sign = "-" if text.startswith("-") else ""
     digits = text.removeprefix("-")
@@ -145,11 +141,10 @@ def _section(number: float, section: str) -> str:
     before = before if "," in before else before.zfill(least)
     if not (before + after).strip("0.,") and sign:
         sign = ""
-    written = _wrapped(section, _PLACES, before + point + after)
-    return sign + written
+    return sign + _with_literals(section, _PLACES, before + point + after)
 
 
-def _optional(text: str, fraction: str) -> str:
+def _drop_optional_decimals(text: str, fraction: str) -> str:
     """Drop the last decimals where the format makes them optional (#)."""
     if "." not in text:
         return text
@@ -160,22 +155,22 @@ def _optional(text: str, fraction: str) -> str:
     return f"{before}.{after}" if after else before
 
 
-def _date(value: float, code: str, epoch_1904: bool) -> str:
-    section = _sections(code)[0]
+def _format_date(value: float, code: str, epoch_1904: bool) -> str:
+    section = _split_sections(code)[0]
     try:
-        moment = _moment(value, epoch_1904, 3 if "s.0" in section.lower() else 0)
+        moment = _to_datetime(value, epoch_1904, 3 if "s.0" in section.lower() else 0)
     except (OverflowError, ValueError):
         return format_general(value)
     tokens = _TOKEN.findall(section)
-    twelve = any(token.upper() in {"AM/PM", "A/P"} for token in tokens)
+    twelve_hours = any(token.upper() in {"AM/PM", "A/P"} for token in tokens)
     parts: list[str] = []
     for place, token in enumerate(tokens):
-        parts.append(_date_part(token, moment, value, twelve, _is_minutes(tokens, place)))
+        parts.append(_format_date_part(token, moment, value, twelve_hours, _is_minutes(tokens, place)))
     return " ".join("".join(parts).split())
 
 
-def _moment(value: float, epoch_1904: bool, digits: int) -> datetime:
-    """Return the time of a serial number, its seconds rounded. Excel counts 29 February 1900, which never was."""
+def _to_datetime(value: float, epoch_1904: bool, digits: int) -> datetime:
+    """Return the time of a serial number, its seconds rounded. Excel counts a 29 February 1900 that never was."""
     start = datetime(1904, 1, 1)
     if not epoch_1904:
         start = datetime(1899, 12, 30) if value >= 60 else datetime(1899, 12, 31)
@@ -191,10 +186,10 @@ def _is_minutes(tokens: list[str], place: int) -> bool:
     return before == "h" or after == "s" or (before == "[" and after != "y")
 
 
-def _date_part(token: str, moment: datetime, value: float, twelve: bool, minutes: bool) -> str:
+def _format_date_part(token: str, moment: datetime, value: float, twelve_hours: bool, minutes: bool) -> str:
     low, size = token.lower(), len(token)
     if low.startswith("["):
-        return _elapsed(low, value)
+        return _format_elapsed(low, value)
     if low in {"am/pm", "a/p"}:
         return ("AM" if moment.hour < 12 else "PM")[: 2 if low == "am/pm" else 1]
     match low[0]:
@@ -209,16 +204,16 @@ def _date_part(token: str, moment: datetime, value: float, twelve: bool, minutes
             name = _DAYS[moment.weekday()]
             return {1: str(moment.day), 2: f"{moment.day:02d}", 3: name[:3]}.get(size, name)
         case "h":
-            hour = (moment.hour % 12 or 12) if twelve else moment.hour
+            hour = (moment.hour % 12 or 12) if twelve_hours else moment.hour
             return f"{hour:0{min(size, 2)}d}"
         case "s":
             whole, _, fraction = low.partition(".")
             tail = f"{moment.microsecond / 1e6:.{len(fraction)}f}"[1:] if fraction else ""
             return f"{moment.second:0{min(len(whole), 2)}d}{tail}"
-    return _literal(token)
+    return _unquote(token)
 
 
-def _literal(token: str) -> str:
+def _unquote(token: str) -> str:
     match token[0]:
         case '"':
             return token[1:-1]
@@ -231,7 +226,7 @@ def _literal(token: str) -> str:
     return token
 
 
-def _elapsed(token: str, value: float) -> str:
+def _format_elapsed(token: str, value: float) -> str:
     seconds = round(value * 86_400)
     unit = {"h": 3600, "m": 60, "s": 1}.get(token[1:2])
     return "" if unit is None else str(seconds // unit)

@@ -1,9 +1,9 @@
-"""Office documents as containers: a zip of XML parts, opened with suspicion.
+"""Office packages: the zip containers of XML parts that Word documents and Excel workbooks are (ECMA-376 part 2).
 
-Everything is checked before it is unpacked: the sizes that the container claims (and Python reads no more
-than is claimed), the ratio, encryption. Only parts that a parser asks for by name are opened, so a zip within
-the zip stays closed. A document type declaration, which the format forbids (ECMA-376 part 2, 8.1.4), is
-refused before any entity could be expanded.
+The container is checked before anything is unpacked: the sizes that it claims (Python reads no more than is
+claimed), the compression ratio, encryption. Only parts that a parser asks for by name are opened, so a zip within
+the zip stays closed. A document type declaration, which the format forbids (part 2, 8.1.4), is refused before any
+entity could be expanded.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSErro
 
 
 def local_name(element: _Element) -> str:
-    """Return an element's name without its namespace: transitional and strict files differ only in that."""
+    """Return an element's name without its namespace: strict and transitional files differ in nothing else."""
     tag = element.tag
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
@@ -42,11 +42,11 @@ def attribute_value(element: _Element, name: str, default: str = "") -> str:
 
 
 class OfficePackage:
-    """An open office document. Raises UnreadableFile where the container is damaged or oversized."""
+    """An open office package. Raises UnreadableFile where the container is damaged or too large."""
 
     def __init__(self, data: bytes, limits: Limits) -> None:
         self._limits = limits
-        with _damage("the zip container"):
+        with _refusing_damage("the zip container"):
             self._zip = zipfile.ZipFile(BytesIO(data))
             self._parts = {info.filename.lstrip("/"): info for info in self._zip.infolist()}
         self._check(self._zip.infolist())
@@ -67,7 +67,7 @@ class OfficePackage:
         return name in self._parts
 
     def main_part(self, fallback: str) -> str:
-        """Return the name of the part that the package is about."""
+        """Return the name of the main document's part. Raises UnreadableFile where there is none."""
         for kind, target, _ in self.relationships(""):
             if kind == "officeDocument" and target in self:
                 return target
@@ -76,14 +76,14 @@ class OfficePackage:
         raise UnreadableFile(f"is damaged: {fallback} is missing")
 
     def related_part(self, part: str, kind: str, fallback: str = "") -> str:
-        """Return the part of ``kind`` that belongs to ``part``, or "" where there is none."""
-        for found, target, _ in self.relationships(part):
-            if found == kind and target in self:
+        """Return the name of the part of ``kind`` that belongs to ``part``; "" where there is none."""
+        for relation_kind, target, _ in self.relationships(part):
+            if relation_kind == kind and target in self:
                 return target
         return fallback if fallback in self else ""
 
     def relationships(self, part: str) -> Iterator[tuple[str, str, str]]:
-        """Yield the relations of a part: kind, target, id. The package's own are those of ""."""
+        """Yield the relationships of a part as kind, target and id; those of "" are the package's own."""
         folder, name = posixpath.split(part)
         file = posixpath.join(folder, "_rels", f"{name}.rels")
         if file not in self:
@@ -100,7 +100,7 @@ class OfficePackage:
             )
 
     def title(self) -> str:
-        """Return the title of the core properties, "" where there is none."""
+        """Return the title in the core properties, "" where there is none."""
         core = self.related_part("", "core-properties", "docProps/core.xml")
         for child in self.read_xml(core) if core else ():
             if local_name(child) == "title":
@@ -111,7 +111,7 @@ class OfficePackage:
         """Return the root of an XML part."""
         from lxml import etree
 
-        with self.open_part(name) as stream, _damage(name):
+        with self.open_part(name) as stream, _refusing_damage(name):
             data = stream.read()
         parser = etree.XMLParser(
             resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True
@@ -123,10 +123,10 @@ class OfficePackage:
 
     @contextmanager
     def open_part(self, name: str) -> Iterator[IO[bytes]]:
-        """Open a part that has been checked to declare no document type."""
+        """Open a part. Raises UnreadableFile where it is missing or damaged, or declares a document type."""
         if name not in self._parts:
             raise UnreadableFile(f"is damaged: {name} is missing")
-        with _damage(name):
+        with _refusing_damage(name):
             with self._zip.open(self._parts[name]) as stream:
                 _refuse_doctype(stream, name)
             stream = self._zip.open(self._parts[name])
@@ -135,14 +135,14 @@ class OfficePackage:
 
 
 def xml_error(name: str, error: Exception) -> UnreadableFile:
-    """Return the error for a part that is not well-formed."""
+    """Return the error for a part that is not well-formed XML."""
     if "depth" in str(error):
         return UnreadableFile(f"nested too deeply: {name}")
     return UnreadableFile(f"is damaged: {name} is not well-formed XML ({error})")
 
 
 @contextmanager
-def _damage(name: str) -> Iterator[None]:
+def _refusing_damage(name: str) -> Iterator[None]:
     try:
         yield
     except _DAMAGE as error:
@@ -150,19 +150,19 @@ def _damage(name: str) -> Iterator[None]:
 
 
 class _RootReached(Exception):
-    """The root element began without a document type before it."""
+    """The root element begins, and no document type was declared before it."""
 
 
 def _refuse_doctype(stream: IO[bytes], name: str) -> None:
-    def doctype(*_: object) -> None:
+    def refuse(*_: object) -> None:
         raise UnreadableFile(f"{name} declares a document type or entities, which is not allowed")
 
-    def element(*_: object) -> None:
+    def stop(*_: object) -> None:
         raise _RootReached
 
     parser = expat.ParserCreate()
-    parser.StartDoctypeDeclHandler = doctype
-    parser.StartElementHandler = element
+    parser.StartDoctypeDeclHandler = refuse
+    parser.StartElementHandler = stop
     try:
         while chunk := stream.read(1 << 14):
             parser.Parse(chunk, False)

@@ -1,7 +1,9 @@
-"""Worker processes that parse files: a crash, a hang or a glut of memory costs one file and no other.
+"""A pool of processes that parse files: a file that crashes, hangs or exhausts the memory costs no other file.
 
-Workers are spawned, never forked: the parent may have threads. Each has a pipe to the parent for files and
-documents. When the parent goes, however it ends, its workers end with it, even in the middle of a file.
+Workers are spawned, never forked, since the parent may have threads. Each has a pipe to the parent for paths and
+documents. When the parent ends, in whatever way, its workers end with it, even in the middle of a file.
+
+concurrent.futures and pebble were considered: decision 0017.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ from clew.core.types import ParsedDocument
 from clew.parse.documents.reader import read_file
 
 Outcome = ParsedDocument | UnreadableFile
-#: A function of a module that a spawned process can import. It returns a document, or what its caller expects.
+#: A function of a module that a spawned process can import. It is called with a path and the keyword arguments of
+#: :meth:`ParsePool.read_files`, and returns a document, or another value that its caller expects.
 FileReader = Callable[..., Any]
 
 #: Seconds that one file may take. A filing of 260 pages takes ten; a thousand pages with tables, a minute.
@@ -38,7 +41,7 @@ MEMORY_LIMIT = 4 << 30
 
 @dataclass(frozen=True, slots=True)
 class _Crash:
-    """The last message of a worker that an unforeseen error ends."""
+    """The last message of a worker that ends with an unexpected error."""
 
     error: str
 
@@ -52,7 +55,7 @@ class _Worker:
 
 
 class ParsePool:
-    """A context manager of ``workers`` processes (default: one per core), started when they are needed."""
+    """``workers`` processes (default: one per core) that are started when they are needed. A context manager."""
 
     def __init__(
         self,
@@ -64,8 +67,8 @@ class ParsePool:
     ) -> None:
         self._size = max(workers or os.cpu_count() or 1, 1)
         self._reader = reader
-        self._seconds = time_limit
-        self._memory = memory_limit
+        self._time_limit = time_limit
+        self._memory_limit = memory_limit
         self._workers: list[_Worker] = []
 
     def __enter__(self) -> Self:
@@ -80,12 +83,12 @@ class ParsePool:
         unit: str = "paragraph",
         options: Mapping[Path, Mapping[str, Any]] = MappingProxyType({}),
     ) -> Iterator[tuple[Path, Outcome]]:
-        """Yield every path with its document, or with why there is none, as they are done.
+        """Yield each path with its document, or with the error that says why there is none, as they finish.
 
-        ``more`` are further arguments of the reader, by path: the ``name`` that the file is to have.
+        ``options`` are further keyword arguments of the reader, by path, such as the file's ``name``.
         """
         waiting = deque((path, {"unit": unit, **options.get(path, {})}) for path in paths)
-        self._hand_out(waiting)
+        self._assign_files(waiting)
         while busy := [worker for worker in self._workers if worker.path is not None]:
             soonest = min(worker.deadline for worker in busy)
             ready = set(wait([worker.pipe for worker in busy], max(soonest - time.monotonic(), 0)))
@@ -94,70 +97,72 @@ class ParsePool:
                 if path is None:
                     continue
                 if worker.pipe in ready:
-                    outcome = self._received(worker)
+                    outcome = self._receive(worker)
                 elif time.monotonic() >= worker.deadline:
-                    self._dismiss(worker)
-                    outcome = UnreadableFile(f"the parser took longer than {self._seconds:g} seconds")
+                    self._kill(worker)
+                    outcome = UnreadableFile(f"the parser took longer than {self._time_limit:g} seconds")
                 else:
                     continue
                 # Before the caller deals with this one, which may take a while.
-                self._hand_out(waiting)
+                self._assign_files(waiting)
                 yield path, outcome
 
     def close(self) -> None:
         """End the workers."""
         for worker in list(self._workers):
-            self._dismiss(worker)
+            self._kill(worker)
 
-    def _hand_out(self, waiting: deque[tuple[Path, dict[str, Any]]]) -> None:
-        """Give every idle worker a file, and start workers while there are more files and fewer workers."""
+    def _assign_files(self, waiting: deque[tuple[Path, dict[str, Any]]]) -> None:
+        """Send a file to each idle worker; start workers while files are left and fewer workers run than may."""
         for worker in list(self._workers):
-            # One that was killed while idle must not take a file with it.
+            # A worker that was killed while it was idle must not lose a file.
             if worker.path is None and worker.process.exitcode is not None:
-                self._dismiss(worker)
+                self._kill(worker)
             elif waiting and worker.path is None:
-                self._give(worker, *waiting.popleft())
+                self._send(worker, *waiting.popleft())
         while waiting and len(self._workers) < self._size:
             worker = self._start()
             self._workers.append(worker)
-            self._give(worker, *waiting.popleft())
+            self._send(worker, *waiting.popleft())
 
-    def _give(self, worker: _Worker, path: Path, options: dict[str, Any]) -> None:
-        worker.path, worker.deadline = path, time.monotonic() + self._seconds
-        # A worker that has just died shows when its answer is awaited.
+    def _send(self, worker: _Worker, path: Path, options: dict[str, Any]) -> None:
+        worker.path, worker.deadline = path, time.monotonic() + self._time_limit
+        # That a worker has just died is noticed when its answer is awaited.
         with suppress(OSError):
             worker.pipe.send((path, options))
 
-    def _received(self, worker: _Worker) -> Outcome:
+    def _receive(self, worker: _Worker) -> Outcome:
         worker.path = None
         try:
             outcome: Outcome | _Crash = worker.pipe.recv()
         except (EOFError, OSError):
             worker.process.join()
-            outcome = _Crash(_ending(worker.process.exitcode or 0))
+            outcome = _Crash(_describe_exit(worker.process.exitcode or 0))
         if isinstance(outcome, _Crash):
-            self._dismiss(worker)
+            self._kill(worker)
             return UnreadableFile(f"the parser crashed on it ({outcome.error})")
         return outcome
 
     def _start(self) -> _Worker:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        process = context.Process(target=_work, args=(theirs, self._reader, self._memory), daemon=True)
+        process = context.Process(
+            target=_serve_parent, args=(theirs, self._reader, self._memory_limit), daemon=True
+        )
         with _STARTING:
-            # A spawned process imports the program that started it, and would run a script all over again
-            # that does not guard against that. Ours needs nothing of the program.
+            # A spawned process imports the main module of its parent, and so would run a script again that has no
+            # __main__ guard. Workers need nothing of it.
             program = sys.modules["__main__"]
             sys.modules["__main__"] = ModuleType("__main__")
             try:
-                with _interrupts_held():
+                with _interrupts_blocked():
                     process.start()
             finally:
                 sys.modules["__main__"] = program
         theirs.close()
         return _Worker(process, ours)
 
-    def _dismiss(self, worker: _Worker) -> None:
+    def _kill(self, worker: _Worker) -> None:
         self._workers.remove(worker)
         worker.path = None
         worker.pipe.close()
@@ -170,15 +175,15 @@ _STARTING = threading.Lock()
 
 
 @contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Hold Ctrl-C back, in this thread and in a process started meanwhile: it is deaf to it from the start, not
-    only once it has imported what ignores it. Here it takes effect afterwards."""
+def _interrupts_blocked() -> Iterator[None]:
+    """Block Ctrl-C in this thread, and in a process that is started meanwhile, which inherits the block: it ignores
+    Ctrl-C from the start, not only once it has imported enough to say so. Here Ctrl-C takes effect afterwards."""
     if sys.platform == "win32":
         yield
         return
     from multiprocessing import resource_tracker
 
-    # Starting this helper of multiprocessing lets Ctrl-C through again, so it goes first.
+    # Starting multiprocessing's resource tracker unblocks Ctrl-C again, so it is started first.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -187,8 +192,8 @@ def _interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _ending(code: int) -> str:
-    """Return in words how a process ended."""
+def _describe_exit(code: int) -> str:
+    """Return the exit status or signal of a process in words."""
     if code >= 0:
         return f"exit status {code}"
     try:
@@ -197,42 +202,42 @@ def _ending(code: int) -> str:
         return f"signal {-code}"
 
 
-def _work(pipe: Connection, reader: FileReader, memory: int) -> None:
-    """Serve one parent until it goes."""
-    # A person's Ctrl-C reaches every process of the terminal; the parent decides what it means.
+def _serve_parent(pipe: Connection, reader: FileReader, memory: int) -> None:
+    """Read the files that the parent sends, until it closes the pipe. The main function of a worker."""
+    # Ctrl-C reaches every process of the terminal; the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _silence()
+    _silence_output()
     _end_with_parent()
-    _limit(memory)
-    with _LastWords(pipe):
+    _limit_memory(memory)
+    with _CrashReport(pipe):
         while True:
             try:
                 path, options = pipe.recv()
             except EOFError:
                 return
-            pipe.send(_outcome(reader, path, options))
+            pipe.send(_read(reader, path, options))
 
 
-def _outcome(reader: FileReader, path: Path, options: dict[str, Any]) -> Outcome:
+def _read(reader: FileReader, path: Path, options: dict[str, Any]) -> Outcome:
     try:
-        made: Outcome = reader(path, **options)
-        return made
-    except UnreadableFile as refused:
-        return refused
+        outcome: Outcome = reader(path, **options)
+        return outcome
+    except UnreadableFile as error:
+        return error
     except MemoryError:
         return UnreadableFile("it needs more memory than a parser may use")
     except RecursionError:
         return UnreadableFile("it is nested too deeply")
 
 
-class _LastWords:
-    """Tells the parent what error ends the worker: nobody reads a worker's traceback."""
+class _CrashReport:
+    """Sends the parent the error that ends the worker, since nobody reads a worker's traceback. A context manager."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
 
     def __enter__(self) -> None:
-        """Begin to listen."""
+        """Begin."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -240,21 +245,21 @@ class _LastWords:
         if error is None or isinstance(error, BrokenPipeError):
             return
         last = traceback.extract_tb(trace)[-1]
-        said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        message = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         with suppress(OSError):
-            self._pipe.send(_Crash(f"{said}, {Path(last.filename).name}:{last.lineno}"))
+            self._pipe.send(_Crash(f"{message}, {Path(last.filename).name}:{last.lineno}"))
 
 
-def _silence() -> None:
-    """Keep what libraries print out of the parent's progress bars."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
+def _silence_output() -> None:
+    """Discard what libraries print: it would disturb the parent's progress bars."""
+    null = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
-        os.dup2(nowhere, stream)
-    os.close(nowhere)
+        os.dup2(null, stream)
+    os.close(null)
 
 
 def _end_with_parent() -> None:
-    """End this process when its parent is gone, even if it never comes back from the file in its hands."""
+    """End this process when its parent ends, even if it hangs in the middle of a file."""
     parent = multiprocessing.parent_process()
     if parent is None:
         return
@@ -269,21 +274,21 @@ def _end_with_parent() -> None:
         if wait([parent.sentinel], 0):
             os._exit(1)
     else:
-        threading.Thread(target=_outlive, args=(parent,), daemon=True).start()
+        threading.Thread(target=_wait_for_parent, args=(parent,), daemon=True).start()
 
 
-def _outlive(parent: multiprocessing.process.BaseProcess) -> None:
+def _wait_for_parent(parent: multiprocessing.process.BaseProcess) -> None:
     parent.join()
     os._exit(1)
 
 
-def _limit(most: int) -> None:
-    """Limit the memory, and leave no image of it, with a person's document inside, where it crashed."""
+def _limit_memory(limit: int) -> None:
+    """Limit the address space, and write no core dump, which would have a person's document in it."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
         return
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    if hard == resource.RLIM_INFINITY or most < hard:
-        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    if hard == resource.RLIM_INFINITY or limit < hard:
+        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))

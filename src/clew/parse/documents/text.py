@@ -1,9 +1,10 @@
-"""Plain text: paragraphs by blank lines; headings only where they can hardly be anything else."""
+"""Plain text: blank lines divide paragraphs; a line is a heading only where it can hardly be anything else."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from clew.core.types import ParsedDocument
 from clew.parse.documents.blocks import (
@@ -17,20 +18,21 @@ from clew.parse.documents.blocks import (
     build_document,
 )
 from clew.parse.documents.builder import PassageUnit
-from clew.parse.documents.detection import PLAIN
 from clew.parse.documents.encoding import decode_text
+from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.limits import LIMITS, Limits
 
 PARSER = "plain/1"
+MEDIA_TYPE = "text/plain"
 
 #: A line longer than this was not wrapped by hand, so it is a paragraph of its own.
-_WRAPPED = 140
-_HEADING_LENGTH = 80
+_MAX_WRAPPED_LENGTH = 140
+_MAX_HEADING_LENGTH = 80
 _UNDERLINE = re.compile(r"^([=\-~^*#_])\1{2,}$")
 _NUMBERED = re.compile(r"^(?:§\s*)?(\d{1,2}(?:\.\d{1,2}){0,4})\.?\)?\s+(\S.*)$")
 _NAMED = re.compile(r"^(?:chapter|part|section|article|appendix|book)\s+(?:\d+|[ivxlc]+|[a-z])\b[.:]?", re.I)
 _MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
-#: A line that is nothing but a date, as above the entries of a diary.
+#: A line that holds only a date, as above the entries of a diary.
 _DATE = re.compile(
     rf"^(?:[a-z]+day,? )?(?:\d{{1,2}}(?:st|nd|rd|th)? {_MONTH}|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?),?(?: \d{{4}})?$"
     r"|^\d{4}-\d{2}-\d{2}$",
@@ -42,29 +44,27 @@ _BULLET = re.compile(r"^(\s*)([-*•‣◦–·o+]|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{
 def parse(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
     """Parse a text file. Raises UnreadableFile."""
     text, remarks = decode_text(data)
-    source = SourceFile(data, name, PLAIN, PARSER, unit, limits)
-    return build_document(_document(text, remarks), source)
+    source = SourceFile(data, name, MEDIA_TYPE, PARSER, unit, limits)
+    return build_document(chain(map(Note, remarks), text_blocks(text)), source)
 
 
-def _document(text: str, remarks: Sequence[str]) -> Iterator[Block]:
-    yield from map(Note, remarks)
-    yield from text_blocks(text)
+FORMAT = DocumentFormat(MEDIA_TYPE, "plain text", (".txt", ".text"), parse)
 
 
 def text_blocks(text: str) -> Iterator[Block]:
-    """Yield what a plain text consists of, in order."""
+    """Yield the headings, paragraphs and lists of a plain text, in order."""
     groups = _groups(text)
-    capitals = _capitals_are_headings(groups)
+    capitals = _capitals_mark_headings(groups)
     for number, lines in enumerate(groups):
         following = groups[number + 1] if number + 1 < len(groups) else []
         if heading := _heading(lines, following, capitals):
             yield heading
             continue
-        underlined = _underlined(lines)
-        if underlined:
-            yield underlined[0]
-            lines = lines[underlined[1] :]
-        yield from _body(lines)
+        if underlined := _underlined_heading(lines):
+            heading, count = underlined
+            yield heading
+            lines = lines[count:]
+        yield from _body_blocks(lines)
 
 
 def _groups(text: str) -> list[list[str]]:
@@ -78,14 +78,14 @@ def _groups(text: str) -> list[list[str]]:
     return [group for group in groups if group]
 
 
-def _capitals_are_headings(groups: Sequence[Sequence[str]]) -> bool:
-    """Return whether capitals mean something here: not where a quarter of the text is shouted."""
-    shouted = sum(line.isupper() for group in groups for line in group)
-    return shouted <= 0.25 * sum(map(len, groups)) or len(groups) < 4
+def _capitals_mark_headings(groups: Sequence[Sequence[str]]) -> bool:
+    """Return whether a line in capitals may be a heading: not where over a quarter of the lines are in capitals."""
+    in_capitals = sum(line.isupper() for group in groups for line in group)
+    return in_capitals <= 0.25 * sum(map(len, groups)) or len(groups) < 4
 
 
-def _underlined(lines: Sequence[str]) -> tuple[Heading, int] | None:
-    """Return the heading that a group starts with and how many lines it takes, overline included."""
+def _underlined_heading(lines: Sequence[str]) -> tuple[Heading, int] | None:
+    """Return the underlined heading at the start of a group, and how many lines it takes with its rules."""
     start = 1 if len(lines) > 2 and _UNDERLINE.match(lines[0].strip()) else 0
     if len(lines) < start + 2 or not _UNDERLINE.match(rule := lines[start + 1].strip()):
         return None
@@ -97,12 +97,12 @@ def _underlined(lines: Sequence[str]) -> tuple[Heading, int] | None:
 
 
 def _heading(lines: Sequence[str], following: Sequence[str], capitals: bool) -> Heading | None:
-    """Return a group of one line as a heading if it is numbered, named or in capitals, and leads somewhere."""
+    """Return a group of one line as a heading if it is numbered, named, a date or in capitals, and text follows."""
     title = lines[0].strip()
     if (
         len(lines) > 1
         or not following
-        or len(title) > _HEADING_LENGTH
+        or len(title) > _MAX_HEADING_LENGTH
         or title.endswith((".", ",", ";", ":"))
     ):
         return None
@@ -116,14 +116,14 @@ def _heading(lines: Sequence[str], following: Sequence[str], capitals: bool) -> 
     if numbered := _NUMBERED.match(title):
         number, words = numbered.groups()
         # "1. Buy milk", "2. Buy eggs" is a list; a heading has something else below it.
-        counted = "." not in number and _NUMBERED.match(following[0].strip())
-        return None if counted or not words[0].isupper() else Heading(number.count(".") + 1, title)
+        is_item = "." not in number and _NUMBERED.match(following[0].strip())
+        return None if is_item or not words[0].isupper() else Heading(number.count(".") + 1, title)
     if capitals and title.isupper() and letters >= 5 and letters > 0.6 * len(title.replace(" ", "")):
         return Heading(1, title)
     return None
 
 
-def _body(lines: Sequence[str]) -> Iterator[Block]:
+def _body_blocks(lines: Sequence[str]) -> Iterator[Block]:
     """Yield the paragraphs and lists of a group of lines."""
     prose: list[str] = []
     items: list[Item] = []
@@ -150,16 +150,16 @@ def _body(lines: Sequence[str]) -> Iterator[Block]:
 
 
 def _starts_list(bullet: re.Match[str], lines: Sequence[str]) -> bool:
-    """Return whether a marked line belongs to a list: a letter may also start a sentence ("a) ..." aside)."""
+    """Return whether a line with a marker belongs to a list: "I." or "4." alone may also start a sentence."""
     if bullet[2] in {"-", "*", "•", "‣", "◦", "·"} or bullet[2].endswith(")"):
         return True
     return sum(1 for line in lines if _BULLET.match(line)) > 1
 
 
 def _paragraphs(lines: Sequence[str]) -> Iterator[Paragraph]:
-    """Join wrapped lines; keep the lines of what was not wrapped (verse, addresses, code)."""
+    """Yield the paragraphs of lines: wrapped lines are joined; lines of verse, addresses and code are not."""
     longest = max(map(len, lines))
-    if longest > _WRAPPED:
+    if longest > _MAX_WRAPPED_LENGTH:
         yield from (Paragraph(line.strip()) for line in lines)
     elif longest < 50 or any(len(line) < 0.5 * longest for line in lines[:-1]):
         yield Paragraph("\n".join(line.rstrip() for line in lines))

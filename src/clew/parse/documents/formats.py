@@ -1,0 +1,92 @@
+"""Document formats: what each one declares about itself, and the list of those that are installed."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Protocol
+
+from clew.core.errors import UsageError
+from clew.core.types import ParsedDocument
+from clew.parse.documents.builder import PassageUnit
+
+ENTRY_POINT_GROUP = "clew.parsers"
+"""The entry point group in which other packages name their :class:`DocumentFormat` objects."""
+
+
+class ParseFunction(Protocol):
+    """Parses the bytes of a file called ``name``. Raises UnreadableFile for a file that cannot be read."""
+
+    def __call__(self, data: bytes, *, unit: PassageUnit, name: str) -> ParsedDocument:
+        """Return the document with one passage per ``unit``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFormat:
+    """A document format: how its files are recognised, and the function that parses them.
+
+    To add a format, put a module with a ``FORMAT`` into ``clew.parse.documents``, or name the object in the entry
+    point group ``clew.parsers`` of another package. The module is imported even where only file names are checked,
+    so it imports its parsing library inside the parse function.
+
+    ``label`` names the format in messages ("a Word document"). ``suffixes`` are in lower case and have their dot;
+    ``add`` picks files with these suffixes up from folders. The content of a file decides before its suffix does:
+
+    - ``magic`` are bytes that stand at the start of a file, or anywhere in its first ``magic_window`` bytes;
+    - ``zip_folder`` is a folder at the top of a zip container;
+    - ``matches`` examines the start of a text file: 4,096 bytes without byte order mark and NULs.
+
+    A text file that no format claims by its content is parsed as its suffix says, else as plain text.
+    """
+
+    media_type: str
+    label: str
+    suffixes: tuple[str, ...]
+    parse: ParseFunction
+    magic: bytes = b""
+    magic_window: int = 0
+    zip_folder: str = ""
+    matches: Callable[[bytes], bool] | None = None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether files of this format are text in some encoding."""
+        return self.media_type.startswith("text/")
+
+
+@lru_cache(maxsize=1)
+def document_formats() -> tuple[DocumentFormat, ...]:
+    """Return the installed formats. Those of other packages come first, so that they can replace clew's own.
+
+    Raises UsageError where a package names something that is no format.
+    """
+    package = import_module(__name__.rpartition(".")[0])
+    names = [module.name for module in pkgutil.iter_modules(package.__path__)]
+    modules = [import_module(f"{package.__name__}.{name}") for name in names]
+    own = [module.FORMAT for module in modules if hasattr(module, "FORMAT")]
+    return (*_installed_formats(), *own)
+
+
+def format_of_suffix(suffix: str) -> DocumentFormat | None:
+    """Return the format that a file with this suffix (``.pdf``) promises to have."""
+    return next((form for form in document_formats() if suffix.lower() in form.suffixes), None)
+
+
+def _installed_formats() -> list[DocumentFormat]:
+    formats = []
+    for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda entry: entry.name):
+        try:
+            form = entry.load()
+        except (ImportError, AttributeError) as error:
+            raise UsageError(
+                f"the parser '{entry.name}' ({entry.value}) cannot be loaded: {error}"
+            ) from error
+        if not isinstance(form, DocumentFormat):
+            raise UsageError(f"the parser '{entry.name}' ({entry.value}) is no DocumentFormat")
+        formats.append(form)
+    return formats
