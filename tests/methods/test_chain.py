@@ -270,7 +270,7 @@ def test_the_reader_of_the_paper_asks_about_independent_hops_in_one_call(world):
 
 def test_a_budget_ends_it_with_what_is_filled(world):
     answer, requests = run(world, Agent(THREE_HOPS), budget=Budget(calls=2))
-    assert len(requests) == 2 and answer.abstained and answer.stopped
+    assert len(requests) == 2 and answer.abstained and answer.stop_reason
     assert [hit.node.kind for hit in answer.evidence] == [TRIPLE]
 
 

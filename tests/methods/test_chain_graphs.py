@@ -89,11 +89,11 @@ def test_a_hop_goes_on_in_another_graph_where_the_same_thing_has_another_name(wo
 
 def test_a_triple_that_was_extracted_comes_with_its_passage(world):
     passage = world.document(next(d.key for d in world.documents() if d.name == f"{DIRECTOR}.txt"))
-    node = next(node for node in world.tree(passage.key) if node.kind == "passage")
+    node = next(node for node in world.document_nodes(passage.key) if node.kind == "passage")
     builder = world.graphs.create_builder("extracted")
     builder.add_edge(DIRECTOR, "birthplace", TOWN, {"passage": node.id, "document": node.document_name})
     builder.add_edge(DIRECTOR, "friend", "Nobody", {"passage": "gone:1"})
-    world.graphs.store(builder, [])
+    world.graphs.store_graph(builder, [])
     try:
         chain = f"{DIRECTOR} >> birthplace >> #1; final answer: #1"
         answer, _ = run(world, Agent(chain), f"Where was {DIRECTOR} born?", "chain(k=3, sources=kg)")

@@ -65,7 +65,7 @@ def test_dates_as_people_write_them(text, date):
     ],
 )
 def test_dates_compare_as_far_as_both_are_known(one, other, order):
-    assert one.compared(other) == order
+    assert one.compare(other) == order
 
 
 def test_numbers_as_people_write_them():
@@ -201,20 +201,20 @@ def test_values_that_stray_from_where_a_relation_leads(relation, value, wrong):
 
 def test_hops_are_open_when_what_they_ask_with_is_known():
     made = filled("A >> r >> #1; B >> s >> #2; #1 and #2 >> t >> #3; #4 >> u >> #3; final answer: #4")
-    assert [(ask.unknown, str(ask.triple)) for ask in made.open()] == [
+    assert [(ask.unknown, str(ask.triple)) for ask in made.open_hops()] == [
         (1, "A >> r >> #1"),
         (2, "B >> s >> #2"),
     ]
     made.add(1, Filling("kg", (Candidate("x"), Candidate("y"))))
-    assert [ask.unknown for ask in made.open()] == [2]
+    assert [ask.unknown for ask in made.open_hops()] == [2]
     made.add(2, Filling("kg", (Candidate("z"),)))
-    (ask,) = made.open()
+    (ask,) = made.open_hops()
     assert [one.value for one in ask.known] == ["x and z", "y and z"] and not ask.inverse
     made.add(3, Filling("text", (Candidate("w"),)))
-    (ask,) = made.open()
+    (ask,) = made.open_hops()
     assert ask.inverse and ask.unknown == 4 and str(ask.known_term) == "w"
     made.add(4, Filling("text", (Candidate("v"),)))
-    assert made.open() == [] and made.missing == ()
+    assert made.open_hops() == [] and made.unfilled == ()
     assert str(made) == "A >> r >> x; B >> s >> z; x and z >> t >> w; v >> u >> w; final answer: #4"
 
 

@@ -89,7 +89,7 @@ def test_thoughts_without_an_answer_have_no_vote_and_none_at_all_abstains(hops):
 
 def test_the_budget_stops_it_and_options_are_checked(hops):
     answer, requests = ask(hops, [], "cot(retriever=bm25)", budget=Budget(calls=0))
-    assert requests == [] and answer.stopped and answer.abstained and answer.evidence
+    assert requests == [] and answer.stop_reason and answer.abstained and answer.evidence
     assert names(answer) == ["retrieve", "stopped"]
     with pytest.raises(UsageError, match="temperature 0"):
         ask(hops, [], "cot(samples=2, temperature=0)")

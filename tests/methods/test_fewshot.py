@@ -70,7 +70,7 @@ def test_a_claim_gets_a_label(hops):
 
 def test_without_money_nothing_is_answered_and_it_is_said(hops):
     answer, requests = ask(hops, ["x"], "fewshot", budget=Budget(calls=0))
-    assert requests == [] and answer.abstained and "budget" in answer.stopped and "stopped" in answer.text
+    assert requests == [] and answer.abstained and "budget" in answer.stop_reason and "stopped" in answer.text
     assert names(answer) == ["stopped"]
 
 

@@ -64,6 +64,8 @@ def test_it_ends_with_a_repetition_an_empty_thought_or_the_money(hops):
     assert names(answer) == ["retrieve", "reason", "read"]
     answer, requests = ask(hops, agent, "iterretgen(rounds=4)", budget=Budget(calls=1))
     assert names(answer) == ["retrieve", "reason", "retrieve", "stopped", "stopped"] and len(requests) == 1
-    assert answer.abstained and answer.stopped and answer.evidence
+    assert answer.abstained and answer.stop_reason and answer.evidence
     answer, _ = ask(hops, agent, "iterretgen(rounds=4, final=model)", budget=Budget(calls=0))
-    assert answer.abstained and "budget" in answer.stopped and "stopped" in answer.text and answer.evidence
+    assert (
+        answer.abstained and "budget" in answer.stop_reason and "stopped" in answer.text and answer.evidence
+    )

@@ -105,7 +105,7 @@ def test_the_end_is_the_final_answer_the_rounds_a_repetition_or_the_money(base):
     )
     assert [step.name for step in answer.trail].count("follow up") == 2
     answer, requests = run(base, agent, budget=Budget(calls=3))
-    assert len(requests) == 3 and answer.abstained and answer.stopped
+    assert len(requests) == 3 and answer.abstained and answer.stop_reason
     assert [step.name for step in answer.trail][-2:] == ["stopped", "stopped"]
 
 

@@ -57,7 +57,7 @@ def test_our_outline_numbers_entries_and_writes_what_leads_to_them_once():
     ) or shown.startswith(
         "[1] History\nThe first lighter was built in 1871.\n# History\n[2] Owners (page 2)\n"
     )
-    assert choice.calls == 1 and choice.summaries == 4 and choice.unknown == ()
+    assert choice.calls == 1 and choice.summaries == 4 and choice.unmatched == ()
 
 
 def test_unknown_names_are_told_and_an_empty_reply_chooses_nothing():
@@ -65,7 +65,7 @@ def test_unknown_names_are_told_and_an_empty_reply_chooses_nothing():
         asked = chooser(server)
         choice = asked.choose(QUESTION, ENTRIES)
         assert choice.indexes == (2,)
-        assert choice.unknown == ("12", "Owners of Osterby")
+        assert choice.unmatched == ("12", "Owners of Osterby")
         assert asked.choose(QUESTION, ENTRIES).indexes == ()
         assert asked.choose(QUESTION, []).calls == 0
 
@@ -126,10 +126,10 @@ def test_names_that_say_nothing():
 def test_with_so_many_calls_the_worthiest_entries_are_shown_and_the_rest_is_told():
     worth = [Entry(one.id, one.path, one.summary, priority=float(n)) for n, one in enumerate(MANY)]
     with ScriptedServer(lambda request: "60, 1") as server:
-        choice = chooser(server, context=700, most=1).choose(QUESTION, worth)
+        choice = chooser(server, context=700, calls=1).choose(QUESTION, worth)
         (request,) = server.requests
     shown = [int(n) for n in re.findall(r"Section on matter (\d+)$", request.user, re.MULTILINE)]
     assert shown == list(range(60 - len(shown), 60)) and 0 < len(shown) < 60
     assert choice.left_out == 60 - len(shown) and choice.calls == 1
-    assert choice.indexes == (59,) and choice.unknown == ("1",)
+    assert choice.indexes == (59,) and choice.unmatched == ("1",)
     assert count_tokens(request.user) + count_tokens(request.system) + 256 <= 700

@@ -74,7 +74,7 @@ def test_sections_are_those_of_a_walk_through_the_tree(base, number):
     parsed = document(number)
     base.put_document(parsed, location(f"/d/{number}.txt"))
     snapshot = base.snapshot()
-    tree = base.tree(parsed.key)
+    tree = base.document_nodes(parsed.key)
     expected = []
     for node in tree:
         if node.kind in {DOCUMENT, SECTION}:

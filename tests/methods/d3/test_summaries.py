@@ -205,8 +205,8 @@ def test_a_removed_document_leaves_no_summary_behind(base, tmp_path):
     base.put_document(document(2), location("/d/2.txt"))
     snapshot = base.snapshot()
     secret = b"Quillfeather"
-    snapshot.keep("test(words=1)", parsed.key, {"1": secret, "2": b"x"})
-    snapshot.keep("test(words=1)", document(2).key, {"1": b"stays"})
+    snapshot.write_derived("test(words=1)", parsed.key, {"1": secret, "2": b"x"})
+    snapshot.write_derived("test(words=1)", document(2).key, {"1": b"stays"})
     assert any(secret in path.read_bytes() for path in base.path.iterdir() if path.is_file())
     base.remove(["/d/1.txt"])
     assert base.info().kept == {"test(words=1)": 1}
@@ -223,7 +223,7 @@ def test_what_is_made_of_a_document_that_has_gone_is_not_kept(base):
     base.put_document(parsed, location("/d/1.txt"))
     snapshot = base.snapshot()
     base.remove(["/d/1.txt"])
-    assert snapshot.keep("test", parsed.key, {"1": b"late"}) is False
+    assert snapshot.write_derived("test", parsed.key, {"1": b"late"}) is False
     assert base.info().kept == {}
 
 
@@ -234,7 +234,7 @@ def test_a_base_that_cannot_be_written_to_can_be_asked(snapshot_of, monkeypatch)
     def refuse(*_):
         raise StoreError("the folder is read-only")
 
-    monkeypatch.setattr(type(snapshot), "keep", refuse)
+    monkeypatch.setattr(type(snapshot), "write_derived", refuse)
     sections = sections_of(snapshot)
     assert all(Summaries(snapshot, ExtractiveSummariser(8)).of(sections, trail))
     assert trail.steps[0].detail["not kept"] == "the folder is read-only"

@@ -16,10 +16,10 @@ class Counts:
     """Document frequencies of a few texts, counted one by one."""
 
     def __init__(self, texts):
-        self.count = len(texts)
+        self.node_count = len(texts)
         self.holding = Counter(term for text in texts for term in count_terms(text))
 
-    def frequency(self, terms):
+    def document_frequency(self, terms):
         return np.array([self.holding[int(term)] for term in terms])
 
 

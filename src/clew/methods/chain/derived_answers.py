@@ -63,12 +63,12 @@ class Strand:
 def derive_answer(question: str, filled: FilledChain) -> DerivedAnswer | None:
     """Return the final answer if it follows by counting or comparing, else None.
 
-    >>> from clew.triples.language import parse
-    >>> from clew.methods.chain.unknowns import Found
-    >>> filled = Filled(parse("Ada >> born >> #1; Bo >> born >> #2; final answer: #answer"))
-    >>> filled.add(1, Found("kg", (Candidate("2 May 1901"),)))
-    >>> filled.add(2, Found("kg", (Candidate("1899"),)))
-    >>> settled("Who was born first, Ada or Bo?", filled).text
+    >>> from clew.triples.language import parse_chain
+    >>> from clew.methods.chain.unknowns import Filling
+    >>> filled = FilledChain(parse_chain("Ada >> born >> #1; Bo >> born >> #2; final answer: #answer"))
+    >>> filled.add(1, Filling("kg", (Candidate("2 May 1901"),)))
+    >>> filled.add(2, Filling("kg", (Candidate("1899"),)))
+    >>> derive_answer("Who was born first, Ada or Bo?", filled).text
     'Bo'
     """
     if filled.unfilled:

@@ -117,7 +117,7 @@ def rule_question(ask: Hop) -> str:
     """Return the question that asks for the hop, without a model.
 
     >>> from clew.triples.language.chain import Term, Triple
-    >>> by_rule(Ask(Triple(Term("Lima"), "country", Term("#1")), (), 1))
+    >>> rule_question(Hop(Triple(Term("Lima"), "country", Term("#1")), (), 1))
     'Where Lima: country?'
     """
     relation, known = ask.triple.relation, ask.known_term

@@ -57,8 +57,8 @@ class Date:
 def parse_date(text: str) -> Date | None:
     """Return the date that a text is, or None.
 
-    >>> date_of("March 1, 1963"), date_of("c. 44 BC"), date_of("1963-03-01T00:00:00Z").month, date_of("Lima")
-    (Date(year=1963, month=3, day=1), Date(year=-44, month=0, day=0), 3, None)
+    >>> parse_date("March 1, 1963"), parse_date("c. 44 BC"), parse_date("Lima")
+    (Date(year=1963, month=3, day=1), Date(year=-44, month=0, day=0), None)
     """
     for form in _DATES:
         found = form.fullmatch(text.strip().rstrip("."))
@@ -76,7 +76,7 @@ def parse_date(text: str) -> Date | None:
 def parse_number(text: str) -> float | None:
     """Return the number that a text begins with, or None.
 
-    >>> number_of("$1,250.5"), number_of("3.2 million people"), number_of("two"), number_of("Lima")
+    >>> parse_number("$1,250.5"), parse_number("3.2 million people"), parse_number("two"), parse_number("Lima")
     (1250.5, 3200000.0, 2.0, None)
     """
     plain = text.strip()
@@ -92,7 +92,7 @@ def same_value(one: str, other: str) -> bool:
     """Return whether two values say the same: equal names, one within the other, dates that do not contradict, or
     equal numbers.
 
-    >>> alike("André Berthomieu", "Andre Berthomieu"), alike("10 April 1960", "1960"), alike("3", "4")
+    >>> same_value("André Berthomieu", "Andre Berthomieu"), same_value("10 April 1960", "1960"), same_value("3", "4")
     (True, True, False)
     """
     names = _plain(one), _plain(other)

@@ -46,7 +46,8 @@ class ShortReader:
 def extract_short_answer(kind: AnswerKind, sentence: str, question: str) -> str:
     """Return the words of a sentence that best answer a question of this kind, "" where none do.
 
-    >>> shortest("date", "Ada Strake (born 3 May 1834 in Saltreach) moved in 1860.", "When was Ada Strake born?")
+    >>> sentence = "Ada Strake (born 3 May 1834 in Saltreach) moved in 1860."
+    >>> extract_short_answer("date", sentence, "When was Ada Strake born?")
     '3 May 1834'
     """
     asked = set(query_terms(question))
