@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from clew.core.protocols import Retriever, Trail
+from clew.core.steps import RetrieveStep
 from clew.core.types import Hit, Question, Step, Usage
 
 
@@ -48,17 +48,22 @@ def explore_retriever(retriever: Retriever, question: Question, k: int, trail: T
 
 
 def retrieve_with_trail(
-    retriever: Retriever, question: Question, k: int, trail: Trail, **detail: Any
+    retriever: Retriever,
+    question: Question,
+    k: int,
+    trail: Trail,
+    query: str | None = None,
+    round: int | None = None,
 ) -> list[Hit]:
     """Return at most ``k`` hits, best first, and add the retrieval to the trail.
 
-    The steps of an explorer come first, each with its own cost. The step "retrieve" follows, with ``detail``, the
-    number of hits, the seconds that no other step accounts for, and no usage.
+    The steps of an explorer come first, each with its own cost. The step "retrieve" follows, with ``query`` and
+    ``round``, the number of hits, the seconds that no other step accounts for, and no usage.
     """
     started = time.perf_counter()
     recorder = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
     hits = explore_retriever(retriever, question, k, recorder)
     accounted = sum(step.seconds for step in recorder.steps)
     seconds = max(0.0, time.perf_counter() - started - accounted)
-    trail.add(Step("retrieve", {**detail, "hits": len(hits)}, tuple(hits), seconds=seconds))
+    trail.add(RetrieveStep(query, round, len(hits), hits=tuple(hits), seconds=seconds))
     return hits

@@ -9,9 +9,9 @@ page 4" and one about the words of a passage are answered from one structure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
 
 # Documents and their nodes
 
@@ -409,24 +409,39 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One step of a trail: what was done, with what input, with what result.
+class StepValue:
+    """A value within a step of a trail, such as one of several paths."""
 
-    ``name`` is a short verb phrase (``seed``, ``expand``, ``generate``, ``read``, ``structure``); ``detail``
-    holds JSON-compatible values that a person would want to check; ``hits`` are the nodes that the step returned.
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON. A field ``left_out`` has the key "left out", unless its metadata names another
+        ``key``; a field that is None is left out, and the items of a ``flat`` one stand beside the others."""
+        return _fields_to_dict(self, ())
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a trail: what was done, on what, with what outcome. The kinds of steps are in
+    :mod:`clew.core.steps`; their fields are the outcome.
+
+    ``name`` is a short verb phrase (``seed``, ``expand``, ``read``); ``hits`` are the nodes that came back, ``usage``
+    is what the step's model calls cost.
     """
 
-    name: str
-    detail: Mapping[str, Any] = field(default_factory=dict)
-    hits: tuple[Hit, ...] = ()
-    usage: Usage = Usage()
-    seconds: float = 0.0
+    name: ClassVar[str] = ""
+    hits: tuple[Hit, ...] = field(default=(), kw_only=True)
+    usage: Usage = field(default=Usage(), kw_only=True)
+    seconds: float = field(default=0.0, kw_only=True)
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        """The fields of this kind of step as JSON, for showing them (:meth:`StepValue.to_dict` has the rules)."""
+        return _fields_to_dict(self, ("hits", "usage", "seconds"))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the step. Hits are given by id and score; the evidence of the answer has the texts."""
         return {
             "name": self.name,
-            "detail": dict(self.detail),
+            "detail": self.detail,
             "hits": [
                 {
                     "id": hit.node.id,
@@ -441,6 +456,35 @@ class Step:
             "usage": self.usage.to_dict(),
             "seconds": round(self.seconds, 3),
         }
+
+
+def _fields_to_dict(value: StepValue | Step, without: Sequence[str]) -> dict[str, Any]:
+    pairs: dict[str, Any] = {}
+    for each in fields(value):
+        content = getattr(value, each.name)
+        if each.name in without or content is None:
+            continue
+        if each.metadata.get("flat"):
+            pairs |= _to_json(content)
+        else:
+            pairs[each.metadata.get("key", each.name.replace("_", " "))] = _to_json(content)
+    return pairs
+
+
+def _to_json(value: Any) -> Any:
+    if isinstance(value, StepValue):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {key: _to_json(item) for key, item in value.items()}
+    return [_to_json(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedStep(Step):
+    """A budget was spent before the work was done; ``budget`` says which."""
+
+    name = "stopped"
+    budget: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -577,7 +621,7 @@ class Answer:
     @property
     def stop_reason(self) -> str:
         """The budget that ended the work on this answer before it was done; "" where none did."""
-        return next((str(step.detail.get("budget", "")) for step in self.trail if step.name == "stopped"), "")
+        return next((step.budget for step in self.trail if isinstance(step, StoppedStep)), "")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer with evidence, quotes and trail; ``stopped`` is the budget that ended it, or null."""

@@ -9,7 +9,7 @@ from clew.core.errors import BudgetExceeded
 from clew.core.protocols import Reader
 from clew.core.text import normalise
 from clew.core.trail import TrailRecorder
-from clew.core.types import Answer, Hit, Question, Step
+from clew.core.types import Answer, Hit, Question, StoppedStep
 from clew.methods.readers import NOT_FOUND
 
 #: How many hits an answer that abstains shows as what came nearest.
@@ -45,12 +45,12 @@ def read_answer(
 
 def record_stop(record: TrailRecorder, error: BudgetExceeded) -> None:
     """Enter into the trail that the budget ended a step: what is there is used, and it is said."""
-    record.add(Step("stopped", {"budget": error.problem}))
+    record.add(StoppedStep(error.problem))
 
 
 def no_answer_text(record: TrailRecorder) -> str:
     """Return what an answer without a text says: that it was stopped, or that nothing was found."""
-    return CUT_SHORT if any(step.name == "stopped" for step in record.steps) else NOT_FOUND
+    return CUT_SHORT if any(isinstance(step, StoppedStep) for step in record.steps) else NOT_FOUND
 
 
 def model_answer(

@@ -187,7 +187,7 @@ def _completed(model: LanguageModel, prompts: Sequence[Prompt], trail: Trail) ->
     try:
         return model.complete(prompts)
     except BudgetExceeded as error:
-        trail.add(Step("stopped", {"budget": error.problem}))
+        trail.add(StoppedStep(error.problem))
         return None
 
 

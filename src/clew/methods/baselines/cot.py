@@ -12,12 +12,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from clew.core.errors import BudgetExceeded
 from clew.core.protocols import Completion, LanguageModel, PromptTemplate, Retriever, Trail
+from clew.core.steps import ModelAnswerStep
 from clew.core.trail import TrailRecorder, retrieve_with_trail
-from clew.core.types import Answer, Hit, Question, Step, Usage
+from clew.core.types import Answer, Hit, Question, Usage
 from clew.methods.answering import model_answer, record_stop
 from clew.methods.readers.contexts import titled_contexts
 from clew.methods.replies import majority_vote, parse_final_answer
@@ -59,14 +59,21 @@ class ChainOfThought:
         made = self._drawn(question, hits)
         answers = [self.parse_reply(one.text) for one in made]
         said, votes = majority_vote(answers)
-        detail: dict[str, Any] = {"reader": "model", "prompt": self.template.name, "model": made[0].model}
-        detail |= {"thoughts": [one.text.strip() for one in made], "final": said}
-        if len(made) > 1:
-            detail |= {"temperature": self.temperature, "votes": votes}
-        if unreadable := answers.count(""):
-            detail["unreadable"] = unreadable
-        usage = sum((one.usage for one in made), Usage())
-        record.add(Step("read", detail, tuple(hits), usage, time.perf_counter() - started))
+        record.add(
+            ModelAnswerStep(
+                "model",
+                prompt=self.template.name,
+                model=made[0].model,
+                thoughts=tuple(one.text.strip() for one in made),
+                final=said,
+                temperature=self.temperature if len(made) > 1 else None,
+                votes=votes if len(made) > 1 else None,
+                unreadable=answers.count("") or None,
+                hits=tuple(hits),
+                usage=sum((one.usage for one in made), Usage()),
+                seconds=time.perf_counter() - started,
+            )
+        )
         return said
 
     def _drawn(self, question: Question, hits: Sequence[Hit]) -> list[Completion]:

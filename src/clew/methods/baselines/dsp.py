@@ -18,9 +18,10 @@ from dataclasses import dataclass, field
 from clew.core.errors import BudgetExceeded
 from clew.core.prompts.replies import clean_reply
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
+from clew.core.steps import HopStep, ModelAnswerStep
 from clew.core.text import normalise
 from clew.core.trail import TrailRecorder, retrieve_with_trail
-from clew.core.types import Answer, Hit, Question, Step
+from clew.core.types import Answer, Hit, Question
 from clew.methods.answering import model_answer, record_stop
 from clew.methods.readers.contexts import titled_contexts
 from clew.methods.replies import parse_final_answer
@@ -125,9 +126,17 @@ class DSP:
         summary, query = parse_reply(made.text)
         if summary:
             known.summaries.append(summary)
-        detail = {"prompt": self.template.name, "hop": len(known.queries) + 1, "summary": summary}
-        detail |= {"query": query} if query else {"unreadable": made.text} if not summary else {}
-        record.add(Step("hop", detail, usage=made.usage, seconds=time.perf_counter() - started))
+        record.add(
+            HopStep(
+                self.template.name,
+                len(known.queries) + 1,
+                summary,
+                query=query or None,
+                unreadable=None if query or summary else made.text,
+                usage=made.usage,
+                seconds=time.perf_counter() - started,
+            )
+        )
         return query
 
     def _predicted(self, question: Question, hits: Sequence[Hit], record: TrailRecorder) -> str:
@@ -136,6 +145,15 @@ class DSP:
         contexts = f"{titled_contexts(hits)}\n\n" if hits else ""
         made = self.model.complete([self.predict.render(question=question.text, contexts=contexts)])[0]
         said = parse_final_answer(made.text)
-        detail = {"reader": "model", "prompt": self.predict.name, "thought": made.text.strip(), "final": said}
-        record.add(Step("read", detail, tuple(hits), made.usage, time.perf_counter() - started))
+        record.add(
+            ModelAnswerStep(
+                "model",
+                prompt=self.predict.name,
+                thought=made.text.strip(),
+                final=said,
+                hits=tuple(hits),
+                usage=made.usage,
+                seconds=time.perf_counter() - started,
+            )
+        )
         return said

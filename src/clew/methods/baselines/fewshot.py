@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from clew.core.errors import BudgetExceeded
 from clew.core.protocols import LanguageModel, PromptTemplate, Trail
+from clew.core.steps import ModelAnswerStep
 from clew.core.trail import TrailRecorder
-from clew.core.types import Answer, Question, Step
+from clew.core.types import Answer, Question
 from clew.methods.answering import model_answer, record_stop
 from clew.methods.replies import parse_short_answer
 
@@ -38,9 +39,17 @@ class FewShot:
             started = time.perf_counter()
             made = self.model.complete([self.template.render(question=question.text)])[0]
             said = self.parse_reply(made.text)
-            detail = {"reader": "model", "prompt": self.template.name, "model": made.model}
-            detail |= {"final": said} if said else {"unreadable": made.text}
-            record.add(Step("read", detail, (), made.usage, time.perf_counter() - started))
+            record.add(
+                ModelAnswerStep(
+                    "model",
+                    prompt=self.template.name,
+                    model=made.model,
+                    final=said or None,
+                    unreadable=None if said else made.text,
+                    usage=made.usage,
+                    seconds=time.perf_counter() - started,
+                )
+            )
         except BudgetExceeded as error:
             record_stop(record, error)
         return model_answer(None, question, said, (), record, self.recipe)

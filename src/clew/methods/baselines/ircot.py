@@ -14,9 +14,10 @@ from dataclasses import dataclass
 
 from clew.core.errors import BudgetExceeded
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
+from clew.core.steps import ReasonStep
 from clew.core.text import sentence_spans
 from clew.core.trail import TrailRecorder, retrieve_with_trail
-from clew.core.types import Answer, Hit, Question, Step
+from clew.core.types import Answer, Hit, Question
 from clew.methods.answering import read_answer, record_stop
 from clew.methods.readers.contexts import titled_contexts
 
@@ -81,5 +82,5 @@ class IRCoT:
         spans = sentence_spans(text)
         thought = text[slice(*spans[0])] if spans else ""
         seconds = time.perf_counter() - started
-        record.add(Step("reason", {"thought": thought}, usage=made.usage, seconds=seconds))
+        record.add(ReasonStep(thought=thought, usage=made.usage, seconds=seconds))
         return thought

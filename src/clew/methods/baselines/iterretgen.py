@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from clew.core.errors import BudgetExceeded
 from clew.core.prompts.replies import clean_reply
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
+from clew.core.steps import ReasonStep
 from clew.core.text import normalise
 from clew.core.trail import TrailRecorder, retrieve_with_trail
-from clew.core.types import Answer, Hit, Question, Step
+from clew.core.types import Answer, Hit, Question
 from clew.methods.answering import model_answer, record_stop
 from clew.methods.readers.contexts import titled_contexts
 from clew.methods.replies import parse_final_answer
@@ -70,6 +71,6 @@ class IterRetGen:
         contexts = f"{titled_contexts(hits)}\n\n" if hits else ""
         made = self.model.complete([self.template.render(question=question.text, contexts=contexts)])[0]
         text, said = " ".join(clean_reply(made.text).split()), parse_final_answer(made.text)
-        detail = {"prompt": self.template.name, "round": number, "thought": text, "final": said}
-        record.add(Step("reason", detail, usage=made.usage, seconds=time.perf_counter() - started))
+        seconds = time.perf_counter() - started
+        record.add(ReasonStep(self.template.name, number, text, said, usage=made.usage, seconds=seconds))
         return text, said

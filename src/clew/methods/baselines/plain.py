@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
+from clew.core.steps import GoldenStep, ModelAnswerStep
 from clew.core.trail import TrailRecorder, retrieve_with_trail
-from clew.core.types import Answer, Hit, Question, Step
+from clew.core.types import Answer, Hit, Question
 from clew.methods.answering import read_answer
 
 
@@ -42,7 +43,7 @@ class Direct:
         started = time.perf_counter()
         made = self.model.complete([self.template.render(question=question.text)])[0]
         seconds = time.perf_counter() - started
-        record.add(Step("read", {"reader": "none", "model": made.model}, (), made.usage, seconds))
+        record.add(ModelAnswerStep("none", model=made.model, usage=made.usage, seconds=seconds))
         text = made.text.strip()
         return Answer(
             text,
@@ -66,7 +67,7 @@ class Golden:
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return what the reader makes of the gold evidence."""
         record = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
-        record.add(Step("golden", {"hits": len(self.hits)}, tuple(self.hits)))
+        record.add(GoldenStep(len(self.hits), hits=tuple(self.hits)))
         return read_answer(self.reader, question, self.hits, record, self.recipe)
 
 

@@ -19,9 +19,10 @@ from dataclasses import dataclass, field
 from clew.core.errors import BudgetExceeded
 from clew.core.prompts.replies import clean_reply
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
+from clew.core.steps import ActStep, LookUpStep
 from clew.core.text import normalise, sentence_spans
 from clew.core.trail import TrailRecorder, retrieve_with_trail
-from clew.core.types import Answer, Hit, Question, Step
+from clew.core.types import Answer, Hit, Question
 from clew.methods.answering import model_answer, record_stop
 from clew.methods.readers.contexts import hit_title
 from clew.methods.replies import parse_final_answer
@@ -160,11 +161,18 @@ class ReAct:
         started = time.perf_counter()
         made = self.model.complete([self.template.render(question=question.text, steps=notes.told())])[0]
         said = parse_reply(made.text)
-        detail = {"prompt": self.template.name, "round": len(notes.steps) + 1, "thought": said.thought}
-        detail |= (
-            {"action": said.action, "about": said.argument} if said.action else {"unreadable": made.text}
+        record.add(
+            ActStep(
+                self.template.name,
+                len(notes.steps) + 1,
+                said.thought,
+                action=said.action or None,
+                about=said.argument if said.action else None,
+                unreadable=None if said.action else made.text,
+                usage=made.usage,
+                seconds=time.perf_counter() - started,
+            )
         )
-        record.add(Step("act", detail, usage=made.usage, seconds=time.perf_counter() - started))
         return said
 
     def _repeats(self, said: Reply, notes: _Notes) -> bool:
@@ -175,8 +183,7 @@ class ReAct:
         if said.action == LOOKUP:
             started = time.perf_counter()
             observation = notes.look_up(said.argument)
-            detail = {"words": said.argument, "observation": observation}
-            record.add(Step("look up", detail, seconds=time.perf_counter() - started))
+            record.add(LookUpStep(said.argument, observation, seconds=time.perf_counter() - started))
             return observation
         asked = Question(said.argument, question.scope)
         return notes.searched(

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 
 from clew.core.errors import BudgetExceeded
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
+from clew.core.steps import FollowUpStep
 from clew.core.text import normalise
 from clew.core.trail import TrailRecorder, retrieve_with_trail
-from clew.core.types import Answer, Hit, Question, Step
+from clew.core.types import Answer, Hit, Question
 from clew.methods.answering import read_answer, record_stop
 from clew.methods.readers import NOT_FOUND
 
@@ -115,14 +116,18 @@ class SelfAsk:
         started = time.perf_counter()
         made = self.model.complete([self.template.render(question=question.text, exchange=_told(so_far))])[0]
         said = parse_reply(made.text)
-        detail = {"prompt": self.template.name, "round": len(so_far.exchange) + 1}
-        detail |= (
-            {"question": said.question} if said.question else {"final": said.final} if said.final else {}
+        readable = said.question or said.final or _NEEDED.match(made.text)
+        record.add(
+            FollowUpStep(
+                self.template.name,
+                len(so_far.exchange) + 1,
+                question=said.question or None,
+                final=None if said.question else said.final or None,
+                unreadable=None if readable else made.text,
+                usage=made.usage,
+                seconds=time.perf_counter() - started,
+            )
         )
-        if not (said.question or said.final or _NEEDED.match(made.text)):
-            detail["unreadable"] = made.text
-        seconds = time.perf_counter() - started
-        record.add(Step("follow up", detail, usage=made.usage, seconds=seconds))
         return said
 
     def _answer(self, asked: Question, so_far: _Asked, record: TrailRecorder) -> None:

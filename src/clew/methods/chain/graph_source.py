@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.core.protocols import EntityLinker, PropertyGraph, RelationLinker, RelationSource, Snapshot, Trail
-from clew.core.types import Entity, Hit, LinkedEntity, LinkedRelation, Question, Step
+from clew.core.steps import FillStep, GraphMatch, LinkedName
+from clew.core.types import Entity, Hit, LinkedEntity, LinkedRelation, Question
 from clew.methods.chain.answer_types import contradicts_relation
 from clew.methods.chain.unknowns import MAX_KNOWN_VALUES, SHOWN_VALUES, Candidate, Filling, Hop
 from clew.methods.triple_hits import quote_triples, source_passages, triple_hit
@@ -57,17 +58,19 @@ class GraphSource:
         for number, ask in enumerate(asks):
             best = max((one[number] for one in tried), key=lambda one: one.score, default=_Tried())
             found = best.found if best.score >= self.min_score else None
-            detail: dict[str, Any] = {
-                "source": self.name,
-                "unknown": f"#{ask.unknown}",
-                "triple": str(ask.triple),
-            } | best.said
-            if found is not None:
-                detail |= {"values": [one.value for one in found.candidates], "of": found.count}
-            else:
-                detail["outcome"] = "not in the graphs"
-            hits = tuple(one.hits[-1] for one in found.candidates) if found else ()
-            trail.add(Step("fill", detail, hits, seconds=seconds))
+            trail.add(
+                FillStep(
+                    self.name,
+                    f"#{ask.unknown}",
+                    str(ask.triple),
+                    match=best.match,
+                    values=tuple(one.value for one in found.candidates) if found else None,
+                    of=found.count if found else None,
+                    outcome=None if found else "not in the graphs",
+                    hits=tuple(one.hits[-1] for one in found.candidates) if found else (),
+                    seconds=seconds,
+                )
+            )
             made.append(found)
         return made
 
@@ -104,7 +107,9 @@ class GraphSource:
         edges = self._from_rows(graph, ask, heads, ways)
         own = self._own(graph, ask, [(1.0, row) for row in heads.tolist()[:MAX_KNOWN_VALUES]], ways)
         best = max((edges, own), key=lambda one: one.score)
-        return replace(best, said=best.said | {"same": links}) if links else best
+        if links:
+            return replace(best, match=replace(best.match or GraphMatch(), same=tuple(links)))
+        return best
 
     def _named(self, graph: PropertyGraph, ask: Hop, linked: Mapping[str, Sequence[LinkedEntity]]) -> _Tried:
         """Return the best of a hop from the nodes that its names may stand for."""
@@ -164,7 +169,10 @@ class GraphSource:
             tails = np.unique(np.concatenate([one.rows for one in same]))
             made = _tried(self.snapshot, graph, heads, first.relation, first.score, tails, None)
             if not _strays(ask, made):
-                return replace(made, said=made.said | {"entities": [_shown(one) for one in same]})
+                entities = tuple(
+                    LinkedName(one.entity.name, one.entity.id, one.entity.reason) for one in same
+                )
+                return replace(made, match=replace(made.match or GraphMatch(), entities=entities))
         return _Tried()
 
     def _own(
@@ -203,7 +211,7 @@ class _Tried:
 
     score: float = 0.0
     found: Filling | None = None
-    said: dict[str, Any] = field(default_factory=dict)
+    match: GraphMatch | None = None
 
 
 def _exact(ways: Sequence[LinkedRelation]) -> bool:
@@ -260,8 +268,8 @@ def _valued(graph: str, ask: Hop, entity: Entity, way: LinkedRelation, score: fl
     for value in given if isinstance(given, tuple) else (given,):
         hits = (*before, triple_hit(graph, entity, way.name, str(value), score=score))
         candidates.append(Candidate(str(value), score, hits, quote_triples(hits)))
-    said = {"graph": graph, "property": way.name, "how": way.reason, "score": round(score, 3)}
-    return _Tried(score, Filling("kg", tuple(candidates), graph=graph), said)
+    match = GraphMatch(graph, property=way.name, how=way.reason, score=round(score, 3))
+    return _Tried(score, Filling("kg", tuple(candidates), graph=graph), match)
 
 
 def _strays(ask: Hop, made: _Tried) -> bool:

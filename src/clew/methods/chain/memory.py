@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from clew.core.prompts.replies import clean_reply
 from clew.core.protocols import LanguageModel, PromptTemplate, Trail
+from clew.core.steps import RememberStep
 from clew.core.text import normalise
-from clew.core.types import Question, Step
+from clew.core.types import Question
 from clew.methods.chain.unknowns import Candidate, FilledChain, Filling
 from clew.triples.language.chain import Chain
 
@@ -50,11 +51,18 @@ class Memory:
         match = _FINAL.search(text)
         final = match["answer"].strip(_AROUND) if match else ""
         final = "" if normalise(final) in _UNSURE or "#" in final else final
-        detail = {"source": self.name, "prompt": self.template.name, "chain": str(chain)}
-        detail |= {f"#{number}": value for number, value in values.items()} | {"final": final}
-        if ignored:
-            detail["not as asked"] = "; ".join(ignored)
-        trail.add(Step("remember", detail, (), made.usage, time.perf_counter() - started))
+        trail.add(
+            RememberStep(
+                self.name,
+                self.template.name,
+                str(chain),
+                {f"#{number}": value for number, value in values.items()},
+                final,
+                not_as_asked="; ".join(ignored) or None,
+                usage=made.usage,
+                seconds=time.perf_counter() - started,
+            )
+        )
         return final
 
 

@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 from clew.core.errors import BudgetExceeded
 from clew.core.protocols import Reader, Retriever, Trail
+from clew.core.steps import ChainFilling, FilledStep
 from clew.core.trail import TrailRecorder, retrieve_with_trail
-from clew.core.types import Answer, Hit, Question, Quote, Step
+from clew.core.types import Answer, Hit, Question, Quote
 from clew.methods.answering import NEAREST_HITS, no_answer_text, read_answer, record_stop
 from clew.methods.chain.answer_types import answer_type_mismatch
 from clew.methods.chain.derived_answers import DerivedAnswer, derive_answer, find_strands
@@ -103,15 +104,16 @@ class ChainMethod:
         attempt.misfit = (
             "" if self.claims and attempt.text else answer_type_mismatch(question.text, attempt.text)
         )
-        detail: dict[str, Any] = {"chain": str(attempt.filled), "answer": attempt.text}
-        if attempt.ending:
-            detail["settled by"] = attempt.ending.rule
-        if attempt.filled.unfilled:
-            detail["not found"] = ", ".join(f"#{number}" for number in attempt.filled.unfilled)
-        if attempt.misfit:
-            detail["does not fit"] = attempt.misfit
-        detail["filling"] = attempt.filling
-        record.add(Step("filled", detail))
+        record.add(
+            FilledStep(
+                str(attempt.filled),
+                attempt.text,
+                settled_by=attempt.ending.rule if attempt.ending else None,
+                not_found=", ".join(f"#{number}" for number in attempt.filled.unfilled) or None,
+                does_not_fit=attempt.misfit or None,
+                filling=attempt.filling,
+            )
+        )
 
     def _plain(self, question: Question, record: TrailRecorder) -> Answer:
         hits = retrieve_with_trail(self.retriever, question, self.k, record, query=question.text)
@@ -213,7 +215,7 @@ class _Attempt:
         return bool(self.text) and not self.filled.unfilled and not self.misfit
 
     @property
-    def filling(self) -> dict[str, Any]:
+    def filling(self) -> ChainFilling:
         """The chain with its unknowns, the first values of each that has some, and what makes it better than another
         (:attr:`worth`)."""
         found = sorted(self.filled.fillings.items())

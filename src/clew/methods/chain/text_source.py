@@ -11,8 +11,9 @@ from typing import Protocol, runtime_checkable
 
 from clew.core.prompts.replies import clean_reply
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
+from clew.core.steps import FillStep, QuestionsStep
 from clew.core.trail import TrailRecorder, retrieve_with_trail
-from clew.core.types import Answer, Hit, Question, Step, Usage
+from clew.core.types import Answer, Hit, Question, Usage
 from clew.methods.chain.answer_types import relation_answer_kind
 from clew.methods.chain.unknowns import SHOWN_VALUES, Candidate, Filling, Hop
 from clew.triples.language.chain import Term, Triple
@@ -64,17 +65,18 @@ class TextSource:
             told = [(one, *next(answers)) for one in some]
             known = [_candidate(one.known[0], answer) for one, _, answer in told if _says(answer)]
             best = tuple(sorted(known, key=lambda one: -one.score))
-            detail = {
-                "source": self.name,
-                "unknown": f"#{ask.unknown}",
-                "triple": str(ask.triple),
-                "question": " / ".join(asked.text for _, asked, _ in told),
-                "values": [one.value for one in best[:SHOWN_VALUES]],
-            }
-            if not best:
-                detail["outcome"] = "not in the passages"
             evidence = tuple(dict.fromkeys(hit for _, _, answer in told for hit in answer.evidence))
-            trail.add(Step("fill", detail, evidence if best else ()))
+            trail.add(
+                FillStep(
+                    self.name,
+                    f"#{ask.unknown}",
+                    str(ask.triple),
+                    question=" / ".join(asked.text for _, asked, _ in told),
+                    values=tuple(one.value for one in best[:SHOWN_VALUES]),
+                    outcome=None if best else "not in the passages",
+                    hits=evidence if best else (),
+                )
+            )
             made.append(Filling(self.name, best) if best else None)
         return made
 
@@ -102,7 +104,7 @@ class TextSource:
         usage = sum((one.usage for one in made), Usage())
         texts = [_question(one.text) or rule_question(ask) for one, ask in zip(made, asks, strict=True)]
         seconds = time.perf_counter() - started
-        trail.add(Step("questions", {"prompt": self.template.name, "questions": texts}, (), usage, seconds))
+        trail.add(QuestionsStep(self.template.name, tuple(texts), usage=usage, seconds=seconds))
         return texts
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from clew.core.protocols import Trail
-from clew.core.types import Hit, Question, Quote, Step
+from clew.core.steps import ConflictStep, SourceValues
+from clew.core.types import Hit, Question, Quote
 from clew.methods.chain.value_matching import same_value
 from clew.triples.language.chain import Chain, Term, Triple
 
@@ -208,15 +209,14 @@ def values_agree(one: Filling, other: Filling) -> bool:
 def record_conflicts(filled: FilledChain, trail: Trail) -> None:
     """Enter into the trail where sources disagree, both with their evidence."""
     for one in find_conflicts(filled):
-        sides = [
-            {
-                "source": side.graph or side.source,
-                "values": [value.value for value in side.values(SHOWN_VALUES)],
-            }
+        taken, also = (
+            SourceValues(
+                side.graph or side.source, tuple(value.value for value in side.values(SHOWN_VALUES))
+            )
             for side in (one.used, one.other)
-        ]
+        )
         hits = tuple(dict.fromkeys((*one.used.candidates[0].hits, *one.other.candidates[0].hits)))
-        trail.add(Step("conflict", {"unknown": f"#{one.unknown}", "taken": sides[0], "also": sides[1]}, hits))
+        trail.add(ConflictStep(f"#{one.unknown}", taken, also, hits=hits))
 
 
 # MERGED: Filling the unknowns of a chain (Su et al., NAACL 2024, Section 3.2): one loop for every source of

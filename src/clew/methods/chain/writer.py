@@ -6,13 +6,13 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from clew.core.errors import BadCompletion, UsageError
 from clew.core.prompts.replies import clean_reply
 from clew.core.prompts.templates import Template
 from clew.core.protocols import Completion, LanguageModel, Trail
-from clew.core.types import Question, Step, Usage
+from clew.core.steps import ChainStep
+from clew.core.types import Question, Usage
 from clew.methods.chain.unknowns import is_solvable
 from clew.methods.replies import sample_prompts
 from clew.triples.language.chain import Chain, Limits, parse_chain
@@ -61,14 +61,19 @@ class ChainWriter:
             chains, more = self._read(made)
             errors += more
         ranked = rank_by_agreement(chains)
-        detail: dict[str, Any] = {"chain": str(ranked[0]) if ranked else "", "prompt": self.template.name}
-        detail |= {"samples": len(prompts), "usable": len(chains)}
-        if len(ranked) > 1:
-            detail["others"] = [str(chain) for chain in ranked[1:]]
-        if errors:
-            kinds = Counter(type(error).__name__ for error in errors)
-            detail["errors"] = ", ".join(f"{name} {count}" for name, count in kinds.most_common())
-        trail.add(Step("chain", detail, (), usage, time.perf_counter() - started))
+        kinds = Counter(type(error).__name__ for error in errors)
+        trail.add(
+            ChainStep(
+                str(ranked[0]) if ranked else "",
+                prompt=self.template.name,
+                samples=len(prompts),
+                usable=len(chains),
+                others=tuple(str(chain) for chain in ranked[1:]) or None,
+                errors=", ".join(f"{name} {count}" for name, count in kinds.most_common()) or None,
+                usage=usage,
+                seconds=time.perf_counter() - started,
+            )
+        )
         return ranked
 
     def _read(self, made: Sequence[Completion]) -> tuple[list[Chain], list[ChainError]]:
@@ -120,5 +125,5 @@ def read_given_chain(question: Question, trail: Trail) -> list[Chain]:
             "nothing in the chain leads to one of its unknowns",
             "Each triple needs an end that is known by then",
         )
-    trail.add(Step("chain", {"chain": str(chain), "written by": "hand"}))
+    trail.add(ChainStep(str(chain), written_by="hand"))
     return [chain]

@@ -16,14 +16,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from clew.core.errors import BudgetExceeded
+from clew.core.steps import ChoiceStep, DocumentsStep, SearchStep, SectionReasons, SectionsStep
 from clew.core.trail import TrailRecorder, explore_retriever
-from clew.core.types import PAGE, RETRIEVED_KINDS, TABLE, Hit, Step
+from clew.core.types import PAGE, RETRIEVED_KINDS, TABLE, Hit
 from clew.methods.d3.chooser import Choice, Chooser, Entry
 from clew.methods.d3.outline import documents
 from clew.methods.d3.scoring import SectionScorer, SectionScores
@@ -88,7 +89,7 @@ class Drill:
         so far is then ranked without the model."""
         started = time.perf_counter()
         found = explore_retriever(self.search, question, max(k, SEARCH_HITS), trail)
-        trail.add(Step("search", {"hits": len(found)}, seconds=time.perf_counter() - started))
+        trail.add(SearchStep(len(found), seconds=time.perf_counter() - started))
         if self.chooser is None and self.selector is None:
             ahead = max(k, LIFTED_HITS)
             return [*self._lifted(question, found[:ahead], trail), *found[ahead:]][:k]
@@ -101,7 +102,7 @@ class Drill:
             try:
                 ranked = self.selector.select(question.text, nodes, trail)
             except BudgetExceeded as error:
-                trail.add(Step("stopped", {"budget": error.problem}))
+                trail.add(StoppedStep(error.problem))
                 ranked = self._ranked(nodes, found)
         return [self._hit(node, score, why) for node, score in ranked[:k]]
 
@@ -116,7 +117,7 @@ class Drill:
             hits = [hit for hit in found if hit.node.document in inside]
             return self._sections(question, keys, hits, trail), hits[: self.hints]
         except BudgetExceeded as error:
-            trail.add(Step("stopped", {"budget": error.problem}))
+            trail.add(StoppedStep(error.problem))
             return [], list(found[: max(self.hints, SEARCH_HITS // 10)])
 
     def _keys(self, question: Question) -> list[str]:
@@ -133,7 +134,7 @@ class Drill:
         if len(keys) <= 1 or (len(short) <= 1 and self.librarian is None):
             return short
         if self.librarian is None:
-            trail.add(Step("documents", {"of": len(keys), "chosen": self._names(short)}))
+            trail.add(DocumentsStep(len(keys), chosen=tuple(self._names(short))))
             return short
         started = time.perf_counter()
         entries = self._document_entries(short, found, trail)
@@ -141,8 +142,8 @@ class Drill:
         chosen = [short[n] for n in choice.indexes]
         # In the order of the search: the model's list is cut where it is too long.
         chosen = chosen[: self.documents]
-        detail = {"of": len(keys), "shown": len(short), "chosen": self._names(chosen)}
-        trail.add(self._step("documents", self.librarian, detail, choice, started))
+        step = DocumentsStep(len(keys), len(short), tuple(self._names(chosen)))
+        trail.add(_with_choice(step, self.librarian, choice, started))
         return chosen
 
     def _document_entries(self, keys: Sequence[str], found: Sequence[Hit], trail: Trail) -> list[Entry]:
@@ -179,7 +180,7 @@ class Drill:
         if self.chooser is None:
             order = sorted(range(len(known)), key=lambda n: (-support[n].total, known[n].id))
             taken = [ChosenSection(known[n], tuple(support[n].reasons())) for n in order[: self.sections]]
-            trail.add(self._step("sections", None, _told(taken, len(known)), None, started))
+            trail.add(_sections_step(taken, len(known), started))
             return taken
         entries = self._section_entries(known, support, rows[: self.hints].tolist(), by_row, len(keys) > 1)
         whole = sum(self.chooser.window.tokens(self.snapshot.document_text(key)) for key in keys)
@@ -191,7 +192,8 @@ class Drill:
             )
             for n in choice.indexes
         ]
-        trail.add(self._step("sections", self.chooser, _told(taken, len(known)), choice, started))
+        step = _sections_step(taken, len(known), started)
+        trail.add(_with_choice(step, self.chooser, choice, started))
         return taken
 
     def _section_entries(
@@ -224,28 +226,6 @@ class Drill:
             path = (titles[one.document], *one.path) if several else one.path
             made.append(Entry(one.id, path, text, ", ".join(about), _words(hints.get(n)), support[n].total))
         return made
-
-    def _step(
-        self,
-        name: str,
-        chooser: Chooser | None,
-        detail: Mapping[str, Any],
-        choice: Choice | None,
-        since: float,
-    ) -> Step:
-        seconds = time.perf_counter() - since
-        if chooser is None or choice is None:
-            return Step(name, detail, seconds=seconds)
-        said = {
-            **detail,
-            "prompt": chooser.template.name,
-            "calls": choice.calls,
-            "summaries": choice.summaries,
-            "not known": list(choice.unmatched),
-        }
-        if choice.left_out:
-            said["left out"] = choice.left_out
-        return Step(name, said, (), choice.usage, seconds)
 
     # Paragraphs
 
@@ -304,12 +284,27 @@ class Drill:
         lifted.sort(key=lambda hit: -hit.score)
         best = sorted(sections, key=lambda one: (-support[one.id].total, one.id))[: self.sections]
         taken = [ChosenSection(one, tuple(support[one.id].reasons())) for one in best]
-        trail.add(self._step("sections", None, _told(taken, len(sections)), None, started))
+        trail.add(_sections_step(taken, len(sections), started))
         return lifted
 
 
-def _told(taken: Sequence[ChosenSection], of: int) -> dict[str, Any]:
-    return {"of": of, "chosen": [{"section": one.section.name, "why": list(one.reasons)} for one in taken]}
+def _sections_step(chosen: Sequence[ChosenSection], of: int, since: float) -> SectionsStep:
+    reasons = tuple(SectionReasons(one.section.name, one.reasons) for one in chosen)
+    return SectionsStep(of, chosen=reasons, seconds=time.perf_counter() - since)
+
+
+def _with_choice(step: ChoiceStep, chooser: Chooser, choice: Choice, since: float) -> ChoiceStep:
+    """Return a step with how the model was asked and what that cost."""
+    return replace(
+        step,
+        prompt=chooser.template.name,
+        calls=choice.calls,
+        summaries=choice.summaries,
+        not_known=choice.unmatched,
+        left_out=choice.left_out or None,
+        usage=choice.usage,
+        seconds=time.perf_counter() - since,
+    )
 
 
 def _words(hit: Hit | None) -> str:

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from clew.core.errors import BudgetExceeded, UsageError
 from clew.core.protocols import LanguageModel, PromptTemplate, Reranker, Snapshot, Trail
+from clew.core.steps import ParagraphsStep
 from clew.core.trail import TrailRecorder
-from clew.core.types import RETRIEVED_KINDS, Hit, Node, Question, Scope, Step, Usage
+from clew.core.types import RETRIEVED_KINDS, Hit, Node, Question, Scope, Usage
 from clew.methods.d3.context_window import ContextWindow, one_line, pack, truncate_all
 from clew.methods.d3.replies import parse_numbers, parse_verdict
 
@@ -56,9 +57,15 @@ class PromptSelector:
         return self.select_by_texts(question, paragraphs, [node.text for node in paragraphs], trail)
 
     def select_by_texts(
-        self, question: str, paragraphs: Sequence[Node], texts: Sequence[str], trail: Trail, **detail: Any
+        self,
+        question: str,
+        paragraphs: Sequence[Node],
+        texts: Sequence[str],
+        trail: Trail,
+        shown_as: str | None = None,
     ) -> ScoredNodes:
-        """Return the paragraphs that the model names when each is shown as its text in ``texts``."""
+        """Return the paragraphs that the model names when each is shown as its text in ``texts``; ``shown_as`` says in
+        the trail what the texts are."""
         if not paragraphs:
             return []
         started = time.perf_counter()
@@ -70,18 +77,18 @@ class PromptSelector:
             parse_numbers(one.text, range(call.start + 1, call.stop + 1))
             for call, one in zip(calls, made, strict=True)
         ]
-        chosen = [paragraphs[n - 1] for reply in replies for n in reply.chosen]
-        said: dict[str, Any] = {"prompt": self.template.name, "offered": len(paragraphs), "calls": len(calls)}
-        if shortened:
-            said["cut"] = [paragraphs[n].id for n in shortened]
-        if unknown := [n for reply in replies for n in reply.unknown]:
-            said["unknown"] = unknown
-        if unread := [
-            one.text[:_SHOWN] for one, reply in zip(made, replies, strict=True) if not reply.readable
-        ]:
-            said["unreadable"] = unread
-        selected = [(node, 1.0) for node in chosen]
-        trail.add(_step(said | detail, selected, made, started))
+        selected = [(paragraphs[n - 1], 1.0) for reply in replies for n in reply.chosen]
+        unread = [one.text[:_SHOWN] for one, reply in zip(made, replies, strict=True) if not reply.readable]
+        step = ParagraphsStep(
+            prompt=self.template.name,
+            offered=len(paragraphs),
+            calls=len(calls),
+            cut=tuple(paragraphs[n].id for n in shortened) or None,
+            unknown=tuple(n for reply in replies for n in reply.unknown) or None,
+            unreadable=tuple(unread) or None,
+            shown=shown_as,
+        )
+        trail.add(_with_selected(step, selected, made, started))
         return selected
 
     def _shown(self, question: str, texts: Sequence[str]) -> tuple[list[str], list[int]]:
@@ -118,7 +125,7 @@ class HierarchicalSelector:
         texts = self.summaries(paragraphs) if paragraphs else []
         likely = [
             node
-            for node, _ in self.base.select_by_texts(question, paragraphs, texts, trail, shown="summaries")
+            for node, _ in self.base.select_by_texts(question, paragraphs, texts, trail, shown_as="summaries")
         ]
         return self.base.select(question, likely, trail)
 
@@ -149,16 +156,15 @@ class YesNoSelector:
         )
         verdicts = [parse_verdict(one.text) for one in made]
         selected = [(node, 1.0) for node, said in zip(paragraphs, verdicts, strict=True) if said]
-        detail: dict[str, Any] = {
-            "prompt": self.template.name,
-            "offered": len(paragraphs),
-            "calls": len(made),
-        }
-        if shortened:
-            detail["cut"] = [paragraphs[n].id for n in shortened]
-        if unread := [one.text[:_SHOWN] for one, said in zip(made, verdicts, strict=True) if said is None]:
-            detail["unreadable"] = unread
-        trail.add(_step(detail, selected, made, started))
+        unread = [one.text[:_SHOWN] for one, answer in zip(made, verdicts, strict=True) if answer is None]
+        step = ParagraphsStep(
+            prompt=self.template.name,
+            offered=len(paragraphs),
+            calls=len(made),
+            cut=tuple(paragraphs[n].id for n in shortened) or None,
+            unreadable=tuple(unread) or None,
+        )
+        trail.add(_with_selected(step, selected, made, started))
         return selected
 
 
@@ -180,8 +186,8 @@ class RerankerSelector:
         scores = self.reranker.score(question, [node.text for node in paragraphs]).tolist()
         ranked = sorted(zip(paragraphs, scores, strict=True), key=lambda one: (-one[1], one[0].id))
         selected = [(node, float(score)) for node, score in ranked[: self.keep]]
-        detail = {"reranker": self.reranker.name, "offered": len(paragraphs)}
-        trail.add(_step(detail, selected, [], started))
+        step = ParagraphsStep(reranker=self.reranker.name, offered=len(paragraphs))
+        trail.add(_with_selected(step, selected, [], started))
         return selected
 
 
@@ -203,15 +209,21 @@ class SelectorChain:
         try:
             return self.second.select(question, [node for node, _ in likely], trail)
         except BudgetExceeded as error:
-            trail.add(Step("stopped", {"budget": error.problem}))
+            trail.add(StoppedStep(error.problem))
             return likely
 
 
-def _step(detail: dict[str, Any], selected: ScoredNodes, made: Sequence[Completion], started: float) -> Step:
-    usage = sum((one.usage for one in made), Usage())
-    hits = tuple(Hit(node, score, (node.id,)) for node, score in selected)
-    detail = detail | {"chosen": len(selected)}
-    return Step("paragraphs", detail, hits, usage, time.perf_counter() - started)
+def _with_selected(
+    step: ParagraphsStep, selected: ScoredNodes, completions: Sequence[Completion], started: float
+) -> ParagraphsStep:
+    """Return a step with what was chosen, and what that cost."""
+    return replace(
+        step,
+        chosen=len(selected),
+        hits=tuple(Hit(node, score, (node.id,)) for node, score in selected),
+        usage=sum((completion.usage for completion in completions), Usage()),
+        seconds=time.perf_counter() - started,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +246,7 @@ class ExhaustiveRetriever:
         try:
             chosen = self.selector.select(question.text, scope_passages(self.snapshot, question.scope), trail)
         except BudgetExceeded as error:
-            trail.add(Step("stopped", {"budget": error.problem}))
+            trail.add(StoppedStep(error.problem))
             return []
         return [Hit(node, score, (node.id,)) for node, score in chosen[:k]]
 

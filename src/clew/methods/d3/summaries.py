@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.core.errors import StoreError
+from clew.core.steps import SummariseStep, SummaryFallbackStep
 from clew.core.text import (
     MAX_NAME_WORDS,
     STOPWORDS,
@@ -26,7 +27,7 @@ from clew.core.text import (
     normalise_name,
     sentence_spans,
 )
-from clew.core.types import KINDS, PAGE, ROW, TABLE, Step
+from clew.core.types import KINDS, PAGE, ROW, TABLE
 from clew.methods.d3.segments import word_vectors
 from clew.methods.d3.summarisers import ExtractiveSummariser, SectionText, Summariser, select_covering
 
@@ -144,8 +145,7 @@ class Summaries:
         if missing and self.summariser is not None:
             made = Summaries(self.snapshot, self.fallback).of(missing, trail)
             if trail is not None:
-                detail = {"without": self.name, "sections": len(missing), "instead": self.fallback.name}
-                trail.add(Step("summarise", detail))
+                trail.add(SummaryFallbackStep(self.name, len(missing), self.fallback.name))
             texts = dict(zip((one.id for one in missing), made, strict=True))
             return [texts[one.id] if one.id in texts else found[one.id].text for one in sections]
         if missing:
@@ -154,14 +154,14 @@ class Summaries:
 
     def _make_now(self, missing: Sequence[Section], found: dict[str, Summary], trail: Trail | None) -> None:
         started = time.perf_counter()
-        detail: dict[str, object] = {"made": len(missing), "summariser": self.name}
+        not_kept = None
         for sections, made in self._batches(missing):
             found.update(zip((one.id for one in sections), made, strict=True))
             values = {one.id: summary.to_bytes() for one, summary in zip(sections, made, strict=True)}
-            if problem := try_save_values(self.snapshot, self.name, values):
-                detail["not kept"] = problem
+            not_kept = try_save_values(self.snapshot, self.name, values) or not_kept
         if trail is not None:
-            trail.add(Step("summarise", detail, seconds=time.perf_counter() - started))
+            seconds = time.perf_counter() - started
+            trail.add(SummariseStep(len(missing), self.name, not_kept, seconds=seconds))
 
     def available(self, sections: Sequence[Section]) -> dict[str, Summary]:
         """Return the summaries that need no making, by the section's id: kept ones, and short sections."""

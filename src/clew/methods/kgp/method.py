@@ -31,8 +31,9 @@ import numpy as np
 
 from clew.core.errors import BudgetExceeded
 from clew.core.protocols import Graph, Reader, Retriever, Snapshot, Trail
+from clew.core.steps import ExpandedPath, ExpandStep, SeedStep
 from clew.core.trail import TrailRecorder, explore_retriever
-from clew.core.types import RETRIEVED_KINDS, Answer, Hit, Question, Step
+from clew.core.types import RETRIEVED_KINDS, Answer, Hit, Question
 from clew.methods.answering import read_answer, record_stop
 from clew.methods.kgp.guides import Guide, NeighbourScores, OpenCandidates
 
@@ -196,7 +197,7 @@ class KGP:
             scores = scores / scores[0]
         if trail is not None:
             seeds = tuple(hits[:wanted])
-            trail.add(Step("seed", {"seeds": len(seeds)}, seeds, seconds=time.perf_counter() - started))
+            trail.add(SeedStep(len(seeds), hits=seeds, seconds=time.perf_counter() - started))
         return [
             Path((row,), (score,))
             for row, score in zip(rows.tolist(), self._probable(scores).tolist(), strict=True)
@@ -256,19 +257,20 @@ class KGP:
 
     def _step(
         self, expanded: Sequence[tuple[Path, list[Path]]], judged: NeighbourScores, seconds: float
-    ) -> Step:
+    ) -> ExpandStep:
         ids = [self.snapshot.ids(np.array(path.rows)) for path, _ in expanded]
         expected: Sequence[str | None] = judged.expected or [None] * len(expanded)
-        paths = [
-            {"path": path, "considered": len(rows), "chosen": len(children)}
-            | ({} if text is None else {"expected": text})
+        paths = tuple(
+            ExpandedPath(tuple(path), len(rows), len(children), text)
             for path, (rows, _), (_, children), text in zip(
                 ids, judged.scores, expanded, expected, strict=True
             )
-        ]
-        detail = {"hop": len(expanded[0][0].rows) + 1, "graph": self.graph.name, "paths": paths}
+        )
         hits = self._hits([(child.rows[-1], child) for _, children in expanded for child in children])
-        return Step("expand", detail, tuple(hits), judged.usage, seconds)
+        hop = len(expanded[0][0].rows) + 1
+        return ExpandStep(
+            hop, self.graph.name, paths, hits=tuple(hits), usage=judged.usage, seconds=seconds
+        )
 
     def _hits(self, found: Sequence[tuple[int, Path]]) -> list[Hit]:
         nodes = self.snapshot.nodes(np.array([row for row, _ in found], dtype=np.int64))

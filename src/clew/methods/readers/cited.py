@@ -10,7 +10,8 @@ from typing import Any
 from clew.core.errors import BadCompletion
 from clew.core.prompts.templates import Template
 from clew.core.protocols import LanguageModel, Trail
-from clew.core.types import Answer, Hit, Question, Quote, Step, Usage
+from clew.core.steps import CitedReadStep
+from clew.core.types import Answer, Hit, Question, Quote, Usage
 from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.contexts import numbered_contexts, take_fitting
 from clew.methods.readers.quotes import SourceText
@@ -43,69 +44,68 @@ class CitedReader:
     def read(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer:
         """Return the answer with the hits that it quotes, or abstain. Raises ModelError."""
         shown = take_fitting(hits, self.characters)
-        detail: dict[str, Any] = {"reader": "cited", "prompt": self.template.name, "sources": len(shown)}
-        if len(shown) < len(hits):
-            detail["left_out"] = len(hits) - len(shown)
+        left_out = len(hits) - len(shown)
+        step = CitedReadStep("cited", self.template.name, len(shown), left_out=left_out or None)
         if not shown:
-            trail.add(Step("read", detail | {"outcome": "nothing to read"}))
+            trail.add(replace(step, outcome="nothing to read"))
             return Answer(NOT_FOUND, abstained=True, reader=self.model.name)
         started = time.perf_counter()
-        reply, usage, said = self._ask(question, shown)
-        answer, found = _judged(reply, shown)
-        seconds = time.perf_counter() - started
-        trail.add(Step("read", detail | said | found, answer.evidence, usage, seconds))
-        return replace(answer, usage=usage, reader=said["model"])
+        reply, model, step = self._ask(question, shown, step)
+        answer, step = _check_reply(reply, shown, step)
+        trail.add(replace(step, hits=answer.evidence, seconds=time.perf_counter() - started))
+        return replace(answer, usage=step.usage, reader=model)
 
-    def _ask(self, question: Question, hits: Sequence[Hit]) -> tuple[dict[str, Any], Usage, dict[str, Any]]:
-        """Return the reply as the schema has it, what it cost, and what to say about how it came about."""
+    def _ask(
+        self, question: Question, hits: Sequence[Hit], step: CitedReadStep
+    ) -> tuple[dict[str, Any], str, CitedReadStep]:
+        """Return the reply as the schema has it, the model's name, and the step with how the reply came about."""
         prompt = self.template.render(question=question.text, contexts=numbered_contexts(hits))
-        made = self.model.complete([prompt])[0]
+        completion = self.model.complete([prompt])[0]
+        usage, model = completion.usage, completion.model
         try:
-            return self.template.parse(made.text), made.usage, {"model": made.model}
+            return self.template.parse(completion.text), model, replace(step, model=model, usage=usage)
         except BadCompletion as error:
-            problem, usage = error.problem, made.usage
+            problem = error.problem
         again = f"{prompt.user}\n\nYour last reply could not be used: {problem}. Reply with the JSON object alone."
-        made = self.model.complete([replace(prompt, user=again)])[0]
-        usage += made.usage
-        said = {"model": made.model, "asked_again": problem}
+        completion = self.model.complete([replace(prompt, user=again)])[0]
+        model = completion.model
+        step = replace(step, model=model, asked_again=problem, usage=usage + completion.usage)
         try:
-            return self.template.parse(made.text), usage, said
+            return self.template.parse(completion.text), model, step
         except BadCompletion as error:
-            said["taken_as_text"] = error.problem
-            return {"quotes": [], "answer": made.text.strip(), "abstain": False}, usage, said
+            reply = {"quotes": [], "answer": completion.text.strip(), "abstain": False}
+            return reply, model, replace(step, taken_as_text=error.problem)
 
 
-def _judged(reply: dict[str, Any], hits: Sequence[Hit]) -> tuple[Answer, dict[str, Any]]:
-    """Return the answer that a reply supports, and what the step says about it."""
-    quotes, rejected, moved = _checked(reply["quotes"], hits)
-    claimed = reply["answer"].strip()
-    detail: dict[str, Any] = {"quotes": len(quotes), "rejected": len(rejected)}
-    if moved:
-        detail["found_elsewhere"] = moved
-    if reply["abstain"] or not claimed:
+def _check_reply(
+    reply: dict[str, Any], hits: Sequence[Hit], step: CitedReadStep
+) -> tuple[Answer, CitedReadStep]:
+    """Return the answer that a reply supports, and the step with the outcome."""
+    quotes, rejected, moved = _check_quotes(reply["quotes"], hits)
+    claim = reply["answer"].strip()
+    step = replace(step, quotes=len(quotes), rejected=len(rejected), found_elsewhere=moved or None)
+    if reply["abstain"] or not claim:
         answer = Answer(NOT_FOUND, rejected_quotes=rejected, abstained=True)
-        return answer, detail | {"outcome": "the model abstains"} | ({"withheld": claimed} if claimed else {})
-    if not reply["quotes"] and len(claimed.split()) > 1:
-        quotes = _own_words(claimed, hits)
+        return answer, replace(step, outcome="the model abstains", withheld=claim or None)
+    if not reply["quotes"] and len(claim.split()) > 1:
+        quotes = _quote_claim(claim, hits)
     if not quotes:
         outcome = "unsupported: " + ("no quote stands in its source" if rejected else "it quotes nothing")
-        return Answer(NOT_FOUND, rejected_quotes=rejected, abstained=True), detail | {
-            "outcome": outcome,
-            "withheld": claimed,
-        }
+        answer = Answer(NOT_FOUND, rejected_quotes=rejected, abstained=True)
+        return answer, replace(step, outcome=outcome, withheld=claim)
     cited = {quote.node for quote in quotes}
     evidence = tuple(hit for hit in hits if hit.node.id in cited)
     outcome = "answered" if reply["quotes"] else "answered in a source's own words"
-    return Answer(claimed, evidence, quotes, rejected), detail | {"outcome": outcome}
+    return Answer(claim, evidence, quotes, rejected), replace(step, outcome=outcome)
 
 
-def _checked(
-    given: Sequence[dict[str, Any]], hits: Sequence[Hit]
+def _check_quotes(
+    replied: Sequence[dict[str, Any]], hits: Sequence[Hit]
 ) -> tuple[tuple[Quote, ...], tuple[str, ...], int]:
     """Return the quotes that stand in a source, those that do not, and how many stood in another one."""
     sources: dict[int, SourceText] = {}
 
-    def found_in(index: int, text: str) -> Quote | None:
+    def quote_from(index: int, text: str) -> Quote | None:
         node = hits[index].node
         source = sources.setdefault(index, SourceText.from_text(node.text))
         span = source.find(text)
@@ -114,12 +114,12 @@ def _checked(
     quotes: dict[Quote, None] = {}
     rejected: dict[str, None] = {}
     moved = 0
-    for one in given:
-        named = one["source"] - 1
-        text = one["text"].strip()
-        quote = found_in(named, text) if 0 <= named < len(hits) else None
+    for item in replied:
+        named = item["source"] - 1
+        text = item["text"].strip()
+        quote = quote_from(named, text) if 0 <= named < len(hits) else None
         if quote is None and len(text.split()) >= _TELLING:
-            others = (found_in(index, text) for index in range(len(hits)) if index != named)
+            others = (quote_from(index, text) for index in range(len(hits)) if index != named)
             quote = next((other for other in others if other), None)
             moved += quote is not None
         if quote is not None:
@@ -129,9 +129,9 @@ def _checked(
     return tuple(quotes), tuple(rejected), moved
 
 
-def _own_words(claimed: str, hits: Sequence[Hit]) -> tuple[Quote, ...]:
+def _quote_claim(claim: str, hits: Sequence[Hit]) -> tuple[Quote, ...]:
     for hit in hits:
-        span = SourceText.from_text(hit.node.text).find(claimed)
+        span = SourceText.from_text(hit.node.text).find(claim)
         if span:
             return (Quote(hit.node.id, hit.node.text[slice(*span)], span),)
     return ()

@@ -7,11 +7,11 @@ import time
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from clew.core.protocols import Postings, Trail
+from clew.core.steps import ExtractiveReadStep, ReadOutcomeStep
 from clew.core.text import candidate_names, hash_term, index_terms, query_terms, sentence_spans
-from clew.core.types import ROW, Answer, Hit, Question, Quote, Step
+from clew.core.types import ROW, Answer, Hit, Question, Quote
 from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.answer_kinds import AnswerKind, contains_answer, expected_kind
 
@@ -76,17 +76,22 @@ class ExtractiveReader:
         best = self._best(question.text, kind, weights, hits)
         chosen = self._chosen(best, weights)
         covered = _covered(chosen, weights)
-        detail: dict[str, Any] = {"reader": "extractive", "expects": kind, "covered": round(covered, 3)}
+        share = round(covered, 3)
         if not chosen or covered < self.min_coverage:
-            detail["outcome"] = "too little of the question is in the evidence"
-            trail.add(Step("read", detail, seconds=time.perf_counter() - started))
+            outcome = "too little of the question is in the evidence"
+            seconds = time.perf_counter() - started
+            trail.add(ExtractiveReadStep("extractive", kind, share, outcome, seconds=seconds))
             return Answer(NOT_FOUND, abstained=True)
         others = [one for one in best if one not in chosen][: self.hits - len(chosen)]
         shown = [*chosen, *sorted(others, key=lambda one: one.hit)]
         quotes = tuple(_quote(hits[one.hit], one, weights) for one in shown)
         evidence = tuple(hits[one.hit] for one in shown)
-        detail |= {"outcome": "extracted", "sentences": len(chosen)}
-        trail.add(Step("read", detail, evidence, seconds=time.perf_counter() - started))
+        seconds = time.perf_counter() - started
+        trail.add(
+            ExtractiveReadStep(
+                "extractive", kind, share, "extracted", len(chosen), hits=evidence, seconds=seconds
+            )
+        )
         text = "\n".join(" ".join(quote.text.split()) for quote in quotes[: len(chosen)])
         return Answer(text, evidence, quotes)
 
@@ -246,8 +251,10 @@ class ContentsReader:
                 break
             texts.append(hit.node.text)
             room -= len(hit.node.text)
-        detail = {"reader": "extractive", "outcome": "what the question names"}
-        trail.add(Step("read", detail, tuple(hits), seconds=time.perf_counter() - started))
+        seconds = time.perf_counter() - started
+        trail.add(
+            ReadOutcomeStep("extractive", "what the question names", hits=tuple(hits), seconds=seconds)
+        )
         return Answer("\n\n".join(texts), tuple(hits), abstained=not hits)
 
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from clew.core.prompts.replies import clean_reply
 from clew.core.prompts.templates import Template
 from clew.core.protocols import Completion, LanguageModel, Trail
+from clew.core.steps import PromptReadStep, ReadOutcomeStep
 from clew.core.text import normalise
-from clew.core.types import Answer, Hit, Question, Quote, Step
+from clew.core.types import Answer, Hit, Question, Quote
 from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.contexts import take_fitting
 from clew.methods.readers.quotes import SourceText
@@ -55,7 +56,7 @@ class HopReader:
         ]
 
     def _nothing(self, trail: Trail) -> Answer:
-        trail.add(Step("read", {"reader": "hops", "outcome": "nothing to read"}))
+        trail.add(ReadOutcomeStep("hops", "nothing to read"))
         return Answer(NOT_FOUND, abstained=True, reader=self.model.name)
 
     def _answer(self, made: Completion, shown: Sequence[Hit], seconds: float, trail: Trail) -> Answer:
@@ -65,9 +66,19 @@ class HopReader:
         quotes = () if abstained else _quotes(text, shown)
         held = {quote.node for quote in quotes}
         evidence = tuple(hit for hit in shown if hit.node.id in held) or tuple(shown)
-        detail = {"reader": "hops", "prompt": self.template.name, "model": made.model, "contexts": len(shown)}
-        detail |= {"reply": text, "quotes": len(quotes)}
-        trail.add(Step("read", detail, () if abstained else evidence, made.usage, seconds))
+        trail.add(
+            PromptReadStep(
+                "hops",
+                self.template.name,
+                made.model,
+                contexts=len(shown),
+                reply=text,
+                quotes=len(quotes),
+                hits=() if abstained else evidence,
+                usage=made.usage,
+                seconds=seconds,
+            )
+        )
         if abstained:
             return Answer(NOT_FOUND, usage=made.usage, abstained=True, reader=made.model)
         return Answer(text, evidence, quotes, usage=made.usage, reader=made.model)

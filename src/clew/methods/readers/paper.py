@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from clew.core.prompts.templates import Template
 from clew.core.protocols import LanguageModel, Trail
-from clew.core.types import Answer, Hit, Question, Step
+from clew.core.steps import PromptReadStep, ReadOutcomeStep
+from clew.core.types import Answer, Hit, Question
 from clew.methods.readers import NOT_FOUND
 
 
@@ -29,15 +30,24 @@ class PaperReader:
     def read(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer:
         """Return the model's answer, resting on all hits. Raises ModelError."""
         if not hits:
-            trail.add(Step("read", {"reader": "paper", "outcome": "nothing to read"}))
+            trail.add(ReadOutcomeStep("paper", "nothing to read"))
             return Answer(NOT_FOUND, abstained=True, reader="paper")
         started = time.perf_counter()
         prompt = self.template.render(question=question.text, contexts=self._contexts(hits))
         made = self.model.complete([prompt])[0]
         text = made.text.strip()
-        detail = {"reader": "paper", "prompt": self.template.name, "model": made.model, "contexts": len(hits)}
-        seconds = time.perf_counter() - started
-        trail.add(Step("read", detail | {"reply": text}, tuple(hits), made.usage, seconds))
+        trail.add(
+            PromptReadStep(
+                "paper",
+                self.template.name,
+                made.model,
+                contexts=len(hits),
+                reply=text,
+                hits=tuple(hits),
+                usage=made.usage,
+                seconds=time.perf_counter() - started,
+            )
+        )
         return Answer(
             text or NOT_FOUND,
             tuple(hits) if text else (),
