@@ -2,8 +2,9 @@
 
 import time
 
+from clew.core.steps import SearchStep, SectionsStep
 from clew.core.trail import TrailRecorder, retrieve_with_trail
-from clew.core.types import Question, Step
+from clew.core.types import Question
 
 
 class Explorer:
@@ -16,8 +17,8 @@ class Explorer:
         started = time.perf_counter()
         while time.perf_counter() - started < 0.01:
             pass
-        trail.add(Step("search", seconds=time.perf_counter() - started))
-        trail.add(Step("sections", seconds=0.0))
+        trail.add(SearchStep(0, seconds=time.perf_counter() - started))
+        trail.add(SectionsStep(0, seconds=0.0))
         return []
 
 

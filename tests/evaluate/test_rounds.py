@@ -2,7 +2,8 @@
 
 import pytest
 
-from clew.core.types import Answer, Hit, Node, Step
+from clew.core.steps import ChainFilling, FilledStep
+from clew.core.types import Answer, Hit, Node
 from clew.evaluate.examples import Example, Paragraph, Result, Support
 from clew.evaluate.metrics import parse_metric
 from clew.evaluate.records import answer_record
@@ -199,7 +200,7 @@ def test_what_says_the_same_is_a_false_negative():
 
 def test_of_several_chains_the_record_keeps_the_one_that_was_answered_from():
     def tried(chain, values, *worth):
-        return Step("filled", {"filling": {"chain": chain, "values": values, "worth": [*worth, len(values)]}})
+        return FilledStep(chain, "", filling=ChainFilling(chain, values, (*worth, len(values))))
 
     steps = (
         tried("one", {"#1": ["x"]}, False, True, True),

@@ -367,7 +367,7 @@ class TriplesStep(Step):
     written_by: str | None = None
     prompt: str | None = None
     usable: int | None = None
-    schema: Any = None
+    schema: str | None = None
     others: tuple[str, ...] | None = None
     dropped: tuple[str, ...] | None = None
     fitted: tuple[str, ...] | None = None
@@ -476,8 +476,8 @@ class RankedLine(StepValue):
 
 @dataclass(frozen=True, slots=True)
 class RankedStep(Step):
-    """The ranked list was completed. ``meet_all`` is how many answers meet all constraints that were kept; ``given_up``
-    and ``dropped`` are the constraints that it does not rest on."""
+    """The ranked list was completed. ``meet_all`` is how many answers meet all constraints that were kept;
+    ``given_up`` and ``dropped`` are the constraints that it does not rest on."""
 
     name = "ranked"
     answer: str
@@ -570,8 +570,8 @@ class ReadOutcomeStep(ReadStep):
 class ModelAnswerStep(ReadStep):
     """A model gave its own answer, which is checked against nothing.
 
-    ``final`` is the answer as it was read out of the reply, or out of most of several; ``votes`` how many samples gave
-    each answer; ``unreadable`` the reply, or how many of them, that gave none.
+    ``final`` is the answer as it was read out of the reply, or out of most of several; ``votes`` how many samples
+    gave each answer; ``unreadable`` the reply, or how many of them, that gave none.
     """
 
     prompt: str | None = None
@@ -597,8 +597,8 @@ class PromptReadStep(ReadStep):
 
 @dataclass(frozen=True, slots=True)
 class ExtractiveReadStep(ReadStep):
-    """Sentences were taken from the evidence. ``expects`` is the kind of answer, ``covered`` the share of the question
-    that the sentences cover."""
+    """Sentences were taken from the evidence. ``expects`` is the kind of answer, ``covered`` the share of the
+    question that the sentences cover."""
 
     expects: str
     covered: float

@@ -592,6 +592,21 @@ class Exclusion:
 
 
 @dataclass(frozen=True, slots=True)
+class ConstraintSummary:
+    """How a question was read as typed triples, and which of its constraints a ranked list does not satisfy.
+
+    ``triples`` is the reading that counted, "" where there was none; ``matching`` the number of answers that satisfy
+    all constraints that were kept, ranked or not; ``relaxed`` the constraints that contradicted others; ``dropped``
+    those that the graph cannot hold, with the reason.
+    """
+
+    triples: str
+    matching: int = 0
+    relaxed: tuple[str, ...] = ()
+    dropped: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """An answer with everything needed to check it.
 
@@ -617,6 +632,7 @@ class Answer:
     values: tuple[str, ...] = ()
     from_memory: tuple[str, ...] = ()
     ranking: tuple[RankedAnswer, ...] = ()
+    constraints: ConstraintSummary | None = None
 
     @property
     def stop_reason(self) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import UsageError
+from clew.core.steps import ExpandStep, FilledStep, PrepareStep, SeedStep, SortStep, SubstituteStep
 from clew.core.types import Usage
 from clew.evaluate.corpora import GoldEvidence
 from clew.evaluate.examples import Result
@@ -42,36 +43,36 @@ def focus_record(answer: Answer) -> dict[str, Any]:
 
     ``candidates`` is how many nodes the triples leave, None where nothing restricts them.
     """
-    if not any(step.name == "sort" and "kept by the triples" in step.detail for step in answer.trail):
+    sorts = [step for step in answer.trail if isinstance(step, SortStep)]
+    kept = {step.kept_by_the_triples for step in sorts}
+    if not kept - {None}:
         return {}
-    prepared = [dict(step.detail) for step in answer.trail if step.name == "prepare"]
-    solved = [dict(step.detail) for step in answer.trail if step.name == "substitute"]
+    prepared = [step for step in answer.trail if isinstance(step, PrepareStep)]
+    solved = [step for step in answer.trail if isinstance(step, SubstituteStep)]
     firm = sum(one.meets_all for one in answer.ranking)
     common = {"kept": firm, "filled": len(answer.ranking) - firm}
     if not prepared:
         return {"focus": {"triples": "", **common}}
     # Of several readings the one that counted left what was sorted.
-    kept = {step.detail.get("kept by the triples") for step in answer.trail if step.name == "sort"}
     pairs = list(zip(prepared, solved, strict=False))
-    made, left = next((pair for pair in pairs if _count(pair[1]) in kept), pairs[0])
-    constants = made.get("constants", {})
+    reading, candidates = next((pair for pair in pairs if _count(pair[1]) in kept), pairs[0])
     return {
         "focus": {
-            "triples": made["triples"],
-            "constants": len(constants),
-            "unmatched": [name for name, some in constants.items() if not some],
-            "dropped": made.get("dropped", {}),
+            "triples": reading.triples,
+            "constants": len(reading.constants),
+            "unmatched": [name for name, nodes in reading.constants.items() if not nodes],
+            "dropped": dict(reading.dropped),
             "usable": any(_usable(one) for one in answer.ranking),
-            "candidates": _count(left),
-            "given up": left.get("given up", []),
+            "candidates": _count(candidates),
+            "given up": list(candidates.given_up or ()),
             **common,
         }
     }
 
 
-def _count(substituted: Mapping[str, Any]) -> int | None:
-    found = substituted["candidates"].get(substituted["asked for"])
-    return None if found is None else found["count"]
+def _count(step: SubstituteStep) -> int | None:
+    candidates = step.candidates.get(step.asked_for)
+    return None if candidates is None else candidates.count
 
 
 def _usable(one: RankedAnswer) -> bool:
@@ -130,14 +131,15 @@ def retrieval_usage(answer: Answer) -> Usage:
 
 def _filling(answer: Answer) -> dict[str, Any]:
     """Return as ``filling`` the chain that was answered from and what was found for its unknowns."""
-    found = best_filling(step.detail["filling"] for step in answer.trail if step.name == "filled")
+    steps = (step for step in answer.trail if isinstance(step, FilledStep))
+    found = best_filling(step.filling.to_dict() for step in steps if step.filling)
     return {} if found is None else {"filling": found}
 
 
 def _walk_seconds(answer: Answer) -> float | None:
-    if not any(step.name == "seed" for step in answer.trail):
+    if not any(isinstance(step, SeedStep) for step in answer.trail):
         return None
-    return round(sum(step.seconds for step in answer.trail if step.name == "expand"), 6)
+    return round(sum(step.seconds for step in answer.trail if isinstance(step, ExpandStep)), 6)
 
 
 def read_result(example: Example, record: Mapping[str, Any]) -> Result:

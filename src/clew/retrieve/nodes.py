@@ -13,16 +13,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from clew.core.arrays import cosines, sorted_unique, union
 from clew.core.errors import unknown_name_error
+from clew.core.steps import NodeCounts, RankNodesStep
 from clew.core.text import count_terms
 from clew.core.trail import TrailRecorder
-from clew.core.types import ENTITY, Entity, Hit, Node, Step
+from clew.core.types import ENTITY, Entity, Hit, Node
 from clew.retrieve.lexical import QueryTerms, TermSum, lucene_idf
 from clew.retrieve.node_texts import NodeTexts, node_texts
 from clew.retrieve.ranking import DECIMALS
@@ -51,11 +52,11 @@ def node_hit(graph: str, entity: Entity, text: str, score: float) -> Hit:
 
 @dataclass(frozen=True, slots=True)
 class RankedRows:
-    """Rows of a graph, best first, with their scores; ``detail`` says how many were looked at, for the trail."""
+    """Rows of a graph, best first, with their scores; ``counts`` says how many were looked at, for the trail."""
 
     rows: Rows
     scores: Floats
-    detail: dict[str, Any] = field(default_factory=dict)
+    counts: NodeCounts | None = None
 
 
 class NodeRanker(Protocol):
@@ -108,7 +109,7 @@ class NodeBM25:
             scores[rows] = wanted.for_rows(rows) if wanted.is_cheap_for(rows) else wanted.for_all_rows()[rows]
             count = len(rows)
             rows = rows[scores[rows] > 0]
-        return top_rows(rows, scores[rows], k, {"nodes": count, "sharing a word": len(rows)})
+        return top_rows(rows, scores[rows], k, NodeCounts(count, len(rows)))
 
     def rank_by_reading(self, query: str, k: int, rows: Rows) -> RankedRows:
         """Return the ``k`` best of ``rows``, ascending, whose documents are read for it: BM25 with their statistics
@@ -123,9 +124,7 @@ class NodeBM25:
         norms = self.k1 * (1 - self.b + self.b * lengths / (lengths.mean() or 1.0))
         scores = (counts / (counts + norms[:, None]) * weights).sum(axis=1)
         sharing = scores > 0
-        return top_rows(
-            rows[sharing], scores[sharing], k, {"nodes": len(rows), "sharing a word": int(sharing.sum())}
-        )
+        return top_rows(rows[sharing], scores[sharing], k, NodeCounts(len(rows), int(sharing.sum())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,34 +142,36 @@ class NodeVectorSearch:
     def rank(self, query: str, k: int, among: Rows | None = None) -> RankedRows:
         """Return the ``k`` nearest of ``among`` (None: of all nodes), nearest first, ties by id."""
         vectors = self.texts.graph.node_vectors(self.encoder, self.texts.document_name)
-        rows, detail = self.prepare_rows(query, among)
+        rows, counts = self.prepare_rows(query, among)
         vector = self.encoder.encode([query], query=True)[0]
         size = self.texts.graph.size
         whole = len(rows) == size
         if not whole and len(rows) <= self.cap:
-            return top_rows(rows, cosines(vectors.vectors(rows)[1], vector), k, detail)
+            return top_rows(rows, cosines(vectors.vectors(rows)[1], vector), k, counts)
         mask = None
         if not whole:
             mask = np.zeros(size, dtype=np.bool_)
             mask[rows] = True
         found, scores = vectors.search(vector, k, mask)
-        return RankedRows(found, scores, detail)
+        return RankedRows(found, scores, counts)
 
-    def prepare_rows(self, query: str, among: Rows | None = None) -> tuple[Rows, dict[str, Any]]:
+    def prepare_rows(self, query: str, among: Rows | None = None) -> tuple[Rows, NodeCounts]:
         """Return the rows that can be ranked, each with its vector made, and what was done for it."""
         graph, started = self.texts.graph, time.perf_counter()
         rows = np.arange(graph.size) if among is None else sorted_unique(among)
         vectors = graph.node_vectors(self.encoder, self.texts.document_name)
-        detail: dict[str, Any] = {"nodes": len(rows)}
+        counts = NodeCounts(len(rows))
         # Of all that may answer, not of these rows: the same question must not find more once others have been asked.
         if len(rows) > self.cap and len(vectors.rows_without_vectors(answer_rows(graph))) > 0:
-            detail["without a vector"] = len(vectors.rows_without_vectors(rows))
-            rows, detail["looked at"] = self._proposed(query, rows, among is None)
-            detail["hint"] = f"clew graph encode {graph.name}"
+            without = len(vectors.rows_without_vectors(rows))
+            rows, looked_at = self._proposed(query, rows, among is None)
+            hint = f"clew graph encode {graph.name}"
+            counts = replace(counts, without_a_vector=without, looked_at=looked_at, hint=hint)
         made = vectors.encode_missing(rows, self.texts.single_texts)
         if made:
-            detail |= {"embedded": made, "embedding seconds": round(time.perf_counter() - started, 3)}
-        return rows, detail
+            seconds = round(time.perf_counter() - started, 3)
+            counts = replace(counts, embedded=made, embedding_seconds=seconds)
+        return rows, counts
 
     def _proposed(self, query: str, rows: Rows, every: bool) -> tuple[Rows, str]:
         """Return the nodes to embed, ascending, and how they were chosen."""
@@ -210,7 +211,8 @@ class NodeChunkSearch:
         made = kept.encode_missing(rows, texts.chunks)
         offsets, vectors = kept.vectors(rows)
         scores = mean_of_top(offsets, vectors, encoder.encode([query], query=True)[0], self.top)
-        return top_rows(rows, scores, k, found.detail | {"chunks": len(vectors), "embedded in chunks": made})
+        counts = found.counts or NodeCounts(len(rows))
+        return top_rows(rows, scores, k, replace(counts, chunks=len(vectors), embedded_in_chunks=made))
 
 
 def mean_of_top(offsets: Rows, vectors: Vectors, query: Vectors, top: int) -> Floats:
@@ -225,14 +227,14 @@ def mean_of_top(offsets: Rows, vectors: Vectors, query: Vectors, top: int) -> Fl
     return found
 
 
-def top_rows(rows: Rows, scores: Floats, k: int, detail: dict[str, Any] | None = None) -> RankedRows:
+def top_rows(rows: Rows, scores: Floats, k: int, counts: NodeCounts | None = None) -> RankedRows:
     """Return the ``k`` best of ``rows``, ascending, by rounded scores; ties by row, which is by id."""
     scores = scores.round(DECIMALS) + 0.0
     if k < len(rows):
         kept = scores >= np.partition(scores, -k)[-k] if k > 0 else np.zeros(len(rows), dtype=np.bool_)
         rows, scores = rows[kept], scores[kept]
     order = np.lexsort((rows, -scores))[:k]
-    return RankedRows(rows[order], scores[order], detail or {})
+    return RankedRows(rows[order], scores[order], counts)
 
 
 def rank_and_pad(
@@ -246,7 +248,7 @@ def rank_and_pad(
     """Return the filtered candidates, best first, and what fills up where they are fewer than ``k_max``: the next
     best of ``among`` (None: of all nodes), which belong below them (4StepFocus, Algorithm 1, line 3, and Section 3).
 
-    Of more filtered candidates than ``ranking`` looks at, the best of those are returned, and its detail says so.
+    Of more filtered candidates than ``ranking`` looks at, the best of those are returned, and its counts say so.
     ``filling``, where there are any, finds what fills up; by default ``ranking`` does.
     """
     filtered = sorted_unique(filtered)
@@ -259,11 +261,11 @@ def rank_and_pad(
         # Fewer than k_max of the best k_max are filtered ones, so what is left suffices.
         found = ranking.rank(query, k_max)
         others = ~np.isin(found.rows, filtered)
-        rest = RankedRows(found.rows[others], found.scores[others], found.detail)
+        rest = RankedRows(found.rows[others], found.scores[others], found.counts)
     else:
         rest = ranking.rank(query, k_max, among[~np.isin(among, filtered)])
     room = k_max - len(filtered)
-    return firm, RankedRows(rest.rows[:room], rest.scores[:room], rest.detail)
+    return firm, RankedRows(rest.rows[:room], rest.scores[:room], rest.counts)
 
 
 #: Makes what ranks the nodes of the graph whose texts it is given.
@@ -297,15 +299,13 @@ class NodeRetriever:
                 continue
             graph, started = self.snapshot.graph(name), time.perf_counter()
             if graph.is_mounted:
-                trail.add(
-                    Step("rank nodes", {"by": self.name, "graph": name, "passed over": "it is mounted"})
-                )
+                trail.add(RankNodesStep(self.name, name, passed_over="it is mounted"))
                 continue
             texts = node_texts(self.snapshot, graph)
             ranked = self.ranking(texts).rank(question.text, k, self.allowed_rows(graph, question))
             hits = node_hits(texts, ranked)
-            detail = {"by": self.name, "graph": name, **ranked.detail}
-            trail.add(Step("rank nodes", detail, tuple(hits), seconds=time.perf_counter() - started))
+            seconds = time.perf_counter() - started
+            trail.add(RankNodesStep(self.name, name, counts=ranked.counts, hits=tuple(hits), seconds=seconds))
             found += hits
         return sorted(found, key=lambda hit: (-hit.score, hit.node.id))[:k]
 

@@ -7,12 +7,13 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from clew.core.errors import BadCompletion, BudgetExceeded
 from clew.core.prompts.replies import clean_reply
+from clew.core.steps import RerankStep
 from clew.core.trail import TrailRecorder, explore_retriever
-from clew.core.types import ENTITY, Hit, Step, Usage
+from clew.core.types import ENTITY, Hit, StoppedStep, Usage
 
 if TYPE_CHECKING:
     from clew.core.prompts.templates import Template
@@ -65,15 +66,22 @@ class PointwiseReranker:
         groups = _groups(asked, firm)
         order = [place for group in groups for place in _by_score(group, scores)]
         ranked = _scored([asked[n] for n in order], [scores[n] for n in order], groups)
-        detail: dict[str, Any] = {"prompt": self.template.name, "asked about": len(asked)}
-        detail["scores"] = {hit.node.id: score for hit, score in zip(asked, scores, strict=True)}
-        if unread := {
+        unread = {
             hit.node.id: one.text[:_REPLY]
             for hit, one, score in zip(asked, made, scores, strict=True)
             if score is None
-        }:
-            detail["unreadable"] = unread
-        trail.add(_step(detail, ranked, made, started))
+        }
+        trail.add(
+            RerankStep(
+                self.template.name,
+                len(asked),
+                scores={hit.node.id: score for hit, score in zip(asked, scores, strict=True)},
+                unreadable=unread or None,
+                hits=tuple(ranked),
+                usage=sum((one.usage for one in made), Usage()),
+                seconds=time.perf_counter() - started,
+            )
+        )
         return ranked + _below(hits[self.k :], ranked)
 
     def _prompt(self, question: str, hit: Hit) -> Prompt:
@@ -107,19 +115,28 @@ class ListwiseReranker:
         made = _completed(self.model, [self.template.render(question=question, candidates=shown)], trail)
         if made is None:
             return list(hits)
-        detail: dict[str, Any] = {"prompt": self.template.name, "asked about": len(asked)}
+        unreadable = None
         try:
             named = [number - 1 for number in self.template.parse(made[0].text)["ranking"]]
         except BadCompletion as error:
-            detail["unreadable"] = error.problem
+            unreadable = error.problem
             named = []
-        if unknown := [number + 1 for number in named if not 0 <= number < len(asked)]:
-            detail["unknown"] = unknown
+        unknown = tuple(number + 1 for number in named if not 0 <= number < len(asked))
         first = {number: place for place, number in reversed(list(enumerate(named)))}
         groups = _groups(asked, firm)
         order = [n for group in groups for n in sorted(group, key=lambda n: (first.get(n, len(named)), n))]
         ranked = [replace(asked[n], score=1 / place) for place, n in enumerate(order, 1)]
-        trail.add(_step(detail, ranked, made, started))
+        trail.add(
+            RerankStep(
+                self.template.name,
+                len(asked),
+                unreadable=unreadable,
+                unknown=unknown or None,
+                hits=tuple(ranked),
+                usage=sum((one.usage for one in made), Usage()),
+                seconds=time.perf_counter() - started,
+            )
+        )
         return ranked + _below(hits[self.k :], ranked)
 
 
@@ -219,8 +236,3 @@ def _below(hits: Sequence[Hit], ranked: Sequence[Hit]) -> list[Hit]:
     """Return the hits that were not asked about, with scores below all others, in their order."""
     least = min((hit.score for hit in ranked), default=0.0)
     return [replace(hit, score=least - place) for place, hit in enumerate(hits, 1)]
-
-
-def _step(detail: dict[str, Any], hits: Sequence[Hit], made: Sequence[Completion], started: float) -> Step:
-    usage = sum((one.usage for one in made), Usage())
-    return Step("rerank", detail, tuple(hits), usage, time.perf_counter() - started)

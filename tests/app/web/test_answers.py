@@ -1,8 +1,11 @@
 """Numbers in the text of an answer, and what they stand for."""
 
+from dataclasses import dataclass
+
 from clew.app.answers.citations import cite_answer, cited_answer_to_dict, render_text, summarise_step
 from clew.app.web.openai.wire import neutralise_markdown
-from clew.core.types import Answer, ConstraintCheck, Hit, Node, Quote, RankedAnswer, Step, Usage
+from clew.core.steps import FillStep, RetrieveStep
+from clew.core.types import Answer, ConstraintCheck, Hit, Node, Quote, RankedAnswer, Step, StoppedStep, Usage
 
 
 def node(id, text, page=None, kind="passage"):
@@ -66,7 +69,7 @@ def test_an_answer_that_abstains_cites_nothing_and_says_what_came_nearest():
 
 
 def test_what_only_the_model_remembers_and_what_was_stopped_is_said():
-    spent = Step("stopped", {"budget": "over the budget of 3 calls"})
+    spent = StoppedStep("over the budget of 3 calls")
     answer = Answer("Oskell", (), trail=(spent,), reader="chain", from_memory=("#1 is Oskell",))
     text = render_text(answer)
     assert "without evidence: #1 is Oskell" in text and "over the budget of 3 calls" in text
@@ -76,7 +79,7 @@ def test_what_only_the_model_remembers_and_what_was_stopped_is_said():
 
 def test_a_quote_of_what_only_a_step_found_is_cited():
     triple = hit("films:1", "Kismet >> director >> Ada", kind="triple")
-    step = Step("fill", hits=(triple,), usage=Usage(1))
+    step = FillStep("kg", "#1", "Kismet >> director >> #1", hits=(triple,), usage=Usage(1))
     found = cite_answer(Answer("Ada", (), (quote(triple, triple.node.text),), trail=(step,), reader="chain"))
     assert found.citations[0].place == "graph films:1.txt"
 
@@ -94,13 +97,19 @@ def test_ranked_answers_say_what_they_meet_and_miss():
     assert shape["checks"][1]["met"] is None and shape["by"] == "vector 0.7"
 
 
+@dataclass(frozen=True, slots=True)
+class PlanStep(Step):
+    name = "plan"
+    queries: tuple[str, ...] = ()
+
+
 def test_a_step_in_a_line():
-    step = Step("retrieve", {"query": "who  led\nit" + " very" * 40, "hits": 2, "paths": [1]}, (MILL, REED))
+    step = RetrieveStep("who  led\nit" + " very" * 40, count=2, hits=(MILL, REED))
     line = summarise_step(step)
     assert line.startswith("retrieve: query who led it very") and line.endswith("…, hits 2")
     assert (
-        summarise_step(Step("seed", hits=(MILL,))) == "seed: 1 found"
-        and summarise_step(Step("plan")) == "plan"
+        summarise_step(PlanStep(("a list is not shown",), hits=(MILL,))) == "plan: 1 found"
+        and summarise_step(PlanStep()) == "plan"
     )
 
 

@@ -217,8 +217,7 @@ def _excluded(
     that nothing has."""
     from clew.core.errors import NotFound
 
-    said = (str(step.detail.get("triples", "")) for step in reversed(answer.trail) if step.name == "ranked")
-    written = next(said, "")
+    written = answer.constraints.triples if answer.constraints else ""
     found: list[Exclusion] = []
     unknown: list[str] = []
     for name in names:

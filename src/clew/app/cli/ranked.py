@@ -13,6 +13,7 @@ from rich.text import Text
 
 from clew.app.cli.output import make_console
 from clew.core.errors import UsageError
+from clew.core.types import ConstraintSummary
 
 if TYPE_CHECKING:
     from clew.core.types import Answer, ConstraintCheck, Exclusion
@@ -28,7 +29,7 @@ def print_ranked(answer: Answer, most: int) -> None:
     """Print the first ``most`` answers of a ranked list: what each meets, by which triples, and what it misses."""
     ranked = answer.ranking
     out = make_console()
-    total = next((step.detail["meet all"] for step in answer.trail if "meet all" in step.detail), 0)
+    total = answer.constraints.matching if answer.constraints else 0
     said = f"{total:,} meet all constraints that were kept" if total else "nothing restricts what may answer"
     listed = sum(one.meets_all for one in ranked)
     if listed < total:
@@ -52,10 +53,10 @@ def print_ranked(answer: Answer, most: int) -> None:
 def print_relaxed_constraints(answer: Answer) -> None:
     """Print the constraints of the question that an answer does not rest on, and why."""
     out = make_console()
-    detail = next((step.detail for step in reversed(answer.trail) if step.name == "ranked"), {})
-    for text, why in detail.get("dropped", {}).items():
+    constraints = answer.constraints or ConstraintSummary("")
+    for text, why in constraints.dropped.items():
         out.print(Text.assemble(("Not looked up: ", "yellow"), text, (f"  {why}", "dim")))
-    for text in detail.get("given up", ()):
+    for text in constraints.relaxed:
         out.print(
             Text.assemble(("Given up: ", "yellow"), text, ("  nothing meets it with the others", "dim"))
         )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -256,9 +256,7 @@ def _tried(
     reached = ReachedNodes(snapshot, graph, rows, way.name, way.inverse, heads, score, before)
     found = Filling("kg", reached.candidates(SHOWN_VALUES), reached, graph.name)
     arrow = f"<< {way.name} <<" if way.inverse else f">> {way.name} >>"
-    return _Tried(
-        score, found, {"graph": graph.name, "relation": arrow, "how": way.reason, "score": round(score, 3)}
-    )
+    return _Tried(score, found, GraphMatch(graph.name, arrow, how=way.reason, score=round(score, 3)))
 
 
 def _valued(graph: str, ask: Hop, entity: Entity, way: LinkedRelation, score: float) -> _Tried:
@@ -286,10 +284,6 @@ def _same(first: Grounding, grounded: Sequence[Sequence[Grounding]], least: floa
         if first not in some
     ]
     return [first, *(one for one in alike if one is not None)]
-
-
-def _shown(one: Grounding) -> dict[str, Any]:
-    return {"name": one.entity.name, "id": one.entity.id, "how": one.entity.reason}
 
 
 #: Of so many values the passages are looked up that they were extracted from.

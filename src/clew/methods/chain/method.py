@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from clew.core.errors import BudgetExceeded
 from clew.core.protocols import Reader, Retriever, Trail
@@ -219,8 +219,10 @@ class _Attempt:
         """The chain with its unknowns, the first values of each that has some, and what makes it better than another
         (:attr:`worth`)."""
         found = sorted(self.filled.fillings.items())
-        values = {f"#{number}": [one.value for one in some[0].values(SHOWN_VALUES)] for number, some in found}
-        return {"chain": str(self.filled.chain), "values": values, "worth": list(self.worth)}
+        values = {
+            f"#{number}": tuple(one.value for one in some[0].values(SHOWN_VALUES)) for number, some in found
+        }
+        return ChainFilling(str(self.filled.chain), values, self.worth)
 
     @property
     def worth(self) -> tuple[bool, bool, bool, int]:

@@ -210,9 +210,7 @@ def record_conflicts(filled: FilledChain, trail: Trail) -> None:
     """Enter into the trail where sources disagree, both with their evidence."""
     for one in find_conflicts(filled):
         taken, also = (
-            SourceValues(
-                side.graph or side.source, tuple(value.value for value in side.values(SHOWN_VALUES))
-            )
+            SourceValues(side.graph or side.source, tuple(value.value for value in side.values(SHOWN_VALUES)))
             for side in (one.used, one.other)
         )
         hits = tuple(dict.fromkeys((*one.used.candidates[0].hits, *one.other.candidates[0].hits)))

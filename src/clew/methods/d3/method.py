@@ -17,14 +17,14 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.core.errors import BudgetExceeded
 from clew.core.steps import ChoiceStep, DocumentsStep, SearchStep, SectionReasons, SectionsStep
 from clew.core.trail import TrailRecorder, explore_retriever
-from clew.core.types import PAGE, RETRIEVED_KINDS, TABLE, Hit
+from clew.core.types import PAGE, RETRIEVED_KINDS, TABLE, Hit, StoppedStep
 from clew.methods.d3.chooser import Choice, Chooser, Entry
 from clew.methods.d3.outline import documents
 from clew.methods.d3.scoring import SectionScorer, SectionScores

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from clew.core.errors import BudgetExceeded, UsageError
 from clew.core.protocols import LanguageModel, PromptTemplate, Reranker, Snapshot, Trail
 from clew.core.steps import ParagraphsStep
 from clew.core.trail import TrailRecorder
-from clew.core.types import RETRIEVED_KINDS, Hit, Node, Question, Scope, Usage
+from clew.core.types import RETRIEVED_KINDS, Hit, Node, Question, Scope, StoppedStep, Usage
 from clew.methods.d3.context_window import ContextWindow, one_line, pack, truncate_all
 from clew.methods.d3.replies import parse_numbers, parse_verdict
 
@@ -64,7 +64,7 @@ class PromptSelector:
         trail: Trail,
         shown_as: str | None = None,
     ) -> ScoredNodes:
-        """Return the paragraphs that the model names when each is shown as its text in ``texts``; ``shown_as`` says in
+        """Return the paragraphs that the model names when each is shown as its text in ``texts``. ``shown_as`` tells
         the trail what the texts are."""
         if not paragraphs:
             return []

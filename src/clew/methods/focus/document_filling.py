@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.core.steps import LookInPassagesStep
 from clew.core.text import fold_name, index_terms, query_terms
-from clew.core.types import ConstraintCheck, Hit, Question, RankedAnswer, Step
+from clew.core.types import ConstraintCheck, Hit, Question, RankedAnswer
 from clew.methods.chain.method import fill_in_order
 from clew.methods.chain.unknowns import Candidate, FilledChain, Filling, KnowledgeSource
 from clew.methods.focus.explanations import find_witnesses
@@ -110,7 +111,7 @@ class DocumentFiller:
             hits |= dict.fromkeys(hit for _, some in found.values() for hit in some)
         if hits:
             seconds = time.perf_counter() - started
-            trail.add(Step("look in passages", {"answers": len(made)}, tuple(hits), seconds=seconds))
+            trail.add(LookInPassagesStep(len(made), hits=tuple(hits), seconds=seconds))
         rest = ranked[ANSWERS:]
         return [*made, *rest], [*shares, *(0.0 for _ in rest)]
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.core.arrays import union
 from clew.core.errors import NotFound
-from clew.core.types import ConstraintCheck, Exclusion, Question, Step
+from clew.core.steps import CandidateSet, JoinGraphsStep, SubstituteStep
+from clew.core.types import ConstraintCheck, Exclusion, Question
 from clew.methods.chain.unknowns import SHOWN_VALUES, Filling
 from clew.methods.focus.constant_matcher import LEAST
 from clew.methods.focus.cross_graph import CrossGraphJoin, hard_constraints, join_graphs
@@ -171,14 +172,22 @@ class SubstitutionEngine:
         """Return what a reading of a question comes to in a graph. Raises ModelError, RemoteError."""
         started, answers = time.perf_counter(), self.answer_rows(graph, question)
         prepared = self.preparer.prepare(graph, typed, question, answers, trail)
-        detail = {"triples": str(typed), **prepared.detail}
-        trail.add(Step("prepare", detail, seconds=time.perf_counter() - started))
+        trail.add(replace(prepared.step, seconds=time.perf_counter() - started))
         pattern, read = prepared.pattern, dict[int, Filling]()
         if self.documents is not None:
             pattern, read = self.documents.fill_before(prepared, question, trail)
         pattern, solved = _solved(graph, pattern)
         made = Interpretation(graph, prepared, pattern, solved, read)
-        trail.add(Step("substitute", self._said(made), seconds=solved.seconds))
+        trail.add(
+            SubstituteStep(
+                graph.name,
+                pattern.target,
+                _candidate_sets(made),
+                solved.rounds,
+                *_relaxed_texts(made),
+                seconds=solved.seconds,
+            )
+        )
         return made
 
     def solve_jointly(self, made: Sequence[Interpretation], trail: Trail) -> Interpretation | None:
@@ -200,11 +209,19 @@ class SubstitutionEngine:
         )
         pattern = restrict_variable(found.main.pattern, rows)
         solved = substitute(found.main.graph, pattern)
-        graphs = {one.graph.name: list(one.texts) for one in (found.main, *found.others)}
-        detail = {"graphs": graphs, "same": {name: list(some[:NAMED]) for name, some in found.links.items()}}
         attempt = Interpretation(found.main.graph, prepared, pattern, solved, {}, found)
-        seconds = time.perf_counter() - started
-        trail.add(Step("join graphs", {**self._said(attempt), **detail}, seconds=seconds))
+        trail.add(
+            JoinGraphsStep(
+                attempt.graph.name,
+                pattern.target,
+                _candidate_sets(attempt),
+                solved.rounds,
+                *_relaxed_texts(attempt),
+                graphs={one.graph.name: tuple(one.texts) for one in (found.main, *found.others)},
+                same={name: tuple(links[:NAMED]) for name, links in found.links.items()},
+                seconds=time.perf_counter() - started,
+            )
+        )
         return attempt
 
     def answer_rows(self, graph: PropertyGraph, question: Question) -> Rows | None:
@@ -242,30 +259,31 @@ class SubstitutionEngine:
         filling = self.ranking(texts, FILLING * self.k_max)
         return CandidateSorter(texts, self.ranking(texts, None), self.k_max, filling)
 
-    def _said(self, made: Interpretation) -> dict[str, Any]:
-        """Return what the trail shows of a substitution."""
-        sets: dict[str, Any] = {}
-        for name, rows in made.substitution.candidates.items():
-            if not name.startswith("#"):
-                continue
-            if rows is None:
-                sets[name] = {"count": None, "first": []}
-                continue
-            first = made.graph.entities(rows[:NAMED])
-            sets[name] = {"count": len(rows), "first": [one.name for one in first]}
-        said: dict[str, Any] = {
-            "graph": made.graph.name,
-            "asked for": made.pattern.target,
-            "candidates": sets,
-            "rounds": made.substitution.rounds,
-        }
-        if made.substitution.relaxed:
-            text = made.prepared.constraint_text
-            said["given up"] = [text(one, made.pattern) for one in made.substitution.relaxed]
-            said["contradict"] = [
-                [text(one, made.pattern) for one in some] for some in made.substitution.conflicts
-            ]
-        return said
+
+def _candidate_sets(interpretation: Interpretation) -> dict[str, CandidateSet]:
+    """Return the candidates of each unknown for the trail: how many, and the names of the first."""
+    sets = {}
+    for name, rows in interpretation.substitution.candidates.items():
+        if name.startswith("#"):
+            first = () if rows is None else interpretation.graph.entities(rows[:NAMED])
+            count = None if rows is None else len(rows)
+            sets[name] = CandidateSet(count, tuple(entity.name for entity in first))
+    return sets
+
+
+def _relaxed_texts(
+    interpretation: Interpretation,
+) -> tuple[tuple[str, ...] | None, tuple[tuple[str, ...], ...] | None]:
+    """Return the constraints that were relaxed and the sets that contradict each other, as they are written; None and
+    None where nothing was relaxed."""
+    substitution, pattern = interpretation.substitution, interpretation.pattern
+    if not substitution.relaxed:
+        return None, None
+    text = interpretation.prepared.constraint_text
+    return (
+        tuple(text(constraint, pattern) for constraint in substitution.relaxed),
+        tuple(tuple(text(constraint, pattern) for constraint in each) for each in substitution.conflicts),
+    )
 
 
 def _left_out(

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.core.errors import BudgetExceeded, NotFound, UsageError
+from clew.core.steps import RankedLine, RankedStep, RerankStep, SortStep
 from clew.core.trail import TrailRecorder
-from clew.core.types import Answer, Exclusion, Hit, Question, RankedAnswer, Step
+from clew.core.types import Answer, ConstraintSummary, Exclusion, Hit, Question, RankedAnswer
 from clew.methods.answering import NEAREST_HITS, no_answer_text, record_stop
 from clew.methods.focus.document_filling import constraint_checks, known_values
 from clew.methods.focus.interpretations import Interpretation, SubstitutionEngine, explain_exclusions
@@ -140,8 +141,8 @@ class FocusMethod:
         ordered = self.engine.sort(made, question)
         firm = len(ordered.matching.rows[:RANKED])
         hits = self._hits(made.graph, ordered)
-        detail, seconds = {"graph": made.graph.name, **ordered.detail}, time.perf_counter() - started
-        record.add(Step("sort", detail, tuple(hits[:SHOWN]), seconds=seconds))
+        seconds = time.perf_counter() - started
+        record.add(replace(ordered.to_step(made.graph.name), hits=tuple(hits[:SHOWN]), seconds=seconds))
         hits, scores = self._reranked(question, hits, firm, record)
         rows = made.graph.rows([hit.node.id for hit in hits])
         # Candidates that nothing restricts are no answers, whatever there is of them.
@@ -196,12 +197,12 @@ class FocusMethod:
         """Rank all nodes that may answer, as a search by vector does."""
         for graph in graphs:
             if graph.is_mounted:
-                record.add(Step("sort", {"graph": graph.name, "passed over": "it is mounted"}))
+                record.add(SortStep(graph.name, passed_over="it is mounted"))
                 continue
             sorting, answers = self.engine.sorter_for(graph), self.engine.answer_rows(graph, question)
             ordered = sorting.sort(question.text, None, (), answers, lambda rows: np.ones(len(rows)))
             hits = self._hits(graph, ordered)
-            record.add(Step("sort", {"graph": graph.name, **ordered.detail}, tuple(hits)))
+            record.add(replace(ordered.to_step(graph.name), hits=tuple(hits)))
             own = {hit.node.id: hit.score for hit in hits}  # a reranker gives them others
             hits, scores = self._reranked(question, hits, None, record)
             found.ranked += [
@@ -232,15 +233,31 @@ class FocusMethod:
             return hits, {}
         before = len(record.steps)
         made = self.reranker.rerank(question.text, hits, record, firm=firm)
-        said = [step.detail.get("scores", {}) for step in record.steps[before:] if step.name == "rerank"]
-        scores = {id: f"model {score:g}" for one in said for id, score in one.items() if score is not None}
+        steps = [step for step in record.steps[before:] if isinstance(step, RerankStep)]
+        scores = {
+            id: f"model {score:g}"
+            for step in steps
+            for id, score in (step.scores or {}).items()
+            if score is not None
+        }
         return made, scores
 
     def _answered(self, found: _Found, record: TrailRecorder) -> Answer:
         ranked = tuple(found.ranked)
         text = found.text(self.reranker is not None)
-        detail = {"answer": text, "meet all": found.total, **found.said()}
-        record.add(Step("ranked", {**detail, "answers": [_line(one) for one in ranked[:SHOWN]]}))
+        constraints = found.constraints()
+        # A value that was read from passages instead rests on no constraint that was relaxed or dropped.
+        shown = constraints if constraints.triples and not found.read else None
+        record.add(
+            RankedStep(
+                text,
+                constraints.matching,
+                triples=constraints.triples or None,
+                given_up=shown.relaxed if shown else None,
+                dropped=shown.dropped if shown else None,
+                answers=tuple(_line(one) for one in ranked[:SHOWN]),
+            )
+        )
         context = tuple(one.hit for one in ranked)
         common: dict[str, Any] = {
             "trail": tuple(record.steps),
@@ -249,6 +266,7 @@ class FocusMethod:
             "recipe": self.recipe,
             "context": context,
             "ranking": ranked,
+            "constraints": constraints,
         }
         if not text:
             return Answer(no_answer_text(record), context[:NEAREST_HITS], abstained=True, **common)
@@ -277,20 +295,21 @@ class _Found:
         self.names += [one.name for one in made.graph.entities(others[:MOST])]
         self.unnamed += max(len(others) - MOST, 0)
 
-    def said(self) -> dict[str, Any]:
+    def constraints(self) -> ConstraintSummary:
         """Return what the trail shows of the attempts that count: how the question was read, and what of it does not
         hold."""
         if not self.tried:
-            return {}
+            return ConstraintSummary("", self.total)
         texts = [
             [one.prepared.constraint_text(some, one.pattern) for some in one.substitution.relaxed]
             for one in self.tried
         ]
         gone = list(dict.fromkeys(text for some in texts for text in some))
         dropped = {one.text: one.why for made in self.tried for one in made.prepared.dropped}
-        said: dict[str, Any] = {"triples": str(self.tried[0].prepared.typed)}
-        # What was read instead is not given up.
-        return said | ({} if self.read else {"given up": gone, "dropped": dropped})
+        triples = str(self.tried[0].prepared.typed)
+        if self.read:  # the values come from passages instead
+            return ConstraintSummary(triples, self.total)
+        return ConstraintSummary(triples, self.total, tuple(gone), dropped)
 
     @property
     def total(self) -> int:
@@ -332,13 +351,6 @@ def _raised(ranked: Sequence[RankedAnswer], mentioned: Sequence[float]) -> list[
     ]
 
 
-def _line(one: RankedAnswer) -> dict[str, Any]:
-    said: dict[str, Any] = {
-        "name": one.name,
-        "id": one.hit.node.id,
-        "by": one.ranked_by,
-        "meets": one.meets_all,
-    }
-    if one.missed_constraints:
-        said["misses"] = list(one.missed_constraints)
-    return said
+def _line(answer: RankedAnswer) -> RankedLine:
+    misses = tuple(answer.missed_constraints) or None
+    return RankedLine(answer.name, answer.hit.node.id, answer.ranked_by, answer.meets_all, misses)

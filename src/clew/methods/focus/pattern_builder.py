@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.core.errors import UsageError
+from clew.core.steps import LinkedConstant, PrepareStep
 from clew.core.types import LinkedEntity, Question
 from clew.methods.focus.constant_matcher import ConstantMatcher, property_test_for
 from clew.methods.focus.relation_matcher import RelationMatcher, TripleEnd
@@ -218,7 +219,7 @@ class PreparedQuestion:
     """A question as a pattern over one graph.
 
     ``texts`` are the pattern's constraints as they are written, in their order; ``dropped`` what the graph cannot
-    hold; ``said`` what the trail shows of all that; ``sure`` how sure it is, of each constraint, that it means what
+    hold; ``step`` what the trail shows of all that; ``sure`` how sure it is, of each constraint, that it means what
     the graph has.
     """
 
@@ -227,7 +228,7 @@ class PreparedQuestion:
     pattern: Pattern
     texts: tuple[str, ...]
     dropped: tuple[DroppedConstraint, ...]
-    detail: Mapping[str, Any]
+    step: PrepareStep
     confidences: tuple[float, ...]
 
     @property
@@ -291,16 +292,17 @@ class TriplePreparer:
             *(text for _, text in draft.predicates),
             *type_texts(pattern),
         )
-        said = {
-            "graph": graph.name,
-            "constants": {name: [_shown(one) for one in some] for name, some in linked.items()},
-            "relations": draft.matched_relations,
-            "dropped": {one.text: one.why for one in draft.dropped},
-            "ranks by": list(typed.preferences),
-        }
+        step = PrepareStep(
+            str(typed),
+            graph.name,
+            {name: tuple(_linked_constant(one) for one in some) for name, some in linked.items()},
+            draft.matched_relations,
+            {one.text: one.why for one in draft.dropped},
+            tuple(typed.preferences),
+        )
         # Only a triple that is followed along another relation than its own is less than sure.
         sure = (*draft.confidences, *(1.0 for _ in range(len(texts) - len(draft.confidences))))
-        return PreparedQuestion(graph, typed, pattern, texts, tuple(draft.dropped), said, sure)
+        return PreparedQuestion(graph, typed, pattern, texts, tuple(draft.dropped), step, sure)
 
     def _types(
         self, graph: PropertyGraph, typed: TypedChain, draft: PatternBuilder
@@ -363,8 +365,8 @@ def _names(typed: TypedChain) -> list[str]:
     return list(dict.fromkeys(end.text for end in ends if not end.unknowns))
 
 
-def _shown(one: LinkedEntity) -> dict[str, Any]:
-    return {"name": one.name, "id": one.id, "score": round(one.score, 3), "how": one.reason}
+def _linked_constant(entity: LinkedEntity) -> LinkedConstant:
+    return LinkedConstant(entity.name, entity.id, round(entity.score, 3), entity.reason)
 
 
 # MERGED: PREPARE: from a question's typed triples to a pattern over one graph (Boer et al., 2024, Algorithm 3).

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from clew.core.prompts.replies import clean_reply
 from clew.core.prompts.templates import Template
 from clew.core.protocols import LanguageModel, Trail
+from clew.core.steps import PronounsStep
 from clew.core.text import sentence_spans
-from clew.core.types import Step
 from clew.triples.language.quantifiers import NUMBER_WORDS as NUMBERS
 
 #: Words that stand for something said before, or for what is asked for.
@@ -72,14 +72,16 @@ class PronounResolver:
         (made,) = self.model.complete([self.template.render(question=question)])
         rewritten = _cleaned(made.text)
         problem = rewrite_problem(question, rewritten)
-        detail = {
-            "question": question,
-            "rewritten": rewritten[: 2 * len(question) + 200],
-            "prompt": self.template.name,
-        }
-        if problem:
-            detail["kept as it was"] = problem
-        trail.add(Step("pronouns", detail, (), made.usage, time.perf_counter() - started))
+        trail.add(
+            PronounsStep(
+                question,
+                rewritten[: 2 * len(question) + 200],
+                self.template.name,
+                kept_as_it_was=problem or None,
+                usage=made.usage,
+                seconds=time.perf_counter() - started,
+            )
+        )
         return question if problem else rewritten
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.core.steps import SortStep
 from clew.retrieve.node_texts import NodeTexts
 from clew.retrieve.nodes import NodeBM25, NodeRanker, RankedRows, rank_and_pad
 
@@ -31,18 +32,16 @@ class SortedCandidates:
     by: str
     own_scores: dict[int, float]
 
-    @property
-    def detail(self) -> dict[str, Any]:
-        """What the trail shows of it."""
-        said = {
-            "by": self.by,
-            "kept by the triples": len(self.matching.rows),
-            "filled up": len(self.padding.rows),
-        }
-        for name, one in (("sorted", self.matching.detail), ("filling", self.padding.detail)):
-            if one:
-                said[name] = one
-        return said
+    def to_step(self, graph: str) -> SortStep:
+        """Return the step of the trail, without hits and seconds."""
+        return SortStep(
+            graph,
+            by=self.by,
+            kept_by_the_triples=len(self.matching.rows),
+            filled_up=len(self.padding.rows),
+            sorted=self.matching.counts,
+            filling=self.padding.counts,
+        )
 
 
 @dataclass(frozen=True, slots=True)

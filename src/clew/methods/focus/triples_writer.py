@@ -13,9 +13,10 @@ from clew.core.errors import BadCompletion, UsageError
 from clew.core.prompts.replies import clean_reply, parse_json
 from clew.core.prompts.templates import Template
 from clew.core.protocols import Completion, LanguageModel, PropertyGraph, RelationLinker, Trail
-from clew.core.types import Question, Step, Usage
+from clew.core.steps import TriplesStep
+from clew.core.types import Question, Usage
 from clew.methods.focus.pronouns import PronounResolver
-from clew.methods.focus.schema import Schema, SchemaLimits, describe_schema
+from clew.methods.focus.schema import SchemaLimits, describe_schema
 from clew.methods.focus.schema_alignment import align_to_schema
 from clew.methods.replies import sample_prompts
 from clew.triples.language.consistency import rank_typed_by_agreement
@@ -82,32 +83,26 @@ class TriplesWriter:
             usage += again[0].usage
             read, more = self._read(again, types)
             errors += more
-        detail, chains = self._said(read, errors, graphs, schema)
-        detail["samples"] = len(prompts)
-        trail.add(Step("triples", detail, (), usage, time.perf_counter() - started))
-        return chains
-
-    def _said(
-        self,
-        read: Sequence[TypedParse],
-        errors: Sequence[ChainError],
-        graphs: Sequence[PropertyGraph],
-        schema: Schema,
-    ) -> tuple[dict[str, Any], list[TypedChain]]:
-        """Return what the trail says, and the questions, fitted and in order."""
-        fits = [align_to_schema(one.chain, graphs) for one in read]
-        chains = rank_typed_by_agreement([one.chain for one in fits])
-        detail: dict[str, Any] = {"triples": str(chains[0]) if chains else "", "prompt": self.template.name}
-        detail |= {"usable": len(read), "schema": schema.summary}
-        if len(chains) > 1:
-            detail["others"] = [str(one) for one in chains[1:]]
+        alignments = [align_to_schema(one.chain, graphs) for one in read]
+        chains = rank_typed_by_agreement([one.chain for one in alignments])
+        kinds = Counter(type(error).__name__ for error in errors)
+        step = TriplesStep(
+            "",
+            prompt=self.template.name,
+            usable=len(read),
+            schema=schema.summary,
+            others=tuple(str(one) for one in chains[1:]) or None,
+            errors=", ".join(f"{name} {count}" for name, count in kinds.most_common()) or None,
+            samples=len(prompts),
+            usage=usage,
+            seconds=time.perf_counter() - started,
+        )
         if chains:
-            first = next(place for place, one in enumerate(fits) if one.chain is chains[0])
-            detail |= _left_out(read[first], fits[first].notes)
-        if errors:
-            kinds = Counter(type(error).__name__ for error in errors)
-            detail["errors"] = ", ".join(f"{name} {count}" for name, count in kinds.most_common())
-        return detail, chains
+            first = next(place for place, one in enumerate(alignments) if one.chain is chains[0])
+            notes = _dropped_and_fitted(read[first], alignments[first].notes)
+            step = replace(step, triples=str(chains[0]), dropped=notes[0], fitted=notes[1])
+        trail.add(step)
+        return chains
 
     def _read(
         self, made: Sequence[Completion], types: Sequence[str]
@@ -156,8 +151,8 @@ def parse_given_triples(
             "Give the type of a constant only where a triple has it",
         )
     fit = align_to_schema(read.chain, graphs)
-    detail = {"triples": str(fit.chain), "written by": "hand"} | _left_out(read, fit.notes)
-    trail.add(Step("triples", detail))
+    dropped, fitted = _dropped_and_fitted(read, fit.notes)
+    trail.add(TriplesStep(str(fit.chain), written_by="hand", dropped=dropped, fitted=fitted))
     return [fit.chain]
 
 
@@ -238,13 +233,12 @@ def _value(value: str | float) -> str:
     return text if re.fullmatch(r"[$€£]?[-+]?\d[\d.,]*(?:\s\w+)?", text) else quote(text)
 
 
-def _left_out(read: TypedParse, notes: Sequence[str]) -> dict[str, Any]:
-    detail: dict[str, Any] = {}
-    if read.dropped:
-        detail["dropped"] = [f"{one} (nothing in it is unknown)" for one in read.dropped]
-    if notes:
-        detail["fitted"] = list(notes)
-    return detail
+def _dropped_and_fitted(
+    read: TypedParse, notes: Sequence[str]
+) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
+    """Return for the trail the triples that were left out and how others were fitted to the schema, None for none."""
+    dropped = tuple(f"{one} (nothing in it is unknown)" for one in read.dropped)
+    return dropped or None, tuple(notes) or None
 
 
 def _lenient(schema: Any) -> Any:

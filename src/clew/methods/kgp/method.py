@@ -268,9 +268,7 @@ class KGP:
         )
         hits = self._hits([(child.rows[-1], child) for _, children in expanded for child in children])
         hop = len(expanded[0][0].rows) + 1
-        return ExpandStep(
-            hop, self.graph.name, paths, hits=tuple(hits), usage=judged.usage, seconds=seconds
-        )
+        return ExpandStep(hop, self.graph.name, paths, hits=tuple(hits), usage=judged.usage, seconds=seconds)
 
     def _hits(self, found: Sequence[tuple[int, Path]]) -> list[Hit]:
         nodes = self.snapshot.nodes(np.array([row for row, _ in found], dtype=np.int64))

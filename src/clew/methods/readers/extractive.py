@@ -252,9 +252,7 @@ class ContentsReader:
             texts.append(hit.node.text)
             room -= len(hit.node.text)
         seconds = time.perf_counter() - started
-        trail.add(
-            ReadOutcomeStep("extractive", "what the question names", hits=tuple(hits), seconds=seconds)
-        )
+        trail.add(ReadOutcomeStep("extractive", "what the question names", hits=tuple(hits), seconds=seconds))
         return Answer("\n\n".join(texts), tuple(hits), abstained=not hits)
 
 

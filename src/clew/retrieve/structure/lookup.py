@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.core.errors import BadCompletion
-from clew.core.types import DOCUMENT, PAGE, SECTION, TABLE, Hit, Question, Scope, Step, Usage
+from clew.core.steps import StructureReference, StructureStep
+from clew.core.types import DOCUMENT, PAGE, SECTION, TABLE, Hit, Question, Scope, Usage
 from clew.retrieve.structure.outline import Outline
 from clew.retrieve.structure.phrases import Phrase, find_phrases
 from clew.retrieve.structure.resolver import Reference, ReferenceResolver
@@ -198,13 +199,16 @@ class StructureSearch:
             read = self.reader.read(question.text, self.snapshot, question.scope)
         named = resolve_phrases(question.text, [*found, *read.phrases], self.snapshot, question.scope)
         hits = fetch_hits(self.snapshot, named, self.limit)
-        detail: dict[str, object] = {
-            "references": [{"said": one.words, "kind": one.kind, "node": one.node} for one in named]
-        }
-        if read.unreadable:
-            detail["unreadable reply"] = read.unreadable
         if hits or self.reader:
-            trail.add(Step("structure", detail, tuple(hits), read.usage, time.perf_counter() - started))
+            trail.add(
+                StructureStep(
+                    tuple(StructureReference(one.words, one.kind, one.node) for one in named),
+                    read.unreadable or None,
+                    hits=tuple(hits),
+                    usage=read.usage,
+                    seconds=time.perf_counter() - started,
+                )
+            )
         return hits
 
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.core.errors import BadCompletion, UsageError
+from clew.core.steps import LinkStep
 from clew.core.text import fold_name, index_terms
-from clew.core.types import LinkedEntity, Step, Usage
+from clew.core.types import LinkedEntity, Usage
 from clew.triples.linking.nearest_names import MEANING_WEIGHT, NearestNames
 
 if TYPE_CHECKING:
@@ -317,9 +318,10 @@ class GraphEntityLinker:
         for (_, several), made in zip(asked, completions, strict=True):
             _put_first(several, made.text, self.template)
         if trail is not None:
-            detail = {"prompt": self.template.name, "names": "; ".join(name for name, _ in asked)}
             usage = sum((one.usage for one in completions), Usage())
-            trail.add(Step("link", detail, (), usage, time.perf_counter() - started))
+            names_asked = "; ".join(name for name, _ in asked)
+            seconds = time.perf_counter() - started
+            trail.add(LinkStep(self.template.name, names_asked, usage=usage, seconds=seconds))
 
 
 def _put_first(several: list[_Candidate], reply: str, template: Template) -> None:
