@@ -110,9 +110,9 @@ def test_vector_search_ranks_by_cosine_and_embeds_what_it_needs(films) -> None:
     cosines = vectors @ encoder.encode(["letters mexico"], query=True)[0].astype(np.float64)
     assert found.rows.tolist() == rows[np.argsort(-cosines)].tolist()
     assert found.scores.tolist() == pytest.approx(sorted(cosines, reverse=True))
-    assert found.detail["nodes"] == 2 and found.detail["embedded"] == 2
+    assert found.counts.nodes == 2 and found.counts.embedded == 2
     seen = len(encoder.seen)
-    assert "embedded" not in search.rank("mexico", 5, rows).detail and len(encoder.seen) == seen
+    assert search.rank("mexico", 5, rows).counts.embedded is None and len(encoder.seen) == seen
     # All nodes: the other two are embedded now.
     assert search.rank("baghdad", 1).rows.tolist() == films.rows(["films:k1"]).tolist()
     assert len(encoder.seen) == seen + 2
@@ -123,7 +123,7 @@ def test_what_is_found_does_not_depend_on_what_was_embedded_before(base, films) 
     capped = NodeVectorSearch(encoder, NodeTexts(films), cap=1)
     first = capped.rank("letters", 3)
     assert first.rows.tolist() == films.rows(["films:k2"]).tolist()
-    assert first.detail["without a vector"] == 4 and first.detail["looked at"] == "the best 1 by words"
+    assert first.counts.without_a_vector == 4 and first.counts.looked_at == "the best 1 by words"
     NodeVectorSearch(encoder, NodeTexts(films)).rank("mexico", 3, films.rows(["films:k3"]))
     again = capped.rank("letters", 3)
     assert (again.rows.tolist(), again.scores.tolist()) == (first.rows.tolist(), first.scores.tolist())
@@ -132,7 +132,7 @@ def test_what_is_found_does_not_depend_on_what_was_embedded_before(base, films) 
     assert capped.rank("letters", 4).rows.tolist() == first.rows.tolist()
     NodeVectorSearch(encoder, NodeTexts(films)).rank("mexico", 4)
     whole = capped.rank("letters", 4)
-    assert len(whole.rows) == 4 and "looked at" not in whole.detail
+    assert len(whole.rows) == 4 and whole.counts.looked_at is None
 
 
 def test_all_that_may_answer_are_ranked_once_they_have_a_vector_though_others_have_none(base) -> None:
@@ -154,7 +154,7 @@ def test_all_that_may_answer_are_ranked_once_they_have_a_vector_though_others_ha
     )
     rows = answer_rows(graph)
     found = NodeVectorSearch(encoder, texts, cap=1).rank("letters mexico baghdad baghdad", 4, rows)
-    assert "looked at" not in found.detail and "embedded" not in found.detail
+    assert found.counts.looked_at is None and found.counts.embedded is None
     cosines = encoder.encode(texts.documents(rows)) @ encoder.encode(["letters mexico baghdad baghdad"])[0]
     assert found.rows.tolist() == rows[np.argsort(-cosines, kind="stable")].tolist()
     assert found.scores.tolist() == pytest.approx(sorted(cosines.tolist(), reverse=True))
@@ -162,7 +162,7 @@ def test_all_that_may_answer_are_ranked_once_they_have_a_vector_though_others_ha
 
 def test_no_word_in_common_means_the_first_by_id_and_that_is_said(films) -> None:
     found = NodeVectorSearch(WordEncoder("zebra"), NodeTexts(films), cap=1).rank("zebra", 3)
-    assert len(found.rows) == 1 and found.detail["looked at"] == "the first 1 by id"
+    assert len(found.rows) == 1 and found.counts.looked_at == "the first 1 by id"
 
 
 def test_of_a_large_graph_some_candidates_are_read(films, base, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +170,7 @@ def test_of_a_large_graph_some_candidates_are_read(films, base, monkeypatch: pyt
     large = NodeVectorSearch(WordEncoder("letter"), texts, cap=1, count_limit=3)
     found = large.rank("letters", 3, films.rows_of_type("film"))
     assert found.rows.tolist() == films.rows(["films:k2"]).tolist()
-    assert found.detail["looked at"] == "the best 1 by words"
+    assert found.counts.looked_at == "the best 1 by words"
     assert not [path for path in kept(base) if path.name.startswith("words")]  # nothing was counted for it
     # The same as from counted words, where the candidates are all nodes.
     every = np.arange(4)
@@ -184,7 +184,7 @@ def test_of_a_large_graph_some_candidates_are_read(films, base, monkeypatch: pyt
     few = NodeVectorSearch(
         WordEncoder("letter", "x"), NodeTexts(films, ends_per_relation=11), cap=1, count_limit=3
     )
-    assert few.rank("baghdad", 3).detail["looked at"] == "the best 1 by words of the first 2 by id"
+    assert few.rank("baghdad", 3).counts.looked_at == "the best 1 by words of the first 2 by id"
 
 
 def test_chunks_are_made_of_what_the_plain_search_finds_alone(films) -> None:
