@@ -79,11 +79,11 @@ def test_the_walk_over_each_graph_is_what_it_finds_question_by_question(data, tm
     assert {name: [point["knob"] for point in points] for name, points in series.items()} == {
         name: list(KNOBS[name][1]) for name in ("keywords", "mentions")
     }
-    with open_bases(made.data, made.settings) as base_of:
+    with open_bases(made.questions, made.settings) as base_of:
         for name, knob, point in (("keywords", "n=1", series["keywords"][0]),
                                   ("mentions", "common=5", series["mentions"][2])):  # fmt: skip
             whole, share, degrees, densities = [], [], [], []
-            for example in made.data.examples:
+            for example in made.questions.examples:
                 base = base_of(example)
                 snapshot = base.snapshot()
                 walker = catalog.build_retriever(f"kgp-paper(graph={name}({knob}))", base)
@@ -115,7 +115,7 @@ def test_branches_share_the_budget(data, tmp_path):
     assert [point["seeds"] for point in points] == [6, 3, 1]
     records = {
         point["branch"]: [
-            json.loads(line) for line in made.folder.file(point["recipe"]).path.read_text().splitlines()
+            json.loads(line) for line in made.folder.result_file(point["recipe"]).path.read_text().splitlines()
         ]
         for point in points
     }
@@ -150,8 +150,8 @@ def test_entities_are_a_graph_where_passages_are_annotated(data, tmp_path):
     with pytest.raises(UsageError, match="no passage was annotated"):
         measure_graphs(made, ["entities"])
     kept = AnnotationCache.default()
-    with open_bases(made.data, made.settings) as base_of:
-        for example in made.data.examples:
+    with open_bases(made.questions, made.settings) as base_of:
+        for example in made.questions.examples:
             snapshot = base_of(example).snapshot()
             rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS))
             for node in snapshot.nodes(rows):
@@ -303,7 +303,7 @@ def test_a_bad_request_is_refused(data, tmp_path, words, said):
 def test_another_setting_and_other_files_are_not_mixed_in(data, tmp_path):
     made = work(data, tmp_path)
     measure_graphs(made, ["mentions"])
-    other = Experiment(made.data, EvaluationSettings(passages="sentence", sentences=11), tmp_path)
+    other = Experiment(made.questions, EvaluationSettings(passages="sentence", sentences=11), tmp_path)
     with pytest.raises(UsageError, match="sentences is 12, not 11"):
         measure_graphs(other, ["mentions"])
     target = tmp_path / "hotpotqa-question-graphs" / "measured.jsonl"

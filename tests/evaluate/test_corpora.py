@@ -154,8 +154,8 @@ def test_negatives_depend_on_the_seed_and_the_question_and_on_nothing_else():
     assert add_negatives(question(), fewer, 30, seed=0)[2:-1] == first[3:]
     # In another process too, where strings hash differently.
     code = (
-        "from clew.evaluate.corpora import drawn; from clew.evaluate.examples import Paragraph;"
-        "print([p.title for p in drawn('q', [Paragraph(f'Other {n}', (f'One {n}.', f'Two {n}.')) "
+        "from clew.evaluate.corpora import shuffle_paragraphs; from clew.evaluate.examples import Paragraph;"
+        "print([p.title for p in shuffle_paragraphs('q', [Paragraph(f'Other {n}', (f'One {n}.', f'Two {n}.')) "
         "for n in range(50)], 0)])"
     )
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

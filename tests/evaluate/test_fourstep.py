@@ -99,7 +99,7 @@ def test_metrics_of_a_run_are_those_worked_by_hand(ran):
     assert {name: focus["metrics"][name]["mean"] for name in BY_HAND} == pytest.approx(BY_HAND)
     # What fills up is of the type that is asked for: of 0 to 3 all 12 drugs are listed. The 12 drugs share "drug"
     # with 4, the 10 plants "plant" with 5; gout and XDH are joined to gout as the three drugs are that 6 is about.
-    listed = [len(one["hits"]) for one in folder.file(TYPED).records()]
+    listed = [len(one["hits"]) for one in folder.result_file(TYPED).records()]
     assert listed == [12, 12, 12, 12, 12, 10, 5]
     # One call for each node of a list, and one for each question's triples, two for the one that fails twice; each
     # has 11 tokens in and 7 out.
@@ -108,7 +108,7 @@ def test_metrics_of_a_run_are_those_worked_by_hand(ran):
     assert words_alone["metrics"]["calls"]["mean"] == 0
     # Ids are no texts: what compares texts says nothing, and errors are told by the first of a list.
     assert shown["runs"][0]["metrics"]["EM"] == {"questions": 0}
-    (first,) = folder.runs([TYPED])
+    (first,) = folder.load_runs([TYPED])
     assert classify_failures(first) == {
         "1": "misread",
         "2": "misread",
@@ -121,7 +121,7 @@ def test_where_each_answer_stands(ran):
     folder, _, _ = ran
 
     def ranked(recipe):
-        found = folder.file(recipe).records()
+        found = folder.result_file(recipe).records()
         return [[int(hit["id"].partition(":")[2]) for hit in one["hits"]] for one in found]
 
     def places(recipe):
@@ -136,7 +136,7 @@ def test_where_each_answer_stands(ran):
     last = ranked(ANY)[6]
     assert last[:4] == [ID[name] for name in ("XDH", "allopurinol", "febuxostat", "probenecid")]
     assert places(ANY)[:3] == PLACES[:3] and places(ANY)[4:] == [2, None, 2]
-    (first,) = folder.runs([TYPED])
+    (first,) = folder.load_runs([TYPED])
     assert [parse_metric("capped-recall@20").measure(one) for one in first.results.values()] == RECALL_20
 
 

@@ -82,10 +82,10 @@ def test_annotators_are_alternatives():
     assert value("F1", example=example, answer="the BERT model") == pytest.approx(2 / 3)
     assert value("F1", example=example, answer="", abstained=True) == 1
     # The second annotator gives no evidence: giving none is right.
-    assert value("evidence-F1", example=example, cited=()) == 1
-    assert value("evidence-F1", example=example, cited=({0},)) == 1
+    assert value("evidence-F1", example=example, cited_pieces=()) == 1
+    assert value("evidence-F1", example=example, cited_pieces=({0},)) == 1
     # Against the third, one of three passages holds one of its two pieces.
-    several = {"example": example, "cited": (frozenset({1}), frozenset(), frozenset())}
+    several = {"example": example, "cited_pieces": (frozenset({1}), frozenset(), frozenset())}
     assert value("evidence-F1", **several) == pytest.approx(0.4)
     assert value("evidence-P", **several) == pytest.approx(1 / 3)
     assert value("evidence-R", **several) == 0.5
@@ -114,10 +114,10 @@ def test_any_set_of_evidence_that_suffices_is_enough():
     assert (claim.pieces, claim.evidence_sets) == ((a, b, c), (frozenset({0, 1}), frozenset({2})))
     for found, em, share in (([{0}], 0, 0.5), ([{0}, {1}], 1, 1), ([{}, {2}], 1, 1), ([{}], 0, 0)):
         held = [frozenset(one) for one in found]
-        assert value("SF-EM", example=claim, found=held) == em
-        assert value("SF-coverage", example=claim, found=held) == share
-    assert value("recall@1", example=claim, found=[frozenset(), frozenset({2})]) == 0
-    assert value("MRR", example=claim, found=[frozenset(), frozenset({2})]) == 0.5
+        assert value("SF-EM", example=claim, hit_pieces=held) == em
+        assert value("SF-coverage", example=claim, hit_pieces=held) == share
+    assert value("recall@1", example=claim, hit_pieces=[frozenset(), frozenset({2})]) == 0
+    assert value("MRR", example=claim, hit_pieces=[frozenset(), frozenset({2})]) == 0.5
 
 
 def test_a_label_is_the_whole_answer_and_yes_or_no_its_first_word():
@@ -169,7 +169,7 @@ TWO = Example("1", "?", ("x",), support=(Support("A", 0), Support("B", 3)))
 def test_rankings_by_hand(found, expected):
     hits = [frozenset(held) for held in found]
     for name, wanted in expected.items():
-        assert value(name, example=TWO, found=hits) == pytest.approx(wanted), name
+        assert value(name, example=TWO, hit_pieces=hits) == pytest.approx(wanted), name
 
 
 def test_recall_counts_paragraphs_and_support_recall_their_sentences():
@@ -178,15 +178,15 @@ def test_recall_counts_paragraphs_and_support_recall_their_sentences():
     assert example.gold_paragraphs == (0, 0, 0, 1)
     sentence = [frozenset({1})]
     assert (
-        value("recall@1", example=example, found=sentence),
-        value("SF-coverage", example=example, found=sentence),
+        value("recall@1", example=example, hit_pieces=sentence),
+        value("SF-coverage", example=example, hit_pieces=sentence),
     ) == (0.5, 0.25)
     both = [frozenset({1}), frozenset({3})]
-    assert value("all-gold@2", example=example, found=both) == 1
-    assert value("support-recall@2", example=example, found=both) == 0.5
-    assert value("SF-EM", example=example, found=both) == 0
+    assert value("all-gold@2", example=example, hit_pieces=both) == 1
+    assert value("support-recall@2", example=example, hit_pieces=both) == 0.5
+    assert value("SF-EM", example=example, hit_pieces=both) == 0
     paragraphs = [frozenset({0, 1, 2}), frozenset({3})]
-    assert value("SF-EM", example=example, found=paragraphs) == 1
+    assert value("SF-EM", example=example, hit_pieces=paragraphs) == 1
     pages = (
         Support("f", page=3, text="a"),
         Support("f", page=3, text="b"),
@@ -200,7 +200,7 @@ def test_recall_counts_paragraphs_and_support_recall_their_sentences():
 def test_without_gold_evidence_there_is_nothing_to_rank():
     bare = Example("1", "?", ("x",))
     for name in ("SF-EM", "SF-coverage", "MRR", "Hit@1", "recall@5", "all-gold@5", "evidence-F1"):
-        assert value(name, example=bare, found=(frozenset(),)) is None
+        assert value(name, example=bare, hit_pieces=(frozenset(),)) is None
 
 
 def test_costs_are_less_the_better():
@@ -248,5 +248,5 @@ def test_ranking_measures_are_those_of_trec_eval():
         scored = [ScoredDoc("q", str(n), -float(place)) for place, n in enumerate(ranking)]
         theirs = pytrec_eval.calc_aggregate(names.values(), judged, scored)
         for name, measure in names.items():
-            ours = value(name, example=example, found=found)
+            ours = value(name, example=example, hit_pieces=found)
             assert ours == pytest.approx(theirs[measure]), (trial, name, ranking, gold)

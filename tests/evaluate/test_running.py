@@ -52,7 +52,7 @@ def data(tmp_path_factory):
 
 
 def lines(folder, recipe):
-    return folder.file(recipe).path.read_text().splitlines()
+    return folder.result_file(recipe).path.read_text().splitlines()
 
 
 @pytest.mark.parametrize("corpus", ["pooled", "question"])

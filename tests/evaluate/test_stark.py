@@ -32,7 +32,7 @@ def prime(tmp_path: Path) -> Path:
 
 
 def measured(folder) -> dict[str, list[float]]:
-    (run,) = folder.runs()
+    (run,) = folder.load_runs()
     assert not run.errors
     return {name: [parse_metric(name).measure(one) for one in run.results.values()] for name in METRICS}
 
