@@ -1,22 +1,440 @@
-"""``clew eval paper``: the experiments of a paper on one page, a command for each paper."""
+"""The commands of the papers' experiments: ``clew eval graphs``, ``density``, ``branching`` and ``clew eval paper``.
+
+The command line finds them by the entry points of the group ``clew.commands``.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from clew.app.cli.command_group import CommandGroup
-from clew.papers import page_commands as d3
-from clew.papers import page_commands as fourstep
-from clew.papers import page_commands as kgp
-from clew.papers import page_commands as semicot
+from clew.app.cli.evaluation_session import choose_encoder, evaluation_session
+from clew.app.cli.models import announce_text_destination
+from clew.app.cli.options import Llm
+from clew.app.cli.output import print_note
+from clew.app.cli.progress import show_progress
+
+if TYPE_CHECKING:
+    from clew.evaluate.run_folder import Experiment
+    from clew.papers.page import Section
+
+Data: TypeAlias = Annotated[
+    list[str],
+    typer.Option(metavar="NAME=PATH", help="A data set: its form and its file; may be repeated."),
+]
+Graphs: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--graph",
+        "-g",
+        metavar="NAME",
+        help="keywords, mentions, knn, entities; may be repeated.",
+        show_default="all that can be built",
+    ),
+]
+Walk: TypeAlias = Annotated[
+    str, typer.Option("--recipe", "-r", metavar="RECIPE", help="The walk: kgp-paper or kgp, with options.")
+]
+Corpus: TypeAlias = Annotated[
+    str, typer.Option(metavar="question|pooled|own|kb|FOLDER", help="What is asked.")
+]
+Out: TypeAlias = Annotated[
+    Path, typer.Option(metavar="DIR", help="Where results, tables and figures go, and are continued.")
+]
+Encoder: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Such as onnx:FOLDER, or none (default: clew:hops).", show_default=False
+    ),
+]
+Passages: TypeAlias = Annotated[str, typer.Option(metavar="UNIT", help="sentence or paragraph.")]
+Sentences: TypeAlias = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Size of a question's corpus with its negatives.")
+]
+Limit: TypeAlias = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Draw so many questions.", show_default=False)
+]
+Seed: TypeAlias = Annotated[int, typer.Option(help="Of drawing questions and negatives.")]
+Workers: TypeAlias = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Questions asked at once; more than one spoils latencies.")
+]
+Pool: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pool",
+        metavar="NAME=PATH",
+        help="A data set whose paragraphs are in the pooled corpus as well; may be repeated.",
+        show_default=False,
+    ),
+]
+GraphPlaces: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--graph",
+        metavar="FILE|URL",
+        help="A graph beside the corpus: a file, or a folder in STaRK's layout, as clew graph add reads it, or what "
+        "clew graph mount takes; may be repeated.",
+        show_default=False,
+    ),
+]
+PageFolder: TypeAlias = Annotated[Path, typer.Option(metavar="DIR", help="Where results and the page go.")]
+ANALYSES_FOLDER = Path("analyses")
+
+
+@contextmanager
+def figure_session(
+    data: Sequence[str],
+    corpus: str,
+    out: Path,
+    llm: Sequence[str] | None,
+    encoder: str | None,
+    passages: str,
+    sentences: int,
+    limit: int | None,
+    seed: int,
+    workers: int = 1,
+) -> Iterator[list[Experiment]]:
+    """Give one experiment per data set, after checking that figures can be drawn.
+
+    ``llm`` is as in :func:`evaluation_session`: None for the configured model, ``()`` for none. Raises UsageError,
+    MissingExtra.
+    """
+    from clew.evaluate.setup import load_questions
+    from clew.papers.figures import load_pyplot
+
+    # A missing matplotlib is reported before hours of measuring, not after them.
+    load_pyplot()
+    with evaluation_session(out, llm, encoder, passages, sentences, seed, workers) as create_experiment:
+        yield [create_experiment(load_questions(name, corpus, limit, seed)) for name in data]
+
+
+def graphs(
+    data: Data,
+    graph: Graphs = None,
+    corpus: Corpus = "question",
+    out: Out = ANALYSES_FOLDER,
+    encoder: Encoder = None,
+    passages: Passages = "sentence",
+    sentences: Sentences = 700,
+    limit: Limit = None,
+    seed: Seed = 0,
+) -> None:
+    """Plot the quality of graphs against their density and print their statistics (KGP paper, Figures 5 and 9,
+    Tables 2 and 4).
+
+    Each graph is built over each question's corpus at several values of its parameter: number of keywords, how common
+    a name may be, number of neighbours, threshold of entities. Needs the extra plots. An interrupted run continues
+    when it is started again.
+
+      clew eval graphs --data hotpotqa=dev.json --limit 100 --out figures
+    """
+    from clew.papers.kgp import graph_sections
+
+    with figure_session(data, corpus, out, (), encoder, passages, sentences, limit, seed) as experiments:
+        for experiment in experiments:
+            for section in graph_sections(experiment, _choose_graphs(experiment, graph)):
+                _print_section(section)
+
+
+def density(
+    data: Data,
+    graph: Graphs = None,
+    recipe: Walk = "kgp-paper",
+    corpus: Corpus = "question",
+    out: Out = ANALYSES_FOLDER,
+    llm: Llm = None,
+    encoder: Encoder = None,
+    passages: Passages = "sentence",
+    sentences: Sentences = 700,
+    limit: Limit = None,
+    seed: Seed = 0,
+    workers: Workers = 1,
+) -> None:
+    """Plot what a walk finds, and how fast, against the density of its graph (KGP paper, Figures 6 and 10).
+
+    The recipe is run with each graph at each value of its parameter; clew eval report and clew eval errors read the
+    results. The latency is the time spent choosing neighbours, so nothing else should run at the same time. Needs the
+    extra plots. An interrupted run continues when it is started again.
+
+      clew eval density --data hotpotqa=dev.json --limit 100 --graph keywords --graph mentions
+    """
+    from clew.papers.kgp import density_section
+
+    with figure_session(
+        data, corpus, out, llm, encoder, passages, sentences, limit, seed, workers
+    ) as experiments:
+        for experiment in experiments:
+            _print_section(density_section(experiment, _choose_graphs(experiment, graph), recipe))
+
+
+def branching(
+    data: Data,
+    recipe: Walk = "kgp-paper",
+    budget: Annotated[int, typer.Option(min=1, metavar="K", help="Paths that a walk may return.")] = 30,
+    corpus: Corpus = "question",
+    out: Out = ANALYSES_FOLDER,
+    llm: Llm = None,
+    encoder: Encoder = None,
+    passages: Passages = "sentence",
+    sentences: Sentences = 700,
+    limit: Limit = None,
+    seed: Seed = 0,
+    workers: Workers = 1,
+) -> None:
+    """Plot what a walk finds against its branching factor, 1 to 10, at a constant budget (KGP paper, Figure 7).
+
+    A larger branching factor leaves fewer seeds: budget / branch. Needs the extra plots. An interrupted run continues
+    when it is started again.
+
+      clew eval branching --data 2wikimultihopqa=dev.json --limit 100
+    """
+    from clew.papers.kgp import branching_section
+
+    with figure_session(
+        data, corpus, out, llm, encoder, passages, sentences, limit, seed, workers
+    ) as experiments:
+        for experiment in experiments:
+            _print_section(branching_section(experiment, recipe, budget))
+
+
+def _choose_graphs(experiment: Experiment, names: Sequence[str] | None) -> list[str]:
+    """Return the named graphs, or all that can be built; say on stderr which cannot be built, and why."""
+    from clew.papers.kgp import find_buildable_graphs
+
+    if names:
+        return list(names)
+    buildable, problems = find_buildable_graphs(experiment)
+    for name, problem in problems.items():
+        print_note(f"{name} is skipped: {problem}")
+    return buildable
+
+
+def _print_section(section: Section) -> None:
+    _print_paths(section.figures)
+    print(f"\n{section.title}\n\n{section.table}")
+
+
+def _print_paths(paths: Sequence[Path]) -> None:
+    for path in paths:
+        print(path)
+
 
 app = typer.Typer(
     cls=CommandGroup,
     no_args_is_help=True,
-    help="Run a paper's experiments over data sets and write one page of them: page.md, page.html and the figures. "
-    "Killed, each continues where it was when run again.",
+    help="Run the experiments of a paper over data sets and write them to one page: page.md, page.html and the "
+    "figures. An interrupted run continues when it is started again.",
 )
-app.command("kgp")(kgp.run_kgp)
-app.command("d3")(d3.run_d3)
-app.command("semicot")(semicot.run_semicot)
-app.command("4stepfocus")(fourstep.run_fourstep)
+
+
+def _repeatable(option: str, metavar: str, text: str) -> typer.models.OptionInfo:
+    """Return an option that may be given several times."""
+    info: typer.models.OptionInfo = typer.Option(
+        option, metavar=metavar, help=f"{text}; may be repeated.", show_default=False
+    )
+    return info
+
+
+@app.command("kgp")
+def kgp(
+    data: Data,
+    out: PageFolder,
+    corpus: Corpus = "question",
+    llm: Llm = None,
+    encoder: Encoder = None,
+    sentences: Sentences = 700,
+    limit: Limit = None,
+    seed: Seed = 0,
+    workers: Workers = 1,
+) -> None:
+    """Knowledge Graph Prompting (Wang et al., AAAI 2024).
+
+    Compares the methods (Table 1) that the given models allow; graph statistics (Tables 2 and 4), graph quality
+    (Figures 5 and 9), density (6 and 10), branching factor (7). Passages are sentences. Needs the extra plots.
+
+      clew eval paper kgp --data hotpotqa=dev.json --data musique=dev.jsonl --limit 100 --out page
+    """
+    with figure_session(
+        data, corpus, out, llm, encoder, "sentence", sentences, limit, seed, workers
+    ) as experiments:
+        from clew.papers.kgp import write_kgp_page
+
+        _print_paths(write_kgp_page(experiments))
+
+
+@app.command("d3")
+def d3(
+    data: Data,
+    out: PageFolder,
+    corpus: Corpus = "own",
+    llm: Llm = None,
+    encoder: Encoder = None,
+    reranker: Annotated[
+        list[str] | None,
+        _repeatable(
+            "--reranker", "NAME", "Such as monot5:castorini/monot5-base-msmarco-10k or cross-encoder:FOLDER"
+        ),
+    ] = None,
+    summariser: Annotated[list[str] | None, _repeatable("--summariser", "NAME", "Another summariser")] = None,
+    choose_with: Annotated[
+        list[str] | None, _repeatable("--choose-with", "MODEL", "Another model that chooses")
+    ] = None,
+    answer_with: Annotated[
+        list[str] | None, _repeatable("--answer-with", "MODEL", "Another model that answers")
+    ] = None,
+    sentences: Sentences = 700,
+    limit: Limit = None,
+    seed: Seed = 0,
+    workers: Workers = 1,
+) -> None:
+    """Drilling Down into the Discourse Structure (D3: Nair et al., EMNLP 2023), over QASPER or HotpotQA-Doc.
+
+    Answers by type, evidence and the cost of finding it (Table 1), Self-Ask (Table 2), strategies, summarisers and
+    models (Table 3), headings (Table 4), question categories (Table 5), document length and chunk size (Figures 3 and
+    4). Needs the extra plots.
+
+      clew eval paper d3 --data qasper=qasper-dev.json --limit 150 --llm openai:gpt-4o-mini --out page
+    """
+    with figure_session(
+        data, corpus, out, llm, encoder, "paragraph", sentences, limit, seed, workers
+    ) as experiments:
+        from clew.papers.d3 import Variants, write_d3_page
+
+        variants = Variants(reranker or (), summariser or (), choose_with or (), answer_with or ())
+        _print_paths(write_d3_page(experiments, variants))
+
+
+@app.command("semicot")
+def semicot(
+    data: Data,
+    out: PageFolder,
+    corpus: Annotated[
+        str | None,
+        typer.Option(
+            metavar="none|kb|FOLDER", help="The corpus of Bamboogle and FEVER.", show_default="none"
+        ),
+    ] = None,
+    llm: Llm = None,
+    encoder: Encoder = None,
+    graph: Annotated[
+        list[str] | None,
+        _repeatable(
+            "--graph",
+            "FILE|URL|oracle",
+            "A graph, as for clew graph add or clew graph mount; oracle: the questions' gold triples",
+        ),
+    ] = None,
+    retriever: Annotated[
+        list[str] | None,
+        _repeatable(
+            "--retriever",
+            "[DATA=]NAME",
+            "The retriever of the methods (default: search), optionally for one data set; all named ones are "
+            "compared in rounds",
+        ),
+    ] = None,
+    pool: Pool = None,
+    samples: Annotated[int, typer.Option(min=1, metavar="N", help="Chains drawn for self-consistency.")] = 1,
+    limit: Limit = None,
+    seed: Seed = 0,
+    workers: Workers = 1,
+) -> None:
+    """Semi-Structured Chain-of-Thought (Su et al., NAACL 2024), over 2WikiMultihopQA, the 2-hop questions of MuSiQue,
+    Bamboogle and FEVER.
+
+    With a language model: the methods compared (Tables 1, 2 and 10), sources and their orders (Table 3), an oracle
+    graph (Table 7), error classes (Table 8). With or without one: single- against multi-round retrieval (Table 6).
+    The pooled corpus of a data set has the paragraphs of its whole file and of the files that --pool names.
+
+      clew eval paper semicot --data 2wikimultihopqa=dev.json --data musique=dev.jsonl --graph wikidata.nt.gz --graph
+      oracle --limit 100 --llm openai:gpt-4o-mini --out page
+
+      clew eval paper semicot --data musique=dev.jsonl --retriever search --retriever kgp --out page     no model
+    """
+    from clew.evaluate.setup import CORPUS_SENTENCES
+    from clew.papers.semicot import build_settings
+
+    settings = build_settings(graph or (), retriever or (), pool or (), corpus, samples)
+    with evaluation_session(
+        out, llm, encoder, "paragraph", CORPUS_SENTENCES, seed, workers
+    ) as create_experiment:
+        from clew.papers.semicot import write_semicot_page
+
+        experiments = [create_experiment(settings.load_questions(name, limit, seed)) for name in data]
+        _print_paths(write_semicot_page(experiments, settings))
+
+
+@app.command("4stepfocus")
+def fourstep(
+    data: Data,
+    graph: Annotated[
+        list[str],
+        typer.Option(
+            "--graph",
+            metavar="PLACE",
+            help="The graph of the questions: a folder in STaRK's layout, a file that clew graph add reads, or a "
+            "knowledge base with one graph; one for all data sets, or one for each in their order.",
+        ),
+    ],
+    out: PageFolder,
+    llm: Llm = None,
+    encoder: Encoder = None,
+    retriever_encoder: Annotated[
+        list[str] | None,
+        _repeatable(
+            "--retriever-encoder",
+            "NAME",
+            "A trained dense retriever: onnx:FOLDER from clew train encoder",
+        ),
+    ] = None,
+    embed_all: Annotated[
+        bool,
+        typer.Option(
+            "--embed-all",
+            help="First make the vector of every possible answer, with each named encoder.",
+        ),
+    ] = False,
+    samples: Annotated[int, typer.Option(min=1, metavar="N", help="Drafts of a question's triples.")] = 1,
+    limit: Limit = None,
+    seed: Seed = 0,
+    workers: Workers = 1,
+) -> None:
+    """4StepFocus (Boer et al., 2024), over STaRK's questions or MetaQA's and a graph.
+
+    Compares the methods (Table 1) that the given models allow: BM25, VSS, Multi-VSS, a trained dense retriever, VSS
+    with a reranker, 4StepFocus; then typed against any relations, listwise reranking and none; outcomes of the
+    triples and error classes; for MetaQA, oracle triples, which need no model. Published figures are in a separate
+    table. The graph is added once to a base in DIR, and its vectors are kept there.
+
+      clew eval paper 4stepfocus --data stark=prime/stark_qa/stark_qa.csv#test-0.1 --graph prime/processed --llm
+      openai:gpt-4o --out page
+
+      clew eval paper 4stepfocus --data metaqa=dev_2hop.jsonl --graph films.tsv --out page     no model
+    """
+    from clew.evaluate.setup import CORPUS_SENTENCES, load_questions
+    from clew.papers.fourstep import build_settings, open_graph_bases
+
+    settings = build_settings(
+        data, graph, retriever_encoder or (), samples, embed_all, choose_encoder(encoder)
+    )
+    what = "questions and texts of nodes"
+    with evaluation_session(
+        out, llm, encoder, "paragraph", CORPUS_SENTENCES, seed, workers, what
+    ) as create_experiment:
+        from clew.knowledge_base import registry
+        from clew.papers.fourstep import write_fourstep_page
+
+        for name in settings.encoders:
+            announce_text_destination(what, registry.load_encoder(name))
+        places = settings.graphs * (len(data) if len(settings.graphs) == 1 else 1)
+        bases = open_graph_bases(places, out, show_progress)
+        experiments = [
+            create_experiment(load_questions(name, str(base), limit, seed))
+            for name, base in zip(data, bases, strict=True)
+        ]
+        _print_paths(write_fourstep_page(experiments, settings))

@@ -12,7 +12,6 @@ from clew.app.cli.command_group import EXIT_INTERRUPTED, CommandGroup
 from clew.app.cli.options import Json, Llm
 from clew.app.cli.progress import show_progress
 from clew.papers import commands as papers
-from clew.papers import page_commands as analyse
 
 if TYPE_CHECKING:
     from clew.evaluate.report import Table
@@ -50,8 +49,8 @@ def run(
     corpus: Annotated[
         str, typer.Option(metavar="question|pooled|own|none|kb|FOLDER", help="What is asked: see below.")
     ] = "pooled",
-    pool: analyse.Pool = None,
-    graph: analyse.GraphPlaces = None,
+    pool: papers.Pool = None,
+    graph: papers.GraphPlaces = None,
     triples: Annotated[
         bool, typer.Option("--gold-triples", help="Ask with the triples that MetaQA's types spell.")
     ] = False,
@@ -312,7 +311,7 @@ def _folders(paths: list[Path], most: int | None = None) -> list[RunFolder]:
     return found
 
 
-app.command("graphs")(analyse.graphs)
-app.command("density")(analyse.density)
-app.command("branching")(analyse.branching)
+app.command("graphs")(papers.graphs)
+app.command("density")(papers.density)
+app.command("branching")(papers.branching)
 app.add_typer(papers.app, name="paper")

@@ -44,29 +44,6 @@ def print_estimate(recipe: str, usage: Usage) -> None:
 
 
 @contextmanager
-def figure_session(
-    data: Sequence[str],
-    corpus: str,
-    out: Path,
-    llm: Sequence[str] | None,
-    encoder: str | None,
-    passages: str,
-    sentences: int,
-    limit: int | None,
-    seed: int,
-    workers: int = 1,
-) -> Iterator[list[Experiment]]:
-    """Give what is analysed, once figures can be drawn; see :func:`benched` for the rest."""
-    from clew.evaluate.setup import load_questions
-    from clew.papers.figures import load_pyplot
-
-    # What a figure lacks is said before hours of measuring, not after them.
-    load_pyplot()
-    with evaluation_session(out, llm, encoder, passages, sentences, seed, workers) as work:
-        yield [work(load_questions(one, corpus, limit, seed)) for one in data]
-
-
-@contextmanager
 def evaluation_session(
     out: Path,
     llm: Sequence[str] | None,

@@ -18,7 +18,7 @@ from clew.knowledge_base.registry.retrievers import RETRIEVERS
 from clew.papers.fourstep_published import DEVIATIONS
 from clew.retrieve.node_texts import NodeTexts
 from command_line import run
-from papers import WATER_BIRDS, cells
+from paper_pages import WATER_BIRDS, cells
 from scripted import ScriptedServer, scripted_vector
 from stark_clinic import ID, QUESTIONS, reply, write_clinic, write_questions
 

@@ -9,7 +9,7 @@ from clew.core.errors import UsageError
 from clew.core.text import slugify
 from clew.papers.fourstep import build_settings, data_names
 from command_line import run
-from papers import WATER_BIRDS, cells
+from paper_pages import WATER_BIRDS, cells
 
 
 def test_oracle_triples_of_metaqa_need_no_model(tmp_path):

@@ -115,7 +115,8 @@ def test_branches_share_the_budget(data, tmp_path):
     assert [point["seeds"] for point in points] == [6, 3, 1]
     records = {
         point["branch"]: [
-            json.loads(line) for line in made.folder.result_file(point["recipe"]).path.read_text().splitlines()
+            json.loads(line)
+            for line in made.folder.result_file(point["recipe"]).path.read_text().splitlines()
         ]
         for point in points
     }
