@@ -24,7 +24,7 @@ from clew.evaluate.corpora import GoldEvidence, pool_paragraphs
 from clew.evaluate.datasets import load_dataset
 from clew.evaluate.examples import Result
 from clew.evaluate.metrics import parse_metric
-from clew.evaluate.setup import EvaluationSettings, fill_base
+from clew.evaluate.setup import EvaluationSettings, fill_store
 from clew.evaluate.statistics import paired_difference
 from clew.knowledge_base import registry as catalog
 from clew.models.onnx import MODEL_FILE, OnnxEncoder
@@ -71,7 +71,7 @@ def main() -> None:
         recalls: dict[str, list[float]] = {"dense": [], "kgp": []}
         for some in examples.values():
             with tempfile.TemporaryDirectory() as folder, Store.open(folder, create=True) as base:
-                fill_base(base, pool_paragraphs(some), EvaluationSettings(encoder=encoder))
+                fill_store(base, pool_paragraphs(some), EvaluationSettings(encoder=encoder))
                 for recipe, values in recalls.items():
                     retriever = catalog.build_retriever(recipe, base, encoder=encoder)
                     for example in some:

@@ -30,7 +30,7 @@ from clew.evaluate.corpora import GoldEvidence, pool_paragraphs
 from clew.evaluate.datasets import load_dataset
 from clew.evaluate.examples import Example, Result
 from clew.evaluate.metrics import parse_metric
-from clew.evaluate.setup import EvaluationSettings, fill_base
+from clew.evaluate.setup import EvaluationSettings, fill_store
 from clew.evaluate.statistics import bootstrap_interval
 from clew.knowledge_base import registry as catalog
 from clew.models.encoders import RememberingEncoder
@@ -93,7 +93,7 @@ class Pools:
             base = Store.open(folder / name, create=True)
             if not base.documents():
                 some = examples[name] if name != "all" else [one for few in examples.values() for one in few]
-                fill_base(base, pool_paragraphs(some), EvaluationSettings())
+                fill_store(base, pool_paragraphs(some), EvaluationSettings())
             self._open[name] = base
 
     def measure(

@@ -24,7 +24,7 @@ from clew.core.types import Question
 from clew.evaluate.corpora import pool_paragraphs
 from clew.evaluate.datasets import load_dataset
 from clew.evaluate.examples import Example
-from clew.evaluate.setup import EvaluationSettings, fill_base
+from clew.evaluate.setup import EvaluationSettings, fill_store
 from clew.knowledge_base import registry as catalog
 from clew.methods.chain.method import fill_by_hop, fill_in_order
 from clew.methods.chain.unknowns import FilledChain, KnowledgeSource
@@ -83,7 +83,7 @@ def main() -> None:
     encoder = None if given.encoder == "none" else catalog.load_encoder(given.encoder)
     asked = [one for one in examples if given.all or one.id.startswith("2hop")]
     with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
-        fill_base(base.store, pool_paragraphs(examples), EvaluationSettings(encoder=encoder))
+        fill_store(base.store, pool_paragraphs(examples), EvaluationSettings(encoder=encoder))
         base.add_graph(given.data / "musique/train100_openie.jsonl", name="extracted", skip_bad=True)
         recipe = f"chain(sources='kg,text', retriever={given.retriever})"
         kg, text = catalog.build_method(recipe, base.store, encoder=encoder).sources  # type: ignore[attr-defined]

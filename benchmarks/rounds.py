@@ -26,7 +26,7 @@ from clew.evaluate.corpora import pool_paragraphs
 from clew.evaluate.datasets import load_dataset
 from clew.evaluate.examples import Example, Result
 from clew.evaluate.metrics import parse_metric
-from clew.evaluate.setup import EvaluationSettings, fill_base
+from clew.evaluate.setup import EvaluationSettings, fill_store
 from clew.evaluate.statistics import bootstrap_interval, paired_difference
 from clew.knowledge_base import registry as catalog
 from clew.models.encoders import RememberingEncoder
@@ -94,7 +94,7 @@ def main() -> None:
     }
     paragraphs = pool_paragraphs(one for some in every.values() for one in some)
     with tempfile.TemporaryDirectory() as folder, Store.open(folder, create=True) as base:
-        fill_base(base, paragraphs, EvaluationSettings())
+        fill_store(base, paragraphs, EvaluationSettings())
         counts = ", ".join(f"{len(some)} of {name}" for name, some in asked.items())
         print(f"questions: {counts}; pool: {len(paragraphs):,} paragraphs; intervals: bootstrap, seed 0\n")
         print(f"| data | encoder | search | way | {' | '.join(METRICS)} | #n right | ms a question |")

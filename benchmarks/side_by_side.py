@@ -25,7 +25,7 @@ from clew.evaluate.corpora import pool_paragraphs
 from clew.evaluate.datasets import load_dataset
 from clew.evaluate.examples import Example
 from clew.evaluate.metrics.answers import exact_match
-from clew.evaluate.setup import EvaluationSettings, fill_base
+from clew.evaluate.setup import EvaluationSettings, fill_store
 from clew.knowledge_base import registry as catalog
 from clew.papers.gold_hops import gold_chain
 
@@ -88,7 +88,7 @@ def main() -> None:
     encoder = None if given.encoder == "none" else catalog.load_encoder(given.encoder)
     rows, trails, right = list[str](), list[str](), dict.fromkeys(METHODS, 0)
     with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
-        fill_base(base.store, pool_paragraphs(asked), EvaluationSettings(encoder=encoder))
+        fill_store(base.store, pool_paragraphs(asked), EvaluationSettings(encoder=encoder))
         base.add_graph(graph_of(asked, given.data / "metaqa/graph.tsv", Path(folder)), name="half")
         methods = {
             name: catalog.build_method(one, base.store, encoder=encoder) for name, one in METHODS.items()

@@ -22,7 +22,7 @@ import numpy as np
 from clew.core.types import Question
 from clew.evaluate.corpora import pool_paragraphs
 from clew.evaluate.datasets import load_dataset
-from clew.evaluate.setup import EvaluationSettings, fill_base
+from clew.evaluate.setup import EvaluationSettings, fill_store
 from clew.evaluate.statistics import bootstrap_interval
 from clew.knowledge_base import registry as catalog
 from clew.store.store import Store
@@ -57,7 +57,7 @@ def main() -> None:
     print(f"{len(asked)} questions\n")
     print("| encoder | search | recall@1 | recall@5 | recall@10 | ms |\n|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder, Store.open(folder, create=True) as base:
-        fill_base(base, pool_paragraphs(load_dataset("musique", DATA).examples()), EvaluationSettings())
+        fill_store(base, pool_paragraphs(load_dataset("musique", DATA).examples()), EvaluationSettings())
         for name in options.encoder or ["none"]:
             encoder = None if name == "none" else catalog.load_encoder(name)
             if encoder is not None:

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from clew.core.errors import UsageError
-from clew.evaluate.datasets import dataset_forms, load_dataset
-from clew.evaluate.datasets import records as streams
+from clew.evaluate.datasets import READERS, load_dataset, records
 from clew.evaluate.examples import Support
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -209,7 +208,7 @@ def test_two_questions_of_one_id_are_refused(tmp_path):
         next(examples)
 
 
-@pytest.mark.parametrize("name", dataset_forms())
+@pytest.mark.parametrize("name", sorted(READERS))
 def test_what_is_no_text_is_refused(tmp_path, name):
     path = tmp_path / "file"
     path.write_bytes(b'{"question": "caf\xe9 or not?"}\n')
@@ -323,10 +322,10 @@ def test_unknown_names_and_missing_files_are_refused(tmp_path):
 
 
 def test_an_array_is_read_no_further_than_it_is_asked_for(tmp_path, monkeypatch):
-    monkeypatch.setattr(streams, "_BLOCK", 64)
+    monkeypatch.setattr(records, "_BLOCK_SIZE", 64)
     path = written(tmp_path / "a.json", json.dumps([{"n": n, "t": "x" * 40} for n in range(500)], indent=1))
     read = []
-    opened = streams._opened
+    opened = records._open
 
     def counted(path):
         stream = opened(path)
@@ -348,8 +347,8 @@ def test_an_array_is_read_no_further_than_it_is_asked_for(tmp_path, monkeypatch)
 
         return Counting()
 
-    monkeypatch.setattr(streams, "_opened", counted)
-    found = list(itertools.islice(streams.read_records(path), 3))
+    monkeypatch.setattr(records, "_open", counted)
+    found = list(itertools.islice(records.read_records(path), 3))
     assert [record["n"] for _, record in found] == [0, 1, 2]
     assert sum(read) < 1_000
     assert [place for place, _ in found] == ["a.json, line 2", "a.json, line 6", "a.json, line 10"]
@@ -357,15 +356,15 @@ def test_an_array_is_read_no_further_than_it_is_asked_for(tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("block", [1, 7, 64, 1 << 16])
 def test_records_do_not_depend_on_where_a_block_ends(tmp_path, monkeypatch, block):
-    monkeypatch.setattr(streams, "_BLOCK", block)
+    monkeypatch.setattr(records, "_BLOCK_SIZE", block)
     values = [{"a": "]} , ["}, [], {"b": [1, {"c": '\\" é'}]}, "text", 12, None]
     array = written(tmp_path / "a.json", " \n" + json.dumps(values, indent=2, ensure_ascii=False))
-    assert [record for _, record in streams.read_records(array)] == values
+    assert [record for _, record in records.read_records(array)] == values
     keyed = written(tmp_path / "o.json", json.dumps({"k": {"v": 1}, "l ": [2]}))
-    assert [record for _, record in streams.read_records(keyed, keyed=True)] == [["k", {"v": 1}], ["l ", [2]]]
+    assert [record for _, record in records.read_records(keyed, keyed=True)] == [["k", {"v": 1}], ["l ", [2]]]
     for broken in ('[{"a": 1}', '[{"a": 1} {"b"', '[{"a": tru}]'):
         with pytest.raises(UsageError, match=r"line 1|ends before"):
-            list(streams.read_records(written(tmp_path / "b.json", broken)))
+            list(records.read_records(written(tmp_path / "b.json", broken)))
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="no ../shared/data; it is not part of this repository")
@@ -383,7 +382,7 @@ def test_records_do_not_depend_on_where_a_block_ends(tmp_path, monkeypatch, bloc
 )
 def test_the_real_files(name, file, count):
     examples = list(load_dataset(name, SHARED / file).examples())
-    assert name in dataset_forms() and len(examples) == count == len({one.id for one in examples})
+    assert name in READERS and len(examples) == count == len({one.id for one in examples})
     assert all(one.question and one.answers for one in examples)
     if name in {"hotpotqa", "2wikimultihopqa"}:
         numbered = {(p.title, n) for one in examples for p in one.corpus for n in range(len(p.sentences))}

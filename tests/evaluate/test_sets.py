@@ -14,7 +14,7 @@ from clew.evaluate.examples import Example, Result, Support
 from clew.evaluate.metrics import parse_metric
 from clew.evaluate.records import given_answers
 from clew.evaluate.run_folder import evaluate_recipes
-from clew.evaluate.setup import EvaluationSettings, load_questions, question_builder
+from clew.evaluate.setup import EvaluationSettings, build_question_for, load_questions
 from clew.papers.fourstep import LOSS_DESCRIPTIONS, classify_loss, triple_statistics
 from clew.retrieve.nodes import node_hit
 
@@ -67,12 +67,12 @@ def test_gold_triples_are_asked_where_they_are_known(tmp_path):
     data = load_questions(f"metaqa={path}", "none", None, 0, triples=True)
     (example,) = data.examples
     assert (
-        question_builder(data, EvaluationSettings())(example).chain
+        build_question_for(data, EvaluationSettings())(example).chain
         == "Heron >> directed_by >> #1; final answer: #1"
     )
     assert data.title == "metaqa (none, gold triples)"
     assert (
-        question_builder(load_questions(f"metaqa={path}", "none", None, 0), EvaluationSettings())(
+        build_question_for(load_questions(f"metaqa={path}", "none", None, 0), EvaluationSettings())(
             example
         ).chain
         == ""

@@ -13,7 +13,7 @@ from clew.core.trail import TrailRecorder
 from clew.core.types import RETRIEVED_KINDS, Question, Scope
 from clew.evaluate.corpora import GoldEvidence
 from clew.evaluate.run_folder import Experiment
-from clew.evaluate.setup import EvaluationSettings, load_questions, open_bases
+from clew.evaluate.setup import EvaluationSettings, load_questions, open_stores
 from clew.graph.annotation import Annotation, AnnotationCache
 from clew.knowledge_base import registry as catalog
 from clew.knowledge_base.registry.graphs import GRAPHS
@@ -79,7 +79,7 @@ def test_the_walk_over_each_graph_is_what_it_finds_question_by_question(data, tm
     assert {name: [point["knob"] for point in points] for name, points in series.items()} == {
         name: list(KNOBS[name][1]) for name in ("keywords", "mentions")
     }
-    with open_bases(made.questions, made.settings) as base_of:
+    with open_stores(made.questions, made.settings) as base_of:
         for name, knob, point in (("keywords", "n=1", series["keywords"][0]),
                                   ("mentions", "common=5", series["mentions"][2])):  # fmt: skip
             whole, share, degrees, densities = [], [], [], []
@@ -151,7 +151,7 @@ def test_entities_are_a_graph_where_passages_are_annotated(data, tmp_path):
     with pytest.raises(UsageError, match="no passage was annotated"):
         measure_graphs(made, ["entities"])
     kept = AnnotationCache.default()
-    with open_bases(made.questions, made.settings) as base_of:
+    with open_stores(made.questions, made.settings) as base_of:
         for example in made.questions.examples:
             snapshot = base_of(example).snapshot()
             rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS))

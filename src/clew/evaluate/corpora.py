@@ -1,9 +1,8 @@
-"""What a question is asked of, and which gold evidence a hit holds.
+"""The corpus of a question as documents, and the matching of nodes to gold evidence.
 
-Four settings: the paragraphs that came with each question, with others drawn from other questions (the KGP
-paper's, Supplementary 8.1: gold documents and randomly sampled negative ones); those of all questions pooled;
-those pooled, each question asked of its own documents alone (the D3 paper's, Section 3.1); or a knowledge base
-that is there.
+A question is asked of one of four corpora: its own paragraphs with negatives drawn from other questions (KGP paper,
+Supplementary 8.1); the paragraphs of all questions pooled; the pool, restricted to the question's own documents (D3
+paper, Section 3.1); or an existing knowledge base.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ PARSER = "evaluation/1"
 def build_document(paragraph: Paragraph, unit: PassageUnit = "paragraph") -> ParsedDocument:
     """Return a paragraph as a document under its title.
 
-    Passages are the whole paragraph, or the sentences that the data set numbers (the KGP paper's setting); where
-    it numbers none, those that clew finds.
+    With the unit "paragraph" the document is one passage. With "sentence" (the KGP paper's setting) each sentence
+    that the data set numbers is a passage; a paragraph without numbered sentences is split by rule.
     """
     text = paragraph.text
     builder = DocumentBuilder(unit)
     builder.add_paragraph(text)
-    divided = paragraph.sentences if unit == "sentence" else ()
+    numbered_sentences = paragraph.sentences if unit == "sentence" else ()
     document = builder.finish(
-        data="\0".join([paragraph.title, text, *divided]).encode(),
+        data="\0".join([paragraph.title, text, *numbered_sentences]).encode(),
         title=paragraph.title,
         media_type="text/plain",
         parser=PARSER,
@@ -52,67 +51,72 @@ def build_document(paragraph: Paragraph, unit: PassageUnit = "paragraph") -> Par
 def build_documents(
     paragraphs: Iterable[Paragraph], unit: PassageUnit = "paragraph"
 ) -> Iterator[ParsedDocument]:
-    """Yield the documents that paragraphs make: one each, and one for all those of a document that is whole."""
+    """Yield the documents of paragraphs: one per paragraph, or one per title where paragraphs name their section."""
     for group in group_by_document(paragraphs):
-        yield build_document(group[0], unit) if group[0].section is None else _whole(group, unit)
+        yield (
+            build_document(group[0], unit) if group[0].section is None else _build_whole_document(group, unit)
+        )
 
 
 def group_by_document(paragraphs: Iterable[Paragraph]) -> list[tuple[Paragraph, ...]]:
-    """Return the paragraphs that become one document, document by document."""
-    found: dict[object, list[Paragraph]] = {}
+    """Return the paragraphs grouped by document: those with a section by title, every other one alone."""
+    groups: dict[object, list[Paragraph]] = {}
     for paragraph in paragraphs:
-        alone = paragraph.section is None
-        found.setdefault(paragraph if alone else paragraph.title, []).append(paragraph)
-    return [tuple(group) for group in found.values()]
+        stands_alone = paragraph.section is None
+        groups.setdefault(paragraph if stands_alone else paragraph.title, []).append(paragraph)
+    return [tuple(group) for group in groups.values()]
 
 
-def _whole(paragraphs: Sequence[Paragraph], unit: PassageUnit) -> ParsedDocument:
+def _build_whole_document(paragraphs: Sequence[Paragraph], unit: PassageUnit) -> ParsedDocument:
     builder = DocumentBuilder(unit)
-    under: tuple[str, ...] = ()
+    open_headings: tuple[str, ...] = ()
     for paragraph in paragraphs:
         section = paragraph.section or ()
-        known = next((n for n, (a, b) in enumerate(zip(under, section, strict=False)) if a != b), None)
-        shared = min(len(under), len(section)) if known is None else known
-        for level, heading in enumerate(section[shared:], shared + 1):
+        first_difference = next(
+            (n for n, (a, b) in enumerate(zip(open_headings, section, strict=False)) if a != b), None
+        )
+        depth = min(len(open_headings), len(section)) if first_difference is None else first_difference
+        for level, heading in enumerate(section[depth:], depth + 1):
             builder.add_heading(level, heading)
-        under = section
+        open_headings = section
         builder.add_paragraph(paragraph.text)
-    pieces = (piece for one in paragraphs for piece in (*(one.section or ()), "", one.text))
+    pieces = (piece for paragraph in paragraphs for piece in (*(paragraph.section or ()), "", paragraph.text))
     title = paragraphs[0].title
     data = "\0".join([title, *pieces]).encode()
     return builder.finish(data=data, title=title, media_type="text/plain", parser=PARSER)
 
 
 def document_location(document: ParsedDocument) -> Location:
-    """Return a place for a document that is in no file; its name there is its title."""
+    """Return a made-up location for a document that is in no file; its file name is its title."""
     name = document.title.replace("/", " ")
     return Location(f"/evaluation/{document.key}/{name}.txt", "/evaluation", len(document.text), 0, 0)
 
 
 def pool_paragraphs(examples: Iterable[Example]) -> list[Paragraph]:
-    """Return the paragraphs of all questions in their order, each title and text once."""
-    found: dict[tuple[str, str, object], Paragraph] = {}
+    """Return the paragraphs of all questions in order, without duplicates of title, text and section."""
+    paragraphs: dict[tuple[str, str, object], Paragraph] = {}
     for example in examples:
         for paragraph in example.corpus:
-            found.setdefault((paragraph.title, paragraph.text, paragraph.section), paragraph)
-    return list(found.values())
+            paragraphs.setdefault((paragraph.title, paragraph.text, paragraph.section), paragraph)
+    return list(paragraphs.values())
 
 
 def shuffle_paragraphs(example: str, others: Iterable[Paragraph], seed: int) -> list[Paragraph]:
-    """Return ``others`` in the random order that a seed gives the example of that id; whole documents stay whole.
+    """Return ``others`` in a random order that depends on the seed and the id ``example``; whole documents stay
+    together.
 
-    Each document has its own random number, so that the order of two does not depend on which others there are,
-    on how they were ordered, or on the process.
+    Documents are sorted by a hash of their own, so the order of two does not depend on the other documents, on the
+    input order or on the process.
     """
 
-    def number(group: tuple[Paragraph, ...]) -> bytes:
+    def random_key(group: tuple[Paragraph, ...]) -> bytes:
         text = "" if group[0].section is not None else group[0].text
         key = "\0".join([str(seed), example, group[0].title, text])
         return hashlib.blake2b(key.encode(), digest_size=16).digest()
 
     return [
         paragraph
-        for group in sorted(group_by_document(dict.fromkeys(others)), key=number)
+        for group in sorted(group_by_document(dict.fromkeys(others)), key=random_key)
         for paragraph in group
     ]
 
@@ -120,9 +124,9 @@ def shuffle_paragraphs(example: str, others: Iterable[Paragraph], seed: int) -> 
 def add_negatives(
     example: Example, others: Iterable[Paragraph], sentences: int, seed: int
 ) -> list[Paragraph]:
-    """Return a question's paragraphs and others drawn at random, until there are ``sentences`` of them.
+    """Return a question's paragraphs, followed by random others until there are ``sentences`` sentences.
 
-    A title of the question's own is not drawn again.
+    Documents with the title of one of the question's own paragraphs are not drawn.
     """
     own = list(dict.fromkeys(example.corpus))
     titles = {paragraph.title for paragraph in own}
@@ -137,12 +141,12 @@ def add_negatives(
 
 
 def sentence_count(paragraph: Paragraph) -> int:
-    """Return how many sentences a paragraph has: those of the data, or by rule where it is not divided."""
+    """Return the number of sentences of a paragraph: as numbered by the data set, else split by rule."""
     return len(sentence_spans(paragraph))
 
 
 def sentence_spans(paragraph: Paragraph) -> list[tuple[int, int]]:
-    """Return the half-open ranges of the sentences in the paragraph's text, empty ones left out."""
+    """Return the (start, end) character ranges of the non-empty sentences in the paragraph's text."""
     pieces = [sentence.strip() for sentence in paragraph.sentences if sentence.strip()]
     if len(pieces) < 2:
         return text_sentences(paragraph.text)
@@ -152,33 +156,37 @@ def sentence_spans(paragraph: Paragraph) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class GoldEvidence:
-    """Which pieces of gold evidence of one example a node holds.
+    """The gold evidence of one example, to be matched against nodes.
 
-    An entity of a graph holds the piece that its id names (STaRK's answers are ids of nodes), or its name where the
-    data set knows answers by name (MetaQA), and no other. A piece
-    that names a document is held within that document only. Beyond that, one that names a page is held by
-    a node on that page; one that names a sentence, by a node with more than half of it (where the example does not
-    come with the sentence, as in FEVER, by any node of the document); one that has only a text, by a node that
-    contains it or is contained in it; and any other by any node of its document.
+    An entity of a graph matches a piece by the entity's id (STaRK) or by its name (MetaQA). A passage matches a piece
+    that names a document only if it is of that document, and then by what else the piece has:
+
+    - a page: the node is on that page;
+    - a sentence: the node has more than half of it (any node of the document, where the example comes without the
+      sentence, as in FEVER);
+    - a text alone: one of the two texts contains the other;
+    - nothing else: any node of the document.
     """
 
     example: Example
 
     def matching_pieces(self, node: Node) -> frozenset[int]:
-        """Return the numbers of the pieces in ``example.pieces`` that ``node`` holds."""
-        return frozenset(n for n, one in enumerate(self.example.pieces) if self._holds(one, node))
+        """Return the positions in ``example.pieces`` of the pieces that ``node`` matches."""
+        return frozenset(n for n, piece in enumerate(self.example.pieces) if self._matches(piece, node))
 
-    def _holds(self, support: Support, node: Node) -> bool:
+    def _matches(self, support: Support, node: Node) -> bool:
         if node.kind == ENTITY:
             by_name = bool(support.entity) and node.name == support.entity
             return by_name or node.id.partition(":")[2] == support.title
-        if support.title and not _same_document(support.title, node):
+        if support.title and not _names_document(support.title, node):
             return False
         if support.page is not None:
             return node.page == support.page
         if support.sentence is not None:
-            named = [one for one in self.example.corpus if one.title == support.title]
-            return not named or any(_has_sentence(node, one, support.sentence) for one in named)
+            paragraphs = [paragraph for paragraph in self.example.corpus if paragraph.title == support.title]
+            return not paragraphs or any(
+                _has_sentence(node, paragraph, support.sentence) for paragraph in paragraphs
+            )
         if support.text:
             gold, text = normalise(support.text), normalise(node.text)
             return bool(text) and (text in gold or gold in text)
@@ -189,20 +197,24 @@ def _has_sentence(node: Node, paragraph: Paragraph, number: int) -> bool:
     if number >= len(paragraph.sentences):
         return False
     sentence = paragraph.sentences[number].strip()
-    if paragraph.text[slice(*node.span)] != node.text:  # of another text than ours, such as the whole article
-        wanted, given = normalise(sentence), normalise(node.text)
-        return bool(wanted) and (wanted in given or (given in wanted and len(given) > len(wanted) / 2))
-    before = (one.strip() for one in paragraph.sentences[:number])
-    start = sum(len(one) + 1 for one in before if one)
+    if (
+        paragraph.text[slice(*node.span)] != node.text
+    ):  # the node is of another text, such as the whole article
+        expected, actual = normalise(sentence), normalise(node.text)
+        return bool(expected) and (
+            expected in actual or (actual in expected and len(actual) > len(expected) / 2)
+        )
+    before = (text.strip() for text in paragraph.sentences[:number])
+    start = sum(len(text) + 1 for text in before if text)
     shared = min(node.span[1], start + len(sentence)) - max(node.span[0], start)
     return shared > len(sentence) / 2
 
 
-def _same_document(title: str, node: Node) -> bool:
+def _names_document(title: str, node: Node) -> bool:
     name = node.document_name
-    return _folded(title) in {_folded(name), _folded(name.rpartition(".")[0])}
+    return _fold_title(title) in {_fold_title(name), _fold_title(name.rpartition(".")[0])}
 
 
-def _folded(name: str) -> str:
-    """Return a title as file names may write it: without case, underscores as spaces, no slashes."""
+def _fold_title(name: str) -> str:
+    """Return a title as a file name may spell it: case folded, underscores and slashes as spaces."""
     return normalise(name.replace("_", " ").replace("/", " "))

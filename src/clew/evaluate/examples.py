@@ -1,15 +1,15 @@
-"""What an evaluation asks about: questions with their answers and what supports them."""
+"""The questions of a data set with their answers and gold evidence, and the result of a method on one of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from clew.core.types import Usage
 
-#: What kind of answer is expected; metrics can be taken over one kind (``F1(type=yes/no)``).
+#: The type of the expected answer; a metric can be restricted to one (``F1(type=yes/no)``).
 AnswerType = Literal["span", "yes/no", "number", "abstractive", "unanswerable", "entities", "label"]
 
 
@@ -17,9 +17,9 @@ AnswerType = Literal["span", "yes/no", "number", "abstractive", "unanswerable", 
 class Paragraph:
     """A paragraph of a question's own corpus, under the title of its document.
 
-    ``sentences`` are those that the data set numbers; a single one where it does not divide its paragraphs.
-    ``section`` is the heading that the paragraph stands under, outer headings before inner ones, of a document
-    that the question comes with as a whole; None for a paragraph that stands alone.
+    ``sentences`` are the sentences as the data set numbers them; one entry where it does not divide its paragraphs.
+    ``section`` holds the headings above the paragraph, outermost first, where the data set has whole documents; None
+    where it has single paragraphs.
     """
 
     title: str
@@ -28,16 +28,16 @@ class Paragraph:
 
     @property
     def text(self) -> str:
-        """The sentences, one space between them."""
+        """The sentences joined by spaces."""
         return " ".join(sentence.strip() for sentence in self.sentences if sentence.strip())
 
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """One piece of gold evidence: by title and sentence, by page of a document, or by its own text.
+    """One piece of gold evidence: a sentence of a title, a page of a document, a text, or an entity.
 
-    ``sentence`` counts from 0 within its paragraph, ``page`` from 1; both are None where the data says less.
-    ``entity`` is the name of a node of a graph, where the data set knows its answers by name.
+    ``sentence`` counts from 0 within its paragraph, ``page`` from 1; None where the data does not say. ``entity`` is
+    the name of a graph node, in data sets whose answers are names.
     """
 
     title: str = ""
@@ -51,11 +51,10 @@ class Support:
 class Example:
     """A question of a data set.
 
-    ``answers`` holds the canonical answer first, then its aliases; several annotators' answers are in
-    ``alternatives``, where each has its own support. ``support`` is one set of evidence that suffices;
-    ``alternatives`` holds others (FEVER's evidence sets, QASPER's annotators). ``chain`` is the gold order of
-    hops where the data gives one: triples (head, relation, tail), or sub-questions with their answers.
-    ``corpus`` holds the paragraphs that came with the question, gold ones among them.
+    ``answers`` holds the canonical answer, then its aliases. ``support`` is one sufficient set of evidence;
+    ``alternatives`` holds several, each with its answers (FEVER's evidence sets, QASPER's annotators). ``chain`` is
+    the gold decomposition where the data has one: triples (head, relation, tail), or sub-questions with their
+    answers. ``corpus`` holds the question's own paragraphs, the gold ones among them.
     """
 
     id: str
@@ -71,78 +70,69 @@ class Example:
 
     @property
     def pieces(self) -> tuple[Support, ...]:
-        """Every piece of gold evidence once, those of ``support`` first; measures number them by their place."""
-        every = [*self.support, *(piece for one in self.alternatives for piece in one.support)]
-        return tuple(dict.fromkeys(every))
+        """All pieces of gold evidence without duplicates, those of ``support`` first; measures refer to them by
+        position."""
+        pieces = [*self.support, *(piece for annotation in self.alternatives for piece in annotation.support)]
+        return tuple(dict.fromkeys(pieces))
 
     @property
     def gold_paragraphs(self) -> tuple[int, ...]:
-        """For each piece the number of its paragraph: sentences of one paragraph, texts on one page, share it."""
+        """For each piece the number of its paragraph; sentences of one paragraph and texts of one page share it."""
         number: dict[object, int] = {}
         return tuple(
-            number.setdefault((one.title, one.page, one.text if _text_tells(one) else ""), len(number))
-            for one in self.pieces
+            number.setdefault(
+                (piece.title, piece.page, piece.text if _is_known_by_text(piece) else ""), len(number)
+            )
+            for piece in self.pieces
         )
 
     @property
     def evidence_sets(self) -> tuple[frozenset[int], ...]:
-        """The sets of pieces, by number, each of which suffices: of each alternative, or that of ``support``."""
+        """The sufficient sets of evidence, as positions in ``pieces``: one per alternative, or that of
+        ``support``."""
         number = {piece: n for n, piece in enumerate(self.pieces)}
-        sets = [one.support for one in self.alternatives] or [self.support]
-        return tuple(dict.fromkeys(frozenset(number[piece] for piece in one) for one in sets))
+        supports = [annotation.support for annotation in self.alternatives] or [self.support]
+        return tuple(dict.fromkeys(frozenset(number[piece] for piece in support) for support in supports))
 
 
-def _text_tells(support: Support) -> bool:
+def _is_known_by_text(support: Support) -> bool:
     return support.sentence is None and support.page is None
 
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """What one annotator said: the answers, of which kind they are, and the evidence for them."""
+    """One annotator's answers, their type, and the evidence for them."""
 
     answers: tuple[str, ...]
     answer_type: AnswerType = "span"
     support: tuple[Support, ...] = ()
 
 
-class Dataset(Protocol):
-    """Questions, streamed in the order of the file."""
-
-    @property
-    def name(self) -> str:
-        """Canonical name, such as ``hotpotqa``."""
-        ...
-
-    def examples(self) -> Iterator[Example]:
-        """Yield the questions. Raises UsageError for a record in another form, naming its line."""
-        ...
-
-
 def shuffle_examples(examples: Iterable[Example], seed: int) -> list[list[Example]]:
-    """Return examples in an order that the seed and the words of each question make, those of one question together.
+    """Return the examples grouped by the words of their question, in a random order of the groups.
 
-    A question is known by its words, whatever its data sets call it: divided, no question is on both sides.
+    The order depends on the seed and the words alone. Equal questions of several data sets are one group, so that a
+    split never has a question on both sides.
     """
-    found: dict[str, list[Example]] = {}
+    by_question: dict[str, list[Example]] = {}
     for example in examples:
-        found.setdefault(" ".join(example.question.split()), []).append(example)
+        by_question.setdefault(" ".join(example.question.split()), []).append(example)
 
-    def number(question: str) -> bytes:
+    def random_key(question: str) -> bytes:
         return blake2b(f"{seed} {question}".encode(), digest_size=16).digest()
 
-    return [found[question] for question in sorted(found, key=number)]
+    return [by_question[question] for question in sorted(by_question, key=random_key)]
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a method made of one example.
+    """The outcome of a method on one example.
 
-    ``found`` are the pieces of gold evidence, by their number in ``example.pieces``, that each hit holds, in the
-    order of the hits; a hit that holds none is an empty set. ``cited`` says the same of each passage that the
-    answer rests on. ``abstained`` says that no answer was given, ``grade`` what a grading model said, if asked.
-    ``retrieval`` is the part of ``usage`` that finding evidence took, None where that was not told apart.
-    ``walk_seconds`` says how long choosing neighbours took, None where no graph was walked. ``given`` says of each
-    answer that was given for true which gold pieces it is, None where answers were not given one by one.
+    ``hit_pieces`` has for each hit, best first, the set of gold pieces that it matches, as positions in
+    ``example.pieces``; ``cited_pieces`` the same for each cited passage. ``answer_pieces`` has the gold pieces of
+    each answer of a method that returns a list of answers, None for other methods. ``grade`` is the grading model's
+    verdict, if there is one. ``retrieval`` is the part of ``usage`` spent on finding evidence, None where it was not
+    recorded. ``walk_seconds`` is the time spent choosing neighbours, None where no graph was walked.
     """
 
     example: Example

@@ -1,5 +1,4 @@
-"""What became of a question in the method ``focus``: the answers that it gave for true, what its triples came to, and
-by which step a wrong first answer was lost."""
+"""The JSON record that a run keeps of an answer, and the result that the metrics read from it."""
 
 from __future__ import annotations
 
@@ -17,77 +16,21 @@ from clew.triples.language.consistency import best_filling
 if TYPE_CHECKING:
     from clew.core.types import Answer, RankedAnswer
     from clew.evaluate.examples import Example
-#: A statement of an unknown's type, which alone filters little.
-_TYPE = re.compile(r"#\d+ : ")
 
-
-def given_answers(example: Example, answer: Answer) -> dict[str, Any]:
-    """Return as ``given`` the gold pieces that each answer given for true is, where answers were given one by one.
-
-    Of a ranked list those count that meet the constraints: what only fills it up is no claim. Where the data set
-    knows answers by name, all names count, also beyond the part of the list that was ranked.
-    """
-    named = {piece.entity: number for number, piece in enumerate(example.pieces) if piece.entity}
-    if named and (answer.values or answer.ranking):
-        return {"given": [[named[value]] if value in named else [] for value in answer.values]}
-    if answer.ranking:
-        gold = GoldEvidence(example)
-        return {
-            "given": [sorted(gold.matching_pieces(one.hit.node)) for one in answer.ranking if one.meets_all]
-        }
-    return {}
-
-
-def focus_record(answer: Answer) -> dict[str, Any]:
-    """Return as ``focus`` what the trail says of the triples that counted; nothing for other methods.
-
-    ``candidates`` is how many nodes the triples leave, None where nothing restricts them.
-    """
-    sorts = [step for step in answer.trail if isinstance(step, SortStep)]
-    kept = {step.kept_by_the_triples for step in sorts}
-    if not kept - {None}:
-        return {}
-    prepared = [step for step in answer.trail if isinstance(step, PrepareStep)]
-    solved = [step for step in answer.trail if isinstance(step, SubstituteStep)]
-    firm = sum(one.meets_all for one in answer.ranking)
-    common = {"kept": firm, "filled": len(answer.ranking) - firm}
-    if not prepared:
-        return {"focus": {"triples": "", **common}}
-    # Of several readings the one that counted left what was sorted.
-    pairs = list(zip(prepared, solved, strict=False))
-    reading, candidates = next((pair for pair in pairs if _count(pair[1]) in kept), pairs[0])
-    return {
-        "focus": {
-            "triples": reading.triples,
-            "constants": len(reading.constants),
-            "unmatched": [name for name, nodes in reading.constants.items() if not nodes],
-            "dropped": dict(reading.dropped),
-            "usable": any(_usable(one) for one in answer.ranking),
-            "candidates": _count(candidates),
-            "given up": list(candidates.given_up or ()),
-            **common,
-        }
-    }
-
-
-def _count(step: SubstituteStep) -> int | None:
-    candidates = step.candidates.get(step.asked_for)
-    return None if candidates is None else candidates.count
-
-
-def _usable(one: RankedAnswer) -> bool:
-    return any(check.satisfaction is not None and not _TYPE.match(check.text) for check in one.checks)
-
-
-#: The steps of a trail that answer; all others retrieve.
+#: The name of the steps that read evidence; all other steps retrieve it.
 READ_STEP = "read"
+#: A triple that only states an unknown's type. It filters little, so it does not make the triples usable.
+_TYPE_TRIPLE = re.compile(r"#\d+ : ")
 
 
 def answer_record(example: Example, answer: Answer, seconds: float) -> dict[str, Any]:
-    """Return what is kept of an answer: ``hits`` is what was given to read, ``evidence`` what it rests on.
+    """Return the record of an answer.
 
-    ``walk_seconds`` is the time of choosing which neighbours to visit (the latency of the KGP paper's Figures 6
-    and 10), None where no graph was walked. ``given`` says of each answer that was given for true which gold it is.
+    ``hits`` are the passages that the reader was given, ``evidence`` those that the answer cites; ``gold`` and
+    ``cited`` are the gold pieces that they match. ``walk_seconds`` is the time spent choosing neighbours (the latency
+    of the KGP paper's Figures 6 and 10), None where no graph was walked. ``given`` (:func:`given_answers`),
+    ``filling`` (the chain of triples and the values of its unknowns) and ``focus`` (:func:`focus_record`) are there
+    for the methods that have them.
     """
     gold = GoldEvidence(example)
     return {
@@ -113,27 +56,86 @@ def answer_record(example: Example, answer: Answer, seconds: float) -> dict[str,
         "usage": answer.usage.to_dict(),
         "retrieval": retrieval_usage(answer).to_dict(),
         "steps": [step.name for step in answer.trail],
-        **_filling(answer),
+        **_filling_record(answer),
         **focus_record(answer),
         "walk_seconds": _walk_seconds(answer),
         "seconds": round(seconds, 4),
     }
 
 
-def retrieval_usage(answer: Answer) -> Usage:
-    """Return what finding the evidence cost: of all steps but those that read it.
+def given_answers(example: Example, answer: Answer) -> dict[str, Any]:
+    """Return ``{"given": ...}``: the gold pieces of each answer in a list of answers, or nothing for other methods.
 
-    As in the D3 paper (Section 5) retrieval and answering are counted apart; what Self-Ask asks itself belongs to
+    Of a ranked list only the answers that meet the constraints count; those that pad it are no claims. Where the gold
+    answers are names (MetaQA), all values count, also those beyond the ranked part.
+    """
+    piece_by_name = {piece.entity: number for number, piece in enumerate(example.pieces) if piece.entity}
+    if piece_by_name and (answer.values or answer.ranking):
+        pieces = [[piece_by_name[value]] if value in piece_by_name else [] for value in answer.values]
+        return {"given": pieces}
+    if answer.ranking:
+        gold = GoldEvidence(example)
+        met = [ranked for ranked in answer.ranking if ranked.meets_all]
+        return {"given": [sorted(gold.matching_pieces(ranked.hit.node)) for ranked in met]}
+    return {}
+
+
+def retrieval_usage(answer: Answer) -> Usage:
+    """Return the usage of all steps except reading.
+
+    The D3 paper (Section 5) counts retrieval and answering apart. The follow-up questions of Self-Ask belong to
     retrieval, as in its Table 2, where MonoT5, which calls no model, has the calls of Self-Ask alone.
     """
     return sum((step.usage for step in answer.trail if step.name != READ_STEP), Usage())
 
 
-def _filling(answer: Answer) -> dict[str, Any]:
-    """Return as ``filling`` the chain that was answered from and what was found for its unknowns."""
+def focus_record(answer: Answer) -> dict[str, Any]:
+    """Return ``{"focus": ...}``: the outcome of the triples of an answer by 4StepFocus; nothing for other methods.
+
+    ``candidates`` is the number of nodes that meet the triples, None where no triple restricts them.
+    """
+    # The step "sort" counts the candidates that met the triples, None where it sorted others.
+    sorted_counts = {step.kept_by_the_triples for step in answer.trail if isinstance(step, SortStep)}
+    if not sorted_counts - {None}:
+        return {}
+    met_count = sum(ranked.meets_all for ranked in answer.ranking)
+    counts = {"kept": met_count, "filled": len(answer.ranking) - met_count}
+    prepared = [step for step in answer.trail if isinstance(step, PrepareStep)]
+    substituted = [step for step in answer.trail if isinstance(step, SubstituteStep)]
+    if not prepared:
+        return {"focus": {"triples": "", **counts}}
+    # Of several interpretations, the one whose candidates were sorted is the one that was used.
+    interpretations = list(zip(prepared, substituted, strict=False))
+    preparation, substitution = next(
+        (pair for pair in interpretations if _candidate_count(pair[1]) in sorted_counts), interpretations[0]
+    )
+    return {
+        "focus": {
+            "triples": preparation.triples,
+            "constants": len(preparation.constants),
+            "unmatched": [name for name, nodes in preparation.constants.items() if not nodes],
+            "dropped": dict(preparation.dropped),
+            "usable": any(_has_checked_triple(ranked) for ranked in answer.ranking),
+            "candidates": _candidate_count(substitution),
+            "given up": list(substitution.given_up or ()),
+            **counts,
+        }
+    }
+
+
+def _candidate_count(step: SubstituteStep) -> int | None:
+    candidates = step.candidates.get(step.asked_for)
+    return None if candidates is None else candidates.count
+
+
+def _has_checked_triple(ranked: RankedAnswer) -> bool:
+    return any(check.satisfaction is not None and not _TYPE_TRIPLE.match(check.text) for check in ranked.checks)
+
+
+def _filling_record(answer: Answer) -> dict[str, Any]:
     steps = (step for step in answer.trail if isinstance(step, FilledStep))
-    found = best_filling(step.filling.to_dict() for step in steps if step.filling)
-    return {} if found is None else {"filling": found}
+    filling = best_filling(step.filling.to_dict() for step in steps if step.filling)
+    return {} if filling is None else {"filling": filling}
 
 
 def _walk_seconds(answer: Answer) -> float | None:
@@ -143,10 +145,10 @@ def _walk_seconds(answer: Answer) -> float | None:
 
 
 def read_result(example: Example, record: Mapping[str, Any]) -> Result:
-    """Return a record as what the metrics measure. Raises UsageError for a record of an error."""
+    """Return the result of a record. Raises UsageError for the record of an error."""
     if "error" in record:
         raise UsageError(f"question {example.id} failed: {record['error']}")
-    # Older runs did not tell retrieval apart, and kept the seconds of a walk with what it held.
+    # Older runs have no 'retrieval', and keep the seconds of a walk under 'walk'.
     retrieval = Usage(**record["retrieval"]) if "retrieval" in record else None
     walk_seconds = (
         record["walk_seconds"] if "walk_seconds" in record else (record["walk"] or {}).get("seconds")
@@ -156,10 +158,10 @@ def read_result(example: Example, record: Mapping[str, Any]) -> Result:
         record["answer"],
         record["abstained"],
         [frozenset(hit["gold"]) for hit in record["hits"]],
-        [frozenset(held) for held in record["cited"]],
+        [frozenset(pieces) for pieces in record["cited"]],
         Usage(**record["usage"]),
         record["seconds"],
         walk_seconds=walk_seconds,
         retrieval=retrieval,
-        answer_pieces=[frozenset(held) for held in record["given"]] if "given" in record else None,
+        answer_pieces=[frozenset(pieces) for pieces in record["given"]] if "given" in record else None,
     )

@@ -1,4 +1,7 @@
-"""The folder of an evaluation: what was run, and a file of results for each recipe."""
+"""The folder of an evaluation: ``run.json`` with the facts of the run, and one file of results per recipe.
+
+:func:`evaluate_recipes` fills such a folder, :class:`Experiment` does so for the experiments of papers.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import UsageError
+from clew.core.prompts.templates import load_prompt
 from clew.core.recipe import parse_recipe
+from clew.core.trail import TrailRecorder
 from clew.core.types import Usage
 from clew.evaluate.datasets import parse_dataset
 from clew.evaluate.metrics.grading import Grader
@@ -23,9 +28,9 @@ from clew.evaluate.setup import (
     BUILT_CORPORA,
     EvaluationSettings,
     QuestionSet,
+    build_question_for,
     load_questions,
     open_methods,
-    question_builder,
 )
 from clew.knowledge_base.registry.retrievers import ranks_nodes
 
@@ -34,71 +39,75 @@ if TYPE_CHECKING:
     from clew.evaluate.runner import Progress
 
 FACTS_FILE = "run.json"
-#: Questions that are rehearsed to foresee what a run costs.
+#: The number of questions that are rehearsed to estimate the cost of a run.
 REHEARSED_QUESTIONS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """The folder of one data set in one setting. ``facts`` is what ``run.json`` says."""
+    """The folder of the runs of one data set with one setting."""
 
     path: Path
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Return what was run. Raises UsageError for a folder that holds no run."""
+        """The content of ``run.json``. Raises UsageError for a folder without it."""
         try:
             return dict(json.loads((self.path / FACTS_FILE).read_text(encoding="utf-8")))
         except (OSError, ValueError) as error:
             raise UsageError(f"no evaluation in {self.path}", "Make one: clew eval run --help") from error
 
     def claim(self, facts: dict[str, Any]) -> None:
-        """Write down what is run here; refuse to mix it with another run. Recipes may be added."""
+        """Write ``run.json``, or add recipes to it. Raises UsageError where the folder holds another run."""
         if (self.path / FACTS_FILE).exists():
-            before = self.facts
-            differ = [key for key in facts if key != "recipes" and before.get(key) != facts[key]]
-            if differ:
+            recorded = self.facts
+            changed_keys = [key for key in facts if key != "recipes" and recorded.get(key) != facts[key]]
+            if changed_keys:
                 raise UsageError(
-                    f"{self.path} holds another run: its {differ[0]} is {before.get(differ[0])!r}, "
-                    f"not {facts[differ[0]]!r}",
+                    f"{self.path} holds another run: its {changed_keys[0]} is {recorded.get(changed_keys[0])!r}, "
+                    f"not {facts[changed_keys[0]]!r}",
                     "Name another folder: --out DIR",
                 )
-            facts = {**facts, "recipes": {**before["recipes"], **facts["recipes"]}}
+            facts = {**facts, "recipes": {**recorded["recipes"], **facts["recipes"]}}
         self.path.mkdir(parents=True, exist_ok=True)
-        # Replaced whole, so that a kill leaves the one or the other.
-        new = self.path / f"{FACTS_FILE}.new"
-        new.write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        new.replace(self.path / FACTS_FILE)
+        # The rename is atomic: an interrupt leaves either the old or the new file.
+        temporary = self.path / f"{FACTS_FILE}.new"
+        temporary.write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        temporary.replace(self.path / FACTS_FILE)
 
     def result_file(self, recipe: str) -> RunFile:
         """Return the file of a recipe's results."""
         return RunFile(self.path / result_file_name(recipe))
 
     def load_runs(self, recipes: Sequence[str] | None = None) -> list[Run]:
-        """Return the runs of ``recipes`` (all, if None), as far as they are. Raises UsageError where the data has
-        changed."""
+        """Return the runs of ``recipes`` (all, if None) with the results so far.
+
+        Raises UsageError where the data set has changed since.
+        """
         facts = self.facts
         triples = facts.get("triples") == "gold"
-        data = load_questions(facts["data"], facts["corpus"], facts["limit"], facts["seed"], triples=triples)
+        questions = load_questions(
+            facts["data"], facts["corpus"], facts["limit"], facts["seed"], triples=triples
+        )
         if parse_dataset(facts["data"]).digest() != facts["data_digest"]:
             raise UsageError(
                 f"the data of {self.path} has changed: {facts['data']}", "Run it again elsewhere"
             )
-        made = []
+        runs = []
         for recipe in facts["recipes"] if recipes is None else recipes:
-            found, errors, _ = read_results(data.examples, self.result_file(recipe))
-            made.append(Run(data.title, recipe, found, errors, facts))
-        return made
+            results, errors, _ = read_results(questions.examples, self.result_file(recipe))
+            runs.append(Run(questions.title, recipe, results, errors, facts))
+        return runs
 
 
 def result_file_name(recipe: str) -> str:
-    """Return a readable file name for a recipe, and a hash that tells alike ones apart."""
-    readable = re.sub(r"[^A-Za-z0-9]+", "-", recipe).strip("-")[:40]
-    return f"{readable}-{hashlib.blake2b(recipe.encode(), digest_size=4).hexdigest()}.jsonl"
+    """Return a file name for a recipe: a readable prefix and a hash."""
+    prefix = re.sub(r"[^A-Za-z0-9]+", "-", recipe).strip("-")[:40]
+    return f"{prefix}-{hashlib.blake2b(recipe.encode(), digest_size=4).hexdigest()}.jsonl"
 
 
 def folder_for(out: Path, questions: QuestionSet) -> RunFolder:
-    """Return the folder in ``out`` of a data set asked of a corpus."""
+    """Return the folder in ``out`` for a data set and its corpus."""
     with_triples = "-triples" if questions.triples else ""
     return RunFolder(out / f"{questions.name}-{Path(questions.corpus).name}{with_triples}")
 
@@ -107,81 +116,78 @@ def evaluate_recipes(
     out: Path,
     questions: QuestionSet,
     recipes: Sequence[str],
-    bench: EvaluationSettings,
+    settings: EvaluationSettings,
     *,
     workers: int = 1,
     progress: Callable[[str], Progress] | None = None,
     report_estimate: Callable[[str, Usage], None] | None = None,
 ) -> RunFolder:
-    """Run recipes over questions into a folder in ``out``, continuing what is there; return the folder.
+    """Run recipes over questions into a folder in ``out``, continuing an interrupted run; return the folder.
 
-    ``progress`` gives what is told of each stage (``corpus``, or a recipe). Where there is a language model,
-    ``foreseen`` is told what each recipe that is not done will cost before any is asked: the first few questions
-    are rehearsed with a model that only counts. Raises UsageError.
+    ``progress`` returns the progress callback of a stage (``corpus``, or a recipe). With a language model,
+    ``report_estimate`` receives the estimated usage of each unfinished recipe before the model is called: the first
+    questions are rehearsed with a model that only counts. Raises UsageError.
     """
     folder = folder_for(out, questions)
-    tell = progress or (lambda stage: lambda done, total: None)
-    question_of = question_builder(questions, bench)
-    with open_methods(questions, bench, tell("corpus")) as (method_of, digest):
-        folder.claim(run_facts(questions, bench, digest, recipes))
-        if bench.llm is not None and report_estimate is not None:
-            left = {recipe: _left(questions, folder.result_file(recipe)) for recipe in recipes}
-            for recipe, usage in _rehearsed(questions, left, bench):
+    progress_of = progress or (lambda stage: lambda done, total: None)
+    question_for = build_question_for(questions, settings)
+    with open_methods(questions, settings, progress_of("corpus")) as (create_method_for, digest):
+        folder.claim(run_facts(questions, settings, digest, recipes))
+        if settings.llm is not None and report_estimate is not None:
+            open_counts = {recipe: _count_open(questions, folder.result_file(recipe)) for recipe in recipes}
+            for recipe, usage in _estimate_usage(questions, open_counts, settings):
                 report_estimate(recipe, usage)
         for recipe in recipes:
             answer_questions(
                 questions.examples,
-                method_of(recipe),
+                create_method_for(recipe),
                 folder.result_file(recipe),
                 workers=workers,
-                progress=tell(recipe),
-                question_for=question_of,
+                progress=progress_of(recipe),
+                question_for=question_for,
             )
     return folder
 
 
-def _left(questions: QuestionSet, target: RunFile) -> int:
-    """Return how many questions have no answer yet."""
+def _count_open(questions: QuestionSet, target: RunFile) -> int:
+    """Return the number of questions without an answer in ``target``."""
     _, errors, missing = read_results(questions.examples, target)
     return len(errors) + len(missing)
 
 
-def _rehearsed(
-    questions: QuestionSet, left: Mapping[str, int], bench: EvaluationSettings
+def _estimate_usage(
+    questions: QuestionSet, open_counts: Mapping[str, int], settings: EvaluationSettings
 ) -> Iterator[tuple[str, Usage]]:
-    """Yield about what each recipe costs over the questions ``left``, if every reply is as long as it may get."""
-    from clew.core.trail import TrailRecorder
+    """Yield (recipe, estimated usage) for its open questions, assuming that every reply has the maximal length."""
     from clew.models.rehearsal import Rehearsal
 
-    some = questions.examples[:REHEARSED_QUESTIONS]
-    model = Rehearsal(bench.llm_name or (bench.llm.name if bench.llm else ""))
-    few = replace(questions, examples=some, pool=()) if questions.corpus in BUILT_CORPORA else questions
-    question_of = question_builder(few, bench)
-    # The bases of the few questions serve all recipes: an encoder reads them once. Graphs are left out: what they
-    # would fill, nobody need be asked, and reading them may take longer than the rehearsal; but not where their nodes
-    # are what a model is asked about.
-    graphs = (
-        bench.graphs if any(ranks_nodes(parse_recipe(one)) for one, count in left.items() if count) else ()
+    examples = questions.examples[:REHEARSED_QUESTIONS]
+    model = Rehearsal(settings.llm_name or (settings.llm.name if settings.llm else ""))
+    sample = (
+        replace(questions, examples=examples, pool=()) if questions.corpus in BUILT_CORPORA else questions
     )
-    with open_methods(few, replace(bench, llm=model, graphs=graphs)) as (method_of, _):
-        for recipe, count in left.items():
-            if not count:
-                continue
+    question_for = build_question_for(sample, settings)
+    # All recipes share the stores of the sample, so that an encoder reads them once. Graphs are left out where no
+    # recipe ranks nodes: they only save calls, and reading them may take longer than the rehearsal.
+    open_recipes = [recipe for recipe, count in open_counts.items() if count]
+    graphs = settings.graphs if any(ranks_nodes(parse_recipe(recipe)) for recipe in open_recipes) else ()
+    with open_methods(sample, replace(settings, llm=model, graphs=graphs)) as (create_method_for, _):
+        for recipe in open_recipes:
             model.usage_by_role.clear()
-            method_for = method_of(recipe)
-            for example in some:
-                method_for(example).answer(question_of(example), TrailRecorder())
+            method_for = create_method_for(recipe)
+            for example in examples:
+                method_for(example).answer(question_for(example), TrailRecorder())
             total = sum(model.usage_by_role.values(), Usage())
-            yield recipe, scale_usage(total, count / len(some))
+            yield recipe, scale_usage(total, open_counts[recipe] / len(examples))
 
 
-def scale_usage(total: Usage, share: float) -> Usage:
-    """Return about what ``share`` times as many questions cost as were rehearsed."""
+def scale_usage(total: Usage, factor: float) -> Usage:
+    """Return the usage multiplied by ``factor``, marked as an estimate."""
     return Usage(
-        calls=round(total.calls * share),
-        tokens_in=round(total.tokens_in * share),
-        tokens_out=round(total.tokens_out * share),
-        money=None if total.money is None else total.money * share,
+        calls=round(total.calls * factor),
+        tokens_in=round(total.tokens_in * factor),
+        tokens_out=round(total.tokens_out * factor),
+        money=None if total.money is None else total.money * factor,
         estimated=True,
     )
 
@@ -192,24 +198,22 @@ def grade_folder(
     progress: Callable[[str], Progress],
     recipes: Sequence[str] | None = None,
 ) -> Usage:
-    """Grade what ``recipes`` (all, if None) answered in a folder with ``model`` (Listing 5 of the KGP paper);
-    return what that cost."""
-    from clew.core.prompts.templates import load_prompt
-
+    """Grade the answers of ``recipes`` (all, if None) in a folder with ``model`` (Listing 5 of the KGP paper); return
+    the usage of the model."""
     facts = folder.facts
-    data = load_questions(facts["data"], facts["corpus"], facts["limit"], facts["seed"])
+    questions = load_questions(facts["data"], facts["corpus"], facts["limit"], facts["seed"])
     grader = Grader(model, load_prompt("grade"))
-    costs = [
-        grade_answers(data.examples, folder.result_file(recipe), grader, progress(recipe))
+    usages = [
+        grade_answers(questions.examples, folder.result_file(recipe), grader, progress(recipe))
         for recipe in recipes or facts["recipes"]
     ]
-    return sum(costs, Usage())
+    return sum(usages, Usage())
 
 
 def run_facts(
-    questions: QuestionSet, bench: EvaluationSettings, digest: str, recipes: Sequence[str] = ()
+    questions: QuestionSet, settings: EvaluationSettings, digest: str, recipes: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return what ``run.json`` says of recipes over questions; ``digest`` is that of the base they share."""
+    """Return the content of ``run.json``; ``digest`` is that of the shared store."""
     return {
         "data": questions.data,
         "data_digest": parse_dataset(questions.data).digest(),
@@ -219,22 +223,22 @@ def run_facts(
         "corpus": questions.corpus,
         **({"pool": list(questions.pool)} if questions.pool else {}),
         **({"triples": "gold"} if questions.triples else {}),
-        **({"graphs": list(bench.graphs)} if bench.graphs else {}),
+        **({"graphs": list(settings.graphs)} if settings.graphs else {}),
         "base_digest": digest,
-        "passages": bench.passages,
-        "sentences": bench.sentences if questions.corpus == "question" else None,
-        "llm": bench.llm.name if bench.llm else None,
-        "encoder": bench.encoder.name if bench.encoder else None,
-        "objective": bench.encoder.objective if bench.encoder else "",
+        "passages": settings.passages,
+        "sentences": settings.sentences if questions.corpus == "question" else None,
+        "llm": settings.llm.name if settings.llm else None,
+        "encoder": settings.encoder.name if settings.encoder else None,
+        "objective": settings.encoder.objective if settings.encoder else "",
         "clew": version("clew"),
         "python": platform.python_version(),
-        "recipes": {one: result_file_name(one) for one in recipes},
+        "recipes": {recipe: result_file_name(recipe) for recipe in recipes},
     }
 
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What the analyses of one data set share: the questions, the models, where results go, who is told."""
+    """The questions, settings and output folder of one experiment, and its callbacks (:func:`evaluate_recipes`)."""
 
     questions: QuestionSet
     settings: EvaluationSettings
@@ -245,16 +249,16 @@ class Experiment:
 
     @property
     def folder(self) -> RunFolder:
-        """The folder of what walks and other methods answered."""
+        """The folder of the answers."""
         return folder_for(self.out, self.questions)
 
     @property
     def graph_folder(self) -> RunFolder:
-        """The folder of what was measured of graphs, whatever the language model."""
+        """The folder of the measures of graphs, which do not depend on the language model."""
         return RunFolder(self.folder.path.with_name(f"{self.folder.path.name}-graphs"))
 
     def run(self, recipes: Sequence[str]) -> list[Run]:
-        """Return the runs of some recipes after running what is missing of them. Raises UsageError."""
+        """Return the runs of ``recipes`` after answering their open questions. Raises UsageError."""
         evaluate_recipes(
             self.out,
             self.questions,

@@ -1,4 +1,4 @@
-"""Runs a method over the questions of a data set, one JSON line for each, and continues where it was stopped."""
+"""Answers the questions of a data set and grades the answers, one JSON line each, and continues interrupted runs."""
 
 from __future__ import annotations
 
@@ -16,37 +16,34 @@ from clew.core.trail import TrailRecorder
 from clew.core.types import Question, Usage
 from clew.evaluate.examples import Result
 from clew.evaluate.metrics.grading import AnswerToGrade
-from clew.evaluate.records import (
-    answer_record,
-    read_result,
-)
+from clew.evaluate.records import answer_record, read_result
 
 if TYPE_CHECKING:
     from clew.core.protocols import Method
     from clew.evaluate.examples import Example
     from clew.evaluate.metrics.grading import Grader
 
-#: Answers that are graded with one batch of calls: what a kill loses at the most.
-_GRADED_AT_ONCE = 16
-#: Gives the method that answers a question, over the corpus that it is asked of.
+#: Answers that are graded in one batch of model calls; an interrupt loses at most that many grades.
+_GRADING_BATCH = 16
+#: Returns the method that answers an example, built over its corpus.
 MethodFor = Callable[["Example"], "Method"]
-#: Gives what a method is asked for a question of a data set: its words, the part of the corpus, its triples.
+#: Returns the question of an example: its text, its scope within the corpus, its triples.
 QuestionFor = Callable[["Example"], Question]
-#: Told of each question that ended: how many have, of how many.
+#: Receives the number of finished questions and their total.
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class RunFile:
-    """A file of results: a JSON line for each question, in the order in which they ended.
+    """A file of results: one JSON line per question, in the order in which they finished.
 
-    A last line that a kill cut short is dropped; everything before it counts.
+    A last line that an interrupt cut short is ignored and overwritten.
     """
 
     path: Path
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Yield the records that are whole. Raises UsageError for a file that is something else."""
+        """Yield the complete records. Raises UsageError for a file that holds something else."""
         if not self.path.exists():
             return
         with self.path.open("rb") as stream:
@@ -62,11 +59,11 @@ class RunFile:
 
     @property
     def grades(self) -> RunFile:
-        """The file of what a grading model said of these results."""
+        """The file with the grades of these results."""
         return RunFile(self.path.with_suffix(".grades.jsonl"))
 
     def append(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Write records after the whole ones, each on disk before the next is made."""
+        """Append records, each flushed to disk before the next one is taken from the iterator."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         size = self.whole_size()
         with self.path.open("ab") as stream:
@@ -77,7 +74,7 @@ class RunFile:
                 os.fsync(stream.fileno())
 
     def whole_size(self) -> int:
-        """Return how many bytes hold whole lines."""
+        """Return the size of the complete lines in bytes."""
         if not self.path.exists():
             return 0
         return self.path.read_bytes().rfind(b"\n") + 1
@@ -92,24 +89,24 @@ def answer_questions(
     progress: Progress | None = None,
     question_for: QuestionFor = lambda example: Question(example.question),
 ) -> int:
-    """Answer the questions that ``target`` does not have yet; return how many were asked.
+    """Answer the questions that have no answer in ``target`` yet; return their number.
 
-    A question whose answering fails is recorded as an error, with what was said, and asked again by the next
-    run; it never counts as a wrong answer. ``workers`` questions are asked at once.
+    A question that fails is recorded with its error, never as a wrong answer, and the next run asks it again.
+    ``workers`` questions are answered concurrently.
     """
-    done = {record["id"] for record in target.records() if "error" not in record}
-    waiting = [example for example in examples if example.id not in done]
+    answered_ids = {record["id"] for record in target.records() if "error" not in record}
+    waiting = [example for example in examples if example.id not in answered_ids]
     with ThreadPoolExecutor(max_workers=workers) as pool:
         records = (
-            pool.map(lambda one: _answered(one, method_for, question_for), waiting)
+            pool.map(lambda example: _answer_question(example, method_for, question_for), waiting)
             if workers > 1
-            else (_answered(one, method_for, question_for) for one in waiting)
+            else (_answer_question(example, method_for, question_for) for example in waiting)
         )
-        target.append(_counted(records, len(examples) - len(waiting), len(examples), progress))
+        target.append(_report_progress(records, len(examples) - len(waiting), len(examples), progress))
     return len(waiting)
 
 
-def _counted(
+def _report_progress(
     records: Iterable[dict[str, Any]], done: int, total: int, progress: Progress | None
 ) -> Iterator[dict[str, Any]]:
     for count, record in enumerate(records, done + 1):
@@ -121,38 +118,38 @@ def _counted(
 def grade_answers(
     examples: Sequence[Example], target: RunFile, grader: Grader, progress: Progress | None = None
 ) -> Usage:
-    """Grade the answers of ``target`` that have no grade yet (Acc); return what that cost.
+    """Grade the answers of ``target`` that have no grade yet (Acc); return the usage of the grading model.
 
-    A reply that is no verdict is kept with the problem and no grade, and asked again by the next run.
+    A reply that is no verdict is recorded as a problem without a grade, and the next run asks again.
     """
-    known = _grades(target)
-    waiting = [
-        AnswerToGrade(one.example, one.answer, one.abstained)
-        for name, one in read_results(examples, target)[0].items()
-        if known.get(name, (None, None))[0] != one.answer
+    graded = _read_grades(target)
+    ungraded = [
+        AnswerToGrade(result.example, result.answer, result.abstained)
+        for id, result in read_results(examples, target)[0].items()
+        if graded.get(id, (None, None))[0] != result.answer
     ]
-    spent: list[Usage] = []
+    usages: list[Usage] = []
 
     def records() -> Iterator[dict[str, Any]]:
-        for start in range(0, len(waiting), _GRADED_AT_ONCE):
-            batch = waiting[start : start + _GRADED_AT_ONCE]
-            for one, made in zip(batch, grader.grade(batch), strict=True):
-                spent.append(made.usage)
+        for start in range(0, len(ungraded), _GRADING_BATCH):
+            batch = ungraded[start : start + _GRADING_BATCH]
+            for answer, grade in zip(batch, grader.grade(batch), strict=True):
+                usages.append(grade.usage)
                 yield {
-                    "id": one.example.id,
-                    "answer": one.answer,
-                    "grade": made.value,
-                    "problem": made.problem,
+                    "id": answer.example.id,
+                    "answer": answer.answer,
+                    "grade": grade.value,
+                    "problem": grade.problem,
                     "grader": grader.model.name,
-                    "usage": made.usage.to_dict(),
+                    "usage": grade.usage.to_dict(),
                 }
 
-    target.grades.append(_counted(records(), 0, len(waiting), progress))
-    return sum(spent, Usage())
+    target.grades.append(_report_progress(records(), 0, len(ungraded), progress))
+    return sum(usages, Usage())
 
 
-def _grades(target: RunFile) -> dict[str, tuple[str, float]]:
-    """Return the answers that were graded, and their grades, by question."""
+def _read_grades(target: RunFile) -> dict[str, tuple[str, float]]:
+    """Return (graded answer, grade) by question id; an answer that changed since is not graded."""
     return {
         record["id"]: (record["answer"], record["grade"])
         for record in target.grades.records()
@@ -160,28 +157,28 @@ def _grades(target: RunFile) -> dict[str, tuple[str, float]]:
     }
 
 
-def _answered(example: Example, method_for: MethodFor, question_of: QuestionFor) -> dict[str, Any]:
+def _answer_question(example: Example, method_for: MethodFor, question_for: QuestionFor) -> dict[str, Any]:
     started = time.perf_counter()
     try:
         method = method_for(example)
-        question = question_of(example)
-        # Making the base of a question's own corpus, and a graph over it, is no part of answering.
+        question = question_for(example)
+        # Building the corpus of a question, and a graph over it, does not count as answering time.
         started = time.perf_counter()
         answer = method.answer(question, TrailRecorder())
-    # The one place where any error is caught: a run of hours does not end because of one question.
+    # Any error is caught here, and only here: a run of hours must not end because of one question.
     except Exception as error:  # noqa: BLE001
-        said = f"{type(error).__name__}: {error}"
-        return {"id": example.id, "error": said, "seconds": round(time.perf_counter() - started, 4)}
+        problem = f"{type(error).__name__}: {error}"
+        return {"id": example.id, "error": problem, "seconds": round(time.perf_counter() - started, 4)}
     return answer_record(example, answer, time.perf_counter() - started)
 
 
 def read_results(
     examples: Iterable[Example], target: RunFile
 ) -> tuple[dict[str, Result], dict[str, str], list[str]]:
-    """Return the results by question, the errors by question, and the questions that were not asked."""
+    """Return the results and the errors by question id, and the ids of the questions without a record."""
     records = {record["id"]: record for record in target.records()}
-    grades = _grades(target)
-    found: dict[str, Result] = {}
+    grades = _read_grades(target)
+    results: dict[str, Result] = {}
     errors: dict[str, str] = {}
     missing: list[str] = []
     for example in examples:
@@ -191,7 +188,7 @@ def read_results(
         elif "error" in record:
             errors[example.id] = record["error"]
         else:
-            made = read_result(example, record)
-            graded, value = grades.get(example.id, (None, None))
-            found[example.id] = replace(made, grade=value if graded == made.answer else None)
-    return found, errors, missing
+            result = read_result(example, record)
+            graded_answer, value = grades.get(example.id, (None, None))
+            results[example.id] = replace(result, grade=value if graded_answer == result.answer else None)
+    return results, errors, missing

@@ -1,4 +1,4 @@
-"""Builds what an evaluation runs: data sets, corpora as knowledge bases, and methods over them."""
+"""Sets up an evaluation: loads the questions, builds their corpora as stores, and builds methods over them."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ if TYPE_CHECKING:
     from clew.parse.documents.builder import PassageUnit
     from clew.store.store import Store
 
-#: The recipe that needs to know the gold evidence.
+#: The recipe that reads the gold evidence.
 GOLDEN = "golden"
-#: Sentences of a question's own corpus, negatives included: about what the paper's collections have (Table 2).
+#: Sentences of a question's own corpus, negatives included: about the size in the KGP paper (Table 2).
 CORPUS_SENTENCES = 700
-#: Corpora that an evaluation makes: of what the questions bring, or ``none``, for methods that answer from memory or
-#: from the web; all others are knowledge bases. ``own`` is pooled, and each question is asked of its own documents.
+#: Corpora that an evaluation builds; any other name is the folder of a knowledge base. ``question``: each question's
+#: paragraphs with negatives. ``pooled``: the paragraphs of all questions. ``own``: pooled, but each question is asked
+#: of its own documents only. ``none``: empty, for methods that answer from memory or from the web.
 BUILT_CORPORA = ("question", "pooled", "own", "none")
 POOLED_CORPORA = ("pooled", "own")
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """A data set as it is asked: its name, the questions, and where their corpus comes from.
+    """The questions of a data set, and the corpus that they are asked of.
 
-    ``corpus`` is ``question``, ``pooled``, ``own``, ``none``, ``kb`` or the folder of a knowledge base. ``data`` is
-    ``NAME=PATH`` and ``limit`` how many questions were drawn from it with ``seed`` (None: all). ``pool`` names data
-    sets, ``NAME=PATH``, of which a pooled corpus has all paragraphs as well, asked or not. ``triples``: each question
-    comes with the triples that its data set spells out (:func:`clew.evaluate.datasets.graphs.gold_triples`), as
-    :attr:`clew.core.types.Question.chain`.
+    ``data`` is ``NAME=PATH``; ``limit`` is the number of questions sampled from it with ``seed``, None for all.
+    ``corpus`` is one of :data:`BUILT_CORPORA`, ``kb`` or the folder of a knowledge base. ``pool`` names further data
+    sets, ``NAME=PATH``, whose paragraphs a pooled corpus has too. With ``triples`` each question comes with its gold
+    triples (:func:`clew.evaluate.datasets.graphs.gold_triples`).
     """
 
     name: str
@@ -74,49 +74,49 @@ class QuestionSet:
 def load_questions(
     data: str, corpus: str, limit: int | None, seed: int, pool: Sequence[str] = (), triples: bool = False
 ) -> QuestionSet:
-    """Return the questions of ``NAME=PATH``: all, or ``limit`` drawn with the seed; with ``triples``, each with its
-    gold triples. Raises UsageError."""
+    """Return all questions of ``NAME=PATH``, or ``limit`` of them sampled with the seed.
+
+    Raises UsageError for a corpus that the data set cannot have, and, with ``triples``, for missing gold triples.
+    """
     if pool and corpus not in POOLED_CORPORA:
-        raise UsageError(
-            f"no pool is made where the corpus is '{corpus}'", "Pool paragraphs: --corpus pooled"
-        )
-    file = parse_dataset(data)
-    examples = list(sample_examples(file.examples(), limit, seed))
+        raise UsageError(f"the corpus '{corpus}' has no pool", "Pool paragraphs: --corpus pooled")
+    dataset = parse_dataset(data)
+    examples = list(sample_examples(dataset.examples(), limit, seed))
     if not examples:
-        raise UsageError(f"no questions in {file.path}")
+        raise UsageError(f"no questions in {dataset.path}")
     if corpus in BUILT_CORPORA and corpus != "none" and not any(example.corpus for example in examples):
         raise UsageError(
-            f"the questions of {file.name} bring no paragraphs",
-            "Name a knowledge base: --corpus FOLDER; or --corpus none for methods that need none",
+            f"the questions of {dataset.name} bring no paragraphs",
+            "Name a knowledge base: --corpus FOLDER; or --corpus none for methods without a corpus",
         )
     if triples:
         require_gold_triples(examples)
-    return QuestionSet(file.name, examples, corpus, data, limit, seed, tuple(pool), triples)
+    return QuestionSet(dataset.name, examples, corpus, data, limit, seed, tuple(pool), triples)
 
 
 def sample_examples(examples: Iterator[Example], limit: int | None, seed: int) -> Iterator[Example]:
-    """Yield all examples, or ``limit`` of them drawn at random (reservoir sampling), in their order."""
+    """Yield all examples, or a random sample of ``limit`` of them (reservoir sampling), in their order."""
     if limit is None:
         yield from examples
         return
     import random
 
     rng = random.Random(seed)
-    kept = list(enumerate(itertools.islice(examples, limit)))
+    sample = list(enumerate(itertools.islice(examples, limit)))
     for number, example in enumerate(examples, limit):
         place = rng.randrange(number + 1)
         if place < limit:
-            kept[place] = (number, example)
-    yield from (example for _, example in sorted(kept, key=lambda one: one[0]))
+            sample[place] = (number, example)
+    yield from (example for _, example in sorted(sample, key=lambda item: item[0]))
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationSettings:
-    """What all recipes of a run share: models, the unit of passages, and the size of a question's corpus.
+    """The settings that all recipes of a run share.
 
-    ``llm_name`` is what names the model, or one per role; a rehearsal needs no more. ``encoder_name`` is what the
-    encoder was asked for by. ``graphs`` are files, each a graph beside the corpus that is made, or places of graphs
-    that are mounted there: URLs of SPARQL endpoints, folders of Oxigraph stores.
+    ``passages`` is the unit of passages, ``sentences`` the size of a question's own corpus, ``seed`` that of its
+    negatives. ``llm_name`` and ``encoder_name`` are the names by which the models were requested. ``graphs`` are
+    added to a built corpus: graph files, and places to mount (URLs of SPARQL endpoints, folders of Oxigraph stores).
     """
 
     llm: LanguageModel | None = None
@@ -131,206 +131,214 @@ class EvaluationSettings:
 
 @contextmanager
 def open_methods(
-    data: QuestionSet, bench: EvaluationSettings, progress: Callable[[int, int], None] | None = None
+    questions: QuestionSet, settings: EvaluationSettings, progress: Callable[[int, int], None] | None = None
 ) -> Iterator[tuple[Callable[[str], MethodFor], str]]:
-    """Give what makes of a recipe the method for each question, and the digest of the base (or ``""``).
+    """Give (factory, digest): a function from a recipe to its :data:`MethodFor`, and the digest of the shared store.
 
-    A question's own corpus is made into a base when the question comes up and is gone after it; the pooled
-    one is made once, and the summaries that a recipe shows of its sections are made with it.
+    The corpus ``question`` has a store per question, built when the question comes up, and the digest ``""``. Any
+    other corpus has one store, built once. Summaries that a recipe needs are made first in a store that is built
+    here; making them in an existing base is left to its owner.
     """
-    from clew.core.component import BuildContext as Parts
+    from clew.core.component import BuildContext
     from clew.knowledge_base.registry.retrievers import make_summaries
 
-    with open_bases(data, bench, progress) as base_of_example:
-        shared = None if data.corpus == "question" else base_of_example(data.examples[0])
+    with open_stores(questions, settings, progress) as store_for:
+        shared_store = None if questions.corpus == "question" else store_for(questions.examples[0])
 
-        def of(recipe: str) -> MethodFor:
-            if shared is None or parse_recipe(recipe).name == GOLDEN:
-                return lambda example: _method(recipe, base_of_example(example), bench, example)
-            if data.corpus in BUILT_CORPORA:
-                # A base of the evaluation's own has no summaries yet; of another, making them is its owner's to ask.
-                make_summaries(parse_recipe(recipe), Parts(shared.snapshot(), bench.llm, bench.encoder))
-            made = _method(recipe, shared, bench)
-            return lambda example: made
+        def create_method_for(recipe: str) -> MethodFor:
+            if shared_store is None or parse_recipe(recipe).name == GOLDEN:
+                return lambda example: _build_method(recipe, store_for(example), settings, example)
+            if questions.corpus in BUILT_CORPORA:
+                make_summaries(
+                    parse_recipe(recipe),
+                    BuildContext(shared_store.snapshot(), settings.llm, settings.encoder),
+                )
+            method = _build_method(recipe, shared_store, settings)
+            return lambda example: method
 
-        yield of, shared.digest() if shared else ""
+        yield create_method_for, shared_store.digest() if shared_store else ""
 
 
 @contextmanager
-def open_bases(
-    data: QuestionSet, bench: EvaluationSettings, progress: Callable[[int, int], None] | None = None
+def open_stores(
+    questions: QuestionSet, settings: EvaluationSettings, progress: Callable[[int, int], None] | None = None
 ) -> Iterator[Callable[[Example], Store]]:
-    """Give what returns the base that a question is asked of."""
+    """Give a function from an example to the store of its corpus. Raises UsageError."""
     from clew.store.store import Store
 
-    if bench.graphs and data.corpus not in (*POOLED_CORPORA, "none"):
+    if settings.graphs and questions.corpus not in (*POOLED_CORPORA, "none"):
         raise UsageError(
-            f"graphs are added to a corpus of all questions, not to '{data.corpus}'",
+            f"graphs are added to a corpus of all questions, not to '{questions.corpus}'",
             "Name it --corpus pooled, or add them to a base of your own: clew graph add FILE --kb FOLDER",
         )
-    if data.corpus == "question":
-        with _OwnBases(bench, pool_paragraphs(data.examples)) as own:
-            yield own.base
+    if questions.corpus == "question":
+        with _QuestionStores(settings, pool_paragraphs(questions.examples)) as own_stores:
+            yield own_stores.store_for
         return
     with TemporaryDirectory(prefix="clew-eval-") as folder:
-        brought = data.corpus in BUILT_CORPORA
-        path = Path(folder) / "base" if brought else base_folder(data.corpus)
-        with Store.open(path, create=brought, passages=bench.passages) as base:
-            if brought:
-                fill_base(base, _paragraphs(data), bench, progress)
-                _add_graphs(base, bench.graphs)
-            elif bench.encoder is not None:
-                base.encode(bench.encoder, progress)
-            yield lambda example: base
+        is_built = questions.corpus in BUILT_CORPORA
+        path = Path(folder) / "base" if is_built else base_folder(questions.corpus)
+        with Store.open(path, create=is_built, passages=settings.passages) as store:
+            if is_built:
+                fill_store(store, _corpus_paragraphs(questions), settings, progress)
+                _add_graphs(store, settings.graphs)
+            elif settings.encoder is not None:
+                store.encode(settings.encoder, progress)
+            yield lambda example: store
 
 
-def _paragraphs(data: QuestionSet) -> Sequence[Paragraph]:
-    """Return the paragraphs of the corpus that is made for all questions."""
-    if data.corpus == "none":
+def _corpus_paragraphs(questions: QuestionSet) -> Sequence[Paragraph]:
+    """Return the paragraphs of the corpus that all questions share."""
+    if questions.corpus == "none":
         return ()
     return pool_paragraphs(
-        itertools.chain(data.examples, *(parse_dataset(one).examples() for one in data.pool))
+        itertools.chain(
+            questions.examples, *(parse_dataset(dataset).examples() for dataset in questions.pool)
+        )
     )
 
 
-def _add_graphs(base: Store, places: Sequence[str]) -> None:
-    """Add graphs from files, and mount those that stay where they are, each named by its place."""
+def _add_graphs(store: Store, places: Sequence[str]) -> None:
+    """Add graph files, and mount endpoints and Oxigraph stores; each graph is named after its file or host."""
     from clew.knowledge_base.ingest.graphs import GraphFiles, add_graph, default_graph_name
     from clew.parse.graphs.stark import is_stark
     from clew.store.sparql.mount_options import MountOptions
     from clew.store.sparql.mounted_graph import is_endpoint
 
     names = [
-        (urlsplit(one).hostname or one) if is_endpoint(one) else default_graph_name(Path(one))
-        for one in places
+        (urlsplit(place).hostname or place) if is_endpoint(place) else default_graph_name(Path(place))
+        for place in places
     ]
     for name, place in zip(names, places, strict=True):
         if names.count(name) > 1:
             raise UsageError(f"two graphs are called '{name}'", "A graph is called by its file: rename one")
         if is_endpoint(place) or (Path(place).is_dir() and not is_stark(Path(place))):
-            base.graphs.mount(name, place, MountOptions())
+            store.graphs.mount(name, place, MountOptions())
         else:
-            add_graph(base.graphs, name, GraphFiles((Path(place),)))
+            add_graph(store.graphs, name, GraphFiles((Path(place),)))
 
 
-def question_builder(data: QuestionSet, bench: EvaluationSettings) -> QuestionFor:
-    """Return what gives what is asked for each question: within its own documents where the corpus is ``own``, with
-    its gold triples where they are asked for."""
-    scope_of = _scopes(data, bench)
+def build_question_for(questions: QuestionSet, settings: EvaluationSettings) -> QuestionFor:
+    """Return the function from an example to its question, with its scope and, if requested, its gold triples."""
+    scope_for = _scope_builder(questions, settings)
 
-    def question(example: Example) -> Question:
-        return Question(example.question, scope_of(example), gold_triples(example) if data.triples else "")
+    def build_question(example: Example) -> Question:
+        return Question(
+            example.question, scope_for(example), gold_triples(example) if questions.triples else ""
+        )
 
-    return question
+    return build_question
 
 
-def _scopes(data: QuestionSet, bench: EvaluationSettings) -> Callable[[Example], Scope]:
-    """Return what gives the scope of each question: its own documents where the corpus is ``own``, else all."""
-    if data.corpus != "own":
+def _scope_builder(questions: QuestionSet, settings: EvaluationSettings) -> Callable[[Example], Scope]:
+    """Return the function from an example to its scope: its own documents for the corpus ``own``, else everything."""
+    if questions.corpus != "own":
         return lambda example: Scope()
 
-    groups = group_by_document(pool_paragraphs(data.examples))
-    made = build_documents((one for group in groups for one in group), bench.passages)
-    key_of = {
-        (one.title, one.text, one.section): document.key
-        for group, document in zip(groups, made, strict=True)
-        for one in group
+    groups = group_by_document(pool_paragraphs(questions.examples))
+    built = build_documents((paragraph for group in groups for paragraph in group), settings.passages)
+    document_key = {
+        (paragraph.title, paragraph.text, paragraph.section): document.key
+        for group, document in zip(groups, built, strict=True)
+        for paragraph in group
     }
 
-    def own(example: Example) -> Scope:
-        return Scope(documents=frozenset(key_of[one.title, one.text, one.section] for one in example.corpus))
+    def own_scope(example: Example) -> Scope:
+        return Scope(
+            documents=frozenset(
+                document_key[paragraph.title, paragraph.text, paragraph.section]
+                for paragraph in example.corpus
+            )
+        )
 
-    return own
+    return own_scope
 
 
-def _method(recipe: str, base: Store, bench: EvaluationSettings, example: Example | None = None) -> Method:
-    from clew.core.component import BuildContext as Parts
-    from clew.knowledge_base import registry as catalog
+def _build_method(
+    recipe: str, store: Store, settings: EvaluationSettings, example: Example | None = None
+) -> Method:
+    from clew.core.component import BuildContext
+    from clew.knowledge_base import registry
     from clew.knowledge_base.registry.methods import build_golden
 
     if parse_recipe(recipe).name != GOLDEN or example is None:
-        return catalog.build_method(recipe, base, llm=bench.llm, encoder=bench.encoder)
-    parts = Parts(base.snapshot(), bench.llm, bench.encoder)
-    return build_golden(parts, parse_recipe(recipe), gold_hits(base, example, bench.passages))
+        return registry.build_method(recipe, store, llm=settings.llm, encoder=settings.encoder)
+    parts = BuildContext(store.snapshot(), settings.llm, settings.encoder)
+    return build_golden(parts, parse_recipe(recipe), gold_hits(store, example, settings.passages))
 
 
-def gold_hits(base: Store, example: Example, unit: PassageUnit) -> list[Hit]:
-    """Return the passages and rows of a base that hold gold evidence, in the order of its pieces."""
+def gold_hits(store: Store, example: Example, unit: PassageUnit) -> list[Hit]:
+    """Return the passages and table rows of a store that match gold evidence, in the order of its pieces."""
     gold = GoldEvidence(example)
-    keys = [document.key for document in build_documents(example.corpus, unit)]
-    held = [
-        (node, gold.matching_pieces(node))
-        for key in keys
-        if base.has_document(key)
-        for node in base.document_nodes(key)
-    ]
-    if not example.corpus:
-        held = [
-            (node, gold.matching_pieces(node))
-            for one in base.documents()
-            for node in base.document_nodes(one.key)
-        ]
-    found = [(min(pieces), node) for node, pieces in held if pieces and node.kind in RETRIEVED_KINDS]
+    if example.corpus:
+        keys = [document.key for document in build_documents(example.corpus, unit)]
+    else:
+        keys = [document.key for document in store.documents()]
+    nodes = [node for key in keys if store.has_document(key) for node in store.document_nodes(key)]
+    matched = [(node, gold.matching_pieces(node)) for node in nodes if node.kind in RETRIEVED_KINDS]
+    ranked = [(min(pieces), node) for node, pieces in matched if pieces]
     return [
-        Hit(node, 1.0, (node.id,)) for _, node in sorted(found, key=lambda one: (one[0], one[1].position))
+        Hit(node, 1.0, (node.id,)) for _, node in sorted(ranked, key=lambda item: (item[0], item[1].position))
     ]
 
 
 def base_folder(corpus: str) -> Path:
-    """Return the folder of a knowledge base: ``kb`` is the usual one (``CLEW_HOME``, else ``./.clew``)."""
+    """Return the folder of a knowledge base; ``kb`` is the default one (``CLEW_HOME``, else ``./.clew``)."""
     return knowledge_base_path(None) if corpus == "kb" else Path(corpus).expanduser()
 
 
-def fill_base(
-    base: Store,
+def fill_store(
+    store: Store,
     paragraphs: Sequence[Paragraph],
-    bench: EvaluationSettings,
+    settings: EvaluationSettings,
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
-    """Commit paragraphs, index them, and encode them where there is an encoder."""
+    """Add paragraphs to a store, index them, and encode them if there is an encoder."""
     count = len(group_by_document(paragraphs))
-    for number, document in enumerate(build_documents(paragraphs, bench.passages), 1):
-        base.put_document(document, document_location(document))
+    for number, document in enumerate(build_documents(paragraphs, settings.passages), 1):
+        store.put_document(document, document_location(document))
         if progress:
             progress(number, count)
-    base.catch_up()
-    if bench.encoder is not None:
-        base.encode(bench.encoder, progress)
+    store.catch_up()
+    if settings.encoder is not None:
+        store.encode(settings.encoder, progress)
 
 
-class _OwnBases:
-    """The bases of questions' own corpora: made when a question first comes up, one open in each thread."""
+class _QuestionStores:
+    """The stores of the questions' own corpora: built when a question first comes up, one open per thread."""
 
-    def __init__(self, bench: EvaluationSettings, others: Sequence[Paragraph]) -> None:
-        self._bench, self._others = bench, others
+    def __init__(self, settings: EvaluationSettings, others: Sequence[Paragraph]) -> None:
+        self._settings, self._negatives = settings, others
         self._folder = TemporaryDirectory(prefix="clew-eval-")
-        self._here = threading.local()
-        self._open: list[Store] = []
+        self._local = threading.local()
+        self._open_stores: list[Store] = []
 
-    def __enter__(self) -> _OwnBases:
+    def __enter__(self) -> _QuestionStores:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for base in self._open:
-            base.close()
+        for store in self._open_stores:
+            store.close()
         self._folder.cleanup()
 
-    def base(self, example: Example) -> Store:
-        """Return the base of the example's own corpus with its negatives."""
+    def store_for(self, example: Example) -> Store:
+        """Return the store of the example's own paragraphs and their negatives."""
         from clew.store.store import Store
 
         path = Path(self._folder.name) / blake2b(example.id.encode(), digest_size=12).hexdigest()
-        held: Store | None = getattr(self._here, "base", None)
-        if held is not None:
-            if held.path == path:
-                return held
-            self._open.remove(held)
-            held.close()
-        new = not path.exists()
-        base = Store.open(path, create=new, passages=self._bench.passages)
-        self._here.base = base
-        self._open.append(base)
-        if new:
-            bench = self._bench
-            fill_base(base, add_negatives(example, self._others, bench.sentences, bench.seed), bench)
-        return base
+        current: Store | None = getattr(self._local, "base", None)
+        if current is not None:
+            if current.path == path:
+                return current
+            self._open_stores.remove(current)
+            current.close()
+        is_new = not path.exists()
+        store = Store.open(path, create=is_new, passages=self._settings.passages)
+        self._local.base = store
+        self._open_stores.append(store)
+        if is_new:
+            settings = self._settings
+            fill_store(
+                store, add_negatives(example, self._negatives, settings.sentences, settings.seed), settings
+            )
+        return store

@@ -1,4 +1,4 @@
-"""How sure a figure is: bootstrap intervals, paired differences, and the mean rank of several methods."""
+"""Statistics of runs: bootstrap intervals, paired differences, and the mean rank of several methods."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from clew.core.arrays import Floats
 
 BOOTSTRAP_SAMPLES = 10_000
-#: Numbers drawn at a time: bounds memory, and is part of what a seed stands for.
-_BLOCK = 1_000
+#: Samples drawn at a time. It bounds memory; changing it changes the random numbers of a seed.
+_BLOCK_SIZE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A mean paired difference with its interval, and how probable one as large is if there is none."""
+    """A mean paired difference over ``count`` questions with its interval and its p value."""
 
     mean: float
     low: float
@@ -42,50 +42,50 @@ def bootstrap_interval(values: Sequence[float], seed: int = 0, level: float = 0.
     array = np.asarray(values, dtype=np.float64)
     if not len(array):
         return Estimate(float("nan"), float("nan"), float("nan"), 0)
-    low, high = np.quantile(_means(array, seed), [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(_resampled_means(array, seed), [(1 - level) / 2, (1 + level) / 2])
     return Estimate(float(array.mean()), float(low), float(high), len(array))
 
 
 def paired_difference(
     values: Sequence[float], baseline: Sequence[float], seed: int = 0, level: float = 0.95
 ) -> Difference:
-    """Return what ``values`` are more than ``baseline``, question by question, with a paired bootstrap.
+    """Return the mean of ``values`` minus ``baseline``, question by question, with a paired bootstrap.
 
-    ``p`` is two-sided: the share of resampled differences, moved to a mean of 0, that are at least as far
-    from 0 (Efron and Tibshirani, 1993, Section 16.4), never less than 1 in the number of samples.
+    ``p`` is two-sided: the share of resampled means, centred at 0, that are at least as far from 0 as the observed
+    one (Efron and Tibshirani, 1993, Section 16.4), with 1 added to both counts so that it is never 0.
     """
     paired = np.asarray(values, dtype=np.float64) - np.asarray(baseline, dtype=np.float64)
     if not len(paired):
         return Difference(float("nan"), float("nan"), float("nan"), float("nan"), 0)
-    means = _means(paired, seed)
+    means = _resampled_means(paired, seed)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     mean = float(paired.mean())
-    as_far = int((np.abs(means - mean) >= abs(mean) - 1e-12).sum())
-    return Difference(mean, float(low), float(high), (as_far + 1) / (len(means) + 1), len(paired))
+    extreme_count = int((np.abs(means - mean) >= abs(mean) - 1e-12).sum())
+    return Difference(mean, float(low), float(high), (extreme_count + 1) / (len(means) + 1), len(paired))
 
 
-def _means(values: Floats, seed: int) -> Floats:
-    """Return the means of ``BOOTSTRAP_SAMPLES`` samples with replacement."""
+def _resampled_means(values: Floats, seed: int) -> Floats:
+    """Return the means of :data:`BOOTSTRAP_SAMPLES` samples with replacement."""
     rng = np.random.default_rng(seed)
-    made = [
-        values[rng.integers(0, len(values), (min(_BLOCK, BOOTSTRAP_SAMPLES - start), len(values)))].mean(
+    blocks = [
+        values[rng.integers(0, len(values), (min(_BLOCK_SIZE, BOOTSTRAP_SAMPLES - start), len(values)))].mean(
             axis=1
         )
-        for start in range(0, BOOTSTRAP_SAMPLES, _BLOCK)
+        for start in range(0, BOOTSTRAP_SAMPLES, _BLOCK_SIZE)
     ]
-    return np.concatenate(made)
+    return np.concatenate(blocks)
 
 
 def mean_ranks(cells: Sequence[Mapping[str, float]], better: Sequence[int]) -> dict[str, float]:
-    """Return each method's mean rank over cells (data set x metric), the best being 1; ties share their ranks.
+    """Return each method's mean rank over cells (data set x metric): 1 is best, ties share the mean of their ranks.
 
-    As in Table 1 of the KGP paper, where None and Golden take part. Methods that a cell lacks are not ranked
-    in it. ``better`` is 1 or -1 for each cell.
+    ``better`` is 1 for each cell where a higher value is better, else -1. A method is ranked only in the cells that
+    have it. The KGP paper's Table 1 ranks in this way, with None and Golden among the methods.
     """
     ranks: dict[str, list[float]] = {}
     for cell, sign in zip(cells, better, strict=True):
         for name, value in cell.items():
-            ahead = sum(sign * other > sign * value for other in cell.values())
-            tied = sum(other == value for other in cell.values())
-            ranks.setdefault(name, []).append(ahead + (tied + 1) / 2)
-    return {name: sum(held) / len(held) for name, held in ranks.items()}
+            better_count = sum(sign * other > sign * value for other in cell.values())
+            equal_count = sum(other == value for other in cell.values())
+            ranks.setdefault(name, []).append(better_count + (equal_count + 1) / 2)
+    return {name: sum(method_ranks) / len(method_ranks) for name, method_ranks in ranks.items()}

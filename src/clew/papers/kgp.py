@@ -26,7 +26,7 @@ from clew.evaluate.run_folder import (
     run_facts,
 )
 from clew.evaluate.runner import RunFile
-from clew.evaluate.setup import EvaluationSettings, open_bases
+from clew.evaluate.setup import EvaluationSettings, open_stores
 from clew.evaluate.statistics import bootstrap_interval
 from clew.graph.passages import passage_rows
 from clew.graph.statistics import compute_statistics
@@ -150,7 +150,7 @@ def find_buildable_graphs(work: Experiment) -> tuple[list[str], dict[str, str]]:
     from clew.knowledge_base import registry as catalog
 
     found, missing = [], {}
-    with open_bases(work.questions, work.settings, work.progress("corpus")) as base_of:
+    with open_stores(work.questions, work.settings, work.progress("corpus")) as base_of:
         base = base_of(work.questions.examples[0])
         for name in KNOBS:
             try:
@@ -179,7 +179,7 @@ def measure_graphs(work: Experiment, graphs: Sequence[str]) -> dict[str, list[di
     target = RunFile(work.graph_folder.path / "measured.jsonl")
     tell = work.progress("graphs")
 
-    with open_bases(work.questions, work.settings, work.progress("corpus")) as base_of:
+    with open_stores(work.questions, work.settings, work.progress("corpus")) as base_of:
         digest = "" if work.questions.corpus == "question" else base_of(work.questions.examples[0]).digest()
         work.graph_folder.claim(run_facts(work.questions, replace(work.settings, llm=None), digest))
         known = _measured(target)

@@ -30,7 +30,7 @@ from clew.evaluate.run_folder import (
     scale_usage,
 )
 from clew.evaluate.runner import RunFile
-from clew.evaluate.setup import open_bases
+from clew.evaluate.setup import open_stores
 from clew.evaluate.statistics import bootstrap_interval
 from clew.methods.chain.value_matching import same_value
 from clew.papers.gold_hops import GoldHop, gold_hops
@@ -239,7 +239,7 @@ def _measured(work: Experiment, retrievers: Sequence[str]) -> dict[str, Records]
 
     data, bench, folder = work.questions, work.settings, work.folder
     asked = examples_with_hops(work)
-    with open_bases(data, bench, work.progress("corpus")) as base_of:
+    with open_stores(data, bench, work.progress("corpus")) as base_of:
         base = base_of(data.examples[0])
         folder.claim(run_facts(data, bench, base.digest()))
         files = {name: _file(folder, name) for name in retrievers}

@@ -1,4 +1,4 @@
-"""Questions whose answers are nodes of a graph: STaRK, MetaQA."""
+"""Questions whose answers are nodes of a graph: STaRK and MetaQA; and the gold triples of MetaQA's questions."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ _TOPIC = re.compile(r"\[([^\]]+)\]")
 
 
 def read_stark(path: Path) -> Iterator[Example]:
-    """Yield the questions of STaRK (Wu et al., NeurIPS 2024): CSV of id, query and the ids of the answers."""
+    """Yield the questions of STaRK (Wu et al., NeurIPS 2024): CSV of id, query and answer ids. Raises UsageError."""
     columns: dict[str, int] = {}
     for place, row in read_csv_rows(path):
         if not columns:
-            columns = {name.strip(): at for at, name in enumerate(row)}
+            columns = {id.strip(): position for position, id in enumerate(row)}
             if missing := {"query", "answer_ids"} - set(columns):
                 raise UsageError(f"{place}: no column '{sorted(missing)[0]}'", f"It has: {', '.join(row)}")
             continue
         try:
-            ids = tuple(str(one) for one in json.loads(row[columns["answer_ids"]]))
+            ids = tuple(str(answer) for answer in json.loads(row[columns["answer_ids"]]))
             query = row[columns["query"]]
         except (ValueError, IndexError, TypeError) as error:
             raise UsageError(f"{place}: not a question with a list of answer ids") from error
-        name = row[columns["id"]] if "id" in columns else place
-        yield Example(name, query, ids, "entities", support=tuple(Support(title=one) for one in ids))
+        id = row[columns["id"]] if "id" in columns else place
+        yield Example(id, query, ids, "entities", support=tuple(Support(title=answer) for answer in ids))
 
 
 def read_metaqa(path: Path) -> Iterator[Example]:
-    """Yield the questions of MetaQA (Zhang et al., AAAI 2018), the topic entity in [brackets].
+    """Yield the questions of MetaQA (Zhang et al., AAAI 2018), with the topic entity in [brackets].
 
-    JSON lines with ``question``, ``answers`` and ``type``, or the official text form: question, a tab, the
-    answers between ``|``. Raises UsageError.
+    The file has JSON lines with ``question``, ``answers`` and ``type``, or the official text format: the question, a
+    tab, the answers separated by ``|``. Raises UsageError.
     """
     structured = starts_with(path, "{") or starts_with(path, "[{")
-    found = _metaqa_json(path) if structured else _metaqa_text(path)
-    for place, question, answers, kind in found:
+    questions = _metaqa_json(path) if structured else _metaqa_text(path)
+    for place, question, answers, question_type in questions:
         topic = _TOPIC.search(question)
         if topic is None:
             raise UsageError(f"{place}: no entity in [brackets]: {question[:60]}")
@@ -58,7 +58,7 @@ def read_metaqa(path: Path) -> Iterator[Example]:
             question,
             distinct_texts(answers),
             "entities",
-            kind,
+            question_type,
             tuple(Support(title=answer, entity=answer) for answer in answers),
             meta={"topic": topic[1]},
         )
@@ -66,7 +66,7 @@ def read_metaqa(path: Path) -> Iterator[Example]:
 
 def _metaqa_json(path: Path) -> Iterator[tuple[str, str, list[str], str]]:
     for place, record in read_records(path):
-        answers = [str(one) for one in require_field(place, record, "answers", list)]
+        answers = [str(answer) for answer in require_field(place, record, "answers", list)]
         yield place, require_field(place, record, "question"), answers, str(record.get("type", ""))
 
 
@@ -78,7 +78,7 @@ def _metaqa_text(path: Path) -> Iterator[tuple[str, str, list[str], str]]:
         yield place, question, answers.split("|"), ""
 
 
-#: The relations of the words of MetaQA's types, as its film graph names them, from the film.
+#: The words of MetaQA's question types, and the relation from the film that each stands for in its graph.
 METAQA_RELATIONS = {
     "director": "directed_by",
     "writer": "written_by",
@@ -90,41 +90,37 @@ METAQA_RELATIONS = {
     "imdbrating": "has_imdb_rating",
     "imdbvotes": "has_imdb_votes",
 }
-_FILM = "movie"
+_FILM_TYPE = "movie"
 
 
 def gold_triples(example: Example) -> str:
-    """Return the triples that MetaQA's type of a question spells, as a person writes them; "" for other questions.
+    """Return the triples of a MetaQA question, as its type spells them out; "" for any other question.
 
-    ``writer_to_movie_to_actor`` of ``[Mads Matthiesen]`` is ``#1 >> written_by >> Mads Matthiesen; #1 >>
-    starred_actors >> #2; final answer: #2``: every hop goes from the film to what is said of it, or back. The
-    official files have the types of questions in files of their own; without them there are no triples.
+    ``writer_to_movie_to_actor`` with the topic ``[Mads Matthiesen]`` becomes ``#1 >> written_by >> Mads Matthiesen;
+    #1 >> starred_actors >> #2; final answer: #2``. Every relation leads from a film to one of its properties. The
+    official distribution keeps the types in separate files, which this reader does not read.
     """
     words, topic = example.question_type.split("_to_"), example.meta.get("topic")
     if topic is None or len(words) < 2:
         return ""
     triples: list[Triple] = []
-    before = Term(str(topic))
-    for number, (here, there) in enumerate(pairwise(words), 1):
-        unknown, said = Term(f"#{number}"), here if there == _FILM else there
-        # From film to film there is no relation, and of other words none is known.
-        if (here == _FILM) == (there == _FILM) or said not in METAQA_RELATIONS:
+    previous = Term(str(topic))
+    for number, (source, target) in enumerate(pairwise(words), 1):
+        unknown, relation_word = Term(f"#{number}"), source if target == _FILM_TYPE else target
+        # Every hop has a film at exactly one end.
+        if (source == _FILM_TYPE) == (target == _FILM_TYPE) or relation_word not in METAQA_RELATIONS:
             return ""
-        head, tail = (before, unknown) if here == _FILM else (unknown, before)
-        triples.append(Triple(head, METAQA_RELATIONS[said], tail))
-        before = unknown
+        head, tail = (previous, unknown) if source == _FILM_TYPE else (unknown, previous)
+        triples.append(Triple(head, METAQA_RELATIONS[relation_word], tail))
+        previous = unknown
     return str(Chain(tuple(triples), len(triples)))
 
 
 def require_gold_triples(examples: Iterable[Example]) -> None:
-    """Raise UsageError for the first question whose triples are not known."""
+    """Raise UsageError for the first question without gold triples."""
     for example in examples:
         if not gold_triples(example):
             raise UsageError(
                 f"question {example.id}: its gold triples are not known",
                 "MetaQA's JSON lines spell them in 'type', such as writer_to_movie_to_actor",
             )
-
-
-# MERGED: The triples of a question that its data set spells out: what a perfect first step would write (oracle
-# triples).

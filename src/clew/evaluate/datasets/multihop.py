@@ -1,12 +1,13 @@
-"""HotpotQA (Yang et al., EMNLP 2018), 2WikiMultihopQA (Ho et al., COLING 2020), HotpotQA-Doc.
+"""Multi-hop questions: HotpotQA, 2WikiMultihopQA, HotpotQA-Doc, MuSiQue and Bamboogle.
 
-One form: ``context`` is a list of [title, [sentence, ...]], ``supporting_facts`` of [title, sentence index].
-2WikiMultihopQA adds ``evidences``, the gold triples in the order of the hops.
+HotpotQA (Yang et al., EMNLP 2018) and 2WikiMultihopQA (Ho et al., COLING 2020) share a format: ``context`` is a list
+of [title, [sentence, ...]], ``supporting_facts`` of [title, sentence index]. 2WikiMultihopQA adds ``evidences``, the
+gold triples in the order of the hops.
 
-HotpotQA-Doc (Nie et al., EMNLP 2022; the multi-hop setting of Nair et al., 2023, Section 5.2) asks of two whole
-documents. It is not published in a form of its own that we know of: we read this form with whole documents in
-``context``, [title, [paragraph, ...]], a paragraph being a text or a list of sentences, and ``supporting_facts`` of
-[title, paragraph index]; and QASPER's form, in which its authors' code reads it.
+HotpotQA-Doc (Nie et al., EMNLP 2022; the multi-hop setting of Nair et al., 2023, Section 5.2) asks questions over two
+whole documents. We know of no published format. We read HotpotQA's with whole documents in ``context``: [title,
+[paragraph, ...]], where a paragraph is a text or a list of sentences, and ``supporting_facts`` of [title, paragraph
+index]; and QASPER's, which its authors' code reads.
 """
 
 from __future__ import annotations
@@ -28,34 +29,34 @@ from clew.evaluate.examples import AnswerType, Example, Paragraph, Support
 
 
 def read_hotpotqa(path: Path) -> Iterator[Example]:
-    """Yield the questions of a JSON array or JSON lines. Raises UsageError."""
+    """Yield the questions of HotpotQA or 2WikiMultihopQA: a JSON array or JSON lines. Raises UsageError."""
     for place, record in read_records(path):
-        yield _example(place, record, _paragraphs)
+        yield _hotpotqa_example(place, record, _paragraph_corpus)
 
 
 def read_hotpotqa_documents(path: Path) -> Iterator[Example]:
-    """Yield the questions of HotpotQA-Doc, in either form. Raises UsageError."""
-    if starts_with(path, "{") and _keyed(path):
+    """Yield the questions of HotpotQA-Doc in either format. Raises UsageError."""
+    if starts_with(path, "{") and _is_qasper(path):
         yield from read_qasper(path)
         return
     for place, record in read_records(path):
-        yield _example(place, record, _documents)
+        yield _hotpotqa_example(place, record, _document_corpus)
 
 
-def _keyed(path: Path) -> bool:
+def _is_qasper(path: Path) -> bool:
     _, (_, value) = next(iter(read_records(path, keyed=True)))
     return isinstance(value, dict) and "qas" in value
 
 
-_Given = list[tuple[Any, Any]]
+_Pairs = list[tuple[Any, Any]]
 
 
-def _paragraphs(context: _Given, facts: _Given) -> tuple[tuple[Paragraph, ...], tuple[Support, ...]]:
+def _paragraph_corpus(context: _Pairs, facts: _Pairs) -> tuple[tuple[Paragraph, ...], tuple[Support, ...]]:
     corpus = tuple(Paragraph(str(title), tuple(map(str, sentences))) for title, sentences in context)
     longest: dict[str, int] = {}
     for paragraph in corpus:
         longest[paragraph.title] = max(longest.get(paragraph.title, 0), len(paragraph.sentences))
-    # Some facts point one sentence too far; what they mean for certain is the paragraph.
+    # Some facts point one sentence too far. Only their paragraph is certain.
     pieces = (
         Support(str(title), int(number) if 0 <= int(number) < longest.get(str(title), 0) else None)
         for title, number in facts
@@ -63,39 +64,45 @@ def _paragraphs(context: _Given, facts: _Given) -> tuple[tuple[Paragraph, ...], 
     return corpus, tuple(dict.fromkeys(pieces))
 
 
-def _documents(context: _Given, facts: _Given) -> tuple[tuple[Paragraph, ...], tuple[Support, ...]]:
-    held = {
+def _document_corpus(context: _Pairs, facts: _Pairs) -> tuple[tuple[Paragraph, ...], tuple[Support, ...]]:
+    by_title = {
         str(title): tuple(
-            Paragraph(str(title), (one,) if isinstance(one, str) else tuple(map(str, one)), ())
-            for one in paragraphs
+            Paragraph(
+                str(title), (paragraph,) if isinstance(paragraph, str) else tuple(map(str, paragraph)), ()
+            )
+            for paragraph in paragraphs
         )
         for title, paragraphs in context
     }
-    support = tuple(Support(str(title), text=held[str(title)][int(number)].text) for title, number in facts)
-    return tuple(one for paragraphs in held.values() for one in paragraphs), tuple(dict.fromkeys(support))
+    support = tuple(
+        Support(str(title), text=by_title[str(title)][int(number)].text) for title, number in facts
+    )
+    return tuple(paragraph for paragraphs in by_title.values() for paragraph in paragraphs), tuple(
+        dict.fromkeys(support)
+    )
 
 
-def _example(place: str, record: Any, read_as: Callable[[_Given, _Given], Any]) -> Example:
+def _hotpotqa_example(place: str, record: Any, read_corpus: Callable[[_Pairs, _Pairs], Any]) -> Example:
     answer = require_field(place, record, "answer")
     context = require_field(place, record, "context", (list, dict))
     facts = (
         require_field(place, record, "supporting_facts", (list, dict)) if "supporting_facts" in record else []
     )
-    # The copies on data hubs hold columns instead of pairs.
+    # Copies on data hubs have columns instead of pairs.
     if isinstance(context, dict):
         context = list(zip(context["title"], context["sentences"], strict=True))
     if isinstance(facts, dict):
         facts = list(zip(facts["title"], facts["sent_id"], strict=True))
     try:
-        corpus, support = read_as([(t, s) for t, s in context], [(t, n) for t, n in facts])
+        corpus, support = read_corpus([(t, s) for t, s in context], [(t, n) for t, n in facts])
     except (TypeError, ValueError, LookupError) as error:
         raise UsageError(f"{place}: context or supporting_facts in another form ({error})") from error
-    kind: AnswerType = "yes/no" if answer.strip().lower() in {"yes", "no"} else "span"
+    answer_type: AnswerType = "yes/no" if answer.strip().lower() in {"yes", "no"} else "span"
     return Example(
         str(record.get("_id") or record.get("id") or place),
         require_field(place, record, "question"),
         distinct_texts([answer, *map(str, record.get("aliases") or record.get("answer_aliases") or ())]),
-        kind,
+        answer_type,
         str(record.get("type", "")),
         support,
         chain=tuple(tuple(map(str, triple)) for triple in record.get("evidences") or ()),
@@ -105,39 +112,44 @@ def _example(place: str, record: Any, read_as: Callable[[_Given, _Given], Any]) 
 
 
 def read_musique_two_hops(path: Path) -> Iterator[Example]:
-    """Yield the questions of two hops: those whose ids begin with ``2hop``. Raises UsageError.
+    """Yield the two-hop questions of MuSiQue, whose ids begin with ``2hop``. Raises UsageError.
 
-    Many of the composed ones of three and four hops are unnatural (Su et al., NAACL 2024, Appendix C).
+    Many of its questions with three and four hops read unnaturally (Su et al., NAACL 2024, Appendix C).
     """
     return (example for example in read_musique(path) if example.question_type == "2hop")
 
 
 def read_musique(path: Path) -> Iterator[Example]:
-    """Yield the questions of official JSON lines. Raises UsageError."""
+    """Yield the questions of MuSiQue-Ans or MuSiQue-Full (Trivedi et al., TACL 2022): JSON lines. Raises UsageError.
+
+    The support is in the order of the decomposition.
+    """
     for place, record in read_records(path):
-        given = require_field(place, record, "paragraphs", list)
+        paragraphs = require_field(place, record, "paragraphs", list)
         corpus = tuple(
-            Paragraph(require_field(place, one, "title"), (require_field(place, one, "paragraph_text"),))
-            for one in given
+            Paragraph(
+                require_field(place, paragraph, "title"), (require_field(place, paragraph, "paragraph_text"),)
+            )
+            for paragraph in paragraphs
         )
         hops = record.get("question_decomposition") or []
-        supporting = [n for n, one in enumerate(given) if one.get("is_supporting")]
-        ordered = [
+        supporting_positions = [n for n, paragraph in enumerate(paragraphs) if paragraph.get("is_supporting")]
+        hop_indices = [
             hop["paragraph_support_idx"] for hop in hops if hop.get("paragraph_support_idx") is not None
         ]
-        places = {one.get("idx", n): n for n, one in enumerate(given)}
-        order = [places[index] for index in dict.fromkeys(ordered) if index in places]
-        gold = [*order, *(n for n in supporting if n not in order)]
+        position_of = {paragraph.get("idx", n): n for n, paragraph in enumerate(paragraphs)}
+        hop_positions = [position_of[index] for index in dict.fromkeys(hop_indices) if index in position_of]
+        gold = [*hop_positions, *(n for n in supporting_positions if n not in hop_positions)]
         answers = distinct_texts(
             [require_field(place, record, "answer"), *map(str, record.get("answer_aliases") or ())]
         )
-        name = str(require_field(place, record, "id"))
+        id = str(require_field(place, record, "id"))
         yield Example(
-            name,
+            id,
             require_field(place, record, "question"),
             answers,
             "span" if record.get("answerable", True) else "unanswerable",
-            name.split("__")[0],
+            id.split("__")[0],
             tuple(Support(corpus[n].title, text=corpus[n].text) for n in gold),
             chain=tuple((str(hop.get("question", "")), str(hop.get("answer", ""))) for hop in hops),
             corpus=corpus,
@@ -147,18 +159,15 @@ def read_musique(path: Path) -> Iterator[Example]:
 def read_bamboogle(path: Path) -> Iterator[Example]:
     """Yield the questions of Bamboogle (Press et al., EMNLP Findings 2023): CSV of question and answer.
 
-    The published sheet leaves columns empty between the two and may have a header; further cells are other
-    names of the answer. Raises UsageError.
+    The published sheet has empty columns between the two and may have a header. Further cells are aliases of the
+    answer. Raises UsageError.
     """
     for number, (place, row) in enumerate(read_csv_rows(path)):
-        filled = [cell.strip() for cell in row if cell.strip()]
-        if number == 0 and filled[0].casefold() == "question":
+        cells = [cell.strip() for cell in row if cell.strip()]
+        if number == 0 and cells[0].casefold() == "question":
             continue
-        if " " not in filled[0] or filled[0][0] in "{[":
-            raise UsageError(f"{place}: not a question: {filled[0][:60]}")
-        if len(filled) < 2:
+        if " " not in cells[0] or cells[0][0] in "{[":
+            raise UsageError(f"{place}: not a question: {cells[0][:60]}")
+        if len(cells) < 2:
             raise UsageError(f"{place}: no answer")
-        yield Example(f"bamboogle-{number}", filled[0], distinct_texts(filled[1:]))
-
-
-# MERGED: MuSiQue-Ans (Trivedi et al., TACL 2022), and MuSiQue-Full with its unanswerable questions.
+        yield Example(f"bamboogle-{number}", cells[0], distinct_texts(cells[1:]))

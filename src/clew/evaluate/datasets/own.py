@@ -1,4 +1,4 @@
-"""One's own questions: JSON lines of question, answers and evidence."""
+"""The format for your own questions: JSON lines of question, answers and evidence."""
 
 from __future__ import annotations
 
@@ -12,44 +12,43 @@ from clew.evaluate.examples import Example, Support
 
 
 def read_own(path: Path) -> Iterator[Example]:
-    """Yield one's own questions.
+    """Yield the questions of a file in clew's own format. Raises UsageError, naming the line.
 
-    ``question`` is needed; ``answers`` (or ``answer``) is a list or a text, none of them for a question that
-    the documents do not answer; ``evidence`` is a list whose entries are a file name, or an object with
-    ``document`` and optionally ``page`` (from 1) and ``text``. ``id`` and ``type`` are optional. Raises
-    UsageError, naming the line.
+    Only ``question`` is required. ``answers`` (or ``answer``) is a text or a list of texts; without it the right
+    response is to abstain. ``evidence`` is a list of file names, or of objects with ``document`` and optionally
+    ``page`` (from 1) and ``text``. ``id`` and ``type`` are optional.
 
         {"question": "Who built the lighter?", "answers": ["Tolland Yard"], "evidence": [{"document": "r.pdf",
         "page": 3}]}
     """
     for place, record in read_records(path):
-        given = record.get("answers", record.get("answer", ())) if isinstance(record, dict) else ()
-        answers = [given] if isinstance(given, str) else given
-        if not isinstance(answers, list | tuple) or not all(isinstance(one, str) for one in answers):
+        value = record.get("answers", record.get("answer", ())) if isinstance(record, dict) else ()
+        answers = [value] if isinstance(value, str) else value
+        if not isinstance(answers, list | tuple) or not all(isinstance(answer, str) for answer in answers):
             raise UsageError(f"{place}: 'answers' is not a list of texts")
         evidence = record.get("evidence", []) if isinstance(record, dict) else []
         if not isinstance(evidence, list):
             raise UsageError(f"{place}: 'evidence' is not a list")
-        asked = require_field(place, record, "question")
-        if not asked.strip():
+        question = require_field(place, record, "question")
+        if not question.strip():
             raise UsageError(f"{place}: the question is empty")
-        kept = distinct_texts(list(answers))
+        distinct_answers = distinct_texts(list(answers))
         yield Example(
             str(record.get("id") or place),
-            asked,
-            kept,
-            "span" if kept else "unanswerable",
+            question,
+            distinct_answers,
+            "span" if distinct_answers else "unanswerable",
             str(record.get("type", "")),
-            tuple(_support(place, one) for one in evidence),
+            tuple(_support(place, entry) for entry in evidence),
         )
 
 
-def _support(place: str, given: Any) -> Support:
-    if isinstance(given, str):
-        return Support(title=given)
-    page = given.get("page") if isinstance(given, dict) else None
-    if not isinstance(given, dict) or not (given.get("document") or given.get("text")):
+def _support(place: str, evidence: Any) -> Support:
+    if isinstance(evidence, str):
+        return Support(title=evidence)
+    page = evidence.get("page") if isinstance(evidence, dict) else None
+    if not isinstance(evidence, dict) or not (evidence.get("document") or evidence.get("text")):
         raise UsageError(f"{place}: evidence is neither a file name nor an object with 'document'")
     if page is not None and (not isinstance(page, int) or page < 1):
         raise UsageError(f"{place}: 'page' is not a page number from 1: {page}")
-    return Support(str(given.get("document", "")), page=page, text=str(given.get("text", "")))
+    return Support(str(evidence.get("document", "")), page=page, text=str(evidence.get("text", "")))

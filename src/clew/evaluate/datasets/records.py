@@ -1,7 +1,7 @@
-"""Records of a file, one at a time, with where each stands: JSON lines, JSON arrays and objects, CSV.
+"""Streaming readers of JSON lines, JSON arrays and objects, CSV and text lines, and checks of their records.
 
-Benchmarks are published as arrays of gigabytes. They are read in blocks, and a record is decoded when its end
-has come.
+Every record comes with its place in the file (``train.json, line 7``) for error messages. Some benchmarks are JSON
+arrays of several gigabytes, so arrays are read in blocks and decoded one record at a time.
 """
 
 from __future__ import annotations
@@ -16,35 +16,35 @@ from typing import IO, Any
 
 from clew.core.errors import UsageError
 
-_BLOCK = 1 << 16
-#: A record beyond this many characters is no record: the file is something else.
-_LONGEST = 1 << 28
-_BETWEEN = re.compile(r"[\s,]*")
+_BLOCK_SIZE = 1 << 16
+#: A longer record, in characters, means that the file is not JSON.
+_LONGEST_RECORD = 1 << 28
+_SEPARATORS = re.compile(r"[\s,]*")
 
 
 def read_records(path: Path, keyed: bool = False) -> Iterator[tuple[str, Any]]:
-    """Yield (place, record) of a JSON array or of JSON lines; of a JSON object, ``keyed``, its [key, value].
+    """Yield (place, record) for each element of a JSON array, or each line of a file of JSON lines.
 
-    The place is for people: ``train.json, line 7``. Raises UsageError for a file that is none of them.
+    With ``keyed``, a JSON object is read as its [key, value] pairs. Raises UsageError for any other file.
     """
-    with _decoding(path), _opened(path) as stream:
-        first = _first(stream)
+    with _reporting_bad_encoding(path), _open(path) as stream:
+        first = _first_character(stream)
         stream.seek(0)
         if not first:
             raise UsageError(f"{path} is empty")
         if first == "[" or (keyed and first == "{"):
-            yield from _elements(path, stream, first, "]" if first == "[" else "}")
+            yield from _read_json_elements(path, stream, first, "]" if first == "[" else "}")
         else:
-            yield from _lines(path, stream)
+            yield from _read_json_lines(path, stream)
 
 
 def starts_with(path: Path, beginning: str) -> bool:
-    """Return whether a file begins so, white space left out. Raises UsageError."""
-    with _decoding(path), _opened(path) as stream:
-        return all(_first(stream) == character for character in beginning)
+    """Return whether the first characters of a file that are not white space are ``beginning``. Raises UsageError."""
+    with _reporting_bad_encoding(path), _open(path) as stream:
+        return all(_first_character(stream) == character for character in beginning)
 
 
-def _first(stream: IO[str]) -> str:
+def _first_character(stream: IO[str]) -> str:
     first = stream.read(1)
     while first.isspace():
         first = stream.read(1)
@@ -52,8 +52,8 @@ def _first(stream: IO[str]) -> str:
 
 
 def read_csv_rows(path: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield (place, cells) of a CSV file. Raises UsageError."""
-    with _decoding(path), _opened(path) as stream:
+    """Yield (place, cells) for each row of a CSV file that is not empty. Raises UsageError."""
+    with _reporting_bad_encoding(path), _open(path) as stream:
         reader = csv.reader(stream)
         try:
             for row in reader:
@@ -64,29 +64,29 @@ def read_csv_rows(path: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def read_text_lines(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield (place, line) of the lines of a text file that are not blank. Raises UsageError."""
-    with _decoding(path), _opened(path) as stream:
+    """Yield (place, line) for each line of a text file that is not blank. Raises UsageError."""
+    with _reporting_bad_encoding(path), _open(path) as stream:
         for number, line in enumerate(stream, 1):
             if line.strip():
                 yield f"{path.name}, line {number}", line.rstrip("\r\n")
 
 
 @contextmanager
-def _decoding(path: Path) -> Iterator[None]:
+def _reporting_bad_encoding(path: Path) -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError as error:
         raise UsageError(f"{path.name} is not text in UTF-8", f"At byte {error.start} of a block") from error
 
 
-def _opened(path: Path) -> IO[str]:
+def _open(path: Path) -> IO[str]:
     try:
         return path.open(encoding="utf-8-sig", newline="")
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _lines(path: Path, stream: IO[str]) -> Iterator[tuple[str, Any]]:
+def _read_json_lines(path: Path, stream: IO[str]) -> Iterator[tuple[str, Any]]:
     for number, line in enumerate(stream, 1):
         if line.strip():
             place = f"{path.name}, line {number}"
@@ -97,46 +97,46 @@ def _lines(path: Path, stream: IO[str]) -> Iterator[tuple[str, Any]]:
             yield place, record
 
 
-def _elements(path: Path, stream: IO[str], opening: str, closing: str) -> Iterator[tuple[str, Any]]:
+def _read_json_elements(path: Path, stream: IO[str], opening: str, closing: str) -> Iterator[tuple[str, Any]]:
     decode = json.JSONDecoder().raw_decode
-    buffer, line, number = "", 1, 0
-    at = 0
+    buffer, line, count = "", 1, 0
+    position = 0
     while True:
-        block = stream.read(_BLOCK)
-        buffer = buffer[at:] + block
-        at = 0
-        if number == 0 and opening in buffer and not buffer[: buffer.index(opening)].strip():
+        block = stream.read(_BLOCK_SIZE)
+        buffer = buffer[position:] + block
+        position = 0
+        if count == 0 and opening in buffer and not buffer[: buffer.index(opening)].strip():
             line += buffer[: buffer.index(opening)].count("\n")
-            at, number = buffer.index(opening) + 1, 1
-        while number:
-            start = _skipped(buffer, at)
+            position, count = buffer.index(opening) + 1, 1
+        while count:
+            start = _skip_separators(buffer, position)
             if start == len(buffer):
                 break
             if buffer[start] == closing:
                 return
-            place = f"{path.name}, line {line + buffer.count(chr(10), at, start)}"
+            place = f"{path.name}, line {line + buffer.count(chr(10), position, start)}"
             try:
-                record, end = _decoded(decode, buffer, start, opening)
+                record, end = _decode_element(decode, buffer, start, opening)
             except ValueError as error:
-                # A record that goes on in the next block, unless there is none.
-                if block and len(buffer) - start < _LONGEST:
+                # The record may go on in the next block.
+                if block and len(buffer) - start < _LONGEST_RECORD:
                     break
                 raise UsageError(f"{place} is not JSON: {error}") from error
             if end == len(buffer) and block:
                 break
-            line += buffer.count("\n", at, end)
-            at, number = end, number + 1
+            line += buffer.count("\n", position, end)
+            position, count = end, count + 1
             yield place, record
         if not block:
             raise UsageError(f"{path.name} ends before its '{closing}'", "Is it a whole file?")
 
 
-def _skipped(buffer: str, at: int) -> int:
-    match = _BETWEEN.match(buffer, at)
-    return match.end() if match else at
+def _skip_separators(buffer: str, position: int) -> int:
+    match = _SEPARATORS.match(buffer, position)
+    return match.end() if match else position
 
 
-def _decoded(decode: Any, buffer: str, start: int, opening: str) -> tuple[Any, int]:
+def _decode_element(decode: Any, buffer: str, start: int, opening: str) -> tuple[Any, int]:
     record, end = decode(buffer, start)
     if opening == "[":
         return record, end
@@ -148,7 +148,7 @@ def _decoded(decode: Any, buffer: str, start: int, opening: str) -> tuple[Any, i
 
 
 def require_field(place: str, record: Any, key: str, kind: type | tuple[type, ...] = str) -> Any:
-    """Return ``record[key]``. Raises UsageError that names the place where it is missing or of another type."""
+    """Return ``record[key]``. Raises UsageError, naming the place, where it is missing or of another type."""
     if not isinstance(record, dict):
         raise UsageError(f"{place}: not a JSON object")
     if key not in record:
@@ -156,11 +156,11 @@ def require_field(place: str, record: Any, key: str, kind: type | tuple[type, ..
     value = record[key]
     if not isinstance(value, kind):
         kinds = kind if isinstance(kind, tuple) else (kind,)
-        wanted = " or ".join(one.__name__ for one in kinds)
-        raise UsageError(f"{place}: '{key}' is not a {wanted}: {str(value)[:60]}")
+        type_names = " or ".join(type_.__name__ for type_ in kinds)
+        raise UsageError(f"{place}: '{key}' is not a {type_names}: {str(value)[:60]}")
     return value
 
 
 def distinct_texts(values: Iterator[str] | list[str]) -> tuple[str, ...]:
-    """Return values without repetitions and without empty ones, in their order."""
+    """Return the values in order, without duplicates and blank ones."""
     return tuple(dict.fromkeys(value for value in values if value.strip()))

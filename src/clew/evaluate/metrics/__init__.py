@@ -5,34 +5,34 @@
 ``all-gold@5``, ``capped-recall@20``, ``MRR``, ``Hit@1``, ``set-EM``, ``set-F1``, ``evidence-P``, ``evidence-R``,
 ``evidence-F1``, ``retrieved-P``, ``retrieved-R``, ``retrieved-F1``, ``tokens``, ``calls``, ``seconds``,
 ``walk-seconds``, ``money``, ``retrieval-tokens``, ``retrieval-calls``, ``answering-tokens``, ``answering-calls``.
-``evidence-`` measures what the answer rests on, ``retrieved-`` all that was given to read, in the same way: the
-evidence of the D3 paper, whose readers say nothing of what they used. ``set-`` measures a set of answers against the
-gold one. ``walk-seconds`` is the time of choosing which neighbours to visit; a method that walks no graph has none.
-``(type=yes/no)`` after a name takes it over the questions with that kind of answer.
+``evidence-`` measures the cited passages; ``retrieved-`` measures all passages that the reader was given, in the same
+way, as in the D3 paper, whose readers do not cite. ``set-`` compares a set of answers with the gold set.
+``walk-seconds`` is the time spent choosing neighbours; methods that walk no graph have none. ``(type=yes/no)`` after
+a name restricts it to the questions with that type of answer.
 
-All are our own few lines rather than a library's, which would bring 150 MB (``ir-measures`` needs scipy through
-its evaluator, ``ranx`` needs numba); the tests compare them with ``ir-measures`` and with cases worked by hand.
+The measures are implemented here because a library would bring 150 MB (``ir-measures`` needs scipy through its
+evaluator, ``ranx`` needs numba). The tests compare them with ``ir-measures`` and with cases worked by hand.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field  # noqa: F401
+from dataclasses import dataclass
 from typing import get_args
 
 from clew.core.errors import UsageError, unknown_name_error
 from clew.core.types import Usage
-from clew.evaluate.examples import AnswerType, Example, Result  # noqa: F401
+from clew.evaluate.examples import AnswerType, Result
 from clew.evaluate.metrics import answers, evidence
 
-#: A measure of one question: a number, or None where the question has nothing to measure.
-Measure = Callable[["Result"], "float | None"]
+#: The measure of one result, None where there is nothing to measure.
+Measure = Callable[[Result], float | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A measure with its canonical name. ``better`` is 1 where more is better, -1 where less is."""
+    """A measure with its canonical name. ``better`` is 1 where a higher value is better, -1 where a lower one is."""
 
     name: str
     measure: Measure
@@ -53,20 +53,20 @@ METRICS: Mapping[str, Measure] = {
     "MRR": evidence.reciprocal_rank,
     "set-EM": evidence.set_exact_match,
     "set-F1": evidence.set_f1,
-    "evidence-P": lambda result: _one(evidence.evidence_scores(result), 0),
-    "evidence-R": lambda result: _one(evidence.evidence_scores(result), 1),
-    "evidence-F1": lambda result: _one(evidence.evidence_scores(result), 2),
-    "retrieved-P": lambda result: _one(evidence.evidence_scores(result, result.hit_pieces), 0),
-    "retrieved-R": lambda result: _one(evidence.evidence_scores(result, result.hit_pieces), 1),
-    "retrieved-F1": lambda result: _one(evidence.evidence_scores(result, result.hit_pieces), 2),
+    "evidence-P": lambda result: _component(evidence.evidence_scores(result), 0),
+    "evidence-R": lambda result: _component(evidence.evidence_scores(result), 1),
+    "evidence-F1": lambda result: _component(evidence.evidence_scores(result), 2),
+    "retrieved-P": lambda result: _component(evidence.evidence_scores(result, result.hit_pieces), 0),
+    "retrieved-R": lambda result: _component(evidence.evidence_scores(result, result.hit_pieces), 1),
+    "retrieved-F1": lambda result: _component(evidence.evidence_scores(result, result.hit_pieces), 2),
 }
 COST_METRICS: Mapping[str, Measure] = {
     "tokens": lambda result: _tokens(result.usage),
     "calls": lambda result: result.usage.calls,
-    "retrieval-tokens": lambda result: _apart(result, _tokens)[0],
-    "retrieval-calls": lambda result: _apart(result, lambda usage: usage.calls)[0],
-    "answering-tokens": lambda result: _apart(result, _tokens)[1],
-    "answering-calls": lambda result: _apart(result, lambda usage: usage.calls)[1],
+    "retrieval-tokens": lambda result: _split_cost(result, _tokens)[0],
+    "retrieval-calls": lambda result: _split_cost(result, lambda usage: usage.calls)[0],
+    "answering-tokens": lambda result: _split_cost(result, _tokens)[1],
+    "answering-calls": lambda result: _split_cost(result, lambda usage: usage.calls)[1],
     "seconds": lambda result: result.seconds,
     "walk-seconds": lambda result: result.walk_seconds,
     "money": lambda result: result.usage.money,
@@ -95,8 +95,8 @@ def parse_metric(name: str) -> Metric:
         depth = int(match["k"])
         if depth < 1:
             raise UsageError(f"metric '{name}' at no depth", f"{base}@1 is the least")
-        at = METRICS_AT_DEPTH[base]
-        measure: Measure = lambda result: at(result, depth)  # noqa: E731
+        measure_at = METRICS_AT_DEPTH[base]
+        measure: Measure = lambda result: measure_at(result, depth)  # noqa: E731
     else:
         measure = METRICS.get(base) or COST_METRICS[base]
     kind = match["type"]
@@ -111,17 +111,17 @@ def parse_metric(name: str) -> Metric:
     )
 
 
-def _one(three: Sequence[float] | None, which: int) -> float | None:
-    return None if three is None else three[which]
+def _component(scores: Sequence[float] | None, position: int) -> float | None:
+    return None if scores is None else scores[position]
 
 
 def _tokens(usage: Usage) -> int:
     return usage.tokens_in + usage.tokens_out
 
 
-def _apart(result: Result, cost: Callable[[Usage], int]) -> tuple[int, int] | tuple[None, None]:
-    """Return a cost of retrieval and of answering, None where they were not told apart."""
+def _split_cost(result: Result, cost: Callable[[Usage], int]) -> tuple[int, int] | tuple[None, None]:
+    """Return the cost of retrieval and of answering, None where they were not recorded separately."""
     if result.retrieval is None:
         return None, None
-    found = cost(result.retrieval)
-    return found, cost(result.usage) - found
+    retrieval_cost = cost(result.retrieval)
+    return retrieval_cost, cost(result.usage) - retrieval_cost

@@ -1,8 +1,8 @@
-"""How right an answer is: exact match, token F1, and whether it holds the answer at all.
+"""Measures of an answer's text: exact match, token F1, and whether it contains the gold answer.
 
-Normalisation, exact match and ``token-F1`` are those of SQuAD (Rajpurkar et al., EMNLP 2016); QASPER and MuSiQue
-take them as they are. ``F1`` is HotpotQA's, where ``yes``, ``no`` and ``noanswer`` share no token with another
-answer. The best over aliases and annotators counts.
+Normalisation, exact match and ``token-F1`` are those of SQuAD (Rajpurkar et al., EMNLP 2016), which QASPER and
+MuSiQue use too. ``F1`` is HotpotQA's, where ``yes``, ``no`` and ``noanswer`` share no token with another answer. The
+best score over aliases and annotators counts.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
-_WHOLE = frozenset({"yes", "no", "noanswer"})
-#: The answer of a question that has none, as QASPER's official script has it.
+_LABELS_ALONE = frozenset({"yes", "no", "noanswer"})
+#: The gold answer of unanswerable questions in QASPER's official script.
 UNANSWERABLE = "unanswerable"
 
 
 def normalise_answer(answer: str) -> str:
     """Return an answer in lower case, without punctuation, articles and extra white space.
 
-    >>> normalised("The  Walt Disney Co.")
+    >>> normalise_answer("The  Walt Disney Co.")
     'walt disney co'
     """
     return " ".join(_ARTICLES.sub(" ", answer.lower().translate(_PUNCTUATION)).split())
@@ -38,9 +38,9 @@ def exact_match(answer: str, gold: str) -> float:
 
 
 def f1(answer: str, gold: str) -> float:
-    """Return :func:`token_f1`, but 0 where one of the two is ``yes``, ``no`` or ``noanswer`` and not both."""
-    one, other = normalise_answer(answer), normalise_answer(gold)
-    if one != other and (one in _WHOLE or other in _WHOLE):
+    """Return :func:`token_f1`, but 0 where only one of the two is ``yes``, ``no`` or ``noanswer``."""
+    first, second = normalise_answer(answer), normalise_answer(gold)
+    if first != second and (first in _LABELS_ALONE or second in _LABELS_ALONE):
         return 0.0
     return token_f1(answer, gold)
 
@@ -51,58 +51,63 @@ def token_f1(answer: str, gold: str) -> float:
     >>> token_f1("the first president of Boston", "president")
     0.4
     """
-    tokens, wanted = normalise_answer(answer).split(), normalise_answer(gold).split()
-    if not tokens or not wanted:
-        return float(tokens == wanted)
-    shared = sum((Counter(tokens) & Counter(wanted)).values())
-    return 2 * shared / (len(tokens) + len(wanted))
+    tokens, gold_tokens = normalise_answer(answer).split(), normalise_answer(gold).split()
+    if not tokens or not gold_tokens:
+        return float(tokens == gold_tokens)
+    shared = sum((Counter(tokens) & Counter(gold_tokens)).values())
+    return 2 * shared / (len(tokens) + len(gold_tokens))
 
 
 def contains_answer(answer: str, gold: str) -> float:
-    """Return 1 if the answer contains the gold answer's words in their order, else 0 (cover exact match).
+    """Return 1 if the answer contains the words of the gold answer in order, else 0 (cover exact match).
 
-    ``yes`` and ``no`` must be its first word: "there is no doubt that it is" contains a "no" and means yes.
+    ``yes`` and ``no`` must be the first word: "there is no doubt that it is" contains "no" and means yes.
     """
-    wanted, given = normalise_answer(gold), normalise_answer(answer)
-    if wanted in _WHOLE:
-        return float(given.split()[:1] == [wanted])
-    return float(bool(wanted) and f" {wanted} " in f" {given} ")
+    gold_words, answer_words = normalise_answer(gold), normalise_answer(answer)
+    if gold_words in _LABELS_ALONE:
+        return float(answer_words.split()[:1] == [gold_words])
+    return float(bool(gold_words) and f" {gold_words} " in f" {answer_words} ")
 
 
 def accuracy(result: Result) -> float | None:
-    """Return whether the answer holds the right one; a label (FEVER) must be the whole answer."""
+    """Return whether the answer contains the gold answer; a label (FEVER) must be the whole answer."""
     return best_score(exact_match if result.example.answer_type == "label" else contains_answer, result)
 
 
 def best_score(score: Callable[[str, str], float], result: Result) -> float | None:
-    """Return the best score over answers, aliases and annotators; None where answers are known by id alone (STaRK),
-    which no text has.
+    """Return the best score over answers, aliases and annotators.
 
-    A question without an answer is answered rightly by abstaining and by nothing else. None where the data
-    set has no answers at all.
+    An unanswerable question scores 1 for abstaining, else 0. None where the data set has no answers, or has only ids
+    of nodes (STaRK), which cannot be compared with text.
     """
-    found = [value for _, value in _by_annotator(score, result)]
-    return max(found) if found else None
+    scores = [value for _, value in _scores_by_annotator(score, result)]
+    return max(scores) if scores else None
 
 
 def answer_type(result: Result) -> str:
-    """Return what kind of answer the question has: where annotators differ, that of the one with the best F1.
+    """Return the type of the gold answer; where annotators differ, that of the annotator with the best F1.
 
-    So QASPER's official script counts its F1 by type.
+    QASPER's official script breaks F1 down by type in the same way.
     """
-    found = _by_annotator(token_f1, result)
-    return max(found, key=lambda one: one[1])[0] if found else result.example.answer_type
+    scores = _scores_by_annotator(token_f1, result)
+    return max(scores, key=lambda scored: scored[1])[0] if scores else result.example.answer_type
 
 
-def _by_annotator(score: Callable[[str, str], float], result: Result) -> list[tuple[str, float]]:
-    found: list[tuple[str, float]] = []
-    for one in result.example.alternatives or (result.example,):
-        if one.answer_type == "entities" and one.support and not any(piece.entity for piece in one.support):
+def _scores_by_annotator(score: Callable[[str, str], float], result: Result) -> list[tuple[str, float]]:
+    scores: list[tuple[str, float]] = []
+    for annotation in result.example.alternatives or (result.example,):
+        if (
+            annotation.answer_type == "entities"
+            and annotation.support
+            and not any(piece.entity for piece in annotation.support)
+        ):
             continue
-        if one.answer_type == "unanswerable":
-            said = result.abstained or normalise_answer(result.answer) == UNANSWERABLE
-            found.append((one.answer_type, float(said)))
-        elif one.answers:
-            value = 0.0 if result.abstained else max(score(result.answer, gold) for gold in one.answers)
-            found.append((one.answer_type, value))
-    return found
+        if annotation.answer_type == "unanswerable":
+            abstained = result.abstained or normalise_answer(result.answer) == UNANSWERABLE
+            scores.append((annotation.answer_type, float(abstained)))
+        elif annotation.answers:
+            value = (
+                0.0 if result.abstained else max(score(result.answer, gold) for gold in annotation.answers)
+            )
+            scores.append((annotation.answer_type, value))
+    return scores

@@ -1,8 +1,8 @@
-"""Acc: whether a language model that grades calls the answer right (KGP paper, Section 5.1 and Listing 5).
+"""Acc: answers graded by a language model (KGP paper, Section 5.1 and Listing 5).
 
-The paper shows the model one real answer; so do we, the canonical one. Deviations: an answer that was not given
-is wrong, and one that was given to a question without an answer is wrong too, both without asking; and a reply
-that is no verdict is an error, never a wrong answer.
+As in the paper, the model sees one reference answer; here it is the canonical one. Deviations: a missing answer is
+wrong, and so is any answer to an unanswerable question, both without asking the model; a reply that is no verdict is
+an error, never a wrong answer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from clew.core.protocols import LanguageModel
     from clew.evaluate.examples import Example
 
-# As in the prompt's examples, "Return: 1", or the bare digit; nothing before and nothing after.
+# "Return: 1", as in the prompt's examples, or the digit alone.
 _VERDICT = re.compile(r"\s*(?:return\s*:\s*)?([01])\s*\.?\s*", re.IGNORECASE)
 
 
@@ -51,8 +51,8 @@ class Grader:
 
     def grade(self, answered: Sequence[AnswerToGrade]) -> list[Grade]:
         """Return a grade each, in order, with one batch of calls. Raises ModelError where the model fails."""
-        known = [_without_asking(one) for one in answered]
-        asked = [number for number, grade in enumerate(known) if grade is None]
+        grades = [_grade_without_model(answer) for answer in answered]
+        open_positions = [number for number, grade in enumerate(grades) if grade is None]
         replies = self.model.complete(
             [
                 self.template.render(
@@ -60,17 +60,21 @@ class Grader:
                     answer=reference_answer(answered[number].example),
                     prediction=answered[number].answer,
                 )
-                for number in asked
+                for number in open_positions
             ]
         )
-        graded = dict(zip(asked, (_read(reply.text, reply.usage) for reply in replies), strict=True))
-        return [graded[number] if grade is None else grade for number, grade in enumerate(known)]
+        verdicts = dict(
+            zip(
+                open_positions, (_grade_from_reply(reply.text, reply.usage) for reply in replies), strict=True
+            )
+        )
+        return [verdicts[number] if grade is None else grade for number, grade in enumerate(grades)]
 
 
 def read_verdict(reply: str) -> float:
     """Return 1.0 or 0.0 from a grading reply. Raises BadCompletion for anything but a verdict.
 
-    >>> verdict("Return: 1")
+    >>> read_verdict("Return: 1")
     1.0
     """
     match = _VERDICT.fullmatch(reply)
@@ -80,11 +84,11 @@ def read_verdict(reply: str) -> float:
 
 
 def reference_answer(example: Example) -> str:
-    """Return what the grading model is shown: the canonical answer, or all entities of a list."""
+    """Return the answer that the grading model compares with: the canonical one, or all entities of a list."""
     return ", ".join(example.answers if example.answer_type == "entities" else example.answers[:1])
 
 
-def _without_asking(answered: AnswerToGrade) -> Grade | None:
+def _grade_without_model(answered: AnswerToGrade) -> Grade | None:
     example = answered.example
     if example.answer_type == "unanswerable":
         return Grade(float(answered.abstained))
@@ -95,7 +99,7 @@ def _without_asking(answered: AnswerToGrade) -> Grade | None:
     return None
 
 
-def _read(reply: str, usage: Usage) -> Grade:
+def _grade_from_reply(reply: str, usage: Usage) -> Grade:
     try:
         return Grade(read_verdict(reply), usage=usage)
     except BadCompletion as error:
