@@ -129,7 +129,9 @@ def _candidate_count(step: SubstituteStep) -> int | None:
 
 
 def _has_checked_triple(ranked: RankedAnswer) -> bool:
-    return any(check.satisfaction is not None and not _TYPE_TRIPLE.match(check.text) for check in ranked.checks)
+    return any(
+        check.satisfaction is not None and not _TYPE_TRIPLE.match(check.text) for check in ranked.checks
+    )
 
 
 def _filling_record(answer: Answer) -> dict[str, Any]:
