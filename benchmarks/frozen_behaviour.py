@@ -120,7 +120,9 @@ def describe_answer(answer: clew.Answer) -> dict[str, Any]:
         "context": [hit.node.id for hit in answer.context],
         "quotes": [[quote.node, quote.text, list(quote.span)] for quote in answer.quotes],
         "values": list(answer.values[:50]),
-        "ranked": [[ranked.name, round(ranked.hit.score, 6), ranked.ranked_by] for ranked in answer.ranking[:20]],
+        "ranked": [
+            [ranked.name, round(ranked.hit.score, 6), ranked.ranked_by] for ranked in answer.ranking[:20]
+        ],
         "steps": [[step.name, len(step.hits)] for step in answer.trail],
     }
 
