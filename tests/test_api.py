@@ -52,7 +52,7 @@ def kept(kept_files, without_encoder):
 def test_importing_clew_imports_nothing_of_it() -> None:
     code = "import sys, clew; sys.exit(any(m.startswith('clew.') for m in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-    assert {"open", "Base", "Hit"} <= set(dir(clew))
+    assert {"open", "KnowledgeBase", "Hit"} <= set(dir(clew))
     with pytest.raises(AttributeError, match="close"):
         _ = clew.close
 
@@ -115,7 +115,7 @@ def test_removing_by_name_path_folder_and_key(base, files) -> None:
 def test_a_document_at_two_paths_goes_with_the_last(base, files) -> None:
     (files / "two" / "copy.txt").write_bytes((files / "one" / "fish.txt").read_bytes())
     report = base.add([files / "two"])
-    assert [report.locations, report.added] == [[str(files / "two" / "copy.txt")], []]
+    assert [report.located, report.added] == [[str(files / "two" / "copy.txt")], []]
     assert base.remove(str(files / "one" / "fish.txt")) == []
     assert base.search("herring")[0].node.document_name == "copy.txt"
     assert len(base.remove(str(files / "two" / "copy.txt"))) == 1

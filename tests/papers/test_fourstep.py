@@ -6,15 +6,17 @@ import json
 import re
 import shlex
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import clew
+from clew.core.recipe import parse_recipe
 from clew.evaluate.metrics import parse_metric
 from clew.evaluate.report import classify_failures
 from clew.evaluate.run_folder import RunFolder
-from clew.knowledge_base.registry.retrievers import RETRIEVERS
+from clew.knowledge_base.registry.components import REGISTRY
 from clew.papers.fourstep_published import DEVIATIONS
 from clew.retrieve.node_texts import NodeTexts
 from command_line import run
@@ -255,7 +257,11 @@ def nearest(graph, question, dimension):
 @pytest.mark.slow
 def test_without_a_model_there_are_the_baselines(clinic, tmp_path, monkeypatch):
     # With as few as 5 nodes that a question may embed, only vectors that were made before let all 30 be ranked.
-    monkeypatch.setitem(RETRIEVERS.components["vss"].options, "cap", 5)
+    declared = replace(REGISTRY.component("retriever", "vss"), declared=parse_recipe("vss(cap=5)"))
+    known = REGISTRY.component
+    monkeypatch.setattr(
+        REGISTRY, "component", lambda kind, name: declared if name == "vss" else known(kind, name)
+    )
     base, data = clinic
     out = tmp_path / "page"
     with ScriptedServer(dimension=8) as one, ScriptedServer(dimension=12) as other:

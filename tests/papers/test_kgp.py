@@ -16,7 +16,7 @@ from clew.evaluate.run_folder import Experiment
 from clew.evaluate.setup import EvaluationSettings, load_questions, open_stores
 from clew.graph.annotation import Annotation, AnnotationCache
 from clew.knowledge_base import registry as catalog
-from clew.knowledge_base.registry.graphs import GRAPHS
+from clew.knowledge_base.registry.components import REGISTRY
 from clew.papers.kgp import (
     KNOBS,
     find_buildable_graphs,
@@ -60,7 +60,7 @@ def data(tmp_path_factory):
 def few_knobs(monkeypatch):
     """Two values of each knob, the usual one among them: what the page puts together, not how much of it."""
     for name, (knob, values) in KNOBS.items():
-        usual = GRAPHS.components[name].options[knob]
+        usual = REGISTRY.component("graph", name).options[knob]
         monkeypatch.setitem(KNOBS, name, (knob, (values[0], usual)))
 
 

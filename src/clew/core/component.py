@@ -1,35 +1,154 @@
-"""What a part of the catalogue is, and how a recipe becomes one.
+"""How a class becomes a component: something that recipes name, with options, built over a knowledge base.
 
-A part declares its options with their defaults; building it fills them in, refuses options that it does not
-know, and hands the complete recipe on, so that an answer can name exactly what made it.
+    @component("bm25", summary="Okapi BM25")
+    @dataclass(frozen=True, slots=True)
+    class BM25:
+        snapshot: Snapshot
+        k1: float = 1.2
+        b: float = 0.75
+
+can be written ``bm25(k1=0.9)``. Everything else is read from the signature of the class, or of its classmethod
+``build`` where it has one (for what a signature cannot say). Each parameter is, by its type,
+
+====================================  =======================================================================
+``Snapshot``                          the view of the knowledge base
+``LanguageModel``, ``Encoder``        the configured one; an error without it, unless ``| None`` is allowed
+``Resources``                         all of the above
+``Annotated[..., PromptFile(NAME)]``   that prompt file
+``recipe: str`` or ``Recipe``         the component's own recipe with every option filled in
+``Annotated[..., INTERNAL]``          not an option: it keeps its Python default
+``int``                               an option: a whole number from 1 up, or :class:`AtLeast`
+``float``, ``bool``, ``str``          an option: a number, ``yes`` or ``no``, a text
+``Literal["a", "b"]``                 an option: one of these words
+``Retriever``, ``Reader``, ``Graph``  an option: the recipe of a component, which is built
+``Recipe``                            an option: the recipe of a component, which ``build`` builds itself
+``... | None``                        an option that may also be ``off``; for a component, ``none``
+====================================  =======================================================================
+
+A default is the parameter's own, or stands in the declaration: ``@component("hybrid(a=bm25, b=dense)", ...)``. An
+underscore in a parameter's name is a hyphen in the option's. :class:`Auto` says what ``auto`` stands for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    Protocol,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from clew.core.errors import UsageError, unknown_name_error
-from clew.core.protocols import Encoder, LanguageModel, Snapshot
-from clew.core.recipe import Recipe, make_recipe
+from clew.core.protocols import (
+    Encoder,
+    Graph,
+    LanguageModel,
+    Method,
+    PromptTemplate,
+    Reader,
+    Reranker,
+    Retriever,
+    Snapshot,
+)
+from clew.core.recipe import Recipe, make_recipe, parse_recipe
 
 if TYPE_CHECKING:
+    from clew.core.protocols import Prompt
     from clew.core.recipe import Value
 
-T = TypeVar("T", covariant=True)
+T = TypeVar("T")
+
+#: The kinds of components, by the protocol that they implement. A method's recipe is what people call "a recipe".
+KINDS: Mapping[Any, str] = {Method: "recipe", Retriever: "retriever", Graph: "graph", Reader: "reader"}
+AUTO = Recipe("auto")
+_NONE = Recipe("none")
+_DECLARATIONS = "__clew_components__"
 
 
 @dataclass(frozen=True, slots=True)
-class BuildContext:
-    """What parts are built over: one view of a base, and the models that are configured."""
+class PromptFile:
+    """Marks a parameter that takes the prompt file ``name`` (:mod:`clew.core.prompts`)."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AtLeast:
+    """Marks a count that may be as small as ``least``, instead of 1."""
+
+    least: int
+
+
+@dataclass(frozen=True, slots=True)
+class Auto:
+    """Marks an option whose default is ``auto``, and says what that stands for: ``present`` where a language model
+    (or what else ``requires`` names) is configured, else ``absent``. A recipe with its choice written out goes on
+    to the answer."""
+
+    present: str
+    absent: str
+    requires: Literal["model", "encoder"] = "model"
+
+
+#: Marks a parameter that is no option.
+INTERNAL = object()
+
+
+class ModelTools(Protocol):
+    """What few components need of models besides the configured ones."""
+
+    def language_model(self, name: str) -> LanguageModel:
+        """Return the language model of a name. Raises UsageError."""
+        ...
+
+    def reranker(self, name: str) -> Reranker:
+        """Return the reranker of a name such as ``monot5:FOLDER``. Raises UsageError."""
+        ...
+
+    def count_tokens(self, text: str) -> int:
+        """Return about how many tokens a text has."""
+        ...
+
+    def count_prompt_tokens(self, prompt: Prompt) -> int:
+        """Return about how many tokens a prompt has."""
+        ...
+
+
+class Registry(Protocol):
+    """What builds the components that others name in their options."""
+
+    def build(self, kind: str, recipe: Recipe, resources: Resources) -> Any:
+        """Return the component of ``kind`` that a recipe names. Raises UsageError."""
+        ...
+
+    def has_trait(self, recipe: Recipe, trait: str) -> bool:
+        """Return whether a recipe, or any recipe in its options, names a component with a trait."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What components are built from: one view of a knowledge base, the configured models, the other components."""
 
     snapshot: Snapshot
+    registry: Registry
+    tools: ModelTools
     model: LanguageModel | None = None
     encoder: Encoder | None = None
 
     def require_model(self, component: str) -> LanguageModel:
-        """Return the language model. Raises UsageError where none is configured."""
+        """Return the language model. Raises UsageError, naming the component, where none is configured."""
         if self.model is None:
             raise UsageError(
                 f"'{component}' needs a language model and none is set", "Name one: --llm ollama:llama3.1"
@@ -37,7 +156,7 @@ class BuildContext:
         return self.model
 
     def require_encoder(self, component: str) -> Encoder:
-        """Return the encoder. Raises UsageError where none is configured."""
+        """Return the encoder. Raises UsageError, naming the component, where none is configured."""
         if self.encoder is None:
             raise UsageError(
                 f"'{component}' needs an encoder and this base has none",
@@ -45,85 +164,320 @@ class BuildContext:
             )
         return self.encoder
 
+    def retriever(self, recipe: Recipe) -> Retriever:
+        """Return the retriever that a recipe names. Raises UsageError."""
+        retriever: Retriever = self.registry.build("retriever", recipe, self)
+        return retriever
 
-@dataclass(frozen=True, slots=True)
-class Params:
-    """The complete options of a part that is being built."""
+    def local_retriever(self, recipe: Recipe, component: str, option: str) -> Retriever:
+        """Return a retriever whose hits are nodes of the base, for the option of a component that goes on from them.
 
-    recipe: Recipe
-
-    def number(self, key: str) -> float:
-        """Return a number. Raises UsageError for anything else."""
-        value = self.recipe.option(key)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise UsageError(f"option '{key}' of '{self.recipe.name}' is not a number: {value}")
-        return value
-
-    def count(self, key: str, least: int = 1) -> int:
-        """Return a whole number of at least ``least``. Raises UsageError for anything else."""
-        value = self.number(key)
-        if value != int(value) or value < least:
+        Raises UsageError for one that searches the web.
+        """
+        if self.registry.has_trait(recipe, "web"):
             raise UsageError(
-                f"option '{key}' of '{self.recipe.name}' must be a whole number from {least} up: {value}"
+                f"'{component}' starts from passages of the base, and '{recipe}' finds them on the web",
+                f"Name a retriever of the base ({option}=search); methods for the web: read, selfask, react",
             )
-        return int(value)
+        return self.retriever(recipe)
 
-    def component(self, key: str) -> Recipe:
-        """Return a recipe. Raises UsageError for anything else."""
-        value = self.recipe.option(key)
-        if not isinstance(value, Recipe):
-            raise UsageError(f"option '{key}' of '{self.recipe.name}' does not name a part: {value}")
-        return value
+    def reader(self, recipe: Recipe) -> Reader:
+        """Return the reader that a recipe names. Raises UsageError."""
+        reader: Reader = self.registry.build("reader", recipe, self)
+        return reader
 
-    def flag(self, key: str) -> bool:
-        """Return yes or no. Raises UsageError for anything else."""
-        value = self.recipe.option(key)
-        if not isinstance(value, bool):
-            raise UsageError(f"option '{key}' of '{self.recipe.name}' is neither yes nor no: {value}")
-        return value
+    def graph(self, recipe: Recipe) -> Graph:
+        """Return the passage graph that a recipe names. Raises UsageError."""
+        graph: Graph = self.registry.build("graph", recipe, self)
+        return graph
 
-    def text(self, key: str) -> str:
-        """Return a text as it was written, quoted or as a bare word."""
-        return str(self.recipe.option(key))
+    def choose_reader(self, recipe: Recipe, with_model: str = "cited") -> tuple[Reader, Recipe]:
+        """Return the reader of a recipe, and the recipe with what ``reader=auto`` stands for written out."""
+        reader = recipe.option("reader")
+        if reader == AUTO or not isinstance(reader, Recipe):
+            reader = self.choose(Auto(with_model, "extractive"))
+        return self.reader(reader), recipe.with_options(reader=reader)
 
-    def word(self, key: str, known: tuple[str, ...]) -> str:
-        """Return one of the known words. Raises UsageError for anything else."""
-        name = self.component(key).name
-        if name not in known:
-            raise unknown_name_error(f"{key} of '{self.recipe.name}'", name, known)
-        return name
+    def choose(self, auto: Auto) -> Recipe:
+        """Return what ``auto`` stands for here."""
+        configured = self.model if auto.requires == "model" else self.encoder
+        return Recipe(auto.absent if configured is None else auto.present)
 
 
-@dataclass(frozen=True, slots=True)
-class Component(Generic[T]):
-    """A part: what it is for, its options with their defaults, how it is built."""
+class _Required:
+    """The type of :data:`REQUIRED`."""
 
-    summary: str
-    build: Callable[[BuildContext, Params], T]
-    options: Mapping[str, Value] = field(default_factory=dict)
+
+#: The default of an option that every recipe has to name.
+REQUIRED = _Required()
 
 
 @dataclass(frozen=True, slots=True)
-class Registry(Generic[T]):
-    """The parts of one kind, by name."""
+class Parameter:
+    """A parameter of a component, as its signature declares it.
+
+    ``source`` says where its value comes from: ``option``, ``snapshot``, ``model``, ``encoder``, ``resources``,
+    ``prompt`` or ``recipe``. ``types`` are the arms of its annotation without None. ``default`` is an option's, as
+    recipes write it.
+    """
+
+    name: str
+    source: str
+    types: tuple[Any, ...]
+    optional: bool = False
+    default: Value | _Required = REQUIRED
+    least: int = 1
+    auto: Auto | None = None
+    prompt: str = ""
+
+    @property
+    def option(self) -> str:
+        """The name of the option in recipes."""
+        return self.name.replace("_", "-")
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A component as it declares itself.
+
+    ``declared`` is its name with the defaults that the declaration sets. ``traits`` say what a recipe with it does
+    beyond this knowledge base: ``web`` (asks the web), ``ranks-nodes`` (ranks nodes of graphs), ``embeds-nodes``
+    (gives texts of nodes to the encoder).
+    """
 
     kind: str
-    components: Mapping[str, Component[T]]
+    declared: Recipe
+    target: Any
+    summary: str
+    paper: str = ""
+    traits: frozenset[str] = frozenset()
 
-    def fill_defaults(self, recipe: Recipe) -> Recipe:
-        """Return the recipe with every option filled in. Raises UsageError for unknown names."""
-        part = self._part(recipe)
-        given: dict[str, Any] = dict(recipe.options)
-        for key in given:
-            if key not in part.options:
-                raise unknown_name_error(f"option of '{recipe.name}'", key, part.options or {"(none)": None})
-        return make_recipe(recipe.name, {**part.options, **given})
+    @property
+    def name(self) -> str:
+        """The name in recipes."""
+        return self.declared.name
 
-    def build(self, recipe: Recipe, bench: BuildContext) -> T:
-        """Return the part that the recipe names. Raises UsageError."""
-        return self._part(recipe).build(bench, Params(self.fill_defaults(recipe)))
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters of the class, or of its ``build``. Raises TypeError for a signature that cannot be read."""
+        return _parameters(self.target)
 
-    def _part(self, recipe: Recipe) -> Component[T]:
-        if recipe.name not in self.components:
-            raise unknown_name_error(self.kind, recipe.name, self.components)
-        return self.components[recipe.name]
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options by name, with their defaults; :data:`REQUIRED` for one that has none."""
+        declared = dict(self.declared.options)
+        return {
+            parameter.option: declared.get(parameter.option, parameter.default)
+            for parameter in self.parameters
+            if parameter.source == "option"
+        }
+
+    @property
+    def defaults(self) -> Recipe:
+        """The recipe with every option that has a default."""
+        return make_recipe(
+            self.name, {key: value for key, value in self.options.items() if not isinstance(value, _Required)}
+        )
+
+    def complete(self, recipe: Recipe) -> Recipe:
+        """Return a recipe with every option filled in. Raises UsageError for an option that is unknown or missing."""
+        options = self.options
+        for key, _ in recipe.options:
+            if key not in options:
+                raise unknown_name_error(f"option of '{recipe.name}'", key, options or {"(none)": None})
+        values = {**options, **dict(recipe.options)}
+        if missing := sorted(key for key, value in values.items() if isinstance(value, _Required)):
+            example = ", ".join(f"{key}=..." for key in missing)
+            raise UsageError(
+                f"'{recipe.name}' needs the option '{missing[0]}'", f"Write {recipe.name}({example})"
+            )
+        return make_recipe(recipe.name, values)
+
+    def build(self, recipe: Recipe, resources: Resources) -> Any:
+        """Return what the recipe describes. Raises UsageError for options of the wrong type."""
+        recipe = self.complete(recipe)
+        for parameter in self.parameters:
+            if parameter.auto is not None and recipe.option(parameter.option) == AUTO:
+                recipe = recipe.with_options(**{parameter.option: resources.choose(parameter.auto)})
+        factory = getattr(self.target, "build", self.target)
+        return factory(
+            **{parameter.name: _value(parameter, recipe, resources) for parameter in self.parameters}
+        )
+
+
+def component(
+    declared: str, *, summary: str, paper: str = "", kind: str = "", traits: Iterable[str] = ()
+) -> Callable[[type[T]], type[T]]:
+    """Declare a class as the component ``declared``: a name, or a recipe with defaults.
+
+    ``kind`` is derived from the class's methods (``answer``, ``retrieve``, ``read``, ``neighbours``) unless it has
+    several of them. A class may be declared several times: under other names, with other defaults, as other kinds.
+    """
+
+    def declare(target: type[T]) -> type[T]:
+        entry = Component(
+            kind or _kind(target), parse_recipe(declared), target, summary, paper, frozenset(traits)
+        )
+        # Not inherited: what a subclass is called is its own to say.
+        known = vars(target).get(_DECLARATIONS, ())
+        setattr(target, _DECLARATIONS, (entry, *known))
+        return target
+
+    return declare
+
+
+def declarations(target: object) -> tuple[Component, ...]:
+    """Return the components that a class declares itself to be, in the order of its decorators."""
+    found: tuple[Component, ...] = vars(target).get(_DECLARATIONS, ()) if isinstance(target, type) else ()
+    return found
+
+
+def _kind(target: type) -> str:
+    methods = {"answer": "recipe", "retrieve": "retriever", "read": "reader", "neighbours": "graph"}
+    kinds = [kind for method, kind in methods.items() if hasattr(target, method)]
+    if len(kinds) != 1:
+        raise TypeError(
+            f"{target.__name__} is {' and '.join(kinds) or 'no kind of component'}: declare its kind"
+        )
+    return kinds[0]
+
+
+@cache
+def _parameters(target: Any) -> tuple[Parameter, ...]:
+    factory = getattr(target, "build", target)
+    function = factory.__func__ if hasattr(factory, "__func__") else target.__init__
+    try:
+        names = {**_NAMES, **getattr(function, "__globals__", {})}
+        annotations = get_type_hints(function, names, include_extras=True)
+    except NameError as error:
+        raise TypeError(
+            f"{target.__name__}: a parameter has a type that is not imported when the program runs ({error})"
+        ) from error
+    parameters = (
+        _parameter(f"{target.__name__}: parameter '{name}'", parameter, annotations.get(name))
+        for name, parameter in inspect.signature(factory).parameters.items()
+    )
+    return tuple(parameter for parameter in parameters if parameter is not None)
+
+
+#: Parameters that are given by their type.
+_GIVEN: Mapping[Any, str] = {
+    Snapshot: "snapshot",
+    LanguageModel: "model",
+    Encoder: "encoder",
+    Resources: "resources",
+}
+#: Names that a signature may use although its module imports them for type checkers only.
+_NAMES: Mapping[str, Any] = {given.__name__: given for given in (*_GIVEN, *KINDS, PromptTemplate, Recipe)}
+_SCALARS = (bool, int, float, str, Recipe)
+
+
+def _parameter(label: str, declared: inspect.Parameter, annotation: Any) -> Parameter | None:
+    """Return what a parameter declares, None for one that is no option. Raises TypeError."""
+    markers: tuple[Any, ...] = ()
+    if get_origin(annotation) is Annotated:
+        annotation, *rest = get_args(annotation)
+        markers = tuple(rest)
+    has_default = declared.default is not inspect.Parameter.empty
+    if INTERNAL in markers:
+        if not has_default:
+            raise TypeError(f"{label} is internal and has no default")
+        return None
+    arms = get_args(annotation) if get_origin(annotation) in {Union, UnionType} else (annotation,)
+    types = tuple(arm for arm in arms if arm is not NoneType)
+    optional = len(types) < len(arms)
+    if prompt := next((marker.name for marker in markers if isinstance(marker, PromptFile)), ""):
+        return Parameter(declared.name, "prompt", types, prompt=prompt)
+    if types[0] in _GIVEN:
+        return Parameter(declared.name, _GIVEN[types[0]], types, optional)
+    if declared.name == "recipe" and types in {(str,), (Recipe,)}:
+        return Parameter(declared.name, "recipe", types)
+    for arm in types:
+        if arm not in _SCALARS and arm not in KINDS and get_origin(arm) is not Literal:
+            raise TypeError(f"{label} is no option: {arm} (mark it INTERNAL, or write a classmethod build)")
+    auto = next((marker for marker in markers if isinstance(marker, Auto)), None)
+    least = next((marker.least for marker in markers if isinstance(marker, AtLeast)), 1)
+    default = _default(declared.default, types) if has_default else AUTO if auto else REQUIRED
+    return Parameter(declared.name, "option", types, optional, default, least, auto)
+
+
+def _default(value: Any, types: tuple[Any, ...]) -> Value:
+    """Return a Python default as recipes write it."""
+    if value is None and any(kind in types for kind in KINDS):
+        return _NONE
+    if isinstance(value, str) and value in _words(types):
+        return Recipe(value)
+    default: Value = value
+    return default
+
+
+def _words(types: Iterable[Any]) -> tuple[str, ...]:
+    return tuple(word for arm in types if get_origin(arm) is Literal for word in get_args(arm))
+
+
+def _value(parameter: Parameter, recipe: Recipe, resources: Resources) -> Any:
+    """Return the argument for a parameter. Raises UsageError."""
+    match parameter.source:
+        case "snapshot":
+            return resources.snapshot
+        case "model":
+            return resources.model if parameter.optional else resources.require_model(recipe.name)
+        case "encoder":
+            return resources.encoder if parameter.optional else resources.require_encoder(recipe.name)
+        case "resources":
+            return resources
+        case "prompt":
+            from clew.core.prompts import load_prompt
+
+            return load_prompt(parameter.prompt)
+        case "recipe":
+            return str(recipe) if parameter.types == (str,) else recipe
+        case _:
+            return _option(parameter, recipe, resources)
+
+
+def _option(parameter: Parameter, recipe: Recipe, resources: Resources) -> Any:
+    value, label = recipe.option(parameter.option), f"option '{parameter.option}' of '{recipe.name}'"
+    if value is None and parameter.optional:
+        return None
+    if words := _words(parameter.types):
+        if isinstance(value, Recipe) and value.name in words:
+            return value.name
+        if len(parameter.types) == 1:
+            raise unknown_name_error(
+                f"{parameter.option} of '{recipe.name}'", _named(value, label).name, words
+            )
+    kind = next(arm for arm in parameter.types if get_origin(arm) is not Literal)
+    if kind is bool:
+        if not isinstance(value, bool):
+            raise UsageError(f"{label} is neither yes nor no: {value}")
+        return value
+    if kind is str:
+        return str(value)
+    if kind in {int, float}:
+        return _number(value, label) if kind is float else _count(value, label, parameter.least)
+    named = _named(value, label)
+    if kind is Recipe:
+        return named
+    if parameter.optional and named == _NONE:
+        return None
+    return resources.registry.build(KINDS[kind], named, resources)
+
+
+def _named(value: object, label: str) -> Recipe:
+    if not isinstance(value, Recipe):
+        raise UsageError(f"{label} does not name a component: {value}")
+    return value
+
+
+def _number(value: object, label: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise UsageError(f"{label} is not a number: {value}")
+    return value
+
+
+def _count(value: object, label: str, least: int) -> int:
+    number = _number(value, label)
+    if not float(number).is_integer() or number < least:
+        raise UsageError(f"{label} must be a whole number from {least} up: {number}")
+    return int(number)

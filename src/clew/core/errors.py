@@ -6,6 +6,7 @@ ClewError                     problem and hint; the command line prints both and
 ├── UnreadableFile            a file that cannot be added; the other files are
 │   └── BadRows               invalid rows of a graph file, by line; nothing of the file is added
 ├── MissingExtra              an optional package is not installed; the hint is the command that installs it
+├── PluginError               a plug-in of another package cannot be used
 ├── RemoteError               a mounted graph or a web search cannot be reached, or its answer is unusable
 ├── StoreError                the knowledge base on disk
 │   ├── Locked                another process is writing
@@ -66,6 +67,10 @@ class MissingExtra(ClewError):
 
     def __init__(self, part: str, extra: str) -> None:
         super().__init__(f"{part} is not installed", f"Install it: pip install 'clew[{extra}]'")
+
+
+class PluginError(ClewError):
+    """A plug-in that another package brings cannot be imported, or is not what its entry point says."""
 
 
 class RemoteError(ClewError):

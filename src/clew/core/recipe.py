@@ -1,4 +1,4 @@
-"""Recipes: a method with its parts and parameters, as a canonical name that parses back.
+"""Recipes: a component with its options, as a canonical name that parses back.
 
 ``kgp(budget=30, graph=keywords(n=20), guide=encoder)`` is the value, its log line, its cache key and its
 row in a table of results.

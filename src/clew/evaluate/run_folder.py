@@ -32,7 +32,7 @@ from clew.evaluate.setup import (
     load_questions,
     open_methods,
 )
-from clew.knowledge_base.registry.retrievers import ranks_nodes
+from clew.knowledge_base.registry import ranks_nodes
 
 if TYPE_CHECKING:
     from clew.core.protocols import LanguageModel

@@ -139,8 +139,8 @@ def open_methods(
     other corpus has one store, built once. Summaries that a recipe needs are made first in a store that is built
     here; making them in an existing base is left to its owner.
     """
-    from clew.core.component import BuildContext
-    from clew.knowledge_base.registry.retrievers import make_summaries
+    from clew.knowledge_base import registry
+    from clew.methods.d3.method import make_summaries
 
     with open_stores(questions, settings, progress) as store_for:
         shared_store = None if questions.corpus == "question" else store_for(questions.examples[0])
@@ -149,10 +149,8 @@ def open_methods(
             if shared_store is None or parse_recipe(recipe).name == GOLDEN:
                 return lambda example: _build_method(recipe, store_for(example), settings, example)
             if questions.corpus in BUILT_CORPORA:
-                make_summaries(
-                    parse_recipe(recipe),
-                    BuildContext(shared_store.snapshot(), settings.llm, settings.encoder),
-                )
+                resources = registry.open_resources(shared_store, settings.llm, settings.encoder)
+                make_summaries(parse_recipe(recipe), resources)
             method = _build_method(recipe, shared_store, settings)
             return lambda example: method
 
@@ -257,14 +255,12 @@ def _scope_builder(questions: QuestionSet, settings: EvaluationSettings) -> Call
 def _build_method(
     recipe: str, store: Store, settings: EvaluationSettings, example: Example | None = None
 ) -> Method:
-    from clew.core.component import BuildContext
     from clew.knowledge_base import registry
-    from clew.knowledge_base.registry.methods import build_golden
 
     if parse_recipe(recipe).name != GOLDEN or example is None:
         return registry.build_method(recipe, store, llm=settings.llm, encoder=settings.encoder)
-    parts = BuildContext(store.snapshot(), settings.llm, settings.encoder)
-    return build_golden(parts, parse_recipe(recipe), gold_hits(store, example, settings.passages))
+    resources = registry.open_resources(store, settings.llm, settings.encoder)
+    return registry.build_golden(recipe, resources, gold_hits(store, example, settings.passages))
 
 
 def gold_hits(store: Store, example: Example, unit: PassageUnit) -> list[Hit]:

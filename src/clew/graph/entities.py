@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.core.component import component
 from clew.core.errors import UsageError
 from clew.graph.annotation import AnnotationCache
 from clew.graph.passages import Incidence, distinct_rows, passage_rows
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 _BATCH = 2_000
 
 
+@component(
+    "entities",
+    summary="passages with a common Wikipedia entity (TAGME or WAT: clew annotate)",
+    paper="Wang et al., AAAI 2024",
+)
 class EntityGraph:
     """Neighbours are passages (and table rows) in which an annotation service found a common entity.
 
@@ -26,6 +32,13 @@ class EntityGraph:
     paper's knob of density. ``missing`` is how many passages the service was not asked about; they have no
     neighbours. Raises UsageError where it was asked about none.
     """
+
+    @classmethod
+    def build(
+        cls, snapshot: Snapshot, service: str = "wat/en", rho: float = 0.0, prior: float = 0.8
+    ) -> EntityGraph:
+        """Return the graph over the annotations that this user's cache has."""
+        return cls(snapshot, AnnotationCache.default(), service, rho, prior)
 
     def __init__(
         self,

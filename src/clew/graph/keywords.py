@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.core.component import component
 from clew.core.errors import UsageError
 from clew.core.protocols import Snapshot
 from clew.core.text import STOPWORDS, hash_term, stem
@@ -30,6 +31,11 @@ _COUNT_BITS = 16
 _MOST = (1 << _COUNT_BITS) - 1
 
 
+@component(
+    "keywords",
+    summary="passages that share a keyword: the n best of each document by TF-IDF, and its title",
+    paper="Wang et al., AAAI 2024",
+)
 class KeywordGraph:
     r"""Neighbours are passages (and table rows) that contain a common keyword.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.core.component import AtLeast, component
 from clew.core.errors import UsageError
 from clew.core.protocols import Snapshot
 from clew.graph.passages import (
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 SHARED_NAME_STRENGTH = 0.5
 
 
+@component("mentions", summary="passages that share a name; a name that is a title leads to its document")
 class MentionGraph:
     """Neighbours are passages that share a name, or of which one is about what the other names.
 
@@ -54,7 +56,12 @@ class MentionGraph:
     titles it links to the base's own. Limit: a name without a capital, digit or CJK character is not found.
     """
 
-    def __init__(self, snapshot: Snapshot, common: int = 5, leads: int = 3) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        common: Annotated[int, AtLeast(0)] = 5,
+        leads: Annotated[int, AtLeast(0)] = 3,
+    ) -> None:
         if common < 0:
             raise UsageError(f"number of passages: {common}", "It must be 0 (titles alone) or more")
         if leads < 0:

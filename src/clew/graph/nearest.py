@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.core.component import component
 from clew.core.errors import UsageError
-from clew.core.protocols import Snapshot
+from clew.core.protocols import Encoder, Snapshot
 from clew.core.types import RETRIEVED_KINDS, Scope
 
 if TYPE_CHECKING:
     from clew.core.arrays import Floats, Rows
 
 
+@component(
+    "knn", summary="the k passages nearest by vector (needs an encoder)", paper="Wang et al., AAAI 2024"
+)
 class NearestGraph:
     """Neighbours are the ``k`` passages (and table rows) whose vectors are nearest to the passage's own.
 
@@ -22,6 +26,11 @@ class NearestGraph:
     remembered for the generation. Being among the nearest of another is not mutual, so neither are these
     edges. A passage that has no vector yet has no neighbours and is nobody's neighbour.
     """
+
+    @classmethod
+    def build(cls, snapshot: Snapshot, encoder: Encoder, k: int = 10) -> NearestGraph:
+        """Return the graph over the vectors of the base's encoder."""
+        return cls(snapshot, encoder.name, k)
 
     def __init__(self, snapshot: Snapshot, encoder: str, k: int = 10) -> None:
         if k < 1:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.core.component import INTERNAL, component
 from clew.core.errors import unknown_name_error
 from clew.core.protocols import Snapshot
 from clew.core.types import KINDS, PAGE, ROW, SECTION, TABLE
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 RELATIONS = ("next", "parent", "table", "section", "page")
 
 
+@component("structure", summary="the same section, page or table; the passages before and after")
 class StructureGraph:
     """Neighbours are nodes of the same document that its structure joins to a node.
 
@@ -34,7 +36,7 @@ class StructureGraph:
     ``relations`` chooses some of them.
     """
 
-    def __init__(self, snapshot: Snapshot, relations: Sequence[str] = RELATIONS) -> None:
+    def __init__(self, snapshot: Snapshot, relations: Annotated[Sequence[str], INTERNAL] = RELATIONS) -> None:
         for relation in relations:
             if relation not in RELATIONS:
                 raise unknown_name_error("structural relation", relation, RELATIONS)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.core.component import component
 from clew.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -15,8 +16,14 @@ if TYPE_CHECKING:
     from clew.core.protocols import Graph
 
 
+@component("union", summary="the edges of two graphs")
 class UnionGraph:
     """Neighbours are those of any of the given graphs."""
+
+    @classmethod
+    def build(cls, a: Graph, b: Graph) -> UnionGraph:
+        """Return the union of two graphs."""
+        return cls([a, b])
 
     def __init__(self, graphs: Sequence[Graph]) -> None:
         if not graphs:

@@ -110,20 +110,20 @@ class SummaryJob:
         return Faithfulness(summaries.name, len(made), tuple(wrong))
 
     def _work(self) -> tuple[Summaries, list[Section]]:
-        from clew.core.component import BuildContext
-        from clew.knowledge_base.registry.retrievers import open_summaries
+        from clew.knowledge_base.registry import open_resources
         from clew.methods.d3.outline import Outlines
+        from clew.methods.d3.summaries import open_summaries
 
         if self.words < 1:
             raise UsageError("a summary of no words cannot be made", "For example: --words 64")
         encoder = self.base.encoder()
-        bench = BuildContext(self.base.store.snapshot(), self.llm, encoder)
-        outlines = Outlines(bench.snapshot, encoder)
+        resources = open_resources(self.base.store, self.llm, encoder)
+        outlines = Outlines(resources.snapshot, encoder)
         keys = [document.key for document in self.base.documents()]
         if self.documents is not None:
             wanted = {key for one in self.documents for key in self.base.document_keys(one)}
             keys = [key for key in keys if key in wanted]
-        made = open_summaries(bench, self.summariser, self.words, self._spent)
+        made = open_summaries(resources, self.summariser, self.words, self._spent)
         return made, [section for key in keys for section in outlines.of(key).sections]
 
     def _spent(self, usage: Usage) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.errors import UsageError, unknown_name_error
+from clew.core.errors import UsageError
 from clew.core.recipe import Recipe, make_recipe, parse_recipe
 from clew.evaluate.corpora import GoldEvidence
 from clew.evaluate.metrics import parse_metric
@@ -30,8 +30,7 @@ from clew.evaluate.setup import EvaluationSettings, open_stores
 from clew.evaluate.statistics import bootstrap_interval
 from clew.graph.passages import passage_rows
 from clew.graph.statistics import compute_statistics
-from clew.knowledge_base.registry.graphs import GRAPHS
-from clew.knowledge_base.registry.methods import METHODS
+from clew.knowledge_base.registry.components import REGISTRY
 from clew.papers import figures as drawing
 from clew.papers.page import (
     Section,
@@ -226,7 +225,7 @@ def graph_statistics(series: Series) -> list[dict[str, Any]]:
     """Return the columns of Tables 2 and 4 for each graph with its usual knob: means over questions."""
     rows = []
     for name, points in series.items():
-        usual = GRAPHS.components[name].options[KNOBS[name][0]]
+        usual = REGISTRY.component("graph", name).options[KNOBS[name][0]]
         (point,) = [point for point in points if point["knob"] == usual]
         columns = ("questions", "documents", "passages", "words", "edges", "density", "neighbours")
         rows.append(
@@ -292,11 +291,9 @@ def seed_count(budget: int, branch: int) -> int:
 def _walk(recipe: str) -> Recipe:
     """Return a recipe that has a graph, seeds and a branching factor."""
     found = parse_recipe(recipe)
-    if found.name not in METHODS.components:
-        raise unknown_name_error("recipe", found.name, METHODS.components)
-    if "graph" not in METHODS.components[found.name].options:
+    if "graph" not in REGISTRY.component("recipe", found.name).options:
         raise UsageError(f"'{found.name}' walks no graph", "Name a walk: kgp-paper, kgp")
-    METHODS.fill_defaults(found)
+    REGISTRY.complete("recipe", found)
     return found
 
 

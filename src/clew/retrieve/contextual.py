@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.core.arrays import cosines
+from clew.core.component import component
 from clew.core.types import KINDS, RETRIEVED_KINDS, ROW
 from clew.retrieve.coverage import CoverageSelector, SemanticGain
 from clew.retrieve.document_names import DocumentNames, document_profile, spread_to_rows
@@ -136,6 +137,11 @@ class WeighedQuestion:
     nearest_rows: Rows
 
 
+@component(
+    "search",
+    summary="passages and table rows by their words, their surroundings and their document's name, and by "
+    "meaning where the base has an encoder",
+)
 @dataclass(frozen=True, slots=True)
 class ContextualSearch:
     r"""Finds the passages and table rows that most likely contain the answer to a question.
@@ -184,6 +190,11 @@ class ContextualSearch:
     _latest: dict[Question, WeighedQuestion] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+
+    @classmethod
+    def build(cls, snapshot: Snapshot, encoder: Encoder | None, meaning: bool = True) -> ContextualSearch:
+        """Return the search with its usual weights; without ``meaning`` vectors do not count."""
+        return cls(snapshot, encoder if meaning else None)
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return the ``k`` best nodes, best first; rows that repeat an earlier row's text come last."""

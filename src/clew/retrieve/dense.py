@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.core.arrays import cosines
+from clew.core.component import component
 from clew.core.text import add_headings
 from clew.core.types import RETRIEVED_KINDS
 from clew.retrieve.ranking import as_hits, best_rows
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _SPARE = 10
 
 
+@component("dense", summary="nearest vectors (needs an encoder)")
 @dataclass(frozen=True, slots=True)
 class DenseSearch:
     """Finds the nodes whose unit vectors have the greatest inner product with the question's.

@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clew.core.component import component
 from clew.core.trail import TrailRecorder, explore_retriever
 from clew.retrieve.ranking import merge_hits
 
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
     from clew.core.types import Hit, Question
 
 
+@component(
+    "hybrid(a=bm25, b=dense)",
+    summary="reciprocal rank fusion of two retrievers",
+    paper="Cormack, Clarke and Büttcher, SIGIR 2009",
+)
 @dataclass(frozen=True, slots=True)
 class HybridSearch:
     r"""Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009).
@@ -28,6 +34,11 @@ class HybridSearch:
     retrievers: tuple[Retriever, ...]
     c: float = 60.0
     depth: int = 100
+
+    @classmethod
+    def build(cls, a: Retriever, b: Retriever, c: float = 60) -> HybridSearch:
+        """Return the fusion of two retrievers."""
+        return cls((a, b), c)
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return the ``k`` best hits of all retrievers together."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.core.component import component
 from clew.core.types import RETRIEVED_KINDS
 from clew.retrieve.dense import DenseSearch
 from clew.retrieve.ranking import as_hits, best_rows
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 _BLOCK = 4096
 
 
+@component(
+    "knn",
+    summary="half by embedding, half by Levenshtein similarity (needs an encoder)",
+    paper="Wang et al., AAAI 2024",
+)
 @dataclass(frozen=True, slots=True)
 class KnnSearch:
     """Half of the hits by embedding, half by fuzzy matching.

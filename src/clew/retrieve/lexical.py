@@ -11,17 +11,19 @@ import dataclasses
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
+from clew.core.component import INTERNAL, component
+from clew.core.protocols import Snapshot
 from clew.core.text import hash_term, query_terms
 from clew.core.types import RETRIEVED_KINDS
 from clew.retrieve.ranking import as_hits, best_rows, positive_rows
 
 if TYPE_CHECKING:
     from clew.core.arrays import Floats, Hashes, Mask, Rows
-    from clew.core.protocols import Postings, Snapshot
+    from clew.core.protocols import Postings
     from clew.core.types import Hit, Question
 
     Counts = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -106,6 +108,7 @@ class _LexicalSearch:
         return best_rows(self.snapshot, rows, scores[rows], k)
 
 
+@component("bm25", summary="Okapi BM25")
 @dataclass(frozen=True, slots=True)
 class BM25(_LexicalSearch):
     r"""Okapi BM25 (Robertson and Zaragoza, 2009, section 3.4), with the idf that Lucene uses.
@@ -120,7 +123,7 @@ class BM25(_LexicalSearch):
     snapshot: Snapshot
     k1: float = 1.2
     b: float = 0.75
-    field: str = "text"
+    field: Annotated[str, INTERNAL] = "text"
     _latest: LatestScores = dataclasses.field(
         default_factory=LatestScores, init=False, repr=False, compare=False
     )
@@ -138,6 +141,7 @@ class BM25(_LexicalSearch):
         return TermSum(postings, terms.hashes, weights, gain, self.snapshot.size)
 
 
+@component("tfidf", summary="TF-IDF cosine")
 @dataclass(frozen=True, slots=True)
 class TfIdf(_LexicalSearch):
     r"""Cosine of TF-IDF vectors with logarithmic counts (Manning, Raghavan and Schütze, 2008, section 6.4).
@@ -151,7 +155,7 @@ class TfIdf(_LexicalSearch):
     """
 
     snapshot: Snapshot
-    field: str = "text"
+    field: Annotated[str, INTERNAL] = "text"
     _latest: LatestScores = dataclasses.field(
         default_factory=LatestScores, init=False, repr=False, compare=False
     )

@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from clew.core.arrays import cosines, sorted_unique, union
+from clew.core.component import component
 from clew.core.errors import unknown_name_error
+from clew.core.protocols import Encoder, Snapshot
 from clew.core.steps import NodeCounts, RankNodesStep
 from clew.core.text import count_terms
 from clew.core.trail import TrailRecorder
@@ -30,7 +32,7 @@ from clew.retrieve.ranking import DECIMALS
 
 if TYPE_CHECKING:
     from clew.core.arrays import Floats, Rows, Vectors
-    from clew.core.protocols import Encoder, Postings, PropertyGraph, Snapshot, Trail
+    from clew.core.protocols import Postings, PropertyGraph, Trail
     from clew.core.types import Question
 
 #: Nodes that are embedded for one question at the most.
@@ -346,3 +348,80 @@ def node_hits(texts: NodeTexts, ranked: RankedRows) -> list[Hit]:
         node_hit(graph.name, entity, text, score)
         for entity, text, score in zip(entities, documents, ranked.scores.tolist(), strict=True)
     ]
+
+
+@component(
+    "vss",
+    summary="nodes of graphs by the vector of their text and relations (needs an encoder)",
+    traits=["ranks-nodes", "embeds-nodes"],
+)
+class NodeVectorRetriever(NodeRetriever):
+    """Nodes of graphs by :class:`NodeVectorSearch`: STaRK's baseline VSS."""
+
+    __slots__ = ()
+
+    @classmethod
+    def build(
+        cls, snapshot: Snapshot, encoder: Encoder, graphs: str = "", types: str = "", cap: int = EMBEDDING_CAP
+    ) -> NodeVectorRetriever:
+        """Return the retriever over graphs and types by name, ``a|b`` for several; "" for all that may answer."""
+
+        def ranking(texts: NodeTexts) -> NodeRanker:
+            return NodeVectorSearch(encoder, texts, cap)
+
+        return cls(snapshot, "vss", ranking, _split(types), _split(graphs))
+
+
+@component(
+    "multi-vss",
+    summary="nodes of graphs by the vectors of the chunks of their text and relations (needs an encoder)",
+    traits=["ranks-nodes", "embeds-nodes"],
+)
+class NodeChunkRetriever(NodeRetriever):
+    """Nodes of graphs by :class:`NodeChunkSearch`: STaRK's baseline Multi-VSS."""
+
+    __slots__ = ()
+
+    @classmethod
+    def build(
+        cls,
+        snapshot: Snapshot,
+        encoder: Encoder,
+        graphs: str = "",
+        types: str = "",
+        cap: int = EMBEDDING_CAP,
+        first: int = 50,
+        top: int = 3,
+    ) -> NodeChunkRetriever:
+        """Return the retriever over graphs and types by name, ``a|b`` for several; "" for all that may answer."""
+
+        def ranking(texts: NodeTexts) -> NodeRanker:
+            return NodeChunkSearch(NodeVectorSearch(encoder, texts, cap), first, top)
+
+        return cls(snapshot, "multi-vss", ranking, _split(types), _split(graphs))
+
+
+@component(
+    "bm25-nodes",
+    summary="nodes of graphs by the words of their text and relations (Okapi BM25)",
+    traits=["ranks-nodes"],
+)
+class NodeWordRetriever(NodeRetriever):
+    """Nodes of graphs by :class:`NodeBM25`: STaRK's baseline BM25."""
+
+    __slots__ = ()
+
+    @classmethod
+    def build(
+        cls, snapshot: Snapshot, graphs: str = "", types: str = "", k1: float = 1.2, b: float = 0.75
+    ) -> NodeWordRetriever:
+        """Return the retriever over graphs and types by name, ``a|b`` for several; "" for all that may answer."""
+
+        def ranking(texts: NodeTexts) -> NodeRanker:
+            return NodeBM25(texts, k1, b)
+
+        return cls(snapshot, "bm25-nodes", ranking, _split(types), _split(graphs))
+
+
+def _split(names: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in names.split("|") if name.strip())

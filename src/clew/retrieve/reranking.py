@@ -7,17 +7,20 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
+from clew.core.component import component
 from clew.core.errors import BadCompletion, BudgetExceeded
 from clew.core.prompts.replies import clean_reply
+from clew.core.prompts.templates import load_prompt
+from clew.core.protocols import LanguageModel, Retriever
 from clew.core.steps import RerankStep
 from clew.core.trail import TrailRecorder, explore_retriever
 from clew.core.types import ENTITY, Hit, StoppedStep, Usage
 
 if TYPE_CHECKING:
     from clew.core.prompts.templates import Template
-    from clew.core.protocols import Completion, LanguageModel, Prompt, Retriever, Trail
+    from clew.core.protocols import Completion, Prompt, Trail
     from clew.core.types import Question
 
 #: Candidates that are reranked at the most: the paper's ``k_max`` (Section 4).
@@ -140,6 +143,20 @@ class ListwiseReranker:
         return ranked + _below(hits[self.k :], ranked)
 
 
+def create_hit_reranker(
+    model: LanguageModel, form: Literal["pointwise", "listwise"], k_max: int
+) -> HitReranker:
+    """Return the reranker of a form for at most ``k_max`` hits."""
+    if form == "listwise":
+        return ListwiseReranker(model, load_prompt("focus-rerank-list"), k_max)
+    return PointwiseReranker(model, load_prompt("focus-rerank"), k_max)
+
+
+@component(
+    "reranked(retriever=vss)",
+    summary="the first k hits of a retriever, by the score that a model gives each, or in the order that it names",
+    traits=["ranks-nodes"],
+)
 @dataclass(frozen=True, slots=True)
 class RerankedSearch:
     """What a retriever finds, the first of it in the order that a reranker gives it (``VSS + LLM Reranker``)."""
@@ -147,6 +164,17 @@ class RerankedSearch:
     retriever: Retriever
     reranker: HitReranker
     k: int = K_MAX
+
+    @classmethod
+    def build(
+        cls,
+        model: LanguageModel,
+        retriever: Retriever,
+        form: Literal["pointwise", "listwise"] = "pointwise",
+        k: int = 20,
+    ) -> RerankedSearch:
+        """Return the search with the first ``k`` hits reranked by a model."""
+        return cls(retriever, create_hit_reranker(model, form, k), k)
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return the ``k`` best hits."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.core.component import component
 from clew.core.text import build_hop_query
 from clew.core.types import RETRIEVED_KINDS, Hit
 from clew.retrieve.dense import texts_with_headings
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
     from clew.core.types import Question
 
 
+@component(
+    "twohop",
+    summary="pairs of passages by the product of two inner products, as MDR searches (needs an encoder)",
+    paper="Xiong et al., ICLR 2021",
+)
 @dataclass(frozen=True, slots=True)
 class TwoHopSearch:
     """Ranks pairs of passages by the product of two inner products.

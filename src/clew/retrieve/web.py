@@ -12,6 +12,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from http.client import HTTPException
 from socket import gaierror
 from typing import Any
@@ -19,6 +20,8 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import Request, urlopen
 
+from clew.core.component import component
+from clew.core.config import SERPAPI_URL, web_search_endpoint
 from clew.core.errors import RemoteError, UsageError, refuse_password
 from clew.core.types import PASSAGE, Hit, Node, Question
 
@@ -35,6 +38,11 @@ _ENTRY = ("title", "type", "description")
 _LONGEST = 300
 
 
+@component(
+    "serpapi",
+    summary="a web search: questions are sent to SerpApi (key: CLEW_SERPAPI_KEY) or to CLEW_SERPAPI_URL",
+    traits=["web"],
+)
 @dataclass(slots=True)
 class SerpApi:
     """The service at ``url``. ``timeout`` is seconds of waiting for an answer.
@@ -50,6 +58,15 @@ class SerpApi:
     longest_wait: float = 30.0
     sleep: Callable[[float], None] = time.sleep
     _known: dict[tuple[str, int], Sequence[Hit]] = field(default_factory=dict, init=False, repr=False)
+
+    @classmethod
+    def build(cls, timeout: float = 20) -> SerpApi:
+        """Return the service that the environment names: the same object each time, so that what it was asked before
+        in this process is not asked again. Raises UsageError where it has no key."""
+        url, key = web_search_endpoint()
+        if key is None and url == SERPAPI_URL:
+            raise UsageError(f"'serpapi' needs a key for {url}", "Set CLEW_SERPAPI_KEY")
+        return _shared_service(url, key, timeout)
 
     def __post_init__(self) -> None:
         if urlsplit(self.url).scheme not in {"http", "https"} or not urlsplit(self.url).hostname:
@@ -159,6 +176,11 @@ class SerpApi:
             said = ""
         said = said.replace(self.key, "...") if self.key else said
         return f": {' '.join(said.split())[:200]}" if said.strip() else ""
+
+
+@lru_cache(maxsize=4)
+def _shared_service(url: str, key: str | None, timeout: float) -> SerpApi:
+    return SerpApi(url, key, timeout)
 
 
 def _hits(answer: Mapping[str, Any]) -> Sequence[Hit]:

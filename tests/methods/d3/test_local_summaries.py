@@ -5,21 +5,20 @@ import pytest
 pytest.importorskip("torch", reason="needs the extra local")
 pytest.importorskip("transformers", reason="needs the extra local")
 
-from clew.core.component import BuildContext
-from clew.knowledge_base.registry.retrievers import open_summaries
+from clew.knowledge_base.registry import open_resources
 from clew.methods.d3.outline import Outlines
-from clew.methods.d3.summaries import section_texts
+from clew.methods.d3.summaries import open_summaries, section_texts
 from clew.methods.d3.summarisers import ExtractiveSummariser
 from drill_documents import NOTES
 from tiny_models import bart, saved, tokenizer
 
 
-def test_a_sequence_to_sequence_model_summarises_and_is_checked(tmp_path, snapshot_of):
+def test_a_sequence_to_sequence_model_summarises_and_is_checked(tmp_path, base, snapshot_of):
     snapshot = snapshot_of(NOTES)
     sections = Outlines(snapshot).of(snapshot.documents()[0].key).sections
     words = tokenizer(["bridge opened Osterby 1999 granite arches barges keeper hand"])
     folder = saved(tmp_path / "bart", bart(words), words)
-    made = open_summaries(BuildContext(snapshot), f"local:{folder}", 8)
+    made = open_summaries(open_resources(base), f"local:{folder}", 8)
     assert made.name == f"written(words=8, llm=local:{folder}, prompt=drill-text.v1)"
     assert made.make(sections) == len(sections) == 2
     extracts = ExtractiveSummariser(8).summarise(section_texts(snapshot, sections))

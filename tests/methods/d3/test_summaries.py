@@ -248,11 +248,11 @@ def test_a_table_is_told_by_its_caption_and_rows(snapshot_of):
 
 
 def test_a_summariser_that_is_not_known_is_named():
-    from clew.core.component import BuildContext
-    from clew.knowledge_base.registry.retrievers import open_summaries
+    from clew.core.component import Resources
+    from clew.methods.d3.summaries import open_summaries
 
     with pytest.raises(UsageError, match=r"no summariser named 'extractiv'.*extractive"):
-        open_summaries(BuildContext(None), "extractiv", 64)
+        open_summaries(Resources(None, None, None), "extractiv", 64)
 
 
 @pytest.mark.parametrize("encoded", [False, True])

@@ -169,8 +169,8 @@ def recipes(as_json: Json = False) -> None:
         print_json(
             {
                 kind: [
-                    {"name": name, "summary": summary, "recipe": recipe}
-                    for name, (summary, recipe) in parts.items()
+                    {"name": name, "summary": part.summary, "recipe": str(part.defaults)}
+                    for name, part in parts.items()
                 ]
                 for kind, parts in found.items()
             }
@@ -178,10 +178,10 @@ def recipes(as_json: Json = False) -> None:
         return
     for kind, parts in found.items():
         print(f"{kind}:")
-        for name, (summary, recipe) in parts.items():
-            print(f"  {name}: {summary}")
-            if recipe != name:
-                print(f"      {recipe}")
+        for name, part in parts.items():
+            print(f"  {name}: {part.summary}")
+            if str(part.defaults) != name:
+                print(f"      {part.defaults}")
 
 
 def estimate(

@@ -79,7 +79,7 @@ def describe_encoder_input(what: str, recipes: Sequence[str]) -> str:
     Raises UsageError for a recipe that makes no sense.
     """
     from clew.core.recipe import parse_recipe
-    from clew.knowledge_base.registry.retrievers import embeds_nodes
+    from clew.knowledge_base.registry import embeds_nodes
 
     return f"{what} and texts of nodes" if any(embeds_nodes(parse_recipe(one)) for one in recipes) else what
 
@@ -91,7 +91,7 @@ def announce_search_destination(what: str, recipes: Sequence[str]) -> None:
     """
     from clew.app.cli.output import print_note
     from clew.core.recipe import parse_recipe
-    from clew.knowledge_base.registry.web import searches_web, web_destination
+    from clew.knowledge_base.registry import searches_web, web_destination
 
     place = web_destination() if any(searches_web(parse_recipe(one)) for one in recipes) else ""
     if place:

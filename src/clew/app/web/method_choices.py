@@ -10,9 +10,8 @@ from functools import lru_cache
 from clew.app.web.settings import Settings
 from clew.core.errors import unknown_name_error
 from clew.core.recipe import parse_recipe
-from clew.knowledge_base import registry as catalog
-from clew.knowledge_base.registry.methods import METHODS
-from clew.knowledge_base.registry.web import searches_web
+from clew.knowledge_base import registry
+from clew.knowledge_base.registry.components import REGISTRY
 from clew.triples.language.chain import Limits, parse_chain
 from clew.triples.language.errors import ChainError
 
@@ -95,16 +94,15 @@ def _written(recipe: str) -> Choice:
     recipe = recipe.strip()
     if recipe == DEFAULT:
         return Choice(DEFAULT, "what measures best", DEFAULT)
-    return Choice(
-        recipe, METHODS.components[METHODS.fill_defaults(parse_recipe(recipe)).name].summary, recipe
-    )
+    name = REGISTRY.complete("recipe", parse_recipe(recipe)).name
+    return Choice(recipe, REGISTRY.component("recipe", name).summary, recipe)
 
 
 @lru_cache(maxsize=2)
 def _offered(kind: str) -> dict[str, Choice]:
     """Return the parts of a kind that ask no web search: whose key it would spend is not the asker's to say."""
     return {
-        name: Choice(name, summary, name)
-        for name, (summary, recipe) in catalog.describe_components()[kind].items()
-        if name not in _EVALUATIONS and not searches_web(parse_recipe(recipe))
+        name: Choice(name, component.summary, name)
+        for name, component in registry.describe_components()[kind].items()
+        if name not in _EVALUATIONS and not registry.searches_web(component.defaults)
     }

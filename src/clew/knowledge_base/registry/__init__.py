@@ -1,21 +1,40 @@
-"""Names to parts: the only place that builds concrete things.
+"""Recipes become methods, retrievers, readers and graphs: the one place that builds them from their names.
 
-A recipe (:mod:`clew.core.recipe`) names a method with its parts and parameters; ``default`` is the one
-that measures best.
+Each class declares itself (:mod:`clew.core.component`); :mod:`clew.knowledge_base.registry.index` says which module
+declares which component. ``default`` names the method that measures best.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from clew.core.component import Component, Resources
+from clew.core.config import web_search_endpoint
+from clew.core.errors import UsageError
+from clew.core.recipe import Recipe, parse_recipe
+from clew.knowledge_base.registry.components import REGISTRY
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Sequence
 
-    from clew.core.component import BuildContext
-    from clew.core.protocols import Encoder, Graph, LanguageModel, Method, Reader, Retriever, SnapshotSource
-    from clew.core.recipe import Recipe
-    from clew.core.types import Exclusion, Question
+    from clew.core.protocols import (
+        Encoder,
+        Graph,
+        LanguageModel,
+        Method,
+        Prompt,
+        Reader,
+        Reranker,
+        Retriever,
+        SnapshotSource,
+    )
+    from clew.core.types import Exclusion, Hit, Question
     from clew.models.wrappers import Budget
+
+#: What measures best on the data that we develop on (docs/benchmarks.md).
+DEFAULT_METHOD = Recipe("kgp")
 
 
 def build_method(
@@ -25,10 +44,43 @@ def build_method(
     llm: LanguageModel | None = None,
     encoder: Encoder | None = None,
 ) -> Method:
-    """Return the method that ``recipe`` names, over the base as it is now. Raises UsageError."""
-    from clew.knowledge_base.registry.methods import METHODS
+    """Return the method that ``recipe`` names, over the base as it is now. Raises UsageError, PluginError."""
+    method: Method = REGISTRY.build("recipe", _parse(recipe), open_resources(base, llm, encoder))
+    return method
 
-    return METHODS.build(_named(recipe), _bench(base, llm, encoder))
+
+def build_golden(recipe: str, resources: Resources, hits: Sequence[Hit]) -> Method:
+    """Return the method that reads ``hits``, which an evaluation knows to be the gold evidence."""
+    from clew.methods.baselines.plain import Golden
+
+    reader, complete = resources.choose_reader(REGISTRY.complete("recipe", parse_recipe(recipe)))
+    return Golden(hits, reader, str(complete))
+
+
+def build_retriever(
+    recipe: str,
+    base: SnapshotSource,
+    *,
+    llm: LanguageModel | None = None,
+    encoder: Encoder | None = None,
+) -> Retriever:
+    """Return the retriever that ``recipe`` names, over the base as it is now. Raises UsageError, PluginError."""
+    parsed = _parse(recipe)
+    if parsed.name in REGISTRY.names("recipe") and parsed.name not in REGISTRY.names("retriever"):
+        raise UsageError(f"'{parsed.name}' answers, it does not search", "Name a retriever: clew recipes")
+    return open_resources(base, llm, encoder).retriever(parsed)
+
+
+def build_reader(
+    recipe: str, base: SnapshotSource, *, llm: LanguageModel | None = None, encoder: Encoder | None = None
+) -> Reader:
+    """Return the reader that ``recipe`` names. Raises UsageError, PluginError."""
+    return open_resources(base, llm, encoder).reader(parse_recipe(recipe))
+
+
+def build_graph(recipe: str, base: SnapshotSource, *, encoder: Encoder | None = None) -> Graph:
+    """Return the passage graph that ``recipe`` names. Raises UsageError, PluginError."""
+    return open_resources(base, None, encoder).graph(parse_recipe(recipe))
 
 
 def explain_exclusions(
@@ -39,94 +91,59 @@ def explain_exclusions(
     recipe: str = "focus",
     encoder: Encoder | None = None,
 ) -> list[Exclusion]:
-    """Return for what ``name`` may stand for why it is no answer to a question with triples of its own.
+    """Return for each node that ``name`` may stand for why it is no answer to a question with triples of its own.
 
-    Raises UsageError for a recipe that is not of ``focus``, NotFound where no graph has anything called so.
+    No model is asked. Raises UsageError for a recipe that is not of ``focus``, NotFound where no graph has anything
+    called so.
     """
-    from clew.knowledge_base.registry.methods import focus_exclusions
+    from clew.methods.focus.method import FocusMethod
+    from clew.triples.linking.entities import GraphEntityLinker
 
-    return focus_exclusions(_bench(base, None, encoder), _named(recipe), question, name)
-
-
-def build_retriever(
-    recipe: str,
-    base: SnapshotSource,
-    *,
-    llm: LanguageModel | None = None,
-    encoder: Encoder | None = None,
-) -> Retriever:
-    """Return a retriever by name. Raises UsageError."""
-    from clew.core.errors import UsageError
-    from clew.knowledge_base.registry.methods import METHODS
-    from clew.knowledge_base.registry.retrievers import RETRIEVERS
-
-    named = _named(recipe)
-    if named.name in METHODS.components and named.name not in RETRIEVERS.components:
-        raise UsageError(f"'{named.name}' answers, it does not search", "Name a retriever: clew recipes")
-    return RETRIEVERS.build(named, _bench(base, llm, encoder))
+    parsed = _parse(recipe)
+    if parsed.name != "focus":
+        raise UsageError(
+            f"'{parsed.name}' has no constraints that drop an answer", "Only focus has: --triples"
+        )
+    without_model = parsed.with_options(
+        entities=Recipe("ranked"), form=Recipe("none"), reader=Recipe("short")
+    )
+    method: FocusMethod = REGISTRY.build("recipe", without_model, open_resources(base, None, encoder))
+    return method.why_not(question, name, GraphEntityLinker(encoder))
 
 
 def replace_retriever(recipe: str, retriever: str) -> str:
-    """Return a recipe with its retriever replaced; for the default, which has none, what reads the retriever's hits.
+    """Return a recipe with another retriever; for the default, which has none, the recipe that reads its hits.
 
     Raises UsageError for a recipe that has no retriever.
     """
-    from clew.core.errors import UsageError, unknown_name_error
-    from clew.core.recipe import Recipe, parse_recipe
-    from clew.knowledge_base.registry.methods import DEFAULT, METHODS
-
-    named = _named(recipe)
-    if named == DEFAULT:
-        named = Recipe("read")
-    if named.name not in METHODS.components:
-        raise unknown_name_error("recipe", named.name, METHODS.components)
-    if "retriever" not in METHODS.components[named.name].options:
-        takers = [name for name, part in METHODS.components.items() if "retriever" in part.options]
+    parsed = _parse(recipe)
+    if parsed == DEFAULT_METHOD:
+        parsed = Recipe("read")
+    if "retriever" not in REGISTRY.component("recipe", parsed.name).options:
+        methods = (REGISTRY.component("recipe", name) for name in REGISTRY.names("recipe"))
+        takers = [method.name for method in methods if "retriever" in method.options]
         raise UsageError(
-            f"'{named.name}' has no retriever to replace", f"These have one: {', '.join(takers)}"
+            f"'{parsed.name}' has no retriever to replace", f"These have one: {', '.join(takers)}"
         )
-    return str(named.with_options(retriever=parse_recipe(retriever)))
+    return str(parsed.with_options(retriever=parse_recipe(retriever)))
 
 
-def build_reader(
-    recipe: str, base: SnapshotSource, *, llm: LanguageModel | None = None, encoder: Encoder | None = None
-) -> Reader:
-    """Return the reader that ``recipe`` names. Raises UsageError."""
-    from clew.core.recipe import parse_recipe
-    from clew.knowledge_base.registry.methods import READERS
-
-    return READERS.build(parse_recipe(recipe), _bench(base, llm, encoder))
+def describe_components() -> dict[str, dict[str, Component]]:
+    """Return every component by kind and name, those of plug-ins last. A plug-in that cannot be loaded is left out:
+    :func:`plugin_problems` names it."""
+    return {kind: REGISTRY.components(kind) for kind in ("recipe", "retriever", "graph", "reader")}
 
 
-def build_graph(recipe: str, base: SnapshotSource, *, encoder: Encoder | None = None) -> Graph:
-    """Return the graph that ``recipe`` names. Raises UsageError."""
-    from clew.core.recipe import parse_recipe
-    from clew.knowledge_base.registry.graphs import GRAPHS
-
-    return GRAPHS.build(parse_recipe(recipe), _bench(base, None, encoder))
+def plugin_problems() -> list[str]:
+    """Return for each plug-in that cannot be used which it is, and why."""
+    return REGISTRY.plugin_problems()
 
 
-def describe_components() -> dict[str, dict[str, tuple[str, str]]]:
-    """Return every part by kind and name: what it is for, and its recipe with all defaults."""
-    from clew.core.component import Registry
-    from clew.core.recipe import make_recipe
-    from clew.knowledge_base.registry.graphs import GRAPHS
-    from clew.knowledge_base.registry.methods import METHODS, READERS
-    from clew.knowledge_base.registry.retrievers import RETRIEVERS
-
-    shelves: dict[str, Registry[object]] = {
-        "recipe": METHODS,
-        "retriever": RETRIEVERS,
-        "graph": GRAPHS,
-        "reader": READERS,
-    }
-    return {
-        kind: {
-            name: (part.summary, str(make_recipe(name, part.options)))
-            for name, part in shelf.components.items()
-        }
-        for kind, shelf in shelves.items()
-    }
+def open_resources(
+    base: SnapshotSource, model: LanguageModel | None = None, encoder: Encoder | None = None
+) -> Resources:
+    """Return what components are built from: the base as it is now, and the models."""
+    return Resources(base.snapshot(), REGISTRY, _Models(), model, encoder)
 
 
 def load_language_model(
@@ -138,9 +155,9 @@ def load_language_model(
     record: str | Path | None = None,
 ) -> LanguageModel:
     """Return the language model that ``name`` names, or one per role (:func:`clew.models.create_language_model`)."""
-    from clew.models import create_language_model as make
+    from clew.models import create_language_model
 
-    return make(name, cache=cache, charge_cached=charged, budget=budget, record=record)
+    return create_language_model(name, cache=cache, charge_cached=charged, budget=budget, record=record)
 
 
 def load_encoder(name: str, *, remember: bool = False) -> Encoder:
@@ -148,20 +165,59 @@ def load_encoder(name: str, *, remember: bool = False) -> Encoder:
 
     Raises UsageError, MissingExtra.
     """
-    from clew.models import create_encoder as make
+    from clew.models import create_encoder
     from clew.models.encoders import RememberingEncoder
 
-    return RememberingEncoder(make(name)) if remember else make(name)
+    return RememberingEncoder(create_encoder(name)) if remember else create_encoder(name)
 
 
-def _named(recipe: str) -> Recipe:
-    from clew.core.recipe import parse_recipe
-    from clew.knowledge_base.registry.methods import DEFAULT
-
-    return DEFAULT if recipe.strip() == "default" else parse_recipe(recipe)
+def searches_web(recipe: Recipe) -> bool:
+    """Return whether a recipe, or any recipe in its options, searches the web."""
+    return REGISTRY.has_trait(recipe, "web")
 
 
-def _bench(base: SnapshotSource, llm: LanguageModel | None, encoder: Encoder | None) -> BuildContext:
-    from clew.core.component import BuildContext
+def ranks_nodes(recipe: Recipe) -> bool:
+    """Return whether a recipe ranks nodes of graphs, about which a model may then be asked."""
+    return REGISTRY.has_trait(recipe, "ranks-nodes")
 
-    return BuildContext(base.snapshot(), llm, encoder)
+
+def embeds_nodes(recipe: Recipe) -> bool:
+    """Return whether a recipe gives texts of nodes to the encoder."""
+    return REGISTRY.has_trait(recipe, "embeds-nodes")
+
+
+def web_destination() -> str:
+    """Return the address that web searches go to; "" where it is this machine."""
+    from clew.models.endpoint import is_loopback
+
+    url, _ = web_search_endpoint()
+    parts = urlsplit(url)
+    return "" if is_loopback(url) else f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def _parse(recipe: str) -> Recipe:
+    return DEFAULT_METHOD if recipe.strip() == "default" else parse_recipe(recipe)
+
+
+class _Models:
+    """:class:`clew.core.component.ModelTools`: models are imported when they are named."""
+
+    def language_model(self, name: str) -> LanguageModel:
+        from clew.models import create_language_model
+
+        return create_language_model(name)
+
+    def reranker(self, name: str) -> Reranker:
+        from clew.models.rerankers import create_reranker
+
+        return create_reranker(name)
+
+    def count_tokens(self, text: str) -> int:
+        from clew.models.costs import count_tokens
+
+        return count_tokens(text)
+
+    def count_prompt_tokens(self, prompt: Prompt) -> int:
+        from clew.models.costs import count_prompt_tokens
+
+        return count_prompt_tokens(prompt)

@@ -12,17 +12,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
-from clew.core.errors import BudgetExceeded
+from clew.core.component import AtLeast, component
+from clew.core.errors import BudgetExceeded, UsageError
 from clew.core.protocols import Completion, LanguageModel, PromptTemplate, Retriever, Trail
 from clew.core.steps import ModelAnswerStep
 from clew.core.trail import TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question, Usage
 from clew.methods.answering import model_answer, record_stop
 from clew.methods.readers.contexts import titled_contexts
-from clew.methods.replies import majority_vote, parse_final_answer
+from clew.methods.replies import majority_vote, parse_final_answer, parse_label
+from clew.methods.task_prompts import AutoCount, Task, load_task_prompt
 
 
+@component(
+    "cot(exemplars=auto, retriever=none)",
+    summary="chain of thought; with 'samples' the answer that most reach; with a retriever over its passages; "
+    "task=claim for claims",
+    paper="Wei et al., NeurIPS 2022; Wang et al., ICLR 2023",
+)
 @dataclass(frozen=True, slots=True)
 class ChainOfThought:
     """Reasons ``samples`` times, at ``temperature`` where more than once, and takes the majority's answer.
@@ -39,6 +48,28 @@ class ChainOfThought:
     temperature: float = 0.7
     parse_reply: Callable[[str], str] = parse_final_answer
     recipe: str = "cot"
+
+    @classmethod
+    def build(  # noqa: PLR0913 (the options of the recipe)
+        cls,
+        recipe: str,
+        model: LanguageModel,
+        retriever: Retriever | None,
+        exemplars: str,
+        task: Task = "question",
+        shots: Annotated[AutoCount, AtLeast(0)] = "auto",
+        k: int = 5,
+        samples: int = 1,
+        temperature: float = 0.7,
+    ) -> ChainOfThought:
+        """Return the method for questions or claims. Raises UsageError for samples that would be all alike."""
+        if temperature <= 0 and samples > 1:
+            raise UsageError(
+                "'cot' draws several samples at temperature 0, all alike", "Name one: temperature=0.7"
+            )
+        template = load_task_prompt("cot", task, shots, exemplars)
+        parse_reply = parse_label if task == "claim" else parse_final_answer
+        return cls(model, template, retriever, k, samples, temperature, parse_reply, recipe)
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer that most of the model's reasonings reach. Raises ModelError."""

@@ -14,10 +14,13 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
+from clew.core.component import PromptFile, Resources, component
 from clew.core.errors import BudgetExceeded
 from clew.core.prompts.replies import clean_reply
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
+from clew.core.recipe import Recipe
 from clew.core.steps import HopStep, ModelAnswerStep
 from clew.core.text import normalise
 from clew.core.trail import TrailRecorder, retrieve_with_trail
@@ -76,6 +79,11 @@ class _Known:
         self.found |= {hit.node.id: hit for hit in hits if hit.node.id not in self.found}
 
 
+@component(
+    "dsp(retriever=search, reader=auto)",
+    summary="Demonstrate-Search-Predict: a summary and a query for each hop; final=model as for iterretgen",
+    paper="Khattab et al., 2022",
+)
 @dataclass(frozen=True, slots=True)
 class DSP:
     """At most ``hops`` searches of ``k`` passages each; then at most ``budget`` passages are read.
@@ -94,6 +102,27 @@ class DSP:
     hops: int = 3
     budget: int = 30
     recipe: str = "dsp"
+
+    @classmethod
+    def build(  # noqa: PLR0913 (the options of the recipe)
+        cls,
+        resources: Resources,
+        recipe: Recipe,
+        retriever: Retriever,
+        model: LanguageModel,
+        template: Annotated[PromptTemplate, PromptFile("dsp-search")],
+        predict: Annotated[PromptTemplate, PromptFile("cot")],
+        reader: Recipe,
+        final: Literal["reader", "model"] = "reader",
+        k: int = 5,
+        hops: int = 3,
+        budget: int = 30,
+    ) -> DSP:
+        """Return the method with a reader that reads in the end, or with the model's own answer."""
+        chosen = None
+        if final == "reader":
+            chosen, recipe = resources.choose_reader(recipe)
+        return cls(retriever, model, template, predict, chosen, k, hops, budget, str(recipe))
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return what is read from the passages of all hops."""

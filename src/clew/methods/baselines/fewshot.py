@@ -9,16 +9,25 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
+from clew.core.component import AtLeast, component
 from clew.core.errors import BudgetExceeded
 from clew.core.protocols import LanguageModel, PromptTemplate, Trail
 from clew.core.steps import ModelAnswerStep
 from clew.core.trail import TrailRecorder
 from clew.core.types import Answer, Question
 from clew.methods.answering import model_answer, record_stop
-from clew.methods.replies import parse_short_answer
+from clew.methods.replies import parse_label, parse_short_answer
+from clew.methods.task_prompts import AutoCount, Task, load_task_prompt
 
 
+@component(
+    "fewshot(exemplars=auto)",
+    summary="a baseline: the model answers from memory after exemplars (25, or as many as 'shots' says); "
+    "task=claim for claims",
+    paper="Brown et al., NeurIPS 2020",
+)
 @dataclass(frozen=True, slots=True)
 class FewShot:
     """Asks for the answer after exemplars of answers. ``template`` is the prompt ``fewshot``.
@@ -30,6 +39,19 @@ class FewShot:
     template: PromptTemplate
     parse_reply: Callable[[str], str] = parse_short_answer
     recipe: str = "fewshot"
+
+    @classmethod
+    def build(
+        cls,
+        recipe: str,
+        model: LanguageModel,
+        exemplars: str,
+        task: Task = "question",
+        shots: Annotated[AutoCount, AtLeast(0)] = "auto",
+    ) -> FewShot:
+        """Return the method for questions or claims."""
+        template = load_task_prompt("fewshot", task, shots, exemplars)
+        return cls(model, template, parse_label if task == "claim" else parse_short_answer, recipe)
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return what the model answers from memory. Raises ModelError."""

@@ -11,7 +11,9 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
+from clew.core.component import Auto, PromptFile, component
 from clew.core.errors import BudgetExceeded
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
 from clew.core.steps import ReasonStep
@@ -25,6 +27,11 @@ from clew.methods.readers.contexts import titled_contexts
 _DONE = re.compile(r"\b(?:so )?the answer is\b", re.IGNORECASE)
 
 
+@component(
+    "ircot(retriever=bm25)",
+    summary="IRCoT: retrieval for each sentence of the model's reasoning",
+    paper="Trivedi et al., ACL 2023",
+)
 @dataclass(frozen=True, slots=True)
 class IRCoT:
     """Reasons a sentence at a time; ``each`` passages are added for each, up to ``budget`` of them.
@@ -34,8 +41,8 @@ class IRCoT:
 
     retriever: Retriever
     model: LanguageModel
-    template: PromptTemplate
-    reader: Reader
+    template: Annotated[PromptTemplate, PromptFile("ircot-reason")]
+    reader: Annotated[Reader, Auto("paper", "extractive")]
     each: int = 5
     rounds: int = 8
     budget: int = 30

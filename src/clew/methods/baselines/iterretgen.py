@@ -13,10 +13,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
+from clew.core.component import PromptFile, Resources, component
 from clew.core.errors import BudgetExceeded
 from clew.core.prompts.replies import clean_reply
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
+from clew.core.recipe import Recipe
 from clew.core.steps import ReasonStep
 from clew.core.text import normalise
 from clew.core.trail import TrailRecorder, retrieve_with_trail
@@ -26,6 +29,12 @@ from clew.methods.readers.contexts import titled_contexts
 from clew.methods.replies import parse_final_answer
 
 
+@component(
+    "iterretgen(retriever=search, reader=auto)",
+    summary="ITER-RETGEN: retrieval with the question and what the model wrote last, in turns; final=model "
+    "takes the model's own answer, unchecked",
+    paper="Shao et al., Findings of EMNLP 2023",
+)
 @dataclass(frozen=True, slots=True)
 class IterRetGen:
     """``rounds`` iterations (T in the paper) of ``k`` passages each; the hits of the last one are read.
@@ -40,6 +49,25 @@ class IterRetGen:
     k: int = 5
     rounds: int = 2
     recipe: str = "iterretgen"
+
+    @classmethod
+    def build(  # noqa: PLR0913 (the options of the recipe)
+        cls,
+        resources: Resources,
+        recipe: Recipe,
+        retriever: Retriever,
+        model: LanguageModel,
+        template: Annotated[PromptTemplate, PromptFile("cot")],
+        reader: Recipe,
+        final: Literal["reader", "model"] = "reader",
+        k: int = 5,
+        rounds: int = 2,
+    ) -> IterRetGen:
+        """Return the method with a reader that reads in the end, or with the model's own answer."""
+        chosen = None
+        if final == "reader":
+            chosen, recipe = resources.choose_reader(recipe)
+        return cls(retriever, model, template, chosen, k, rounds, str(recipe))
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return what is read from the passages of the last iteration."""

@@ -5,20 +5,35 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
+from clew.core.component import Auto, PromptFile, component
+from clew.core.errors import UsageError
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
+from clew.core.recipe import Recipe
 from clew.core.steps import GoldenStep, ModelAnswerStep
 from clew.core.trail import TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question
 from clew.methods.answering import read_answer
 
 
+@component("read(retriever=search)", summary="retrieve once and read: any retriever as a baseline")
+@component(
+    "dpr(retriever=dense, k=30)",
+    summary="the KGP paper's baseline DPR: the 30 nearest passages, by an encoder trained for that",
+    paper="Karpukhin et al., EMNLP 2020",
+)
+@component(
+    "mdr(retriever=twohop, k=30)",
+    summary="the KGP paper's baseline MDR: 30 passages of the best pairs, by an encoder trained for that",
+    paper="Xiong et al., ICLR 2021",
+)
 @dataclass(frozen=True, slots=True)
 class RetrieveAndRead:
     """One retrieval of ``k`` hits, one reading of them."""
 
     retriever: Retriever
-    reader: Reader
+    reader: Annotated[Reader, Auto("cited", "extractive")]
     k: int = 10
     recipe: str = "read"
 
@@ -29,12 +44,13 @@ class RetrieveAndRead:
         return read_answer(self.reader, question, hits, record, self.recipe)
 
 
+@component("none", summary="a baseline: the model answers from memory, without evidence")
 @dataclass(frozen=True, slots=True)
 class Direct:
     """Asks the model for the answer with no evidence at all (``None`` in Table 1 of the KGP paper)."""
 
     model: LanguageModel
-    template: PromptTemplate
+    template: Annotated[PromptTemplate, PromptFile("answer-none")]
     recipe: str = "none"
 
     def answer(self, question: Question, trail: Trail) -> Answer:
@@ -56,6 +72,7 @@ class Direct:
         )
 
 
+@component("golden", summary="a ceiling: the gold evidence is read (clew eval run only)")
 @dataclass(frozen=True, slots=True)
 class Golden:
     """Reads the gold evidence itself (``Golden`` in Table 1): what a perfect retrieval would give."""
@@ -63,6 +80,11 @@ class Golden:
     hits: Sequence[Hit]
     reader: Reader
     recipe: str = "golden"
+
+    @classmethod
+    def build(cls, reader: Annotated[Recipe, Auto("cited", "extractive")]) -> Golden:
+        """Raise UsageError: only an evaluation knows the gold evidence."""
+        raise UsageError("'golden' needs gold evidence: it works only in an evaluation", "clew eval run")
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return what the reader makes of the gold evidence."""

@@ -15,10 +15,13 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
+from clew.core.component import PromptFile, Resources, component
 from clew.core.errors import BudgetExceeded
 from clew.core.prompts.replies import clean_reply
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
+from clew.core.recipe import Recipe
 from clew.core.steps import ActStep, LookUpStep
 from clew.core.text import normalise, sentence_spans
 from clew.core.trail import TrailRecorder, retrieve_with_trail
@@ -120,6 +123,11 @@ class _Notes:
         return f"(Result {number} of {len(found)}) {found[number - 1]}"
 
 
+@component(
+    "react(retriever=search, reader=auto)",
+    summary="ReAct: thoughts, searches and look-ups in turns; final=model as for iterretgen",
+    paper="Yao et al., ICLR 2023",
+)
 @dataclass(frozen=True, slots=True)
 class ReAct:
     """At most ``rounds`` steps; each search finds ``k`` passages, and at most ``budget`` of all are read.
@@ -136,6 +144,26 @@ class ReAct:
     rounds: int = 7
     budget: int = 30
     recipe: str = "react"
+
+    @classmethod
+    def build(  # noqa: PLR0913 (the options of the recipe)
+        cls,
+        resources: Resources,
+        recipe: Recipe,
+        retriever: Retriever,
+        model: LanguageModel,
+        template: Annotated[PromptTemplate, PromptFile("react")],
+        reader: Recipe,
+        final: Literal["reader", "model"] = "reader",
+        k: int = 3,
+        rounds: int = 7,
+        budget: int = 30,
+    ) -> ReAct:
+        """Return the method with a reader that reads in the end, or with the model's own answer."""
+        chosen = None
+        if final == "reader":
+            chosen, recipe = resources.choose_reader(recipe)
+        return cls(retriever, model, template, chosen, k, rounds, budget, str(recipe))
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return what is read from what the searches found."""

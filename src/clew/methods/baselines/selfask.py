@@ -12,7 +12,9 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass, field
+from typing import Annotated
 
+from clew.core.component import Auto, PromptFile, component
 from clew.core.errors import BudgetExceeded
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
 from clew.core.steps import FollowUpStep
@@ -77,6 +79,11 @@ class _Asked:
         return list({**self.used, **self.found}.values())[:budget]
 
 
+@component(
+    "selfask(retriever=search)",
+    summary="Self-Ask: follow-up questions, each answered from what a retriever finds, until the final answer",
+    paper="Press et al., Findings of EMNLP 2023",
+)
 @dataclass(frozen=True, slots=True)
 class SelfAsk:
     """Asks follow-up questions until the final answer: at most ``rounds``, each answered from ``k`` hits.
@@ -87,8 +94,8 @@ class SelfAsk:
 
     retriever: Retriever
     model: LanguageModel
-    template: PromptTemplate
-    reader: Reader
+    template: Annotated[PromptTemplate, PromptFile("selfask")]
+    reader: Annotated[Reader, Auto("cited", "extractive")]
     k: int = 10
     rounds: int = 5
     budget: int = 30

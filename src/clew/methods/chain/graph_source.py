@@ -5,18 +5,29 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from clew.core.component import Resources
+from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import EntityLinker, PropertyGraph, RelationLinker, RelationSource, Snapshot, Trail
 from clew.core.steps import FillStep, GraphMatch, LinkedName
 from clew.core.types import Entity, Hit, LinkedEntity, LinkedRelation, Question
 from clew.methods.chain.answer_types import contradicts_relation
 from clew.methods.chain.unknowns import MAX_KNOWN_VALUES, SHOWN_VALUES, Candidate, Filling, Hop
 from clew.methods.triple_hits import quote_triples, source_passages, triple_hit
+from clew.triples.linking.entities import GraphEntityLinker
 from clew.triples.linking.entity_alignment import align_entity_with
-from clew.triples.linking.relations import EXACT_SCORE, Grounding, RelationLabels, ground, has_asked_name
+from clew.triples.linking.relations import (
+    EXACT_SCORE,
+    GraphRelationLinker,
+    Grounding,
+    RelationLabels,
+    ground,
+    has_asked_name,
+    load_aliases,
+)
 
 if TYPE_CHECKING:
     from clew.core.arrays import Rows
@@ -26,6 +37,29 @@ if TYPE_CHECKING:
 EXACT_LINKS = ("name", "alias")
 #: A graph with more relations than this has been extracted from text; of so many nodes the relations are compared.
 MANY_RELATIONS, SAMPLED_NODES = 500, 50
+
+#: Who chooses among the entities that a name may stand for: the ranking alone, or the model among the first.
+EntityChoice = Literal["ranked", "model"]
+
+
+def create_entity_linker(resources: Resources, entities: EntityChoice, component: str) -> EntityLinker:
+    """Return the linker of names. Raises UsageError, naming the component, where it needs a model without one."""
+    if entities == "ranked":
+        return GraphEntityLinker(resources.encoder)
+    model = resources.require_model(f"{component}(entities=model)")
+    return GraphEntityLinker(resources.encoder, model=model, template=load_prompt("link-entity"))
+
+
+def create_relation_linker(resources: Resources, aliases: str) -> GraphRelationLinker:
+    """Return the linker of relations, with the wordings of the file ``aliases``, if any. Raises UsageError."""
+    return GraphRelationLinker(resources.encoder, load_aliases(aliases) if aliases else {})
+
+
+def min_relation_score(resources: Resources) -> float:
+    """Return the score from which on a graph's edges are taken for a hop (docs/benchmarks.md: of relations in other
+    words, nine in ten score more; of hops that a graph lacks, one in fifty). Words alone mistake more for each
+    other."""
+    return 0.4 if resources.encoder is None else 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +81,19 @@ class GraphSource:
     min_score: float = 0.3
     min_entity_score: float = 0.75
     name: str = "kg"
+
+    @classmethod
+    def build(cls, resources: Resources, aliases: str, entities: EntityChoice, component: str) -> GraphSource:
+        """Return the source over the graphs of a base; ``aliases`` is a file of wordings of relations, or "".
+
+        Raises UsageError where ``entities`` is ``model`` and there is none.
+        """
+        return cls(
+            resources.snapshot,
+            create_entity_linker(resources, entities, component),
+            create_relation_linker(resources, aliases),
+            min_score=min_relation_score(resources),
+        )
 
     def fill(self, question: Question, asks: Sequence[Hop], trail: Trail) -> list[Filling | None]:
         """Return what the graphs hold for each hop, None where they do not. Raises RemoteError, ModelError."""

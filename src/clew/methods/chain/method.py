@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
-from clew.core.errors import BudgetExceeded
+from clew.core.component import AtLeast, Auto, Resources, component
+from clew.core.errors import BudgetExceeded, UsageError, unknown_name_error
+from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import Reader, Retriever, Trail
 from clew.core.steps import ChainFilling, FilledStep
 from clew.core.trail import TrailRecorder, retrieve_with_trail
@@ -14,7 +16,9 @@ from clew.core.types import Answer, Hit, Question, Quote
 from clew.methods.answering import NEAREST_HITS, no_answer_text, read_answer, record_stop
 from clew.methods.chain.answer_types import answer_type_mismatch
 from clew.methods.chain.derived_answers import DerivedAnswer, derive_answer, find_strands
+from clew.methods.chain.graph_source import EntityChoice, GraphSource
 from clew.methods.chain.memory import Memory
+from clew.methods.chain.text_source import TextSource
 from clew.methods.chain.unknowns import (
     SHOWN_VALUES,
     Candidate,
@@ -24,7 +28,8 @@ from clew.methods.chain.unknowns import (
 )
 from clew.methods.chain.writer import ChainWriter, read_given_chain
 from clew.methods.replies import parse_label
-from clew.triples.language.chain import Chain
+from clew.methods.task_prompts import AutoCount, Task, load_task_prompt
+from clew.triples.language.chain import Chain, Limits
 
 #: Values of an answer that its text lists; ``Answer.values`` has all.
 LISTED_VALUES = 20
@@ -32,6 +37,31 @@ LISTED_VALUES = 20
 MAX_VALUES = 10_000
 
 
+#: Where unknowns are looked up: graphs, text, the model's memory, which is always asked last.
+SOURCES = ("kg", "text", "model")
+
+
+def parse_sources(text: str) -> list[str]:
+    """Return the sources that ``kg,text,model`` names, in that order. Raises UsageError."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in SOURCES:
+            raise unknown_name_error("source of 'chain'", name, SOURCES)
+    if not names or len(set(names)) < len(names):
+        raise UsageError(f"sources of 'chain' are each named once: '{text}'", "Such as kg,text,model")
+    if "model" in names[:-1]:
+        raise UsageError(
+            f"the model's memory is the last source: '{text}'", "It fills what the others leave open"
+        )
+    return names
+
+
+@component(
+    "chain(exemplars=auto, retriever=search)",
+    summary="Semi-Structured Chain-of-Thought: the question as triples, filled from graphs, text and the model's "
+    "memory; choose=hop asks them all for every hop and shows where they disagree; task=claim for claims",
+    paper="Su et al., NAACL 2024",
+)
 @dataclass(frozen=True, slots=True)
 class ChainMethod:
     """Writes a question as a chain, fills its unknowns from ``sources`` and then, with ``memory``, from the model.
@@ -60,6 +90,64 @@ class ChainMethod:
     claims: bool = False
     k: int = 10
     recipe: str = "chain"
+
+    @classmethod
+    def build(  # noqa: PLR0913 (the options of the recipe)
+        cls,
+        resources: Resources,
+        recipe: str,
+        retriever: Retriever,
+        reader: Annotated[Reader, Auto("cited", "short")],
+        exemplars: str,
+        sources: str = "kg,text,model",
+        aliases: str = "",
+        entities: EntityChoice = "ranked",
+        k: int = 10,
+        values: int = 3,
+        samples: int = 1,
+        form: Literal["fewshot", "structured"] = "fewshot",
+        task: Task = "question",
+        shots: Annotated[AutoCount, AtLeast(0)] = "auto",
+        least: AutoCount = "auto",
+        most: int = 4,
+        choose: Literal["order", "hop"] = "order",
+        tries: int = 3,
+    ) -> ChainMethod:
+        """Return the method with the sources of a recipe; without a model it fills only chains that it is given.
+
+        Raises UsageError.
+        """
+        names = parse_sources(sources)
+        documents = TextSource.build(resources, retriever, reader, k, values)
+        filled_from: dict[str, KnowledgeSource] = {"text": documents}
+        if "kg" in names:
+            filled_from["kg"] = GraphSource.build(resources, aliases, entities, "chain")
+        model, writer, memory = resources.model, None, None
+        if model is not None:
+            shortest = least if least != "auto" else 1 if task == "claim" else 2
+            if most < shortest:
+                raise UsageError(
+                    f"option 'most' of 'chain' must be a whole number from {shortest} up: {most}"
+                )
+            if form == "structured":
+                template = load_prompt("chain-structured")
+            else:
+                template = load_task_prompt("chain-parse", task, shots, exemplars)
+            writer = ChainWriter(model, template, samples, Limits(shortest, most))
+            if "model" in names:
+                memory = Memory(model, load_task_prompt("chain-memory", task, shots, exemplars))
+        return cls(
+            writer,
+            tuple(filled_from[name] for name in names if name in filled_from),
+            memory,
+            retriever,
+            reader,
+            choose=choose,
+            tries=tries,
+            claims=task == "claim",
+            k=k,
+            recipe=recipe,
+        )
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer with the evidence of every hop. Raises UsageError, ModelError, RemoteError."""

@@ -9,7 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from clew.core.component import Resources
 from clew.core.prompts.replies import clean_reply
+from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
 from clew.core.steps import FillStep, QuestionsStep
 from clew.core.trail import TrailRecorder, retrieve_with_trail
@@ -52,6 +54,14 @@ class TextSource:
     k: int = 10
     values: int = 3
     name: str = "text"
+
+    @classmethod
+    def build(
+        cls, resources: Resources, retriever: Retriever, reader: Reader, k: int, values: int
+    ) -> TextSource:
+        """Return the source over the documents of a base; a model, where there is one, words the questions."""
+        template = None if resources.model is None else load_prompt("chain-question")
+        return cls(retriever, reader, resources.model, template, k, values)
 
     def fill(self, question: Question, asks: Sequence[Hop], trail: Trail) -> list[Filling | None]:
         """Return the answers to the questions of each hop, None where the reader found none. Raises ModelError."""

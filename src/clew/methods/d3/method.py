@@ -15,26 +15,38 @@ these go to a second choice (:mod:`clew.methods.d3.paragraphs`). Deviations, eac
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 
-from clew.core.errors import BudgetExceeded
+from clew.core.component import AtLeast, Resources, component, declarations
+from clew.core.errors import BudgetExceeded, UsageError
+from clew.core.prompts.templates import load_prompt
+from clew.core.recipe import Recipe
 from clew.core.steps import ChoiceStep, DocumentsStep, SearchStep, SectionReasons, SectionsStep
 from clew.core.trail import TrailRecorder, explore_retriever
-from clew.core.types import PAGE, RETRIEVED_KINDS, TABLE, Hit, StoppedStep
+from clew.core.types import PAGE, RETRIEVED_KINDS, TABLE, Hit, Node, StoppedStep
+from clew.methods.d3.baselines import CROSS_ENCODER, MONOT5
 from clew.methods.d3.chooser import Choice, Chooser, Entry
-from clew.methods.d3.outline import documents
+from clew.methods.d3.outline import Outlines, documents
+from clew.methods.d3.paragraphs import (
+    HierarchicalSelector,
+    ParagraphSelector,
+    PromptSelector,
+    RerankerSelector,
+    SelectorChain,
+    create_window,
+)
 from clew.methods.d3.scoring import SectionScorer, SectionScores
-from clew.methods.d3.summaries import DocumentSummaries, Summaries
+from clew.methods.d3.summaries import DocumentSummaries, Summaries, open_summaries
+from clew.methods.d3.summarisers import ExtractiveSummariser, SectionText
 
 if TYPE_CHECKING:
     from clew.core.protocols import Retriever, Snapshot, Trail
-    from clew.core.types import Node, Question
-    from clew.methods.d3.outline import Outlines, Section
-    from clew.methods.d3.paragraphs import ParagraphSelector
+    from clew.core.types import Question
+    from clew.methods.d3.outline import Section
 
 #: Hits of the search that speak for documents and sections.
 SEARCH_HITS = 200
@@ -54,6 +66,62 @@ class ChosenSection:
     reasons: tuple[str, ...]
 
 
+#: Ways of choosing paragraphs (Section 3.3.2); ``encoder`` ranks them by search and section, without a model.
+ParagraphStrategy = Literal[
+    "auto", "base", "hierbase", "monot5", "base+monot5", "monot5+base", "cross-encoder", "encoder"
+]
+#: Paragraphs that a reranker keeps, and words of a paragraph's summary.
+RERANKED_PARAGRAPHS, PARAGRAPH_WORDS = 10, 32
+
+
+def create_selector(
+    resources: Resources,
+    component: str,
+    strategy: ParagraphStrategy,
+    context: int,
+    monot5: str,
+    cross_encoder: str,
+) -> ParagraphSelector | None:
+    """Return the strategy for paragraphs, None for ``encoder``. Raises UsageError where it needs a model."""
+    if strategy == "auto":
+        strategy = "encoder" if resources.model is None else "base"
+    if strategy == "encoder":
+        return None
+    if strategy == "cross-encoder":
+        return RerankerSelector(
+            resources.tools.reranker(f"cross-encoder:{cross_encoder}"), RERANKED_PARAGRAPHS
+        )
+    selectors: list[ParagraphSelector] = []
+    for name in strategy.split("+"):
+        if name == "monot5":
+            selectors.append(
+                RerankerSelector(resources.tools.reranker(f"monot5:{monot5}"), RERANKED_PARAGRAPHS)
+            )
+            continue
+        base = PromptSelector.build(resources, context, component)
+        selectors.append(
+            base if name == "base" else HierarchicalSelector(base, _paragraph_summaries(resources))
+        )
+    return selectors[0] if len(selectors) == 1 else SelectorChain(*selectors)
+
+
+def _paragraph_summaries(resources: Resources) -> Callable[[Sequence[Node]], Sequence[str]]:
+    summariser = ExtractiveSummariser(PARAGRAPH_WORDS, resources.encoder)
+    return lambda nodes: summariser.summarise([SectionText(node.name, (node.text,)) for node in nodes])
+
+
+@component(
+    "drill(search=search, summariser=extractive)",
+    summary="down into the structure: a model chooses documents, then sections, by name and summary, then "
+    "paragraphs; without a model by score",
+    paper="Nair et al., EMNLP 2023",
+)
+@component(
+    "drill-paper(search=search, summariser='local:facebook/bart-large-cnn', paragraphs=base, words=142, "
+    "context=4096, hints=0)",
+    summary="D3 as the paper has it: its prompt, the whole outline, summaries of bart-large-cnn, no hints",
+    paper="Nair et al., EMNLP 2023",
+)
 @dataclass(frozen=True, slots=True)
 class Drill:
     """The retriever.
@@ -79,6 +147,69 @@ class Drill:
     sections: int = 5
     hints: int = 5
     tables: bool = True
+
+    @classmethod
+    def build(  # noqa: PLR0913 (the options of the recipe)
+        cls,
+        resources: Resources,
+        recipe: Recipe,
+        search: Recipe,
+        summariser: str,
+        documents: int = 3,
+        shown: int = 20,
+        sections: int = 5,
+        paragraphs: ParagraphStrategy = "auto",
+        words: Annotated[int, AtLeast(0)] = 64,
+        context: int = 16_384,
+        calls: int | None = None,
+        hints: Annotated[int, AtLeast(0)] = 5,
+        names: Literal["headings", "uuid"] = "headings",
+        pages: bool = False,
+        monot5: str = MONOT5,
+        cross_encoder: str = CROSS_ENCODER,
+    ) -> Drill:
+        """Return the retriever, by score where there is no model; ``drill-paper`` needs one. Raises UsageError."""
+        paper = recipe.name == "drill-paper"
+        if paper:
+            resources.require_model(recipe.name)
+        if search.name in {declared.name for declared in declarations(cls)}:
+            raise UsageError(f"'{recipe.name}' cannot search with '{search.name}'", "search=search")
+        snapshot, encoder = resources.snapshot, resources.encoder
+        outlines = Outlines(snapshot, encoder, pages=pages)
+        summaries = open_summaries(resources, summariser, words)
+        chooser = librarian = None
+        if resources.model is not None:
+            window = create_window(resources, context)
+            form: Literal["paper", "numbered"] = "paper" if paper else "numbered"
+            template = load_prompt("drill-paper" if paper else "drill-sections")
+            chooser = Chooser(
+                resources.model, template, window, form=form, condense=not paper, names=names, calls=calls
+            )
+            # The ablation of Table 4 (``names=uuid``) is about sections: a document keeps its name.
+            librarian = Chooser(
+                resources.model,
+                load_prompt("drill-documents"),
+                window,
+                form="numbered",
+                condense=True,
+                calls=calls,
+            )
+        return cls(
+            snapshot,
+            resources.local_retriever(search, recipe.name, "search"),
+            outlines,
+            summaries,
+            DocumentSummaries(snapshot, outlines, summaries),
+            SectionScorer(snapshot, summaries, encoder),
+            chooser=chooser,
+            librarian=librarian,
+            selector=create_selector(resources, recipe.name, paragraphs, context, monot5, cross_encoder),
+            documents=documents,
+            shown=shown,
+            sections=sections,
+            hints=hints,
+            tables=not paper,
+        )
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return the ``k`` best passages and table rows, best first."""
@@ -324,3 +455,21 @@ def shortlist(hits: Sequence[Hit], allowed: Sequence[str], size: int) -> list[st
     inside = frozenset(allowed)
     found = dict.fromkeys(hit.node.document for hit in hits if hit.node.document in inside)
     return [*found, *sorted(inside - found.keys())][:size]
+
+
+def make_summaries(recipe: Recipe, resources: Resources) -> None:
+    """Make the summaries that a recipe shows and that are not made when they are asked for. Raises ModelError."""
+    for _, value in recipe.options:
+        if isinstance(value, Recipe):
+            make_summaries(value, resources)
+    for declared in declarations(Drill):
+        if declared.name != recipe.name:
+            continue
+        options = dict(declared.complete(recipe).options)
+        summariser, words = str(options["summariser"]), options["words"]
+        if summariser == "extractive" or not isinstance(words, int) or not words:
+            return
+        outlines = Outlines(resources.snapshot, resources.encoder)
+        keys = [document.key for document in resources.snapshot.documents()]
+        sections = [section for key in keys for section in outlines.of(key).sections]
+        open_summaries(resources, summariser, words).make(sections)

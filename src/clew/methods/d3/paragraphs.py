@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from clew.core.component import Resources
 from clew.core.errors import BudgetExceeded, UsageError
+from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import LanguageModel, PromptTemplate, Reranker, Snapshot, Trail
 from clew.core.steps import ParagraphsStep
 from clew.core.trail import TrailRecorder
@@ -27,6 +29,12 @@ if TYPE_CHECKING:
 ScoredNodes = list[tuple[Node, float]]
 #: How much of a reply that cannot be read the trail shows.
 _SHOWN = 200
+
+
+def create_window(resources: Resources, context: int, max_packed: int | None = None) -> ContextWindow:
+    """Return the context of the configured model: ``context`` tokens, ``max_packed`` of them for texts."""
+    tools = resources.tools
+    return ContextWindow(tools.count_tokens, tools.count_prompt_tokens, context, max_packed)
 
 
 class ParagraphSelector(Protocol):
@@ -51,6 +59,14 @@ class PromptSelector:
     model: LanguageModel
     template: PromptTemplate
     window: ContextWindow
+
+    @classmethod
+    def build(
+        cls, resources: Resources, context: int, component: str, max_packed: int | None = None
+    ) -> PromptSelector:
+        """Return the strategy with the configured model. Raises UsageError, naming the component, without one."""
+        window = create_window(resources, context, max_packed)
+        return cls(resources.require_model(component), load_prompt("drill-paragraphs"), window)
 
     def select(self, question: str, paragraphs: Sequence[Node], trail: Trail) -> ScoredNodes:
         """Return the paragraphs that the model names. Raises ModelError, UsageError."""
@@ -141,6 +157,12 @@ class YesNoSelector:
     model: LanguageModel
     template: PromptTemplate
     window: ContextWindow
+
+    @classmethod
+    def build(cls, resources: Resources, context: int, component: str) -> YesNoSelector:
+        """Return the strategy with the configured model. Raises UsageError, naming the component, without one."""
+        window = create_window(resources, context)
+        return cls(resources.require_model(component), load_prompt("drill-boolean"), window)
 
     def select(self, question: str, paragraphs: Sequence[Node], trail: Trail) -> ScoredNodes:
         """Return the paragraphs that the model calls relevant, in their order. Raises ModelError."""

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.core.errors import StoreError
+from clew.core.component import Resources
+from clew.core.errors import StoreError, unknown_name_error
+from clew.core.prompts.templates import load_prompt
 from clew.core.steps import SummariseStep, SummaryFallbackStep
 from clew.core.text import (
     MAX_NAME_WORDS,
@@ -27,9 +29,15 @@ from clew.core.text import (
     normalise_name,
     sentence_spans,
 )
-from clew.core.types import KINDS, PAGE, ROW, TABLE
+from clew.core.types import KINDS, PAGE, ROW, TABLE, Usage
 from clew.methods.d3.segments import word_vectors
-from clew.methods.d3.summarisers import ExtractiveSummariser, SectionText, Summariser, select_covering
+from clew.methods.d3.summarisers import (
+    ExtractiveSummariser,
+    ModelSummariser,
+    SectionText,
+    Summariser,
+    select_covering,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -339,6 +347,36 @@ class DocumentSummaries:
         lengths = np.add.reduceat(postings.lengths(rows).astype(np.float64), starts)
         best = select_covering(vectors @ vectors.T, lengths, np.ones(len(sections)), SOURCE_SECTIONS)
         return [sections[n] for n in sorted(best)]
+
+
+#: The names of summarisers.
+SUMMARISERS = ("extractive", "model", "local:facebook/bart-large-cnn")
+#: Tokens of a section that a summariser is given: bart-large's window less what the count by rule may miss.
+LOCAL_INPUT, MODEL_INPUT = 800, 3000
+
+
+def open_summaries(
+    resources: Resources, summariser: str, words: int, on_usage: Callable[[Usage], None] = lambda usage: None
+) -> Summaries:
+    """Return the summaries of a summariser: ``extractive``, ``model`` (the configured one) or ``local:NAME``.
+
+    ``on_usage`` is told what each batch of prompts cost. Raises UsageError for another name, and where there is no
+    model.
+    """
+    extractive = ExtractiveSummariser(words, resources.encoder)
+    if summariser == "extractive" or not words:
+        return Summaries(resources.snapshot, extractive)
+    if summariser == "model":
+        model, template = resources.require_model("summariser=model"), load_prompt("drill-summarise")
+        room = MODEL_INPUT
+    elif summariser.startswith("local:"):
+        # A model that was trained to summarise is given the text alone.
+        model, template = resources.tools.language_model(summariser), load_prompt("drill-text")
+        room = LOCAL_INPUT
+    else:
+        raise unknown_name_error("summariser", summariser, SUMMARISERS)
+    written = ModelSummariser(model, template, words, room, resources.tools.count_tokens, on_usage)
+    return Summaries(resources.snapshot, extractive, written)
 
 
 # MERGED: The summaries of a base: made once per summariser and section, checked, and kept with their documents.

@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.core.component import Resources
+from clew.core.errors import UsageError
+from clew.core.recipe import Recipe
 from clew.core.steps import LookInPassagesStep
 from clew.core.text import fold_name, index_terms, query_terms
 from clew.core.types import ConstraintCheck, Hit, Question, RankedAnswer
-from clew.methods.chain.method import fill_in_order
+from clew.methods.chain.graph_source import EntityChoice, GraphSource
+from clew.methods.chain.method import fill_in_order, parse_sources
+from clew.methods.chain.text_source import TextSource
 from clew.methods.chain.unknowns import Candidate, FilledChain, Filling, KnowledgeSource
 from clew.methods.focus.explanations import find_witnesses
 from clew.methods.focus.pattern_builder import PreparedQuestion
@@ -39,6 +44,40 @@ class DocumentFiller:
     sources: Sequence[KnowledgeSource]
     linker: EntityLinker
     retriever: Retriever | None
+
+    @classmethod
+    def build(  # noqa: PLR0913 (the options of the recipe)
+        cls,
+        resources: Resources,
+        linker: EntityLinker,
+        sources: str,
+        retriever: Recipe,
+        reader: Recipe,
+        passages: int,
+        values: int,
+        aliases: str,
+        entities: EntityChoice,
+    ) -> DocumentFiller | None:
+        """Return what fills the hops that substitution cannot, None for the sources ``none``. Raises UsageError."""
+        if sources == "none":
+            return None
+        names = parse_sources(sources)
+        if "model" in names:
+            raise UsageError(
+                "'focus' does not answer from the model's memory", "Sources are kg and text; or none"
+            )
+        filled_from: list[KnowledgeSource] = []
+        search: Retriever | None = None
+        for name in names:
+            if name == "kg":
+                filled_from.append(GraphSource.build(resources, aliases, entities, "chain"))
+            elif resources.snapshot.size:
+                # An empty base has nothing to retrieve; properties of nodes are looked up all the same.
+                search = resources.retriever(retriever)
+                filled_from.append(
+                    TextSource.build(resources, search, resources.reader(reader), passages, values)
+                )
+        return cls(tuple(filled_from), linker, search)
 
     def fill_before(
         self, prepared: PreparedQuestion, question: Question, trail: Trail

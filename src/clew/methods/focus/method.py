@@ -4,25 +4,48 @@ vectors sort them, and the model reranks the first."""
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
+from clew.core.component import Auto, Resources, component
 from clew.core.errors import BudgetExceeded, NotFound, UsageError
+from clew.core.prompts.templates import load_prompt
+from clew.core.recipe import Recipe
 from clew.core.steps import RankedLine, RankedStep, RerankStep, SortStep
 from clew.core.trail import TrailRecorder
 from clew.core.types import Answer, ConstraintSummary, Exclusion, Hit, Question, RankedAnswer
 from clew.methods.answering import NEAREST_HITS, no_answer_text, record_stop
-from clew.methods.focus.document_filling import constraint_checks, known_values
+from clew.methods.chain.graph_source import (
+    EntityChoice,
+    create_entity_linker,
+    create_relation_linker,
+    min_relation_score,
+)
+from clew.methods.focus.constant_matcher import ConstantMatcher
+from clew.methods.focus.document_filling import DocumentFiller, constraint_checks, known_values
 from clew.methods.focus.interpretations import Interpretation, SubstitutionEngine, explain_exclusions
+from clew.methods.focus.pattern_builder import TriplePreparer
+from clew.methods.focus.relation_matcher import RelationMatcher
 from clew.methods.focus.sorting import WISHED, SortedCandidates
 from clew.methods.focus.triples_writer import TriplesWriter, parse_given_triples
 from clew.methods.triple_hits import quote_triples
-from clew.retrieve.node_texts import describe_entity, node_texts
-from clew.retrieve.nodes import RankedRows, node_hit, node_hits
+from clew.retrieve.node_texts import NodeTexts, describe_entity, node_texts
+from clew.retrieve.nodes import (
+    EMBEDDING_CAP,
+    NodeBM25,
+    NodeRanker,
+    NodeVectorSearch,
+    RankedRows,
+    node_hit,
+    node_hits,
+)
+from clew.retrieve.reranking import create_hit_reranker
 from clew.triples.language.typed_chain import TypedChain
+from clew.triples.linking.entities import GraphEntityLinker
+from clew.triples.linking.nearest_names import NearestNames
 
 if TYPE_CHECKING:
     from clew.core.protocols import EntityLinker, PropertyGraph, Snapshot, Trail
@@ -38,6 +61,13 @@ MOST = 10_000
 VALUES = 5
 
 
+@component(
+    "focus(retriever=search)",
+    summary="4StepFocus: the question as typed triples, the candidates that meet them in a graph, sorted by vector, "
+    "the first k reranked by the model; relations=any is the paper's recipe, which ignores edge types",
+    paper="Boer et al., 2024",
+    traits=["ranks-nodes", "embeds-nodes"],
+)
 @dataclass(frozen=True, slots=True)
 class FocusMethod:
     """Answers with a ranked list of nodes: those that meet the question's triples first.
@@ -55,6 +85,54 @@ class FocusMethod:
     reranker: HitReranker | None = None
     tries: int = 3
     recipe: str = "focus"
+
+    @classmethod
+    def build(  # noqa: PLR0913 (the options of the recipe)
+        cls,
+        resources: Resources,
+        recipe: str,
+        retriever: Recipe,
+        reader: Annotated[Recipe, Auto("cited", "short")],
+        sort: Annotated[Literal["vector", "words"], Auto("vector", "words", requires="encoder")],
+        form: Annotated[Literal["pointwise", "listwise", "none"], Auto("pointwise", "none")],
+        relations: Literal["typed", "any"] = "typed",
+        k: int = 20,
+        samples: int = 1,
+        tries: int = 3,
+        entities: EntityChoice = "ranked",
+        aliases: str = "",
+        sources: str = "kg,text",
+        passages: int = 10,
+        values: int = 3,
+    ) -> FocusMethod:
+        """Return the method with the parts of a recipe; without a model it answers only triples that it is given.
+
+        Raises UsageError.
+        """
+        model, encoder = resources.model, resources.encoder
+        linker = create_entity_linker(resources, entities, "focus")
+        documents = DocumentFiller.build(
+            resources, linker, sources, retriever, reader, passages, values, aliases, entities
+        )
+        relation_linker = create_relation_linker(resources, aliases)
+        writer = None
+        if model is not None:
+            prompts = load_prompt("focus-triples"), load_prompt("focus-pronouns")
+            writer = TriplesWriter(model, *prompts, relation_linker, samples)
+        similar_names = None
+        if encoder is not None:
+            similar_names = GraphEntityLinker(encoder, nearest=NearestNames(encoder))
+        preparer = TriplePreparer(
+            ConstantMatcher(linker, similar_names),
+            RelationMatcher(relation_linker, relations, min_relation_score(resources)),
+            relation_linker,
+        )
+        ranking = _node_ranking(resources, sort)
+        reranker = None
+        if form != "none":
+            reranker = create_hit_reranker(resources.require_model("focus"), form, k)
+        engine = SubstitutionEngine(resources.snapshot, preparer, ranking, documents, k)
+        return cls(resources.snapshot, writer, engine, reranker, tries, recipe)
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the ranked answers with what each meets and misses. Raises UsageError, ModelError, RemoteError."""
@@ -354,3 +432,13 @@ def _raised(ranked: Sequence[RankedAnswer], mentioned: Sequence[float]) -> list[
 def _line(answer: RankedAnswer) -> RankedLine:
     misses = tuple(answer.missed_constraints) or None
     return RankedLine(answer.name, answer.hit.node.id, answer.ranked_by, answer.meets_all, misses)
+
+
+def _node_ranking(
+    resources: Resources, sort: Literal["vector", "words"]
+) -> Callable[[NodeTexts, int | None], NodeRanker]:
+    """Return what makes a ranker from the texts of a graph's nodes and how many of them may be embedded."""
+    if sort == "words":
+        return lambda texts, cap: NodeBM25(texts)
+    encoder = resources.require_encoder("focus(sort=vector)")
+    return lambda texts, cap: NodeVectorSearch(encoder, texts, EMBEDDING_CAP if cap is None else cap)

@@ -24,16 +24,21 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from clew.core.arrays import cosines
-from clew.core.protocols import Encoder, LanguageModel, PromptTemplate, Snapshot
+from clew.core.component import Resources
+from clew.core.errors import unknown_name_error
+from clew.core.prompts.templates import load_prompt
+from clew.core.protocols import Encoder, LanguageModel, PromptTemplate, Retriever, Snapshot
+from clew.core.recipe import Recipe
 from clew.core.text import build_hop_query
 from clew.core.types import Usage
+from clew.retrieve.contextual import ContextualSearch
 from clew.retrieve.coverage import Lookahead
 from clew.retrieve.dense import texts_with_headings
+from clew.retrieve.lexical import TfIdf
 
 if TYPE_CHECKING:
     from clew.core.arrays import Floats, Mask, Rows, Vectors
     from clew.core.types import Question
-    from clew.retrieve.contextual import ContextualSearch
 
 if TYPE_CHECKING:
     Scored = tuple[Rows, Floats]
@@ -289,3 +294,46 @@ class ResidualGuide:
         view = self.search.snapshot.vectors(encoder.name, encoder.dimension)
         found = iter(view.search(np.array(vectors), self.nearest, beyond.allowed)[0])
         return [nothing if one is None else (rows := next(found))[rows >= 0] for one in wanted]
+
+
+#: The names of guides, and what a generated guide may match by.
+GUIDES = ("none", "question", "tfidf", "encoder", "generated", "residual")
+MATCHERS = ("tfidf", "encoder")
+
+
+def create_guide(recipe: Recipe, resources: Resources, seeding: Retriever) -> Guide:
+    """Return the guide that a recipe names. Raises UsageError for another name, and where its model is missing."""
+    name, snapshot = recipe.name, resources.snapshot
+    if name not in GUIDES:
+        raise unknown_name_error("guide of 'kgp'", name, GUIDES)
+    if name == "residual":
+        # The seeding itself where it can be: it has weighed the question already.
+        if isinstance(seeding, ContextualSearch):
+            return ResidualGuide(seeding)
+        return ResidualGuide(ContextualSearch(snapshot, resources.encoder))
+    words = _generation_options(recipe) if name == "generated" else {}
+    matcher: Matcher = LexicalMatcher(TfIdf(snapshot))
+    if name == "none":
+        matcher = EqualMatcher()
+    elif "encoder" in (name, words.get("match")):
+        matcher = EncoderMatcher(snapshot, resources.require_encoder(f"guide={recipe}"))
+    expectation: Expectation = QuestionAndPath()
+    if name in {"none", "question"}:
+        expectation = QuestionOnly()
+    elif name == "generated":
+        template = load_prompt(GENERATION_PROMPTS[words["prompt"]])
+        expectation = GeneratedEvidence(resources.require_model("guide=generated"), template)
+    return TextGuide(snapshot, expectation, matcher)
+
+
+def _generation_options(guide: Recipe) -> dict[str, str]:
+    """Return what a generated guide matches by, and its prompt."""
+    known = {"match": MATCHERS, "prompt": tuple(GENERATION_PROMPTS)}
+    words = {"match": "tfidf", "prompt": "untuned"}
+    for key, value in guide.options:
+        if key not in known:
+            raise unknown_name_error("option of 'generated'", key, known)
+        words[key] = value.name if isinstance(value, Recipe) else str(value)
+        if words[key] not in known[key]:
+            raise unknown_name_error(f"{key} of 'generated'", words[key], known[key])
+    return words

@@ -29,13 +29,18 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 
-from clew.core.errors import BudgetExceeded
+from clew.core.component import Resources, component
+from clew.core.errors import BudgetExceeded, UsageError
+from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import Graph, Reader, Retriever, Snapshot, Trail
+from clew.core.recipe import Recipe
 from clew.core.steps import ExpandedPath, ExpandStep, SeedStep
 from clew.core.trail import TrailRecorder, explore_retriever
 from clew.core.types import RETRIEVED_KINDS, Answer, Hit, Question
 from clew.methods.answering import read_answer, record_stop
-from clew.methods.kgp.guides import Guide, NeighbourScores, OpenCandidates
+from clew.methods.kgp.guides import Guide, NeighbourScores, OpenCandidates, ResidualGuide, create_guide
+from clew.methods.readers.extractive import ContentsReader
+from clew.retrieve.structure.lookup import StructureReader, StructureSearch
 
 if TYPE_CHECKING:
     from clew.core.arrays import Floats, Mask, Rows
@@ -74,6 +79,37 @@ class Path:
         ]
 
 
+#: The paper's own setting (Supplementary 8.2).
+_PAPER_SETTING = (
+    "graph=keywords, guide=question, seeding=tfidf, reader=auto, prior=off, sharpness=off, context=paths"
+)
+
+
+@component(
+    "kgp(graph=mentions, guide=residual, seeding=search, reader=auto)",
+    kind="recipe",
+    summary="Knowledge Graph Prompting: walk a graph of passages from seeds to evidence",
+    paper="Wang et al., AAAI 2024",
+)
+@component(
+    f"kgp-paper({_PAPER_SETTING})",
+    kind="recipe",
+    summary="the same as the paper has it: 10 TF-IDF seeds, 2 hops, branch 3, 30 paths, only along edges; "
+    "guide 'question' is the paper's 'without LM'",
+    paper="Wang et al., AAAI 2024",
+)
+@component(
+    "kgp(graph=mentions, guide=residual, seeding=search, reader=auto)",
+    kind="retriever",
+    summary="the passages of Knowledge Graph Prompting's walk, likeliest first",
+    paper="Wang et al., AAAI 2024",
+)
+@component(
+    f"kgp-paper({_PAPER_SETTING})",
+    kind="retriever",
+    summary="the same walk as the paper has it",
+    paper="Wang et al., AAAI 2024",
+)
 @dataclass(frozen=True, slots=True)
 class KGP:
     """The whole method. ``seeds``, ``branch``, ``hops`` and ``budget`` (K) count passages per path and paths.
@@ -102,6 +138,63 @@ class KGP:
     relative: bool = True
     context: Literal["paths", "visited", "passages"] = "passages"
     recipe: str = "kgp"
+
+    @classmethod
+    def build(  # noqa: PLR0913 (the options of the recipe)
+        cls,
+        resources: Resources,
+        recipe: Recipe,
+        graph: Recipe,
+        guide: Recipe,
+        seeding: Recipe,
+        reader: Recipe,
+        structures: bool = True,
+        seeds: int = 10,
+        branch: int = 3,
+        hops: int = 2,
+        budget: int = 30,
+        prior: float | None = 1.0,
+        beyond: int = 100,
+        sharpness: float | None = 8,
+        context: Literal["paths", "passages"] = "passages",
+    ) -> KGP:
+        """Return the method with the parts of a recipe. Raises UsageError, also for ``kgp-paper`` over a base
+        whose passages are not sentences."""
+        if recipe.name == "kgp-paper":
+            _require_sentences(resources.snapshot)
+        chosen, recipe = resources.choose_reader(recipe, "paper" if recipe.name == "kgp-paper" else "cited")
+        seeds_from = resources.local_retriever(seeding, recipe.name, "seeding")
+        ranking = create_guide(guide, resources, seeds_from)
+        finder = None
+        if structures:
+            model = resources.model
+            finder = StructureSearch(
+                resources.snapshot,
+                None if model is None else StructureReader(model, load_prompt("structure")),
+            )
+        # Only the paper's reader reads paths (Listing 4); any other is given the passages of the paths.
+        paths: Literal["paths", "visited"] = (
+            "paths" if recipe.option("reader") == Recipe("paper") else "visited"
+        )
+        return cls(
+            resources.snapshot,
+            seeds_from,
+            resources.graph(graph),
+            ranking,
+            chosen,
+            structures=finder,
+            contents=None if resources.model else ContentsReader(),
+            seeds=seeds,
+            branch=branch,
+            hops=hops,
+            budget=budget,
+            prior=prior,
+            beyond=beyond,
+            sharpness=sharpness,
+            relative=not (isinstance(ranking, ResidualGuide) and ranking.search is seeds_from),
+            context=paths if context == "paths" else "passages",
+            recipe=str(recipe),
+        )
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer to a question about structure or content."""
@@ -294,3 +387,12 @@ def best_rows(snapshot: Snapshot, rows: Rows, scores: Floats, k: int) -> list[tu
         rows, scores = rows[keep], scores[keep]
     ranked = zip((-scores).tolist(), snapshot.ids(rows), rows.tolist(), strict=True)
     return [(row, -negative) for negative, _, row in sorted(ranked)[:k]]
+
+
+def _require_sentences(snapshot: Snapshot) -> None:
+    parsers = sorted(document.parser for document in snapshot.documents())
+    if others := [parser for parser in parsers if "passages=sentence" not in parser]:
+        raise UsageError(
+            f"'kgp-paper' needs sentences as passages; this base has documents of {others[0]}",
+            "Make a base for it: clew add FOLDER --passages sentence --kb OTHER",
+        )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
+from clew.core.component import INTERNAL, PromptFile, component
 from clew.core.errors import BadCompletion
 from clew.core.prompts.templates import Template
 from clew.core.protocols import LanguageModel, Trail
@@ -20,6 +21,7 @@ from clew.methods.readers.quotes import SourceText
 _TELLING = 4
 
 
+@component("cited", summary="a model answers with quotes, each checked to be in its source; may abstain")
 @dataclass(frozen=True, slots=True)
 class CitedReader:
     """Asks for a short answer with quotes, or none where the sources do not hold it.
@@ -38,8 +40,8 @@ class CitedReader:
     """
 
     model: LanguageModel
-    template: Template
-    characters: int = 48_000
+    template: Annotated[Template, PromptFile("read-cited")]
+    characters: Annotated[int, INTERNAL] = 48_000
 
     def read(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer:
         """Return the answer with the hits that it quotes, or abstain. Raises ModelError."""

@@ -8,7 +8,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from clew.core.protocols import Postings, Trail
+from clew.core.component import component
+from clew.core.protocols import Postings, Snapshot, Trail
 from clew.core.steps import ExtractiveReadStep, ReadOutcomeStep
 from clew.core.text import candidate_names, hash_term, index_terms, query_terms, sentence_spans
 from clew.core.types import ROW, Answer, Hit, Question, Quote
@@ -35,6 +36,7 @@ class ScoredSentence:
     names: frozenset[str] = frozenset()
 
 
+@component("extractive", summary="the sentences that best answer, taken from the evidence; no model")
 @dataclass(frozen=True, slots=True)
 class ExtractiveReader:
     """Picks from each of the best hits the sentence that best answers, and of these the best few.
@@ -66,6 +68,11 @@ class ExtractiveReader:
     rare_share: float = 0.01
     covered_enough: float = 0.9
     min_coverage: float = 0.2
+
+    @classmethod
+    def build(cls, snapshot: Snapshot) -> ExtractiveReader:
+        """Return the reader with the word statistics of a base."""
+        return cls(snapshot.postings("text"))
 
     def read(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer:
         """Return the sentences with the hits that they are from, or abstain."""

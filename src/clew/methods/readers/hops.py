@@ -6,7 +6,9 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
+from clew.core.component import INTERNAL, PromptFile, component
 from clew.core.prompts.replies import clean_reply
 from clew.core.prompts.templates import Template
 from clew.core.protocols import Completion, LanguageModel, Trail
@@ -21,6 +23,11 @@ _LABEL = re.compile(r"^\W*answer\s*:\s*", re.IGNORECASE)
 _UNKNOWN = re.compile(r"^(?:unknown|not (?:stated|mentioned|given|known)|n/a|none)\b", re.IGNORECASE)
 
 
+@component(
+    "hops",
+    summary="the chain paper's: a few-shot prompt for questions of one hop (15 exemplars)",
+    paper="Su et al., NAACL 2024",
+)
 @dataclass(frozen=True, slots=True)
 class HopReader:
     """Answers a question of one hop in a few words, or says that it is unknown (Su et al., NAACL 2024, Appendix D).
@@ -31,8 +38,8 @@ class HopReader:
     """
 
     model: LanguageModel
-    template: Template
-    characters: int = 24_000
+    template: Annotated[Template, PromptFile("chain-answer")]
+    characters: Annotated[int, INTERNAL] = 24_000
 
     def read(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer:
         """Return the model's answer, or abstain. Raises ModelError."""

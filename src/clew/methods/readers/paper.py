@@ -5,14 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
+from clew.core.component import PromptFile, component
 from clew.core.prompts.templates import Template
-from clew.core.protocols import LanguageModel, Trail
+from clew.core.protocols import LanguageModel, Snapshot, Trail
 from clew.core.steps import PromptReadStep, ReadOutcomeStep
 from clew.core.types import Answer, Hit, Question
 from clew.methods.readers import NOT_FOUND
 
 
+@component("paper", summary="the KGP paper's prompt (Listings 3 and 4)", paper="Wang et al., AAAI 2024")
 @dataclass(frozen=True, slots=True)
 class PaperReader:
     """Asks for an answer of less than six words, given all contexts (Wang et al., Listings 3 and 4).
@@ -26,6 +29,20 @@ class PaperReader:
     model: LanguageModel
     template: Template
     texts: Callable[[list[str]], list[str]]
+
+    @classmethod
+    def build(
+        cls,
+        snapshot: Snapshot,
+        model: LanguageModel,
+        template: Annotated[Template, PromptFile("kgp-read")],
+    ) -> PaperReader:
+        """Return the reader over the texts of a base."""
+
+        def texts(ids: list[str]) -> list[str]:
+            return [node.text for node in snapshot.nodes(snapshot.rows(ids))]
+
+        return cls(model, template, texts)
 
     def read(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer:
         """Return the model's answer, resting on all hits. Raises ModelError."""

@@ -6,11 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from clew.core.protocols import Reader, Trail
+from clew.core.component import component
+from clew.core.protocols import Reader, Snapshot, Trail
 from clew.core.text import candidate_names, index_terms, normalise_name, query_terms
 from clew.core.types import Answer, Hit, Question
 from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.answer_kinds import AnswerKind, answer_spans, expected_kind
+from clew.methods.readers.extractive import ExtractiveReader
 
 _WORD = re.compile(r"\w+(?:['’]\w+)?")
 #: Kinds whose answers may share words with the question: "3 May" with "on what day in May".
@@ -19,6 +21,7 @@ _DATED = frozenset({"date", "amount"})
 _FAR = 80
 
 
+@component("short", summary="the name, date or number in the sentence that best answers; no model")
 @dataclass(frozen=True, slots=True)
 class ShortReader:
     """Takes from the sentences that ``sentences`` (an extractive reader) quotes the words that answer.
@@ -30,6 +33,11 @@ class ShortReader:
     """
 
     sentences: Reader
+
+    @classmethod
+    def build(cls, snapshot: Snapshot) -> ShortReader:
+        """Return the reader of what the extractive reader quotes."""
+        return cls(ExtractiveReader.build(snapshot))
 
     def read(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer:
         """Return the words that answer, resting on the sentence that they are from, or abstain."""
