@@ -153,7 +153,7 @@ class WithOriginals:
                 self._drawing = ParsePool(
                     1, reader=render_page, time_limit=_DRAW_SECONDS, memory_limit=_DRAW_MEMORY
                 )
-            more = {path: {"page": page, "scale": scale, "most": MAX_PIXELS}}
+            more = {path: {"page": page, "scale": scale, "max_pixels": MAX_PIXELS}}
             ((_, outcome),) = self._drawing.read_files([path], options=more)
         if isinstance(outcome, UnreadableFile):
             raise outcome

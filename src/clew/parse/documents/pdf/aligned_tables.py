@@ -1,8 +1,8 @@
-"""Tables without a grid of rules: columns recovered from what stands under what.
+"""Tables without a grid of rules: their columns are found from the positions of their cells.
 
-The cells of a line are what wide gaps separate, once ``$``, ``%`` and parentheses, which filings set apart,
-have joined their number. Lines with several cells that follow each other are a table; the numbers' positions
-give its columns, and the lines above the first row of numbers its header.
+Wide gaps separate the cells of a line, after ``$``, ``%`` and parentheses, which filings set apart, have joined their
+number. Lines with several cells that follow each other are a table. The positions of the numbers give its columns,
+and the lines above the first row of numbers its header.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from clew.parse.documents.pdf.words import Word
 from clew.parse.documents.tables import Table
 
 _NUMBER = re.compile(r"^[($€£¥+\-–—−]*\s*[\d.,]*\d[\d.,]*\s*[)%]*[)%]*(?:x|bps|pts?\.?)?(?:\s?\(\w\))?$")
-_NOTHING = re.compile(r"^[$€£]?\s*[-–—−]+\s*%?$|^(?:n/?a|nm|\*+|n/m)$", re.IGNORECASE)
+_NO_VALUE = re.compile(r"^[$€£]?\s*[-–—−]+\s*%?$|^(?:n/?a|nm|\*+|n/m)$", re.IGNORECASE)
 _YEAR = re.compile(r"^(?:fy)?\s?(?:19|20)\d\d(?:\s?\(\w\))?$", re.IGNORECASE)
 _BULLET = re.compile(r"^(?:[•·▪■◦‣*\-–—o]|\(?[a-z0-9ivx]{1,4}[.)])$", re.IGNORECASE)
 _LEADER = re.compile(r"(?:\s?[.·…_]){4,}\s*")
-_OPENS = frozenset({"$", "€", "£", "¥", "($", "(", "$("})
-_CLOSES = frozenset({"%", ")", ")%", "%)"})
-_VALUE_START = re.compile(r"[\d(–—-]|\.\d")
-_VALUE_END = re.compile(r"[\d)–—]$")
-#: A table has at least this many lines with several cells.
+_CURRENCIES = frozenset("$€£¥")
+#: Words before a number that belong to it, however far filings set them apart, and words after it.
+_OPENING = frozenset({*_CURRENCIES, "($", "(", "$("})
+_CLOSING = frozenset({"%", ")", ")%", "%)"})
+#: A table has at least so many lines with several cells.
 MIN_ROWS = 2
 
 
 def is_number(text: str) -> bool:
-    """Return whether a cell's text is a number, or a mark for none."""
-    return bool(_NUMBER.match(text) or _NOTHING.match(text))
+    """Return whether a cell's text is a number, or a mark for a missing one."""
+    return bool(_NUMBER.match(text) or _NO_VALUE.match(text))
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a line: its words, and the text that they make."""
+    """A cell of a line: its words and their text."""
 
     text: str
     words: tuple[Word, ...]
@@ -53,17 +53,17 @@ class Cell:
         return self.words[-1].x1
 
     def split(self) -> list[Cell]:
-        """Return what gaps wider than a space between words, though narrower than one between cells, separate."""
+        """Return the parts that are separated by gaps wider than between words, narrower than between cells."""
         parts: list[list[Word]] = [[self.words[0]]]
         for word in self.words[1:]:
             if word.x0 - parts[-1][-1].x1 > 0.5 * word.size:
                 parts.append([])
             parts[-1].append(word)
-        return [Cell(_joined(part), tuple(part)) for part in parts]
+        return [Cell(_join_words(part), tuple(part)) for part in parts]
 
     @property
     def is_numeric(self) -> bool:
-        """Whether it is a number, or a mark for none."""
+        """Whether it is a number, or a mark for a missing one."""
         return is_number(self.text)
 
 
@@ -76,7 +76,7 @@ class Row:
 
     @property
     def is_tabular(self) -> bool:
-        """Whether it looks like a row: several cells, and not a list item or a heading with its number."""
+        """Whether it looks like a row of a table: several cells, and no list item or heading with its number."""
         if len(self.cells) < 2:
             return False
         if len(self.cells) == 2 and _BULLET.match(self.cells[0].text):
@@ -86,12 +86,12 @@ class Row:
 
     @property
     def numeric_cells(self) -> list[Cell]:
-        """The cells that hold numbers, a label in front left out."""
+        """The cells that hold numbers."""
         return [cell for cell in self.cells if cell.is_numeric]
 
     @property
     def is_heading_like(self) -> bool:
-        """Whether all its numbers are years, so that it heads columns rather than fills them."""
+        """Whether it has no numbers but years, so that it heads columns rather than fills them."""
         return all(_YEAR.match(cell.text) for cell in self.numeric_cells)
 
 
@@ -105,29 +105,26 @@ def split_line(line: Line) -> Row:
             parts[-1].append(word)
         else:
             parts.append([word])
-    cells = [Cell(_joined(part), tuple(part)) for part in parts]
+    cells = [Cell(_join_words(part), tuple(part)) for part in parts]
     return Row(line, tuple(cell for cell in cells if cell.text))
 
 
 def _joins(part: Sequence[Word], word: Word) -> bool:
+    """Return whether a word belongs to the cell whose words so far are ``part``."""
     before = part[-1]
     gap = word.x0 - before.x1
     size = max(min(before.size, word.size), 4.0)
-    if before.text in {"$", "€", "£", "¥", "($", "(", "$("} and word.text[
-        :1
-    ].isdigit() | word.text.startswith(("(", "-", "—", "–")):
+    if before.text in _OPENING and (word.text[:1].isdigit() or word.text.startswith(("(", "-", "—", "–"))):
         return gap < 12 * size
-    if word.text in {"%", ")", ")%", "%)"} and before.text[-1:].isdigit() | before.text.endswith(
-        (")", "—", "–")
-    ):
+    if word.text in _CLOSING and (before.text[-1:].isdigit() or before.text.endswith((")", "—", "–"))):
         return gap < 3 * size
     if word.text in {"$", "€", "£"}:
         return False
-    numbers = bool(_NUMBER.match(before.text)) and bool(_NUMBER.match(word.text))
-    return gap <= (0.45 if numbers else CELL_GAP) * size
+    are_numbers = bool(_NUMBER.match(before.text)) and bool(_NUMBER.match(word.text))
+    return gap <= (0.45 if are_numbers else CELL_GAP) * size
 
 
-def _joined(part: Sequence[Word]) -> str:
+def _join_words(part: Sequence[Word]) -> str:
     text = _LEADER.sub(" ", " ".join(word.text for word in part)).strip()
     text = re.sub(r"([$€£¥(])\s+(?=[\d(.—–-])", r"\1", text)
     return re.sub(r"(?<=[\d)])\s+([%)])", r"\1", text)
@@ -135,7 +132,7 @@ def _joined(part: Sequence[Word]) -> str:
 
 def find_tables(rows: Sequence[Row]) -> list[tuple[int, int]]:
     """Return the half-open ranges of lines that are tables."""
-    found: list[tuple[int, int]] = []
+    tables: list[tuple[int, int]] = []
     start = 0
     while start < len(rows):
         if not rows[start].is_tabular:
@@ -147,45 +144,46 @@ def find_tables(rows: Sequence[Row]) -> list[tuple[int, int]]:
                 last = end
             end += 1
         body = [row for row in rows[start : last + 1] if row.is_tabular]
-        if len(body) >= MIN_ROWS and _columns(body):
-            if found and _same_table(rows, found[-1], start):
-                found[-1] = (found[-1][0], last + 1)
-            else:
-                above = found[-1][1] if found else 0
-                found.append((_with_header(rows, start, above, _columns(body)), last + 1))
+        columns = _find_columns(body) if len(body) >= MIN_ROWS else []
+        if columns and tables and _is_same_table(rows, tables[-1], start):
+            tables[-1] = (tables[-1][0], last + 1)
+        elif columns:
+            least = tables[-1][1] if tables else 0
+            tables.append((_start_of_header(rows, start, least, columns), last + 1))
         start = last + 1
-    return found
+    return tables
 
 
-def _with_header(rows: Sequence[Row], start: int, least: int, columns: Sequence[tuple[float, float]]) -> int:
-    """Return the first of the lines right above ``start`` that head columns: nothing in them stands left of
-    the columns."""
+def _start_of_header(
+    rows: Sequence[Row], start: int, least: int, columns: Sequence[tuple[float, float]]
+) -> int:
+    """Return the first of the lines right above ``start`` that head columns; nothing in them stands left of these."""
     while start > least:
         line, next_line = rows[start - 1].line, rows[start].line
         size = max(line.size, 4.0)
-        near = line.page == next_line.page and 0 < next_line.y - line.y < 1.8 * size
-        over = line.x0 > columns[0][0] - 2 * size and line.x1 < columns[-1][1] + 2 * size
-        if not near or not over or len(line.text) > 80 or not rows[start - 1].is_heading_like:
+        is_near = line.page == next_line.page and 0 < next_line.y - line.y < 1.8 * size
+        is_above = line.x0 > columns[0][0] - 2 * size and line.x1 < columns[-1][1] + 2 * size
+        if not is_near or not is_above or len(line.text) > 80 or not rows[start - 1].is_heading_like:
             break
         start -= 1
     return start
 
 
-def _same_table(rows: Sequence[Row], before: tuple[int, int], start: int) -> bool:
-    """Return whether a region goes on with the one before it: no header of its own, little between them."""
+def _is_same_table(rows: Sequence[Row], before: tuple[int, int], start: int) -> bool:
+    """Return whether lines continue the table before them: they have no header, and little is in between."""
     between = rows[before[1] : start]
     first, last = rows[start], rows[before[1] - 1]
     if len(between) > 4 or first.line.page != last.line.page or not 0 < first.line.y - last.line.y < 120:
         return False
     if not first.numeric_cells or first.is_heading_like or any(len(row.line.text) > 200 for row in between):
         return False
-    above = _columns([row for row in rows[before[0] : before[1]] if row.is_tabular])
-    below = _columns([first])
+    above = _find_columns([row for row in rows[before[0] : before[1]] if row.is_tabular])
+    below = _find_columns([first])
     return bool(below) and all(any(x0 < b and a < x1 for a, b in above) for x0, x1 in below)
 
 
 def _continues(last: Line, row: Row, distance: int) -> bool:
-    """Return whether a line goes on with the table whose last row is ``last``, ``distance`` lines above."""
+    """Return whether a line continues the table whose last row is ``last``, ``distance`` lines above."""
     line = row.line
     if line.page != last.page or line.y < last.y:
         return False
@@ -196,27 +194,29 @@ def _continues(last: Line, row: Row, distance: int) -> bool:
     return distance <= 3 and gap < 2.6 * distance + 0.5 and line.x1 - line.x0 < 320 and len(line.text) < 110
 
 
-def _columns(body: Sequence[Row]) -> list[tuple[float, float]]:
-    """Return the edges of the columns after the first, from the cells that are numbers, else from all."""
-    filled = [row for row in body if not row.is_heading_like]
-    spans = [(cell.x0, cell.x1) for row in filled for cell in row.numeric_cells if cell is not row.cells[0]]
+def _find_columns(body: Sequence[Row]) -> list[tuple[float, float]]:
+    """Return the edges of the columns after the first: those of the cells with numbers, else of all cells."""
+    value_rows = [row for row in body if not row.is_heading_like]
+    spans = [
+        (cell.x0, cell.x1) for row in value_rows for cell in row.numeric_cells if cell is not row.cells[0]
+    ]
     if len(spans) < len(body) * 0.5:
         spans = [(cell.x0, cell.x1) for row in body for cell in row.cells[1:]]
-    numeric = _merged(spans)
+    columns = _merge_overlapping(spans)
     # Columns of words stand apart from each other only in rows that have a cell in every column.
     if not body:
-        return numeric
-    usual, rows = Counter(len(row.cells) for row in body).most_common(1)[0]
-    if usual - 1 > len(numeric) and rows >= max(2, len(body) / 2):
-        whole = [row for row in body if len(row.cells) == usual]
-        every = _merged([(cell.x0, cell.x1) for row in whole for cell in row.cells[1:]])
-        if len(every) == usual - 1:
-            return every
-    return numeric
+        return columns
+    usual, count = Counter(len(row.cells) for row in body).most_common(1)[0]
+    if usual - 1 > len(columns) and count >= max(2, len(body) / 2):
+        full_rows = [row for row in body if len(row.cells) == usual]
+        full = _merge_overlapping([(cell.x0, cell.x1) for row in full_rows for cell in row.cells[1:]])
+        if len(full) == usual - 1:
+            return full
+    return columns
 
 
-def _merged(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return the intervals that overlapping ones make together, ascending."""
+def _merge_overlapping(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the unions of overlapping intervals, in ascending order."""
     merged: list[list[float]] = []
     for x0, x1 in sorted(spans):
         if merged and x0 < merged[-1][1] - 0.5:
@@ -227,10 +227,10 @@ def _merged(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def build_table(rows: Sequence[Row], caption: str) -> Table:
-    """Return the lines of a region as a table: header, label column, and what stands in each column."""
-    columns = _columns([row for row in rows if row.is_tabular])
+    """Return lines as a table: its header, and rows of a label and a cell for each column."""
+    columns = _find_columns([row for row in rows if row.is_tabular])
     left = columns[0][0]
-    placed = [_place(row, columns, left) for row in rows]
+    placed = [_place_cells(row, columns, left) for row in rows]
     head = next(
         (n for n, row in enumerate(rows) if row.is_tabular and row.numeric_cells and not row.is_heading_like),
         len(rows),
@@ -240,9 +240,9 @@ def build_table(rows: Sequence[Row], caption: str) -> Table:
     # A label without values right above the first row of numbers is a group heading, not a header.
     while head > 0 and not any(placed[head - 1][1:]) and placed[head - 1][0]:
         head -= 1
-    _spread(placed[:head], rows[:head], columns)
+    _repeat_centred_headers(placed[:head], rows[:head], columns)
     header = tuple(" ".join(part for part in column if part) for column in zip(*placed[:head], strict=True))
-    body = _with_whole_labels(placed[head:], [row.line.page for row in rows[head:]])
+    body = _join_labels(placed[head:], [row.line.page for row in rows[head:]])
     boxes = _boxes([row.line for row in rows])
     return Table(
         header if head else ("",) * (len(columns) + 1),
@@ -253,8 +253,8 @@ def build_table(rows: Sequence[Row], caption: str) -> Table:
     )
 
 
-def _place(row: Row, columns: Sequence[tuple[float, float]], left: float) -> list[str]:
-    """Return the texts of a row: label, then one for each column; a cell over several columns is in each."""
+def _place_cells(row: Row, columns: Sequence[tuple[float, float]], left: float) -> list[str]:
+    """Return the texts of a row: its label, then one per column. A cell over several columns is in each of them."""
     placed: list[list[str]] = [[] for _ in range(len(columns) + 1)]
     for number, cell in enumerate(row.cells):
         over = [n for n, (x0, x1) in enumerate(columns) if cell.x0 < x1 and cell.x1 > x0]
@@ -281,10 +281,12 @@ def _place(row: Row, columns: Sequence[tuple[float, float]], left: float) -> lis
     return [" ".join(parts) for parts in placed]
 
 
-def _spread(placed: list[list[str]], rows: Sequence[Row], columns: Sequence[tuple[float, float]]) -> None:
-    """Write a header that is centred over several columns into each of them, from the lowest line up.
+def _repeat_centred_headers(
+    placed: list[list[str]], rows: Sequence[Row], columns: Sequence[tuple[float, float]]
+) -> None:
+    """Write each header that is centred over several columns into all of them, from the lowest line up.
 
-    The columns are those around its middle that have a header of their own below and none beside it.
+    They are the columns around its middle that have a header of their own below and none beside it.
     """
     below = [False] * len(columns)
     for cells, row in zip(reversed(placed), reversed(rows), strict=True):
@@ -292,15 +294,15 @@ def _spread(placed: list[list[str]], rows: Sequence[Row], columns: Sequence[tupl
         for cell in row.cells:
             own = [n for n, text in enumerate(cells[1:]) if text == cell.text]
             free = [below[n] and (n in own or not filled[n]) for n in range(len(columns))]
-            for n in _centred(cell, columns, free, own):
+            for n in _columns_under(cell, columns, free, own):
                 cells[n + 1] = cell.text
         below = [a or bool(text) for a, text in zip(below, cells[1:], strict=True)]
 
 
-def _centred(
+def _columns_under(
     cell: Cell, columns: Sequence[tuple[float, float]], free: Sequence[bool], own: Sequence[int]
 ) -> range:
-    """Return the longest run of free columns, ``own`` among them, whose middle is the cell's."""
+    """Return the longest run of free columns, with ``own`` among them, that has the same middle as the cell."""
     middle = (cell.x0 + cell.x1) / 2
     best = range(0)
     for first in range(len(columns)):
@@ -314,26 +316,29 @@ def _centred(
     return best
 
 
-def _with_whole_labels(placed: Sequence[list[str]], pages: Sequence[int]) -> list[tuple[list[str], int]]:
-    """Join labels that run over several lines: the next line starts small, or has no label at all."""
-    done: list[tuple[list[str], int]] = []
+def _join_labels(placed: Sequence[list[str]], pages: Sequence[int]) -> list[tuple[list[str], int]]:
+    """Join labels that run over several lines, and return the rows with their pages.
+
+    A label goes on in the next line if that begins in lower case, and one of the two has no values.
+    """
+    joined: list[tuple[list[str], int]] = []
     for cells, page in zip(placed, pages, strict=True):
-        before = done[-1][0] if done else None
-        label_only = not any(cells[1:])
-        if before and label_only and cells[0][:1].islower() and any(before[1:]):
+        before = joined[-1][0] if joined else None
+        is_label_only = not any(cells[1:])
+        if before and is_label_only and cells[0][:1].islower() and any(before[1:]):
             before[0] = f"{before[0]} {cells[0]}"
         elif before and not any(before[1:]) and not before[0].endswith(":") and cells[0][:1].islower():
-            done[-1] = ([f"{before[0]} {cells[0]}", *cells[1:]], page)
+            joined[-1] = ([f"{before[0]} {cells[0]}", *cells[1:]], page)
         else:
-            done.append((list(cells), page))
-    return done
+            joined.append((list(cells), page))
+    return joined
 
 
 def _boxes(lines: Sequence[Line]) -> tuple[Box, ...]:
     by_page: dict[int, list[Line]] = {}
     for line in lines:
         by_page.setdefault(line.page, []).append(line)
-    return tuple(bounding_box(some) for some in by_page.values())
+    return tuple(bounding_box(page_lines) for page_lines in by_page.values())
 
 
 def bounding_box(lines: Sequence[Line]) -> Box:

@@ -1,4 +1,4 @@
-"""Lines into headings, paragraphs and tables, over all pages of a document."""
+"""Assembles the lines of all pages into headings, paragraphs and tables."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from clew.parse.documents.tables import Table
 
 _BULLET = re.compile(r"^(?:[•·▪■◦‣●○]|\(?[a-z0-9ivx]{1,3}[.)])\s", re.IGNORECASE)
 _HYPHEN = re.compile(r"(?<=[a-z])[-\u2010]$")
-#: Lines above a table that may be its caption.
+#: A caption has at most so many lines above its table.
 MAX_CAPTION_LINES = 4
 
 
 @dataclass(slots=True)
 class Block:
-    """A paragraph, with a level if it is a heading, or a table."""
+    """A paragraph, a heading (with its level) or a table, and its lines."""
 
     lines: list[Line]
     level: int | None = None
@@ -31,37 +31,29 @@ class Block:
 
     @property
     def text(self) -> str:
-        """The paragraph's words, with words divided at a line's end put together."""
+        """The text of the lines; a word divided at a line's end is joined."""
         joined = ""
         for line in self.lines:
-            joined = (
-                _HYPHEN.sub("", joined) + line.text
-                if _divided(joined, line.text)
-                else f"{joined} {line.text}"
-            )
+            is_divided = _HYPHEN.search(joined) and line.text[:1].islower()
+            joined = _HYPHEN.sub("", joined) + line.text if is_divided else f"{joined} {line.text}"
         return joined.strip()
 
     @property
     def boxes(self) -> tuple[Box, ...]:
-        """One box for each page."""
+        """One box for each page that it is on."""
         pages = dict.fromkeys(line.page for line in self.lines)
         return tuple(bounding_box([line for line in self.lines if line.page == page]) for page in pages)
 
 
-def _divided(before: str, after: str) -> bool:
-    return bool(_HYPHEN.search(before)) and after[:1].islower()
-
-
-def add_pages(sheets: Sequence[PageLines], headings: Headings, builder: DocumentBuilder) -> None:
-    """Put every page's headings, paragraphs and tables into ``builder``, in reading order."""
-    pages = [_blocks(sheet, headings) for sheet in sheets]
-    _join_tables(pages)
-    _join_paragraphs(pages)
-    for sheet, blocks in zip(sheets, pages, strict=True):
-        page = sheet.page
-        builder.add_page(
-            page.number, sheet.label, Box(page.number, 0, 0, round(page.width, 1), round(page.height, 1))
-        )
+def add_pages(pages: Sequence[PageLines], headings: Headings, builder: DocumentBuilder) -> None:
+    """Add the headings, paragraphs and tables of all pages to ``builder``, in reading order."""
+    blocks_of_pages = [_page_blocks(page_lines, headings) for page_lines in pages]
+    _join_tables(blocks_of_pages)
+    _join_paragraphs(blocks_of_pages)
+    for page_lines, blocks in zip(pages, blocks_of_pages, strict=True):
+        page = page_lines.page
+        box = Box(page.number, 0, 0, round(page.width, 1), round(page.height, 1))
+        builder.add_page(page.number, page_lines.label, box)
         for block in blocks:
             if block.table is not None:
                 builder.add_table(block.table)
@@ -71,34 +63,35 @@ def add_pages(sheets: Sequence[PageLines], headings: Headings, builder: Document
                 builder.add_paragraph(block.text, block.boxes)
 
 
-def _blocks(sheet: PageLines, headings: Headings) -> list[Block]:
+def _page_blocks(page_lines: PageLines, headings: Headings) -> list[Block]:
     blocks: list[Block] = []
-    lines: list[Line] = []
-    waiting = find_grids(sheet.page)
-    for line in sheet.lines:
-        grid = next((grid for grid in waiting if any(map(grid.contains, line.words))), None)
-        outside = tuple(word for word in line.words if not any(one.contains(word) for one in waiting))
+    lines: list[Line] = []  # outside of grids, since the last table
+    grids = find_grids(page_lines.page)
+    for line in page_lines.lines:
+        grid = next((grid for grid in grids if any(map(grid.contains, line.words))), None)
+        outside = tuple(word for word in line.words if not any(grid.contains(word) for grid in grids))
         if grid is not None and not any(block.grid is grid for block in blocks):
-            # The table stands where its first line does, after what has been gathered.
-            blocks += _unruled(lines, headings)
+            # A table stands at the place of its first line, after the lines so far.
+            blocks += _text_blocks(lines, headings)
             lines = []
-            words = [word for one in sheet.lines for word in one.words]
-            blocks.append(Block([], table=read_grid(grid, words, _caption(blocks, line)), grid=grid))
+            words = [word for page_line in page_lines.lines for word in page_line.words]
+            blocks.append(Block([], table=read_grid(grid, words, _take_caption(blocks, line)), grid=grid))
         if outside:
             lines.append(line if grid is None else replace(line, words=outside))
         if grid is not None:
-            of_grid = next(block for block in blocks if block.grid is grid)
-            of_grid.lines.append(line)
-    return blocks + _unruled(lines, headings)
+            grid_block = next(block for block in blocks if block.grid is grid)
+            grid_block.lines.append(line)
+    return blocks + _text_blocks(lines, headings)
 
 
-def _unruled(lines: Sequence[Line], headings: Headings) -> list[Block]:
+def _text_blocks(lines: Sequence[Line], headings: Headings) -> list[Block]:
+    """Return the paragraphs, headings and tables without rules of lines outside of grids."""
     rows = [split_line(line) for line in lines]
     blocks: list[Block] = []
     position = 0
     for start, end in find_tables(rows):
         blocks += _paragraphs(lines[position:start], headings)
-        caption = _caption(blocks, rows[start].line)
+        caption = _take_caption(blocks, rows[start].line)
         blocks.append(
             Block([row.line for row in rows[start:end]], table=build_table(rows[start:end], caption))
         )
@@ -107,16 +100,13 @@ def _unruled(lines: Sequence[Line], headings: Headings) -> list[Block]:
 
 
 def _paragraphs(lines: Sequence[Line], headings: Headings) -> list[Block]:
-    blocks: list[Block] = []
-    for group in _groups(lines):
-        blocks.append(Block(list(group), headings.level_of(group)))
-    return blocks
+    return [Block(group, headings.level_of(group)) for group in _group_paragraphs(lines)]
 
 
-def _groups(lines: Sequence[Line]) -> Iterator[list[Line]]:
+def _group_paragraphs(lines: Sequence[Line]) -> Iterator[list[Line]]:
     group: list[Line] = []
     for line in lines:
-        if group and _breaks(group, line):
+        if group and _starts_paragraph(group, line):
             yield group
             group = []
         group.append(line)
@@ -124,13 +114,13 @@ def _groups(lines: Sequence[Line]) -> Iterator[list[Line]]:
         yield group
 
 
-def _breaks(group: Sequence[Line], line: Line) -> bool:
-    """Return whether ``line`` starts a new paragraph after ``group``."""
+def _starts_paragraph(group: Sequence[Line], line: Line) -> bool:
+    """Return whether ``line`` starts a new paragraph after the lines of ``group``."""
     before = group[-1]
     size = max(before.size, 4.0)
     if line.page != before.page or line.y < before.y - 1:
-        # The next column, or the next page: goes on if the sentence does.
-        return not _goes_on(before, line)
+        # In the next column, or on the next page, the paragraph goes on if the sentence does.
+        return not _continues_sentence(before, line)
     if (
         line.y - before.y > 1.75 * size
         or abs(line.size - before.size) > 0.12 * size
@@ -139,14 +129,14 @@ def _breaks(group: Sequence[Line], line: Line) -> bool:
         return True
     if _BULLET.match(line.text):
         return True
-    indented = (
+    is_indented = (
         line.x0 - before.x0 > 0.9 * size and len(group) > 0 and before.text.rstrip().endswith((".", ":", "?"))
     )
-    short = before.x1 < max(one.x1 for one in (*group, line)) - 6 * size
-    return indented or (short and before.text.rstrip().endswith((".", ":", "?", "!")))
+    is_short = before.x1 < max(other.x1 for other in (*group, line)) - 6 * size
+    return is_indented or (is_short and before.text.rstrip().endswith((".", ":", "?", "!")))
 
 
-def _goes_on(before: Line, line: Line) -> bool:
+def _continues_sentence(before: Line, line: Line) -> bool:
     return (
         not before.text.rstrip().endswith((".", ":", "?", "!", ";"))
         and line.text[:1].islower()
@@ -155,8 +145,8 @@ def _goes_on(before: Line, line: Line) -> bool:
     )
 
 
-def _caption(blocks: list[Block], first: Line) -> str:
-    """Return the title lines right above a table: headings stay sections, other short lines move to it."""
+def _take_caption(blocks: list[Block], first: Line) -> str:
+    """Return the title lines right above a table. Short lines move out of ``blocks``; a heading stays a section."""
     parts: list[str] = []
     lowest = first
     while blocks and len(parts) < MAX_CAPTION_LINES:
@@ -179,42 +169,46 @@ def _caption(blocks: list[Block], first: Line) -> str:
 
 
 def _join_tables(pages: list[list[Block]]) -> None:
-    """Make one of tables that run over pages: the last of a page and the first of the next, alike in columns."""
-    open_block: Block | None = None
+    """Join tables that run over pages: the last of a page with the first of the next, if their columns are alike."""
+    last: Block | None = None
     for blocks in pages:
-        if open_block is not None and blocks and blocks[0].table is not None and open_block.table is not None:
-            going_on = _going_on(open_block.table, open_block.grid, blocks[0].table, blocks[0].grid)
-            joined = _joined(open_block.table, going_on)
+        first = blocks[0] if blocks else None
+        if last is not None and first is not None and last.table is not None and first.table is not None:
+            joined = _join_two_tables(last.table, _with_header_as_row(last, first, first.table))
             if joined is not None:
-                open_block.table = joined
-                open_block.lines += blocks.pop(0).lines
+                last.table = joined
+                last.lines += blocks.pop(0).lines
                 if not blocks:
                     continue
-        open_block = blocks[-1] if blocks and blocks[-1].table is not None else None
+        last = blocks[-1] if blocks and blocks[-1].table is not None else None
 
 
-def _going_on(first: Table, one: Grid | None, table: Table, other: Grid | None) -> Table:
-    """Return a table; where its grid has the columns of the one before but another header, that is a row."""
-    if one is None or other is None or len(one.xs) != len(other.xs) or table.caption:
+def _with_header_as_row(before: Block, block: Block, table: Table) -> Table:
+    """Return a table; its header becomes a row if its grid has the columns of the one before but another header."""
+    if before.grid is None or block.grid is None or before.table is None or table.caption:
         return table
-    alike = all(abs(a - b) <= SNAP for a, b in zip(one.xs, other.xs, strict=True))
-    if not alike or table.header == first.header or not any(table.header):
+    xs, other_xs = before.grid.xs, block.grid.xs
+    is_aligned = len(xs) == len(other_xs) and all(
+        abs(a - b) <= SNAP for a, b in zip(xs, other_xs, strict=True)
+    )
+    if not is_aligned or table.header == before.table.header or not any(table.header):
         return table
     return replace(
         table,
         header=("",) * len(table.header),
         rows=(table.header, *table.rows),
-        row_pages=(other.page, *table.row_pages),
+        row_pages=(block.grid.page, *table.row_pages),
     )
 
 
-def _joined(first: Table, second: Table) -> Table | None:
+def _join_two_tables(first: Table, second: Table) -> Table | None:
+    """Return two tables as one, None if the second has another header or caption."""
     if len(first.header) != len(second.header):
         return None
-    bare = not any(second.header)
-    if not bare and second.header != first.header:
+    has_header = any(second.header)
+    if has_header and second.header != first.header:
         return None
-    if bare and second.caption and second.caption != first.caption:
+    if not has_header and second.caption and second.caption != first.caption:
         return None
     return replace(
         first,
@@ -225,12 +219,12 @@ def _joined(first: Table, second: Table) -> Table | None:
 
 
 def _join_paragraphs(pages: list[list[Block]]) -> None:
-    """Join a paragraph that goes on at the top of the next page."""
+    """Join each paragraph that goes on at the top of the next page."""
     before: Block | None = None
     for blocks in pages:
         first = blocks[0] if blocks else None
-        prose = before and first and first.table is None and first.level is None
-        if prose and before and first and _goes_on(before.lines[-1], first.lines[0]):
+        is_prose = first and first.table is None and first.level is None
+        if is_prose and before and first and _continues_sentence(before.lines[-1], first.lines[0]):
             before.lines += first.lines
             blocks.pop(0)
         last = blocks[-1] if blocks else None

@@ -1,4 +1,4 @@
-"""Lines of a page in reading order: words on one baseline, columns one after the other, furniture dropped."""
+"""The lines of pages in reading order, one column after the other, without running headers and footers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Line:
 
     @property
     def text(self) -> str:
-        """The words, one space between them, none before a mark that belongs to the word before."""
+        """The words with a space between them."""
         return " ".join(word.text for word in self.words)
 
     @property
@@ -47,12 +47,12 @@ class Line:
 
     @property
     def size(self) -> float:
-        """Font size of most of it."""
+        """The median font size of its words."""
         return median(word.size for word in self.words)
 
     @property
     def emphasis(self) -> int:
-        """How most of it stands out: the ITALIC and BOLD that more than half of its characters have."""
+        """The flags, of ITALIC and BOLD, that more than half of its characters have."""
         total = sum(len(word.text) for word in self.words)
         return sum(
             kind
@@ -62,7 +62,7 @@ class Line:
 
     @property
     def box(self) -> Box:
-        """The rectangle that holds it."""
+        """The rectangle around it, estimated from baseline and font size."""
         return Box(
             self.page,
             round(self.x0, 1),
@@ -78,7 +78,7 @@ class Line:
 
 @dataclass(slots=True)
 class PageLines:
-    """A page as lines in reading order; ``label`` is the page number printed on it."""
+    """A page as lines in reading order, without ``margin_lines``; ``label`` is the page number printed on it."""
 
     page: Page
     lines: list[Line]
@@ -87,7 +87,7 @@ class PageLines:
 
 
 def group_by_baseline(page: Page) -> list[Line]:
-    """Return the words of a page as lines, top to bottom. A superscript belongs to the line it is set in."""
+    """Return the words of a page as lines, from the top. A superscript belongs to the line that it is set in."""
     lines: list[list[Word]] = []
     for word in sorted(page.words, key=lambda word: (word.y, word.x0)):
         for line in reversed(lines[-4:]):
@@ -99,14 +99,14 @@ def group_by_baseline(page: Page) -> list[Line]:
             lines.append([word])
     merged: list[list[Word]] = []
     for line in lines:
-        if merged and _raised(merged[-1], line):
+        if merged and _is_superscript(merged[-1], line):
             merged[-1] = merged[-1] + line
         else:
             merged.append(line)
     return [Line(page.number, tuple(sorted(line, key=lambda word: word.x0))) for line in merged]
 
 
-def _raised(above: Sequence[Word], line: Sequence[Word]) -> bool:
+def _is_superscript(above: Sequence[Word], line: Sequence[Word]) -> bool:
     """Return whether the words above are small marks raised over this line, such as footnote letters."""
     size = max(word.size for word in line)
     small = all(word.size < 0.8 * size for word in above)
@@ -114,26 +114,26 @@ def _raised(above: Sequence[Word], line: Sequence[Word]) -> bool:
 
 
 def sort_by_reading_order(page: Page, lines: Sequence[Line]) -> list[Line]:
-    """Return the lines with columns one after the other; a line across the gutter ends both columns."""
-    gutter = _gutter(page, lines)
+    """Return the lines with one column after the other; a line across the gutter ends both columns."""
+    gutter = _find_gutter(page, lines)
     if gutter is None:
         return list(lines)
     ordered: list[Line] = []
     left: list[Line] = []
     right: list[Line] = []
     for line in lines:
-        parts = _beside(line, gutter)
+        parts = _split_at_gutter(line, gutter)
         if parts is None:
             ordered += left + right + [line]
             left, right = [], []
             continue
         for part in parts:
-            _add(left if part.x1 <= gutter + 2 else right, part)
+            _append_part(left if part.x1 <= gutter + 2 else right, part)
     return ordered + left + right
 
 
-def _add(column: list[Line], part: Line) -> None:
-    """Append a part to its column; to the last line there, if a neighbour in the other column parted them."""
+def _append_part(column: list[Line], part: Line) -> None:
+    """Append a part to its column: to its last line where the two were only separated by the other column."""
     if column and abs(column[-1].y - part.y) <= 0.25 * max(column[-1].size, part.size):
         words = sorted((*column[-1].words, *part.words), key=lambda word: word.x0)
         column[-1] = Line(part.page, tuple(words))
@@ -141,8 +141,8 @@ def _add(column: list[Line], part: Line) -> None:
         column.append(part)
 
 
-def _beside(line: Line, gutter: float) -> list[Line] | None:
-    """Return a line's parts left and right of the gutter; None if it runs across."""
+def _split_at_gutter(line: Line, gutter: float) -> list[Line] | None:
+    """Return a line's parts left and right of the gutter, None if it runs across."""
     left = [word for word in line.words if (word.x0 + word.x1) / 2 < gutter]
     right = [word for word in line.words if (word.x0 + word.x1) / 2 >= gutter]
     if left and right and right[0].x0 - left[-1].x1 < 0.6 * line.size:
@@ -152,10 +152,10 @@ def _beside(line: Line, gutter: float) -> list[Line] | None:
     return [Line(line.page, tuple(part)) for part in (left, right) if part]
 
 
-def _gutter(page: Page, lines: Sequence[Line]) -> float | None:
-    """Return where a page of prose in two columns parts, if it is one.
+def _find_gutter(page: Page, lines: Sequence[Line]) -> float | None:
+    """Return the position of the gutter on a page of prose in two columns, None on another page.
 
-    The place in the middle half that fewest lines cross; both sides must be prose: long parts, few numbers.
+    It is where, in the middle of the page, most lines have prose on both sides: long parts with few numbers.
     """
     if len(lines) < 12:
         return None
@@ -163,7 +163,7 @@ def _gutter(page: Page, lines: Sequence[Line]) -> float | None:
     best: tuple[int, float] | None = None
     for edge, _ in Counter(round(edge) for edge in edges).most_common(6):
         gutter = edge - 3.0
-        split = [parts for line in lines if (parts := _beside(line, gutter)) is not None]
+        split = [parts for line in lines if (parts := _split_at_gutter(line, gutter)) is not None]
         prose = [[_is_prose(part, page.width) for part in parts] for parts in split if len(parts) == 2]
         sides = min(sum(left for left, _ in prose), sum(right for _, right in prose))
         if sides >= 6 and len(split) >= 0.65 * len(lines):
@@ -177,44 +177,46 @@ def _is_prose(part: Line, width: float) -> bool:
 
 
 def extract_lines(pages: Iterable[Page]) -> list[PageLines]:
-    """Return every page in reading order, without running headers and footers."""
-    found = [(page, group_by_baseline(page)) for page in pages]
-    running = _running(found)
-    made = []
-    for page, lines in found:
-        above = _furniture(lines, page, running)
-        below = _furniture(lines[above:][::-1], page, running)
-        keep = lines[above : len(lines) - below]
-        drop = [*lines[:above], *lines[len(lines) - below :]]
-        labels = [label for line in drop if (label := _page_number(line.text))]
-        made.append(PageLines(page, sort_by_reading_order(page, keep), labels[-1] if labels else "", drop))
-    return _labelled(made)
+    """Return the lines of every page in reading order, running headers and footers apart."""
+    raw_pages = [(page, group_by_baseline(page)) for page in pages]
+    running = _running_shapes(raw_pages)
+    page_lines = []
+    for page, lines in raw_pages:
+        above = _count_margin_lines(lines, page, running)
+        below = _count_margin_lines(lines[above:][::-1], page, running)
+        end = len(lines) - below
+        margin = [*lines[:above], *lines[end:]]
+        labels = [label for line in margin if (label := _page_number(line.text))]
+        ordered = sort_by_reading_order(page, lines[above:end])
+        page_lines.append(PageLines(page, ordered, labels[-1] if labels else "", margin))
+    _add_missing_labels(page_lines)
+    return page_lines
 
 
-def _labelled(sheets: list[PageLines]) -> list[PageLines]:
-    """Give pages without one the number at an end of a running title, if it counts along with the pages."""
-    ends = {
-        sheet.page.number: {
+def _add_missing_labels(pages: Sequence[PageLines]) -> None:
+    """Label pages with the number at an end of a running title, if it counts along with the pages."""
+    numbers_at_ends = {
+        page_lines.page.number: {
             int(text)
-            for line in sheet.margin_lines
+            for line in page_lines.margin_lines
             for text in (line.words[0].text, line.words[-1].text)
             if text.isdecimal() and len(text) < 5
         }
-        for sheet in sheets
+        for page_lines in pages
     }
-    shifts = Counter(number - page for page, numbers in ends.items() for number in numbers)
+    shifts = Counter(number - page for page, numbers in numbers_at_ends.items() for number in numbers)
     shift, count = shifts.most_common(1)[0] if shifts else (0, 0)
-    for sheet in sheets if count > 1 else ():
-        if not sheet.label and sheet.page.number + shift in ends[sheet.page.number]:
-            sheet.label = str(sheet.page.number + shift)
-    return sheets
+    for page_lines in pages if count > 1 else ():
+        number = page_lines.page.number
+        if not page_lines.label and number + shift in numbers_at_ends[number]:
+            page_lines.label = str(number + shift)
 
 
-def _furniture(lines: Sequence[Line], page: Page, running: Container[str]) -> int:
+def _count_margin_lines(lines: Sequence[Line], page: Page, running: Container[str]) -> int:
     """Return how many of the first lines, seen from an edge of the page, are header or footer.
 
-    Rows of a table that runs over pages are alike as well; but they go on at their own pitch, and what is
-    printed on every page stands off.
+    The rows of a table that runs over pages are alike, too. But they follow each other at their own pitch, while a
+    running header stands apart from the text.
     """
     count = 0
     for number, line in enumerate(lines[:3]):
@@ -224,24 +226,25 @@ def _furniture(lines: Sequence[Line], page: Page, running: Container[str]) -> in
             count = number + 1
         elif _shape(line.text) not in running:
             break
-        elif _stands_off(lines[number:]):
+        elif _stands_apart(lines[number:]):
             count = number + 1
     return count
 
 
-def _stands_off(lines: Sequence[Line]) -> bool:
-    """Return whether the first line is further from the next than those that follow are from each other."""
+def _stands_apart(lines: Sequence[Line]) -> bool:
+    """Return whether the first line is further from the next than the following ones are from each other."""
     steps = [abs(after.y - before.y) for before, after in pairwise(lines[:6])]
     return len(steps) < 3 or steps[0] > 1.2 * median_low(steps[1:])
 
 
-def _running(found: Sequence[tuple[Page, list[Line]]]) -> set[str]:
-    counted: Counter[str] = Counter()
-    for page, lines in found:
-        edge = [line for line in (*lines[:3], *lines[-3:]) if _in_margin(line, page)]
-        counted.update({_shape(line.text) for line in edge})
-    least = max(3, len(found) // 10)
-    return {shape for shape, count in counted.items() if count >= least}
+def _running_shapes(pages: Sequence[tuple[Page, list[Line]]]) -> set[str]:
+    """Return the shapes of lines that stand in the margins of at least three pages, and of a tenth of all."""
+    counts: Counter[str] = Counter()
+    for page, lines in pages:
+        margin = [line for line in (*lines[:3], *lines[-3:]) if _in_margin(line, page)]
+        counts.update({_shape(line.text) for line in margin})
+    least = max(3, len(pages) // 10)
+    return {shape for shape, count in counts.items() if count >= least}
 
 
 def _in_margin(line: Line, page: Page) -> bool:
@@ -249,6 +252,7 @@ def _in_margin(line: Line, page: Page) -> bool:
 
 
 def _shape(text: str) -> str:
+    """Return a line's text without its numbers, which differ from page to page."""
     return re.sub(r"\d+", "#", text.casefold())
 
 

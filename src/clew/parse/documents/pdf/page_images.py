@@ -1,4 +1,4 @@
-"""A page of a PDF as a picture."""
+"""Pages of a PDF as images."""
 
 from __future__ import annotations
 
@@ -19,35 +19,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PageImage:
-    """A page as PNG. ``width`` and ``height`` are the page's, in points: those of :class:`clew.core.types.Box`."""
+    """A page as PNG. ``width`` and ``height`` are the page's in points, the unit of :class:`clew.core.types.Box`."""
 
     png: bytes
     width: float
     height: float
 
 
-def render_page(path: Path, *, unit: str = "", page: int, scale: float, most: int) -> PageImage:
-    """Return page ``page`` (from 1) at ``scale`` pixels to the point, or fewer so that it has at most ``most``
-    pixels.
+def render_page(path: Path, *, unit: str = "", page: int, scale: float, max_pixels: int) -> PageImage:
+    """Return page ``page`` (from 1) at ``scale`` pixels per point, or at less to keep to ``max_pixels``.
 
-    A reader of :class:`clew.parse.documents.pool.ParsePool`, for which ``unit`` is. Raises UnreadableFile.
+    A reader of :class:`clew.parse.documents.pool.ParsePool`, which passes ``unit``. Raises UnreadableFile.
     """
     try:
         with pdfium.PdfDocument(path) as document:
-            sheet = document[page - 1]
-            width, height = sheet.get_size()
+            pdf_page = document[page - 1]
+            width, height = pdf_page.get_size()
             if not (0 < width < 1e6 and 0 < height < 1e6):
                 raise UnreadableFile(f"page {page} has no sensible size")
-            fitting = min(scale, (most / (width * height)) ** 0.5)
-            bitmap = sheet.render(scale=fitting, rev_byteorder=True, may_draw_forms=True)
+            fitting = min(scale, (max_pixels / (width * height)) ** 0.5)
+            bitmap = pdf_page.render(scale=fitting, rev_byteorder=True, may_draw_forms=True)
             return PageImage(encode_png(bitmap.to_numpy()[:, :, :3]), width, height)
     except (pdfium.PdfiumError, IndexError) as error:
         raise UnreadableFile(f"page {page} cannot be drawn ({error})") from error
 
 
 def encode_png(pixels: NDArray[np.uint8]) -> bytes:
-    """Return pixels (height, width, 3), red first, as a PNG: each row as its difference from the one above, which
-    white paper packs well."""
+    """Return RGB pixels, an array (height, width, 3), as a PNG.
+
+    Each row is stored as its difference from the row above, so that white paper compresses well.
+    """
     height, width, _ = pixels.shape
     rows = pixels.reshape(height, width * 3)
     filtered = np.empty((height, width * 3 + 1), dtype=np.uint8)

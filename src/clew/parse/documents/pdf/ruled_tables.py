@@ -1,8 +1,8 @@
-"""Tables whose cells are ruled: a grid of lines, each cell the words inside it, however many lines they take.
+"""Tables with ruled cells: each cell has the words between its ruling lines.
 
-A grid is what horizontal and vertical rules make that touch each other. Cells between which a piece of rule is
-missing are one merged cell. pdfplumber does the same from the same lines at a tenth of the speed, so that a
-dependency is saved; tables ruled in one direction only are left to :mod:`clew.parse.documents.pdf.aligned_tables`.
+Horizontal and vertical rules that touch each other make a grid. Cells between which a piece of rule is missing are
+one merged cell. pdfplumber finds the same tables from the same lines at a tenth of the speed. Tables that are ruled
+in one direction only are left to :mod:`clew.parse.documents.pdf.aligned_tables`.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from clew.parse.documents.pdf.aligned_tables import is_number
 from clew.parse.documents.pdf.words import Page, Rule, Word
 from clew.parse.documents.tables import Table
 
-#: Rules whose ends or positions differ by no more, in points, are taken to meet.
+#: Rules meet if their ends or positions differ by no more than this, in points.
 SNAP = 3.0
-#: A grid of more lines in one direction is a drawing.
+#: A grid with more lines in one direction is a drawing.
 MAX_LINES = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The lines of a grid: ``xs`` and ``ys``, ascending, and the rules that make them."""
+    """A grid: the positions of its lines (``xs`` and ``ys``, ascending), and the rules that form them."""
 
     page: int
     xs: tuple[float, ...]
@@ -53,24 +53,28 @@ def word_centre(word: Word) -> tuple[float, float]:
 
 def find_grids(page: Page) -> list[Grid]:
     """Return the ruled grids of a page that hold a table, from the top."""
-    across = [rule for rule in page.rules if rule[2] - rule[0] >= rule[3] - rule[1]]
-    down = [rule for rule in page.rules if rule[2] - rule[0] < rule[3] - rule[1]]
-    if len(across) < 3 or len(down) < 3:
+    horizontal = [rule for rule in page.rules if rule[2] - rule[0] >= rule[3] - rule[1]]
+    vertical = [rule for rule in page.rules if rule[2] - rule[0] < rule[3] - rule[1]]
+    if len(horizontal) < 3 or len(vertical) < 3:
         return []
-    found = []
-    for some_across, some_down in _touching(across, down):
-        ys = _places([(rule[1] + rule[3]) / 2 for rule in some_across])
-        xs = _places([(rule[0] + rule[2]) / 2 for rule in some_down])
+    grids = []
+    for rows, columns in _group_touching(horizontal, vertical):
+        ys = _merge_positions([(rule[1] + rule[3]) / 2 for rule in rows])
+        xs = _merge_positions([(rule[0] + rule[2]) / 2 for rule in columns])
         if 3 <= len(xs) <= MAX_LINES and 3 <= len(ys) <= MAX_LINES:
-            found.append(Grid(page.number, xs, ys, tuple(some_across), tuple(some_down)))
-    found = [grid for grid in found if _is_table(grid, page.words)]
-    return sorted(found, key=lambda grid: (grid.ys[0], grid.xs[0]))
+            grids.append(Grid(page.number, xs, ys, tuple(rows), tuple(columns)))
+    grids = [grid for grid in grids if _is_table(grid, page.words)]
+    return sorted(grids, key=lambda grid: (grid.ys[0], grid.xs[0]))
 
 
 def read_grid(grid: Grid, words: Sequence[Word], caption: str) -> Table:
-    """Return the cells of a grid as a table: what is merged downwards, or in the header, is in each cell."""
-    area = _areas(grid)
-    texts = _texts(grid, area, words)
+    """Return the cells of a grid as a table.
+
+    The text of a cell that is merged downwards, or in the header, is in each of its cells; that of one that is merged
+    across the body is in the first.
+    """
+    area = _merged_cells(grid)
+    texts = _cell_texts(grid, area, words)
     rows, columns = area.shape
     head = _header_rows(area, texts)
     cells = [
@@ -95,80 +99,81 @@ def read_grid(grid: Grid, words: Sequence[Word], caption: str) -> Table:
     )
 
 
-def _touching(across: list[Rule], down: list[Rule]) -> list[tuple[list[Rule], list[Rule]]]:
-    """Return the groups of rules of which each meets another of its group that runs the other way."""
-    flat, tall = np.array(across), np.array(down)
-    meet = (
-        (flat[:, None, 0] - SNAP <= tall[None, :, 2])
-        & (flat[:, None, 2] + SNAP >= tall[None, :, 0])
-        & (tall[None, :, 1] - SNAP <= flat[:, None, 3])
-        & (tall[None, :, 3] + SNAP >= flat[:, None, 1])
+def _group_touching(horizontal: list[Rule], vertical: list[Rule]) -> list[tuple[list[Rule], list[Rule]]]:
+    """Return the groups of rules in which each rule meets another one that runs the other way."""
+    rows, columns = np.array(horizontal), np.array(vertical)
+    meets = (
+        (rows[:, None, 0] - SNAP <= columns[None, :, 2])
+        & (rows[:, None, 2] + SNAP >= columns[None, :, 0])
+        & (columns[None, :, 1] - SNAP <= rows[:, None, 3])
+        & (columns[None, :, 3] + SNAP >= rows[:, None, 1])
     )
     # Labels spread along the crossings until nothing changes: the smallest number of a group wins.
-    label = np.arange(len(across))
+    label = np.arange(len(horizontal))
     while True:
-        of_tall = np.where(meet, label[:, None], len(across)).min(axis=0)
-        spread = np.minimum(label, np.where(meet, of_tall[None, :], len(across)).min(axis=1))
-        if np.array_equal(spread, label):
+        column_label = np.where(meets, label[:, None], len(horizontal)).min(axis=0)
+        row_label = np.where(meets, column_label[None, :], len(horizontal)).min(axis=1)
+        new_label = np.minimum(label, row_label)
+        if np.array_equal(new_label, label):
             break
-        label = spread
+        label = new_label
     groups = []
     for number in np.unique(label):
-        flats = [across[n] for n in np.flatnonzero(label == number)]
-        talls = [down[n] for n in np.flatnonzero(of_tall == number)]
-        if talls:
-            groups.append((flats, talls))
+        group_rows = [horizontal[n] for n in np.flatnonzero(label == number)]
+        group_columns = [vertical[n] for n in np.flatnonzero(column_label == number)]
+        if group_columns:
+            groups.append((group_rows, group_columns))
     return groups
 
 
-def _places(values: Sequence[float]) -> tuple[float, ...]:
-    """Return the values with those that nearly agree as one, ascending."""
-    places: list[list[float]] = []
+def _merge_positions(values: Sequence[float]) -> tuple[float, ...]:
+    """Return the values in ascending order, with the mean in place of those that nearly agree."""
+    groups: list[list[float]] = []
     for value in sorted(values):
-        if places and value - places[-1][-1] <= SNAP:
-            places[-1].append(value)
+        if groups and value - groups[-1][-1] <= SNAP:
+            groups[-1].append(value)
         else:
-            places.append([value])
-    return tuple(sum(some) / len(some) for some in places)
+            groups.append([value])
+    return tuple(sum(group) / len(group) for group in groups)
 
 
-def _areas(grid: Grid) -> NDArray[np.int64]:
-    """Return for each cell, (rows, columns), the number of the merged cell that it is part of."""
+def _merged_cells(grid: Grid) -> NDArray[np.int64]:
+    """Return for each cell, in an array (rows, columns), the number of the merged cell that it is part of."""
     xs, ys = np.array(grid.xs), np.array(grid.ys)
     x, y = (xs[1:] + xs[:-1]) / 2, (ys[1:] + ys[:-1]) / 2
-    walled = np.zeros((len(y), len(x) - 1), dtype=np.bool_)
+    has_wall = np.zeros((len(y), len(x) - 1), dtype=np.bool_)
     for x0, top, x1, bottom in grid.vertical:
         column = int(np.argmin(np.abs(xs - (x0 + x1) / 2))) - 1
         if 0 <= column < len(x) - 1:
-            walled[(y > top - SNAP) & (y < bottom + SNAP), column] = True
-    floored = np.zeros((len(y) - 1, len(x)), dtype=np.bool_)
+            has_wall[(y > top - SNAP) & (y < bottom + SNAP), column] = True
+    has_floor = np.zeros((len(y) - 1, len(x)), dtype=np.bool_)
     for x0, top, x1, bottom in grid.horizontal:
         row = int(np.argmin(np.abs(ys - (top + bottom) / 2))) - 1
         if 0 <= row < len(y) - 1:
-            floored[row, (x > x0 - SNAP) & (x < x1 + SNAP)] = True
+            has_floor[row, (x > x0 - SNAP) & (x < x1 + SNAP)] = True
     area = np.arange(len(y) * len(x)).reshape(len(y), len(x))
     while True:
         before = area.copy()
         lower = np.minimum(area[:, 1:], area[:, :-1])
-        area[:, 1:][~walled], area[:, :-1][~walled] = lower[~walled], lower[~walled]
+        area[:, 1:][~has_wall], area[:, :-1][~has_wall] = lower[~has_wall], lower[~has_wall]
         lower = np.minimum(area[1:], area[:-1])
-        area[1:][~floored], area[:-1][~floored] = lower[~floored], lower[~floored]
+        area[1:][~has_floor], area[:-1][~has_floor] = lower[~has_floor], lower[~has_floor]
         if np.array_equal(before, area):
             return area
 
 
-def _texts(grid: Grid, area: NDArray[np.int64], words: Sequence[Word]) -> dict[int, str]:
-    inside: dict[int, list[Word]] = {int(number): [] for number in np.unique(area)}
+def _cell_texts(grid: Grid, area: NDArray[np.int64], words: Sequence[Word]) -> dict[int, str]:
+    words_of: dict[int, list[Word]] = {int(number): [] for number in np.unique(area)}
     for word in words:
         if grid.contains(word):
             x, y = word_centre(word)
             row, column = np.searchsorted(grid.ys, y) - 1, np.searchsorted(grid.xs, x) - 1
-            inside[int(area[row, column])].append(word)
-    return {number: _text(some) for number, some in inside.items()}
+            words_of[int(area[row, column])].append(word)
+    return {number: _cell_text(cell_words) for number, cell_words in words_of.items()}
 
 
-def _text(words: Sequence[Word]) -> str:
-    """Return the words of a cell in reading order, one divided at a line's end put together."""
+def _cell_text(words: Sequence[Word]) -> str:
+    """Return the words of a cell in reading order; a word divided at a line's end is joined."""
     lines: list[list[Word]] = []
     for word in sorted(words, key=lambda word: (word.y, word.x0)):
         if lines and word.y - lines[-1][0].y < 0.5 * word.size:
@@ -178,24 +183,23 @@ def _text(words: Sequence[Word]) -> str:
     joined = ""
     for line in lines:
         text = " ".join(word.text for word in sorted(line, key=lambda word: word.x0))
-        divided = joined.endswith("-") and joined[-2:-1].islower() and text[:1].islower()
-        joined = joined[:-1] + text if divided else f"{joined} {text}".strip()
+        is_divided = joined.endswith("-") and joined[-2:-1].islower() and text[:1].islower()
+        joined = joined[:-1] + text if is_divided else f"{joined} {text}".strip()
     return joined
 
 
 def _header_rows(area: NDArray[np.int64], texts: dict[int, str]) -> int:
-    """Return how many rows head the columns: the first, those merged with it, and no row with a number
-    beyond its first column."""
+    """Return how many rows are header: the first and those merged with it, 0 if one has values."""
     first = 1
     while first < len(area) and np.intersect1d(area[first - 1], area[first]).size:
         first += 1
-    values = [any(is_number(texts[n]) for n in row[1:].tolist()) for row in area]
-    return first if first < len(area) and not any(values[:first]) else 0
+    has_numbers = [any(is_number(texts[n]) for n in row[1:].tolist()) for row in area]
+    return first if first < len(area) and not any(has_numbers[:first]) else 0
 
 
 def _is_table(grid: Grid, words: Sequence[Word]) -> bool:
-    """Return whether at least two rows, and half of them, have words in two cells: a chart's lines do not."""
-    area = _areas(grid)
-    texts = _texts(grid, area, words)
-    filled = [sum(bool(texts[n]) for n in set(row.tolist())) >= 2 for row in area]
-    return sum(filled) >= max(2, len(filled) / 2)
+    """Return whether at least two rows, and half of all, have words in two cells. The lines of a chart do not."""
+    area = _merged_cells(grid)
+    texts = _cell_texts(grid, area, words)
+    is_filled = [sum(bool(texts[n]) for n in set(row.tolist())) >= 2 for row in area]
+    return sum(is_filled) >= max(2, len(is_filled) / 2)

@@ -1,7 +1,7 @@
-"""Words of a PDF page with where and how they are set, through pdfium.
+"""The words of a PDF page with their positions, sizes and emphasis, and its ruling lines, through pdfium.
 
-Asked once per word rather than per character: pdfium already separates words and lines, and a call costs about
-a microsecond. Coordinates are PDF points from the page's top left.
+pdfium is asked once per word rather than per character: it already separates words and lines, and a call costs
+about a microsecond. Coordinates are PDF points from the page's top left.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from typing import Any
 
 import pypdfium2.raw as raw
 
-#: A thin straight line: x0, top, x1, bottom.
+#: A rectangle or line: x0, top, x1, bottom.
 Rule = tuple[float, float, float, float]
 
 # pdfium marks a hyphen at a line's end (U+0002 or U+FFFE) and puts no white space after it.
 _WORD = re.compile(r"[^\s\x02\ufffe]+[\x02\ufffe]?")
 _BOLD = re.compile(r"bold|black|heavy|semibold|demi", re.IGNORECASE)
 _ITALIC = re.compile(r"ital|obli", re.IGNORECASE)
-#: How a word stands out from plain text; the numbers add up.
+#: How a word is emphasised: flags that add up.
 ITALIC, BOLD = 1, 2
-#: More characters than this on a page are no page of text; the rest is left out.
+#: A page of text has no more characters; further ones are left out.
 MAX_CHARACTERS = 60_000
-#: Objects of a page that are looked at for ruling lines.
+#: So many objects of a page are searched for ruling lines.
 MAX_OBJECTS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word: its text, left and right edge, baseline, font size as seen, and stress (ITALIC, BOLD, both)."""
+    """A word: its text, left and right edge, baseline, font size as seen, and emphasis (ITALIC, BOLD, both)."""
 
     text: str
     x0: float
@@ -44,7 +44,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What is on a page. ``rules`` are its horizontal and vertical lines."""
+    """A page: its size, its words, and its horizontal and vertical ruling lines."""
 
     number: int
     width: float
@@ -55,8 +55,10 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class PageView:
-    """How a page is shown: from the file's coordinates to points from its top left, ``(a*x + c*y + e,
-    b*x + d*y + f)``. It turns a rotated page and cuts off what lies outside the crop box."""
+    """Maps the file's coordinates to points from the top left of the page as it is shown.
+
+    The map ``(a*x + c*y + e, b*x + d*y + f)`` turns a rotated page upright and starts at its crop box.
+    """
 
     a: float
     b: float
@@ -67,17 +69,17 @@ class PageView:
 
     @classmethod
     def from_page(cls, page: Any) -> PageView:
-        """Ask pdfium where three points come to lie."""
+        """Return the view of a pypdfium2 page, from where pdfium shows three points."""
         width, height = page.get_size()
-        fine, far = 64, 1000.0
+        resolution, distance = 64, 1000.0
         x, y = ctypes.c_int(), ctypes.c_int()
-        shown = []
-        for place in ((0.0, 0.0), (far, 0.0), (0.0, far)):
-            size = (round(width * fine), round(height * fine))
+        points = []
+        for place in ((0.0, 0.0), (distance, 0.0), (0.0, distance)):
+            size = (round(width * resolution), round(height * resolution))
             raw.FPDF_PageToDevice(page.raw, 0, 0, *size, 0, *place, ctypes.byref(x), ctypes.byref(y))
-            shown.append((x.value / fine, y.value / fine))
-        (e, f), (right, right_y), (up, up_y) = shown
-        a, b, c, d = (float(round(value / far)) for value in (right - e, right_y - f, up - e, up_y - f))
+            points.append((x.value / resolution, y.value / resolution))
+        (e, f), (right, right_y), (up, up_y) = points
+        a, b, c, d = (float(round(value / distance)) for value in (right - e, right_y - f, up - e, up_y - f))
         return cls(a, b, c, d, e, f)
 
     def map_point(self, x: float, y: float) -> tuple[float, float]:
@@ -89,9 +91,9 @@ class PageView:
         return bounding_rule(self.map_point(x0, y0), self.map_point(x1, y1))
 
 
-def bounding_rule(one: tuple[float, float], other: tuple[float, float]) -> Rule:
-    """Return the rectangle, or line, that two points span."""
-    return min(one[0], other[0]), min(one[1], other[1]), max(one[0], other[0]), max(one[1], other[1])
+def bounding_rule(a: tuple[float, float], b: tuple[float, float]) -> Rule:
+    """Return the rectangle or line between two points."""
+    return min(a[0], b[0]), min(a[1], b[1]), max(a[0], b[0]), max(a[1], b[1])
 
 
 def read_page(page: Any, number: int) -> Page:
@@ -99,14 +101,14 @@ def read_page(page: Any, number: int) -> Page:
     view = PageView.from_page(page)
     textpage = page.get_textpage()
     try:
-        words = tuple(_words(textpage, view))
+        words = tuple(_read_words(textpage, view))
     finally:
         textpage.close()
     width, height = page.get_size()
-    return Page(number, width, height, words, tuple(_rules(page, view)))
+    return Page(number, width, height, words, tuple(_read_rules(page, view)))
 
 
-def _words(textpage: Any, view: PageView) -> list[Word]:
+def _read_words(textpage: Any, view: PageView) -> list[Word]:
     handle = textpage.raw
     count = min(raw.FPDFText_CountChars(handle), MAX_CHARACTERS)
     if count <= 0:
@@ -118,8 +120,8 @@ def _words(textpage: Any, view: PageView) -> list[Word]:
     box = [ctypes.c_double() for _ in range(4)]
     x, y = ctypes.c_double(), ctypes.c_double()
     references = [ctypes.byref(value) for value in box]
-    found: list[Word] = []
-    stress, scale, last_end = 0, 1.0, -1
+    words: list[Word] = []
+    emphasis, scale, last_end = 0, 1.0, -1
     for match in _WORD.finditer(text):
         first, last = match.start(), match.end() - 1
         if not raw.FPDFText_GetCharBox(handle, first, *references):
@@ -130,23 +132,22 @@ def _words(textpage: Any, view: PageView) -> list[Word]:
         x1 = view.map_box(box[0].value, box[2].value, box[1].value, box[3].value)[2]
         raw.FPDFText_GetCharOrigin(handle, first, ctypes.byref(x), ctypes.byref(y))
         if first != last_end + 2 or "\n" in text[last_end + 1 : first]:
-            stress, scale = _stress(handle, first), _scale(handle, first)
+            emphasis, scale = _emphasis(handle, first), _scale(handle, first)
         last_end = last
         size = raw.FPDFText_GetFontSize(handle, first) * scale
         if x1 <= x0 and len(match.group()) > 1:
             continue  # rotated or mirrored: an axis label, a stamp
-        clean = _clean(match.group())
-        if clean:
-            found.append(Word(clean, x0, max(x1, x0), view.map_point(x.value, y.value)[1], size, stress))
-    return found
+        if clean := _clean_text(match.group()):
+            words.append(Word(clean, x0, max(x1, x0), view.map_point(x.value, y.value)[1], size, emphasis))
+    return words
 
 
-def _clean(text: str) -> str:
+def _clean_text(text: str) -> str:
     joined = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return joined.replace("\x02", "-").replace("\ufffe", "-").replace("\x00", "").replace("\xad", "-")
 
 
-def _stress(handle: Any, index: int) -> int:
+def _emphasis(handle: Any, index: int) -> int:
     buffer = ctypes.create_string_buffer(96)
     flags = ctypes.c_int()
     raw.FPDFText_GetFontInfo(handle, index, buffer, 96, ctypes.byref(flags))
@@ -156,15 +157,15 @@ def _stress(handle: Any, index: int) -> int:
 
 
 def _scale(handle: Any, index: int) -> float:
-    """Return what the page's own matrix makes of a font size: some files set everything in a font of 1."""
+    """Return the factor by which the page's matrix scales font sizes: some files set everything in size 1."""
     matrix = raw.FS_MATRIX()
     if not raw.FPDFText_GetMatrix(handle, index, ctypes.byref(matrix)):
         return 1.0
     return math.hypot(matrix.c, matrix.d) or 1.0
 
 
-def _rules(page: Any, view: PageView) -> list[Rule]:
-    found: list[Rule] = []
+def _read_rules(page: Any, view: PageView) -> list[Rule]:
+    rules: list[Rule] = []
     left, bottom, right, top = (ctypes.c_float() for _ in range(4))
     edges = [ctypes.byref(value) for value in (left, bottom, right, top)]
     for index in range(min(raw.FPDFPage_CountObjects(page.raw), MAX_OBJECTS)):
@@ -174,25 +175,25 @@ def _rules(page: Any, view: PageView) -> list[Rule]:
         if not raw.FPDFPageObj_GetBounds(item, *edges):
             continue
         rule = view.map_box(left.value, bottom.value, right.value, top.value)
-        if _thin(rule):
-            found.append(rule)
-        elif len(found) < MAX_OBJECTS and _stroked(item):
-            found += [line for line in _segments(item, view) if _thin(line)]
-    return found
+        if _is_ruling_line(rule):
+            rules.append(rule)
+        elif len(rules) < MAX_OBJECTS and _is_stroked(item):
+            rules += [line for line in _segments(item, view) if _is_ruling_line(line)]
+    return rules
 
 
-def _thin(rule: Rule) -> bool:
-    width, tall = rule[2] - rule[0], rule[3] - rule[1]
-    return (tall <= 2.5 and width >= 8) or (width <= 2.5 and tall >= 6)
+def _is_ruling_line(rule: Rule) -> bool:
+    width, height = rule[2] - rule[0], rule[3] - rule[1]
+    return (height <= 2.5 and width >= 8) or (width <= 2.5 and height >= 6)
 
 
-def _stroked(path: Any) -> bool:
+def _is_stroked(path: Any) -> bool:
     fill, stroke = ctypes.c_int(), ctypes.c_int()
     return bool(raw.FPDFPath_GetDrawMode(path, ctypes.byref(fill), ctypes.byref(stroke)) and stroke.value)
 
 
 def _segments(path: Any, view: PageView) -> Iterator[Rule]:
-    """Yield the straight pieces of a path: a grid may be one path, and so is a box."""
+    """Yield the straight segments of a path: a whole grid may be one path, and a box is one."""
     matrix = raw.FS_MATRIX()
     if not raw.FPDFPageObj_GetMatrix(path, ctypes.byref(matrix)):
         return
