@@ -43,7 +43,7 @@ def test_shots_and_exemplars_are_chosen(hops):
 @pytest.mark.parametrize(
     "recipe, problem",
     [
-        ("fewshot(shots=26)", "26 exemplars are asked for"),
+        ("fewshot(shots=26)", "26 exemplars are requested"),
         ("fewshot(task=riddle)", "no task of 'fewshot' named 'riddle'"),
         ("fewshot(exemplars=chain)", "chains"),
         ("fewshot(exemplars=claims)", "exemplar 1 has no"),

@@ -23,6 +23,11 @@ class TrailRecorder:
     is_cancelled: Callable[[], bool] | None = None
     steps: list[Step] = field(default_factory=list)
 
+    @classmethod
+    def forwarding_to(cls, trail: Trail) -> TrailRecorder:
+        """Return a recorder that passes each step on to ``trail`` and stops when its caller wants no more."""
+        return cls(on_step=trail.add, is_cancelled=trail.should_stop)
+
     def add(self, step: Step) -> None:
         """Record ``step`` and pass it to ``on_step``."""
         self.steps.append(step)
@@ -61,7 +66,7 @@ def retrieve_with_trail(
     ``round``, the number of hits, the seconds that no other step accounts for, and no usage.
     """
     started = time.perf_counter()
-    recorder = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
+    recorder = TrailRecorder.forwarding_to(trail)
     hits = explore_retriever(retriever, question, k, recorder)
     accounted = sum(step.seconds for step in recorder.steps)
     seconds = max(0.0, time.perf_counter() - started - accounted)

@@ -1,4 +1,7 @@
-"""The end of every method: its hits are read, and the answer gets its trail."""
+"""What all methods do at the end: read the hits, take the model's own answer, or record that a budget ended the work.
+
+:func:`describe_origin` says in words how the text of an answer came about.
+"""
 
 from __future__ import annotations
 
@@ -12,77 +15,15 @@ from clew.core.trail import TrailRecorder
 from clew.core.types import Answer, Hit, Question, StoppedStep
 from clew.methods.readers import NOT_FOUND
 
-#: How many hits an answer that abstains shows as what came nearest.
+#: An answer that abstains has this many of the best hits as its evidence.
 NEAREST_HITS = 5
-#: What a model says that does not know.
+#: Replies of a model that does not know the answer.
 _UNKNOWN = frozenset({"unknown", "not known", "i don't know", "i do not know", "cannot be determined"})
-#: What an answer says that was cut short: by a spent budget, or by who asked. ``Answer.stopped`` says which.
+#: The text of an answer whose work was ended by a spent budget or by the caller.
 CUT_SHORT = "Not answered: it was stopped before there was an answer. The evidence found so far is below."
 
-
-def read_answer(
-    reader: Reader,
-    question: Question,
-    hits: Sequence[Hit],
-    record: TrailRecorder,
-    recipe: str,
-    context: Sequence[Hit] | None = None,
-) -> Answer:
-    """Return the reader's answer with trail, usage and recipe; one that abstains, with what came nearest.
-
-    ``context`` is every passage that is read, where a hit stands for more than its own.
-    """
-    try:
-        answer = reader.read(question, hits, record)
-    except BudgetExceeded as error:
-        record_stop(record, error)
-        answer = Answer(CUT_SHORT, abstained=True)
-    if answer.abstained and not answer.evidence:
-        answer = replace(answer, evidence=tuple(hits[:NEAREST_HITS]))
-    read = tuple(hits if context is None else context)
-    return replace(answer, trail=tuple(record.steps), usage=record.usage(), recipe=recipe, context=read)
-
-
-def record_stop(record: TrailRecorder, error: BudgetExceeded) -> None:
-    """Enter into the trail that the budget ended a step: what is there is used, and it is said."""
-    record.add(StoppedStep(error.problem))
-
-
-def no_answer_text(record: TrailRecorder) -> str:
-    """Return what an answer without a text says: that it was stopped, or that nothing was found."""
-    return CUT_SHORT if any(isinstance(step, StoppedStep) for step in record.steps) else NOT_FOUND
-
-
-def model_answer(
-    reader: Reader | None,
-    question: Question,
-    reply: str,
-    hits: Sequence[Hit],
-    record: TrailRecorder,
-    recipe: str,
-) -> Answer:
-    """Return the reader's answer; without a reader, what the model itself gave as the answer (``said``).
-
-    The published methods take the model's word, which is checked against nothing: all that it was shown is then its
-    evidence. Nothing said, or that it is not known, is an answer that abstains.
-    """
-    if reader is not None:
-        return read_answer(reader, question, hits, record, recipe)
-    reply = "" if normalise(reply).rstrip(".") in _UNKNOWN else reply
-    return Answer(
-        reply or no_answer_text(record),
-        tuple(hits) if reply else tuple(hits[:NEAREST_HITS]),
-        trail=tuple(record.steps),
-        usage=record.usage(),
-        abstained=not reply,
-        reader="model",
-        recipe=recipe,
-        context=tuple(hits),
-    )
-
-
 UNCHECKED_ANSWER = "the model's own words, checked against nothing"
-_HOW = {
+_ORIGINS = {
     "extractive": "sentences taken from the evidence; no language model wrote them",
     "none": UNCHECKED_ANSWER,
     "model": UNCHECKED_ANSWER,
@@ -91,17 +32,83 @@ _HOW = {
 }
 
 
-def describe_origin(reader: str, remembered: Collection[str], by: Iterable[str]) -> str:
-    """Say how an answer's text came about: ``reader`` is that of the answer, any that is none of ours a model's name.
+def read_answer(
+    reader: Reader,
+    question: Question,
+    hits: Sequence[Hit],
+    recorder: TrailRecorder,
+    recipe: str,
+    context: Sequence[Hit] | None = None,
+) -> Answer:
+    """Return the reader's answer with trail, usage and recipe; the best hits are the evidence of one that abstains.
 
-    ``remembered`` is what of it is the model's memory alone; ``by`` says what each of its ranked answers comes by.
+    ``context`` lists every passage that is read, in case a hit stands for several; by default the hits.
     """
-    if reader == "chain" and remembered:
+    try:
+        answer = reader.read(question, hits, recorder)
+    except BudgetExceeded as error:
+        record_stop(recorder, error)
+        answer = Answer(CUT_SHORT, abstained=True)
+    if answer.abstained and not answer.evidence:
+        answer = replace(answer, evidence=tuple(hits[:NEAREST_HITS]))
+    return replace(
+        answer,
+        trail=tuple(recorder.steps),
+        usage=recorder.usage(),
+        recipe=recipe,
+        context=tuple(hits if context is None else context),
+    )
+
+
+def record_stop(recorder: TrailRecorder, error: BudgetExceeded) -> None:
+    """Add to the trail that a budget ended a step; the method goes on with what it has."""
+    recorder.add(StoppedStep(error.problem))
+
+
+def no_answer_text(recorder: TrailRecorder) -> str:
+    """Return the text of an answer that abstains: the work was stopped, or nothing was found."""
+    stopped = any(isinstance(step, StoppedStep) for step in recorder.steps)
+    return CUT_SHORT if stopped else NOT_FOUND
+
+
+def model_answer(
+    reader: Reader | None,
+    question: Question,
+    reply: str,
+    hits: Sequence[Hit],
+    recorder: TrailRecorder,
+    recipe: str,
+) -> Answer:
+    """Return the reader's answer; without a reader, the answer that the model itself gave (``reply``).
+
+    The published methods take the model's answer unchecked, so its evidence is everything that the model was shown.
+    The answer abstains if the reply is empty or says that the answer is not known.
+    """
+    if reader is not None:
+        return read_answer(reader, question, hits, recorder, recipe)
+    if normalise(reply).rstrip(".") in _UNKNOWN:
+        reply = ""
+    return Answer(
+        reply or no_answer_text(recorder),
+        tuple(hits) if reply else tuple(hits[:NEAREST_HITS]),
+        trail=tuple(recorder.steps),
+        usage=recorder.usage(),
+        abstained=not reply,
+        reader="model",
+        recipe=recipe,
+        context=tuple(hits),
+    )
+
+
+def describe_origin(reader: str, from_memory: Collection[str], ranked_by: Iterable[str]) -> str:
+    """Say how the text of an answer came about.
+
+    ``reader`` is that of the answer; one that is not a reader of ours is the name of a model. ``from_memory`` is that
+    of the answer, ``ranked_by`` that of each of its ranked answers.
+    """
+    if reader == "chain" and from_memory:
         return "filled in hop by hop, in part from the model's memory"
-    if reader == "focus" and "read" in by:
+    if reader == "focus" and "read" in ranked_by:
         return "read where no graph has it"
-    # Of an address and a model, the model.
-    return _HOW.get(reader, f"written by {reader.rpartition('#')[2]}, from the evidence")
-
-
-# MERGED: How the text of an answer came about, in words.
+    # The name of a model at another address is "address#model".
+    return _ORIGINS.get(reader, f"written by {reader.rpartition('#')[2]}, from the evidence")

@@ -1,4 +1,7 @@
-"""What a model's free text says in the end, whatever it put around it."""
+"""Reading the replies of language models: the final answer of a reasoning, a majority of samples, a FEVER label.
+
+Models put reasoning, markup, list marks or JSON around an answer even if they are asked for the answer alone.
+"""
 
 from __future__ import annotations
 
@@ -12,88 +15,107 @@ from clew.core.prompts.replies import clean_reply, parse_json
 from clew.core.protocols import Prompt
 from clew.core.text import normalise, normalise_name, sentence_spans
 
+#: The temperature at which a prompt is sampled more than once.
+TEMPERATURE = 0.7
+#: The labels of claims in FEVER (Thorne et al., NAACL 2018).
+SUPPORTS, REFUTES, NOT_ENOUGH = "SUPPORTS", "REFUTES", "NOT ENOUGH INFO"
+LABELS = (SUPPORTS, REFUTES, NOT_ENOUGH)
+
+# Answers
+
 _FINAL = re.compile(
     r"(?:\b(?:final|correct)\s+answer(?:\s+is\b)?|\bthe\s+answer\s+is\b|^[\s*_]*answer\b(?:\s+is\b|(?=[*_]*\s*:)))"
     r"[*_]*\s*:?[*_\s]*",
     re.IGNORECASE | re.MULTILINE,
 )
 _BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
-_LISTED = re.compile(r"^(?:[-*•]\s+|\(?\d{1,2}[.)]\s+)")
+_LIST_MARK = re.compile(r"^(?:[-*•]\s+|\(?\d{1,2}[.)]\s+)")
 _AROUND = " \t*_\"'“”`"
-_OBJECT = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
-#: A single line of at most so many words is an answer though nothing says that it is one.
+_ANSWER_OBJECT = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
+#: A single line of at most this many words is an answer although nothing announces it as one.
 _SHORT = 8
 
 
 def parse_final_answer(reply: str) -> str:
-    """Return what a reasoning gives as its answer in the end; "" where it gives none.
+    """Return the answer that a reasoning ends with, "" if it has none.
 
-    >>> final_answer("Lamb was born in Ellery. So the answer is: **Ellery**.")
+    >>> parse_final_answer("Lamb was born in Ellery. So the answer is: **Ellery**.")
     'Ellery'
     """
     text = clean_reply(reply)
-    if stated := _in_object(text):
-        return stated
+    if answer := _answer_in_json(text):
+        return answer
     if boxed := _BOXED.findall(text):
-        return _one(boxed[-1])
-    if found := [*_FINAL.finditer(text)]:
-        return _one(text[found[-1].end() :])
+        return _first_sentence(boxed[-1])
+    if announcements := [*_FINAL.finditer(text)]:
+        return _first_sentence(text[announcements[-1].end() :])
     lines = _lines(text)
-    return _one(lines[0]) if len(lines) == 1 and len(lines[0].split()) <= _SHORT else ""
+    return _first_sentence(lines[0]) if len(lines) == 1 and len(lines[0].split()) <= _SHORT else ""
 
 
 def parse_short_answer(reply: str) -> str:
-    """Return the answer where nothing but an answer was asked for: the first line that says something."""
+    """Return the answer of a reply to a prompt that asks for nothing else: its first line with a word in it."""
     text = clean_reply(reply)
-    if stated := _in_object(text):
-        return stated
-    found = _FINAL.search(text)
-    return next((_one(line) for line in _lines(text[found.end() :] if found else text)), "")
-
-
-def majority_vote(answers: Sequence[str]) -> tuple[str, dict[str, int]]:
-    """Return the answer that most agree on, as the first of them wrote it, and the votes; of equals, the earliest.
-
-    Case, punctuation and a leading article do not count (self-consistency: Wang et al., ICLR 2023). An empty answer
-    has no vote.
-    """
-    given = [answer for answer in answers if answer]
-    forms = [normalise_name(answer) or normalise(answer) for answer in given]
-    first = dict(zip(reversed(forms), reversed(given), strict=True))
-    # Counter keeps the order of first sight among equals.
-    votes = {first[form]: count for form, count in Counter(forms).most_common()}
-    return next(iter(votes), ""), votes
+    if answer := _answer_in_json(text):
+        return answer
+    announcement = _FINAL.search(text)
+    lines = _lines(text[announcement.end() :] if announcement else text)
+    return _first_sentence(lines[0]) if lines else ""
 
 
 def _lines(text: str) -> list[str]:
-    lines = (_LISTED.sub("", line.strip()).strip(_AROUND) for line in text.splitlines())
+    """Return the lines that have a letter or digit, without list marks and markup."""
+    lines = (_LIST_MARK.sub("", line.strip()).strip(_AROUND) for line in text.splitlines())
     return [line for line in lines if any(map(str.isalnum, line))]
 
 
-def _one(said: str) -> str:
-    """Return the first sentence of a line, without what stands around it."""
-    said = said.strip().partition("\n")[0].strip(_AROUND)
-    spans = sentence_spans(said)
-    first = said[slice(*spans[0])] if spans else ""
-    return first.strip(_AROUND).rstrip(".").strip(_AROUND)
+def _first_sentence(text: str) -> str:
+    """Return the first sentence of the first line, without markup and full stop."""
+    line = text.strip().partition("\n")[0].strip(_AROUND)
+    spans = sentence_spans(line)
+    sentence = line[slice(*spans[0])] if spans else ""
+    return sentence.strip(_AROUND).rstrip(".").strip(_AROUND)
 
 
-def _in_object(text: str) -> str:
-    """Return the ``answer`` of a JSON object that a model wrote though none was asked for."""
+def _answer_in_json(text: str) -> str:
+    """Return the ``answer`` of a JSON object that a model wrote although none was asked for, "" if there is none."""
     if '"answer"' not in text:
         return ""
     try:
-        return str(parse_json(text, _OBJECT)["answer"]).strip()
+        return str(parse_json(text, _ANSWER_OBJECT)["answer"]).strip()
     except BadCompletion:
         return ""
 
 
-SUPPORTS, REFUTES, NOT_ENOUGH = "SUPPORTS", "REFUTES", "NOT ENOUGH INFO"
-LABELS = (SUPPORTS, REFUTES, NOT_ENOUGH)
+# Self-consistency (Wang et al., ICLR 2023)
 
-_SAID = re.compile(r"\b(?:answer|label|verdict)\b\W*(?:(?:is|would be)\b)?", re.IGNORECASE)
+
+def sample_prompts(prompt: Prompt, samples: int) -> list[Prompt]:
+    """Return the prompt once for each sample, at :data:`TEMPERATURE`; a single sample keeps temperature 0."""
+    if samples == 1:
+        return [prompt]
+    return [replace(prompt, temperature=TEMPERATURE, sample=n) for n in range(samples)]
+
+
+def majority_vote(answers: Sequence[str]) -> tuple[str, dict[str, int]]:
+    """Return the most frequent answer and the votes of each; the earliest of equally frequent ones wins.
+
+    Case, punctuation and a leading article do not count; the answer is returned in its first spelling. Empty answers
+    have no vote.
+    """
+    answers = [answer for answer in answers if answer]
+    forms = [normalise_name(answer) or normalise(answer) for answer in answers]
+    first_spelling = dict(zip(reversed(forms), reversed(answers), strict=True))
+    # Counter keeps the order of first sight among equals.
+    votes = {first_spelling[form]: count for form, count in Counter(forms).most_common()}
+    return next(iter(votes), ""), votes
+
+
+# Labels of claims
+
+_VERDICT = re.compile(r"\b(?:answer|label|verdict)\b\W*(?:(?:is|would be)\b)?", re.IGNORECASE)
 _EXACT = re.compile(r"\b(?:(SUPPORT)(?:S|ED)|(REFUTE)[SD]|(NOT ENOUGH INFO)(?:RMATION)?)\b")
-# The first that matches at a place counts, so what is denied stands before what is said.
+# The first alternative that matches at a place counts, so negations stand before what they negate.
 _WORDS = re.compile(
     r"(?P<lacking>not[\s_-]+enough[\s_-]+(?:info\w*|evidence)|insufficient\s+(?:info\w*|evidence)"
     r"|neither\s+(?:true|support\w*|refut\w*|confirm\w*)|\bNEI\b|\bunverifi\w+|\bunsupported|\bunclear|\bunknown"
@@ -107,53 +129,33 @@ _WORDS = re.compile(
     r"|\bentail\w*)",
     re.IGNORECASE,
 )
-_YES_NO = re.compile(r"^\W*(?P<said>yes|no)\b(?!\s+(?:\w+\s+)?(?:evidence|information))", re.IGNORECASE)
+_YES_NO = re.compile(r"^\W*(?P<answer>yes|no)\b(?!\s+(?:\w+\s+)?(?:evidence|information))", re.IGNORECASE)
 
 
 def parse_label(reply: str) -> str:
-    """Return the label that a reply gives, in FEVER's words or the usual ones (true, false, supported, refuted, not
-    enough information); "" where it gives none.
+    """Return the label that a reply gives, as FEVER writes it, "" if it gives none.
 
-    What follows "answer is", "label" or "verdict" counts first, then the label itself in capitals, then the first
-    word for one. A reply that has several labels in capitals and no verdict has only repeated what was asked.
+    Usual words for a label are understood as well: true, false, supported, refuted, not enough information. The words
+    after "answer is", "label" or "verdict" count first, then a label in capitals, then the first word for one. A
+    reply with several labels in capitals and no verdict has only repeated the question.
 
-    >>> label_in("It was lit in 1871. So the answer is: SUPPORTS."), label_in("The claim is not true.")
+    >>> parse_label("It was lit in 1871. So the answer is: SUPPORTS."), parse_label("The claim is not true.")
     ('SUPPORTS', 'REFUTES')
     """
     text = clean_reply(reply)
-    for said in reversed([*_SAID.finditer(text)]):
-        if label := _first(text[said.end() :].lstrip(" \t\n*_:\"'`").partition("\n")[0]):
+    for verdict in reversed([*_VERDICT.finditer(text)]):
+        if label := _first_label(text[verdict.end() :].lstrip(" \t\n*_:\"'`").partition("\n")[0]):
             return label
-    return _first(text)
+    return _first_label(text)
 
 
-def _first(text: str) -> str:
-    exact = {_label(found) for found in _EXACT.finditer(text)}
+def _first_label(text: str) -> str:
+    exact = {SUPPORTS if label[1] else REFUTES if label[2] else NOT_ENOUGH for label in _EXACT.finditer(text)}
     if exact:
         return exact.pop() if len(exact) == 1 else ""
     if yes_or_no := _YES_NO.match(text):
-        return SUPPORTS if yes_or_no["said"].casefold() == "yes" else REFUTES
+        return SUPPORTS if yes_or_no["answer"].casefold() == "yes" else REFUTES
     word = _WORDS.search(text)
     if word is None:
         return ""
     return NOT_ENOUGH if word["lacking"] else REFUTES if word["refutes"] else SUPPORTS
-
-
-def _label(found: re.Match[str]) -> str:
-    return SUPPORTS if found[1] else REFUTES if found[2] else NOT_ENOUGH
-
-
-#: Of samples: how different they are.
-TEMPERATURE = 0.7
-
-
-def sample_prompts(prompt: Prompt, samples: int) -> list[Prompt]:
-    """Return the prompt for each of some samples; one alone is taken at temperature 0."""
-    if samples == 1:
-        return [prompt]
-    return [replace(prompt, temperature=TEMPERATURE, sample=n) for n in range(samples)]
-
-
-# MERGED: Verdicts on claims: the labels of FEVER (Thorne et al., NAACL 2018), and reading them out of what a
-# model wrote.
-# MERGED: One prompt asked several times, for self-consistency (Wang et al., ICLR 2023).

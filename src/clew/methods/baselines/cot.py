@@ -1,10 +1,12 @@
 """Chain of thought (Wei et al., NeurIPS 2022) with self-consistency (Wang et al., ICLR 2023).
 
-The model reasons before it answers, after exemplars that do. With several samples, each is drawn at a temperature
-and the answer that most of them reach is taken (Wang et al., Section 2; their vote without weights). With a
-retriever, the passages that it finds for the question stand before it. Deviations: eight exemplars of our own
-(three for claims, as Su et al., 2024, Appendix K); the answer is always the model's own: its evidence is what it was
-shown, and no quote is checked. For quotes, the recipe ``read`` reads the same passages.
+The model reasons before it answers, as the exemplars do. Several samples are drawn at a temperature, and the answer
+of most of them is taken (Wang et al., Section 2; their vote without weights). With a retriever, the passages that it
+finds for the question stand before the question.
+
+Deviations: eight exemplars of our own (three for claims, as Su et al., 2024, Appendix K). The answer is the model's
+own: its evidence is everything that the model was shown, and no quote is checked. The recipe ``read`` reads the same
+passages with checked quotes.
 """
 
 from __future__ import annotations
@@ -34,10 +36,10 @@ from clew.methods.task_prompts import AutoCount, Task, load_task_prompt
 )
 @dataclass(frozen=True, slots=True)
 class ChainOfThought:
-    """Reasons ``samples`` times, at ``temperature`` where more than once, and takes the majority's answer.
+    """Reasons ``samples`` times, at ``temperature`` if more than once, and takes the majority's answer.
 
-    ``template`` is the prompt ``cot``; for claims ``cot-claim``, and ``understood`` what reads a label out of a
-    reply. ``k`` passages are shown where there is a retriever.
+    ``template`` is the prompt ``cot``, and ``parse_reply`` takes the answer from a reply; for claims they are
+    ``cot-claim`` and :func:`~clew.methods.replies.parse_label`. With a ``retriever``, ``k`` passages are shown.
     """
 
     model: LanguageModel
@@ -72,43 +74,44 @@ class ChainOfThought:
         return cls(model, template, retriever, k, samples, temperature, parse_reply, recipe)
 
     def answer(self, question: Question, trail: Trail) -> Answer:
-        """Return the answer that most of the model's reasonings reach. Raises ModelError."""
-        record = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
+        """Return the answer of most reasonings. Raises ModelError."""
+        recorder = TrailRecorder.forwarding_to(trail)
         hits: Sequence[Hit] = ()
-        said = ""
+        answer = ""
         try:
             if self.retriever is not None:
-                hits = retrieve_with_trail(self.retriever, question, self.k, record, query=question.text)
-            said = self._reasoned(question, hits, record)
+                hits = retrieve_with_trail(self.retriever, question, self.k, recorder, query=question.text)
+            answer = self._reason(question, hits, recorder)
         except BudgetExceeded as error:
-            record_stop(record, error)
-        return model_answer(None, question, said, hits, record, self.recipe)
+            record_stop(recorder, error)
+        return model_answer(None, question, answer, hits, recorder, self.recipe)
 
-    def _reasoned(self, question: Question, hits: Sequence[Hit], record: TrailRecorder) -> str:
-        """Return the answer that most samples reach."""
+    def _reason(self, question: Question, hits: Sequence[Hit], recorder: TrailRecorder) -> str:
+        """Return the answer of most samples."""
         started = time.perf_counter()
-        made = self._drawn(question, hits)
-        answers = [self.parse_reply(one.text) for one in made]
-        said, votes = majority_vote(answers)
-        record.add(
+        completions = self._sample(question, hits)
+        answers = [self.parse_reply(completion.text) for completion in completions]
+        answer, votes = majority_vote(answers)
+        several = len(completions) > 1
+        recorder.add(
             ModelAnswerStep(
                 "model",
                 prompt=self.template.name,
-                model=made[0].model,
-                thoughts=tuple(one.text.strip() for one in made),
-                final=said,
-                temperature=self.temperature if len(made) > 1 else None,
-                votes=votes if len(made) > 1 else None,
+                model=completions[0].model,
+                thoughts=tuple(completion.text.strip() for completion in completions),
+                final=answer,
+                temperature=self.temperature if several else None,
+                votes=votes if several else None,
                 unreadable=answers.count("") or None,
                 hits=tuple(hits),
-                usage=sum((one.usage for one in made), Usage()),
+                usage=sum((completion.usage for completion in completions), Usage()),
                 seconds=time.perf_counter() - started,
             )
         )
-        return said
+        return answer
 
-    def _drawn(self, question: Question, hits: Sequence[Hit]) -> list[Completion]:
-        """Return the model's reasonings; the one of a single sample is the likeliest."""
+    def _sample(self, question: Question, hits: Sequence[Hit]) -> list[Completion]:
+        """Return the model's reasonings; a single one is drawn at temperature 0."""
         contexts = f"{titled_contexts(hits)}\n\n" if hits else ""
         prompt = self.template.render(question=question.text, contexts=contexts)
         if self.samples > 1:

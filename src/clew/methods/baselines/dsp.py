@@ -1,11 +1,12 @@
 """Demonstrate-Search-Predict (Khattab et al., 2022) as a program for multi-hop questions over any retriever.
 
-Search (their ``multihop_search``): in each hop the model sums up what the context says and writes the next query;
-the context of a hop is the summaries so far and the passages of the last query. Predict: the passages of all hops are
-read. Deviations: nothing is bootstrapped from training data (their ``annotate``), and the demonstrations are our
-own; one query a hop, without fusing the results of several; where a reader reads in the end, so that the answer rests
-on quotes, it is the prediction. Without one the model predicts with a chain of thought, as in the paper, and its
-answer is taken.
+Search (the authors' ``multihop_search``): in each hop the model summarises the context and writes the next query; the
+context of a hop is the summaries so far and the passages of the last query. Predict: the passages of all hops are
+read.
+
+Deviations: nothing is bootstrapped from training data (the authors' ``annotate``), and the demonstrations are our
+own. Each hop has one query; the results of several are not fused. If there is a reader, it makes the prediction, so
+that the answer rests on quotes; without one the model predicts with a chain of thought, as in the paper.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ _AROUND = " \t*_\"'“”`"
 
 
 def parse_reply(reply: str) -> tuple[str, str]:
-    """Return the summary and the query of a reply; the query is "" where none is given, or it is ``none``.
+    """Return the summary and the query of a reply; the query is "" if there is none, or if it is ``none``.
 
     A line that is a question is a query without the word for it.
     """
     text = clean_reply(reply)
-    found = _QUERY.search(text)
-    before = text[: found.start()] if found else text
+    match = _QUERY.search(text)
+    before = text[: match.start()] if match else text
     lines = [line.strip(_AROUND + "-•") for line in _SUMMARY.sub("", before).splitlines()]
-    if found:
-        query = found["query"].strip(_AROUND + ".")
+    if match:
+        query = match["query"].strip(_AROUND + ".")
     else:
         query = next((line for line in lines if line.endswith("?") and len(line) > 1), "")
     summary = " ".join(line for line in lines if line and line != query)
@@ -53,30 +54,28 @@ def parse_reply(reply: str) -> tuple[str, str]:
 
 
 @dataclass(slots=True)
-class _Known:
-    """What was found out so far: summaries, queries, the hits of the last query, and all hits, each once."""
+class _SearchState:
+    """Summaries, queries, the hits of the last query, and the hits of all queries, each once."""
 
     summaries: list[str] = field(default_factory=list)
     queries: list[str] = field(default_factory=list)
-    last: list[Hit] = field(default_factory=list)
-    found: dict[str, Hit] = field(default_factory=dict)
+    last_hits: list[Hit] = field(default_factory=list)
+    hits: dict[str, Hit] = field(default_factory=dict)
 
     def context(self) -> str:
         """Return the context of the next hop."""
-        return (
-            "\n".join(part for part in (" ".join(self.summaries), titled_contexts(self.last)) if part)
-            or "none yet"
-        )
+        parts = (" ".join(self.summaries), titled_contexts(self.last_hits))
+        return "\n".join(part for part in parts if part) or "none yet"
 
-    def before(self, query: str) -> bool:
+    def has_asked(self, query: str) -> bool:
         """Return whether ``query`` was asked, in whatever case and spacing."""
         return normalise(query) in map(normalise, self.queries)
 
-    def take(self, query: str, hits: list[Hit]) -> None:
-        """Add what a query found."""
+    def add(self, query: str, hits: list[Hit]) -> None:
+        """Add a query and its hits."""
         self.queries.append(query)
-        self.last = hits
-        self.found |= {hit.node.id: hit for hit in hits if hit.node.id not in self.found}
+        self.last_hits = hits
+        self.hits |= {hit.node.id: hit for hit in hits if hit.node.id not in self.hits}
 
 
 @component(
@@ -86,11 +85,10 @@ class _Known:
 )
 @dataclass(frozen=True, slots=True)
 class DSP:
-    """At most ``hops`` searches of ``k`` passages each; then at most ``budget`` passages are read.
+    """Searches at most ``hops`` times for ``k`` passages; at most ``budget`` of all are read.
 
-    A query that was asked before, or none, ends the search; where it found nothing, the question itself is searched
-    for.
-    ``template`` is the prompt ``dsp-search``, ``predict`` the prompt ``cot``, used where there is no reader.
+    A repeated query, or none, ends the search. If no passage was retrieved by then, the question itself is the query.
+    ``template`` is the prompt ``dsp-search``; ``predict`` is the prompt ``cot``, used without a reader.
     """
 
     retriever: Retriever
@@ -125,64 +123,69 @@ class DSP:
         return cls(retriever, model, template, predict, chosen, k, hops, budget, str(recipe))
 
     def answer(self, question: Question, trail: Trail) -> Answer:
-        """Return what is read from the passages of all hops."""
-        record = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
-        known = _Known()
-        said = ""
+        """Return the answer from the passages of all hops."""
+        recorder = TrailRecorder.forwarding_to(trail)
+        state = _SearchState()
+        answer = ""
         try:
-            while len(known.queries) < self.hops and not record.should_stop():
-                query = self._next(question, known, record)
-                if not query or known.before(query):
+            while len(state.queries) < self.hops and not recorder.should_stop():
+                query = self._next_query(question, state, recorder)
+                if not query or state.has_asked(query):
                     break
-                asked = Question(query, question.scope)
-                known.take(query, retrieve_with_trail(self.retriever, asked, self.k, record, query=query))
-            if not known.found:
-                found = retrieve_with_trail(self.retriever, question, self.k, record, query=question.text)
-                known.take(question.text, found)
+                self._search(Question(query, question.scope), state, recorder)
+            if not state.hits:
+                self._search(question, state, recorder)
             if self.reader is None:
-                said = self._predicted(question, self._read(known), record)
+                answer = self._predict(question, self._hits_to_read(state), recorder)
         except BudgetExceeded as error:
-            record_stop(record, error)
-        return model_answer(self.reader, question, said, self._read(known), record, self.recipe)
+            record_stop(recorder, error)
+        hits = self._hits_to_read(state)
+        return model_answer(self.reader, question, answer, hits, recorder, self.recipe)
 
-    def _read(self, known: _Known) -> list[Hit]:
-        return list(known.found.values())[: self.budget]
+    def _search(self, query: Question, state: _SearchState, recorder: TrailRecorder) -> None:
+        hits = retrieve_with_trail(self.retriever, query, self.k, recorder, query.text)
+        state.add(query.text, hits)
 
-    def _next(self, question: Question, known: _Known, record: TrailRecorder) -> str:
-        """Return the query of the next hop, "" where the model wants none."""
+    def _hits_to_read(self, state: _SearchState) -> list[Hit]:
+        return list(state.hits.values())[: self.budget]
+
+    def _next_query(self, question: Question, state: _SearchState, recorder: TrailRecorder) -> str:
+        """Return the query of the next hop, "" if the model wants none."""
         started = time.perf_counter()
-        made = self.model.complete([self.template.render(question=question.text, context=known.context())])[0]
-        summary, query = parse_reply(made.text)
+        prompt = self.template.render(question=question.text, context=state.context())
+        completion = self.model.complete([prompt])[0]
+        summary, query = parse_reply(completion.text)
         if summary:
-            known.summaries.append(summary)
-        record.add(
+            state.summaries.append(summary)
+        recorder.add(
             HopStep(
                 self.template.name,
-                len(known.queries) + 1,
+                len(state.queries) + 1,
                 summary,
                 query=query or None,
-                unreadable=None if query or summary else made.text,
-                usage=made.usage,
+                unreadable=None if query or summary else completion.text,
+                usage=completion.usage,
                 seconds=time.perf_counter() - started,
             )
         )
         return query
 
-    def _predicted(self, question: Question, hits: Sequence[Hit], record: TrailRecorder) -> str:
+    def _predict(self, question: Question, hits: Sequence[Hit], recorder: TrailRecorder) -> str:
         """Return the answer of the model's chain of thought over the passages."""
         started = time.perf_counter()
         contexts = f"{titled_contexts(hits)}\n\n" if hits else ""
-        made = self.model.complete([self.predict.render(question=question.text, contexts=contexts)])[0]
-        said = parse_final_answer(made.text)
-        record.add(
+        prompt = self.predict.render(question=question.text, contexts=contexts)
+        completion = self.model.complete([prompt])[0]
+        final = parse_final_answer(completion.text)
+        recorder.add(
             ModelAnswerStep(
                 "model",
                 prompt=self.predict.name,
-                thought=made.text.strip(),
-                final=said,
+                thought=completion.text.strip(),
+                final=final,
                 hits=tuple(hits),
-                usage=made.usage,
+                usage=completion.usage,
                 seconds=time.perf_counter() - started,
             )
         )
-        return said
+        return final

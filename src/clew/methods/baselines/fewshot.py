@@ -1,7 +1,7 @@
-"""Standard few-shot prompting (Brown et al., NeurIPS 2020), as Su et al. (NAACL 2024, Appendix F) compare with it.
+"""Standard few-shot prompting (Brown et al., NeurIPS 2020), a baseline of Su et al. (NAACL 2024, Appendix F).
 
-The model sees exemplars of questions with their answers, and no evidence: 25 of them, four for Bamboogle. Deviation:
-the exemplars are our own, the same for every data set (``clew.core.prompts.exemplars``).
+The model sees exemplars of questions with their answers, and no evidence: 25 exemplars, four for Bamboogle.
+Deviation: the exemplars are our own and the same for every data set (``clew.core.prompts.exemplars``).
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ from clew.methods.task_prompts import AutoCount, Task, load_task_prompt
 )
 @dataclass(frozen=True, slots=True)
 class FewShot:
-    """Asks for the answer after exemplars of answers. ``template`` is the prompt ``fewshot``.
+    """Asks for the answer after exemplars of answers.
 
-    For claims it is ``fewshot-claim``, and ``understood`` what reads a label out of a reply.
+    ``template`` is the prompt ``fewshot``, and ``parse_reply`` takes the answer from a reply. For claims they are
+    ``fewshot-claim`` and :func:`~clew.methods.replies.parse_label`.
     """
 
     model: LanguageModel
@@ -54,24 +55,24 @@ class FewShot:
         return cls(model, template, parse_label if task == "claim" else parse_short_answer, recipe)
 
     def answer(self, question: Question, trail: Trail) -> Answer:
-        """Return what the model answers from memory. Raises ModelError."""
-        record = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
-        said = ""
+        """Return the model's answer from memory. Raises ModelError."""
+        recorder = TrailRecorder.forwarding_to(trail)
+        answer = ""
         try:
             started = time.perf_counter()
-            made = self.model.complete([self.template.render(question=question.text)])[0]
-            said = self.parse_reply(made.text)
-            record.add(
+            completion = self.model.complete([self.template.render(question=question.text)])[0]
+            answer = self.parse_reply(completion.text)
+            recorder.add(
                 ModelAnswerStep(
                     "model",
                     prompt=self.template.name,
-                    model=made.model,
-                    final=said or None,
-                    unreadable=None if said else made.text,
-                    usage=made.usage,
+                    model=completion.model,
+                    final=answer or None,
+                    unreadable=None if answer else completion.text,
+                    usage=completion.usage,
                     seconds=time.perf_counter() - started,
                 )
             )
         except BudgetExceeded as error:
-            record_stop(record, error)
-        return model_answer(None, question, said, (), record, self.recipe)
+            record_stop(recorder, error)
+        return model_answer(None, question, answer, (), recorder, self.recipe)

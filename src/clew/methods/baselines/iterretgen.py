@@ -1,11 +1,10 @@
 """ITER-RETGEN (Shao et al., Findings of EMNLP 2023): retrieval and generation in turns.
 
-Each iteration retrieves with the question and all that the model wrote in the last one, and the model reasons anew
-over what came back (Section 3). Deviations: exemplars of our own, without passages; an iteration that writes what an
-earlier one wrote, or nothing, is the last, since it would find the same again; where a reader reads the passages of
-the last iteration, so that the answer rests on quotes, it stands in the place of that iteration's generation, and
-what the model itself answered before is in the trail. Without a reader the model's own answer is taken, as in the
-paper.
+Each iteration retrieves with the question and the model's whole last reply, and the model reasons anew over the hits
+(Section 3). Deviations: exemplars of our own, without passages. An iteration with an empty or repeated reply is the
+last, since it would retrieve the same again. If there is a reader, it reads the passages of the last iteration in
+place of the model, so that the answer rests on quotes; the trail has the model's own earlier answers. Without a
+reader the model's own answer is taken, as in the paper.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from clew.methods.replies import parse_final_answer
 )
 @dataclass(frozen=True, slots=True)
 class IterRetGen:
-    """``rounds`` iterations (T in the paper) of ``k`` passages each; the hits of the last one are read.
+    """Runs ``rounds`` iterations (T in the paper) of ``k`` passages each; the hits of the last one are read.
 
     ``template`` is the prompt ``cot``.
     """
@@ -70,35 +69,40 @@ class IterRetGen:
         return cls(retriever, model, template, chosen, k, rounds, str(recipe))
 
     def answer(self, question: Question, trail: Trail) -> Answer:
-        """Return what is read from the passages of the last iteration."""
-        record = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
+        """Return the answer from the passages of the last iteration."""
+        recorder = TrailRecorder.forwarding_to(trail)
         hits: Sequence[Hit] = ()
-        written: list[str] = []
-        said = ""
+        thoughts: list[str] = []
+        answer = ""
         try:
-            for number in range(1, self.rounds + 1):
-                query = " ".join((question.text, *written[-1:]))
-                asked = Question(query, question.scope)
-                hits = retrieve_with_trail(self.retriever, asked, self.k, record, query=query, round=number)
-                if record.should_stop() or (self.reader is not None and number == self.rounds):
+            for round in range(1, self.rounds + 1):
+                query = " ".join((question.text, *thoughts[-1:]))
+                hits = retrieve_with_trail(
+                    self.retriever, Question(query, question.scope), self.k, recorder, query, round
+                )
+                if recorder.should_stop() or (self.reader is not None and round == self.rounds):
                     break
-                text, answer = self._generated(question, hits, number, record)
-                said = answer or said
-                if not text or normalise(text) in map(normalise, written):
+                thought, final = self._reason(question, hits, round, recorder)
+                answer = final or answer
+                if not thought or normalise(thought) in map(normalise, thoughts):
                     break
-                written.append(text)
+                thoughts.append(thought)
         except BudgetExceeded as error:
-            record_stop(record, error)
-        return model_answer(self.reader, question, said, hits, record, self.recipe)
+            record_stop(recorder, error)
+        return model_answer(self.reader, question, answer, hits, recorder, self.recipe)
 
-    def _generated(
-        self, question: Question, hits: Sequence[Hit], number: int, record: TrailRecorder
+    def _reason(
+        self, question: Question, hits: Sequence[Hit], round: int, recorder: TrailRecorder
     ) -> tuple[str, str]:
-        """Return all that the model writes about the passages, and its answer."""
+        """Return the model's whole reasoning over the passages, and its answer."""
         started = time.perf_counter()
         contexts = f"{titled_contexts(hits)}\n\n" if hits else ""
-        made = self.model.complete([self.template.render(question=question.text, contexts=contexts)])[0]
-        text, said = " ".join(clean_reply(made.text).split()), parse_final_answer(made.text)
+        prompt = self.template.render(question=question.text, contexts=contexts)
+        completion = self.model.complete([prompt])[0]
+        thought = " ".join(clean_reply(completion.text).split())
+        final = parse_final_answer(completion.text)
         seconds = time.perf_counter() - started
-        record.add(ReasonStep(self.template.name, number, text, said, usage=made.usage, seconds=seconds))
-        return text, said
+        recorder.add(
+            ReasonStep(self.template.name, round, thought, final, usage=completion.usage, seconds=seconds)
+        )
+        return thought, final

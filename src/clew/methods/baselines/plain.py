@@ -1,4 +1,7 @@
-"""Retrieve, then read: the shape of every baseline."""
+"""Methods without reasoning: read what one retrieval finds, no evidence at all, or the gold evidence.
+
+The last two are the floor and the ceiling in Table 1 of the KGP paper (``None`` and ``Golden``).
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ from clew.methods.answering import read_answer
 )
 @dataclass(frozen=True, slots=True)
 class RetrieveAndRead:
-    """One retrieval of ``k`` hits, one reading of them."""
+    """Retrieves ``k`` hits once and reads them."""
 
     retriever: Retriever
     reader: Annotated[Reader, Auto("cited", "extractive")]
@@ -39,33 +42,32 @@ class RetrieveAndRead:
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer that the reader finds in the best hits."""
-        record = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
-        hits = retrieve_with_trail(self.retriever, question, self.k, record)
-        return read_answer(self.reader, question, hits, record, self.recipe)
+        recorder = TrailRecorder.forwarding_to(trail)
+        hits = retrieve_with_trail(self.retriever, question, self.k, recorder)
+        return read_answer(self.reader, question, hits, recorder, self.recipe)
 
 
 @component("none", summary="a baseline: the model answers from memory, without evidence")
 @dataclass(frozen=True, slots=True)
 class Direct:
-    """Asks the model for the answer with no evidence at all (``None`` in Table 1 of the KGP paper)."""
+    """Asks the model for the answer without any evidence."""
 
     model: LanguageModel
     template: Annotated[PromptTemplate, PromptFile("answer-none")]
     recipe: str = "none"
 
     def answer(self, question: Question, trail: Trail) -> Answer:
-        """Return what the model says from memory. Raises ModelError."""
-        record = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
+        """Return the model's reply. Raises ModelError."""
+        recorder = TrailRecorder.forwarding_to(trail)
         started = time.perf_counter()
-        made = self.model.complete([self.template.render(question=question.text)])[0]
+        completion = self.model.complete([self.template.render(question=question.text)])[0]
         seconds = time.perf_counter() - started
-        record.add(ModelAnswerStep("none", model=made.model, usage=made.usage, seconds=seconds))
-        text = made.text.strip()
+        recorder.add(ModelAnswerStep("none", model=completion.model, usage=completion.usage, seconds=seconds))
+        text = completion.text.strip()
         return Answer(
             text,
-            (),
-            trail=tuple(record.steps),
-            usage=made.usage,
+            trail=tuple(recorder.steps),
+            usage=completion.usage,
             abstained=not text,
             reader="none",
             recipe=self.recipe,
@@ -75,7 +77,7 @@ class Direct:
 @component("golden", summary="a ceiling: the gold evidence is read (clew eval run only)")
 @dataclass(frozen=True, slots=True)
 class Golden:
-    """Reads the gold evidence itself (``Golden`` in Table 1): what a perfect retrieval would give."""
+    """Reads the gold evidence: the answer that a perfect retrieval would give."""
 
     hits: Sequence[Hit]
     reader: Reader
@@ -87,10 +89,7 @@ class Golden:
         raise UsageError("'golden' needs gold evidence: it works only in an evaluation", "clew eval run")
 
     def answer(self, question: Question, trail: Trail) -> Answer:
-        """Return what the reader makes of the gold evidence."""
-        record = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
-        record.add(GoldenStep(len(self.hits), hits=tuple(self.hits)))
-        return read_answer(self.reader, question, self.hits, record, self.recipe)
-
-
-# MERGED: The floor and the ceiling of every comparison: no evidence, and the gold evidence.
+        """Return the answer that the reader finds in the gold evidence."""
+        recorder = TrailRecorder.forwarding_to(trail)
+        recorder.add(GoldenStep(len(self.hits), hits=tuple(self.hits)))
+        return read_answer(self.reader, question, self.hits, recorder, self.recipe)

@@ -1,13 +1,14 @@
 """ReAct (Yao et al., ICLR 2023): thoughts and actions in turns, over any retriever.
 
-The actions are those of their Section 3.1: ``Search`` and ``NameLookup``, whose observations are given back to
-the model,
-and ``Finish``. Deviations: ``Search`` asks the retriever and shows the first five sentences of each passage that it
-finds, where the paper shows those of a Wikipedia page; ``NameLookup`` goes through the whole passages of the
-last search;
-an action that repeats an earlier search, or a step without an action, ends the steps (theirs asks again). The final
-answer is read from what the searches found, so that it rests on quotes, and what ``Finish`` said is in the trail;
-without a reader, what it said is the answer, as in the paper. The two demonstrations are our own (theirs: six).
+The actions are those of their Section 3.1: ``Search`` and ``Lookup``, after each of which the model is shown an
+observation, and ``Finish``.
+
+Deviations: ``Search`` asks the retriever and shows the first five sentences of each passage that it finds, where the
+paper shows those of a Wikipedia page. ``Lookup`` goes through the whole passages of the last search. An action that
+repeats an earlier search, or a step without an action, ends the loop (the authors ask again). The final answer is
+read from the passages of all searches, so that it rests on quotes, and the trail has the answer that ``Finish`` gave;
+without a reader the answer of ``Finish`` is taken, as in the paper. The two demonstrations are our own (the authors
+have six).
 """
 
 from __future__ import annotations
@@ -40,87 +41,92 @@ _ACTION = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _LEAD = re.compile(r"^\W*(?:thought|action)(?:\s+\d+)?\W*:\s*", re.IGNORECASE)
-_MARKED = re.compile(r"^\W*action\b", re.IGNORECASE | re.MULTILINE)
-#: What a model makes up where an observation is given to it.
-_MADE_UP = re.compile(r"\n\W*observation\b", re.IGNORECASE)
+_ACTION_LINE = re.compile(r"^\W*action\b", re.IGNORECASE | re.MULTILINE)
+#: Models go on with an observation of their own invention.
+_INVENTED = re.compile(r"\n\W*observation\b", re.IGNORECASE)
 _AROUND = " \t*_\"'“”`"
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the model wrote next: a thought, and an action with what it is about; no action is ""."""
+    """The model's next thought and action, with the action's argument; ``action`` is "" if there is none."""
 
     thought: str = ""
     action: str = ""
     argument: str = ""
 
 
-def parse_reply(reply: str) -> Reply:
+def parse_reply(text: str) -> Reply:
     """Return the first action of a reply and the thought before it, in whatever form they are written.
 
-    What is marked as an action goes before words in a thought that look like one. ``the answer is: X`` without an
-    action finishes.
+    A line that is marked as an action goes before words in a thought that look like one. ``the answer is: X`` without
+    an action finishes.
     """
-    text = clean_reply(reply)
-    made_up = _MADE_UP.search(text)
-    text = text[: made_up.start()] if made_up else text
-    marked = _MARKED.search(text)
-    found = _ACTION.search(text, marked.start() if marked else 0) or _ACTION.search(text)
-    ends = [at.start() for at in (found, marked) if at]
+    text = clean_reply(text)
+    if invented := _INVENTED.search(text):
+        text = text[: invented.start()]
+    action_line = _ACTION_LINE.search(text)
+    action = _ACTION.search(text, action_line.start() if action_line else 0) or _ACTION.search(text)
+    ends = [match.start() for match in (action, action_line) if match]
     thought = _LEAD.sub("", text[: min(ends, default=len(text))]).strip()
-    if found:
-        about = next((part for part in found.group("square", "round", "input", "rest") if part), "")
-        about, action = about.strip(_AROUND), re.sub(r"\W", "", found["name"].casefold())
-        return Reply(thought, action, about) if about else Reply(thought)
-    # A short line that only thinks is no answer: it must say that it is one.
+    if action:
+        argument = next((part for part in action.group("square", "round", "input", "rest") if part), "")
+        argument = argument.strip(_AROUND)
+        name = re.sub(r"\W", "", action["name"].casefold())
+        return Reply(thought, name, argument) if argument else Reply(thought)
+    # A short line that only thinks is no answer: it has to announce one.
     final = parse_final_answer(text) if "answer" in text.casefold() else ""
     return Reply(thought, FINISH, final) if final else Reply(thought)
 
 
 @dataclass(slots=True)
-class _Notes:
-    """The steps as the prompt goes on with them, what was searched for, and what was found, each hit once."""
+class _Transcript:
+    """The steps as the prompt continues them, the queries, and the hits of all searches, each once.
+
+    ``last_hits`` are those of the last search; ``lookups`` counts how often each text was looked up in them.
+    """
 
     steps: list[str] = field(default_factory=list)
     queries: list[str] = field(default_factory=list)
-    last: list[Hit] = field(default_factory=list)
-    found: dict[str, Hit] = field(default_factory=dict)
-    looked: dict[str, int] = field(default_factory=dict)
+    hits: dict[str, Hit] = field(default_factory=dict)
+    last_hits: list[Hit] = field(default_factory=list)
+    lookups: dict[str, int] = field(default_factory=dict)
 
-    def told(self) -> str:
-        """Return the steps so far, and the beginning of the next."""
+    def __str__(self) -> str:
+        """The steps so far, and the beginning of the next."""
         return "\n".join([*self.steps, f"Thought {len(self.steps) + 1}:"])
 
-    def observe(self, said: Reply, observation: str) -> None:
-        """Add a step with what came of it."""
+    def add_step(self, reply: Reply, observation: str) -> None:
+        """Add a step with its observation."""
         number = len(self.steps) + 1
         lines = [
-            f"Thought {number}: {said.thought}",
-            f"Action {number}: {said.action.title()}[{said.argument}]",
+            f"Thought {number}: {reply.thought}",
+            f"Action {number}: {reply.action.title()}[{reply.argument}]",
+            f"Observation {number}: {observation}",
         ]
-        self.steps.append("\n".join([*lines, f"Observation {number}: {observation}"]))
+        self.steps.append("\n".join(lines))
 
-    def searched(self, query: str, hits: list[Hit]) -> str:
-        """Take what a search found, and return what of it is shown."""
+    def add_search(self, query: str, hits: list[Hit]) -> str:
+        """Add the hits of a search, and return the observation: the beginning of each passage."""
         self.queries.append(normalise(query))
-        self.last, self.looked = hits, {}
-        self.found |= {hit.node.id: hit for hit in hits if hit.node.id not in self.found}
-        shown = [f"Title: {hit_title(hit)}\n{_beginning(hit.node.text)}" for hit in hits]
-        return "\n".join(shown) or "Nothing was found."
+        self.last_hits, self.lookups = hits, {}
+        self.hits |= {hit.node.id: hit for hit in hits if hit.node.id not in self.hits}
+        passages = [f"Title: {hit_title(hit)}\n{_first_sentences(hit.node.text)}" for hit in hits]
+        return "\n".join(passages) or "Nothing was found."
 
     def look_up(self, words: str) -> str:
-        """Return the next sentence of the passages shown last that has the words."""
+        """Return the observation of a lookup: the next sentence of the last search's passages with the words."""
         wanted = normalise(words)
-        found = [
+        sentences = [
             hit.node.text[slice(*span)]
-            for hit in self.last
+            for hit in self.last_hits
             for span in sentence_spans(hit.node.text)
             if wanted in normalise(hit.node.text[slice(*span)])
         ]
-        number = self.looked[wanted] = self.looked.get(wanted, 0) + 1
-        if number > len(found):
-            return "No more results." if found else "No results."
-        return f"(Result {number} of {len(found)}) {found[number - 1]}"
+        number = self.lookups[wanted] = self.lookups.get(wanted, 0) + 1
+        if number > len(sentences):
+            return "No more results." if sentences else "No results."
+        return f"(Result {number} of {len(sentences)}) {sentences[number - 1]}"
 
 
 @component(
@@ -130,10 +136,9 @@ class _Notes:
 )
 @dataclass(frozen=True, slots=True)
 class ReAct:
-    """At most ``rounds`` steps; each search finds ``k`` passages, and at most ``budget`` of all are read.
+    """Takes at most ``rounds`` steps; each search returns ``k`` passages, and at most ``budget`` of all are read.
 
-    ``template`` is the prompt ``react``. Where the steps found nothing for a reader, the question itself is searched
-    for.
+    ``template`` is the prompt ``react``. If no step searched with success, a reader gets the hits for the question.
     """
 
     retriever: Retriever
@@ -166,59 +171,57 @@ class ReAct:
         return cls(retriever, model, template, chosen, k, rounds, budget, str(recipe))
 
     def answer(self, question: Question, trail: Trail) -> Answer:
-        """Return what is read from what the searches found."""
-        record = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
-        notes, final = _Notes(), ""
+        """Return the answer from the passages of all searches."""
+        recorder = TrailRecorder.forwarding_to(trail)
+        transcript, final = _Transcript(), ""
         try:
-            while len(notes.steps) < self.rounds and not record.should_stop():
-                said = self._next(question, notes, record)
-                if said.action == FINISH:
-                    final = said.argument
-                if said.action in ("", FINISH) or self._repeats(said, notes):
+            while len(transcript.steps) < self.rounds and not recorder.should_stop():
+                reply = self._next_step(question, transcript, recorder)
+                if reply.action == FINISH:
+                    final = reply.argument
+                repeated = reply.action == SEARCH and normalise(reply.argument) in transcript.queries
+                if reply.action in ("", FINISH) or repeated:
                     break
-                notes.observe(said, self._done(question, said, notes, record))
-            if not notes.found and self.reader is not None:
-                self._done(question, Reply(action=SEARCH, argument=question.text), notes, record)
+                transcript.add_step(reply, self._act(question, reply, transcript, recorder))
+            if not transcript.hits and self.reader is not None:
+                self._act(question, Reply(action=SEARCH, argument=question.text), transcript, recorder)
         except BudgetExceeded as error:
-            record_stop(record, error)
-        hits = list(notes.found.values())[: self.budget]
-        return model_answer(self.reader, question, final, hits, record, self.recipe)
+            record_stop(recorder, error)
+        hits = list(transcript.hits.values())[: self.budget]
+        return model_answer(self.reader, question, final, hits, recorder, self.recipe)
 
-    def _next(self, question: Question, notes: _Notes, record: TrailRecorder) -> Reply:
+    def _next_step(self, question: Question, transcript: _Transcript, recorder: TrailRecorder) -> Reply:
         """Return the model's next thought and action."""
         started = time.perf_counter()
-        made = self.model.complete([self.template.render(question=question.text, steps=notes.told())])[0]
-        said = parse_reply(made.text)
-        record.add(
+        prompt = self.template.render(question=question.text, steps=str(transcript))
+        completion = self.model.complete([prompt])[0]
+        reply = parse_reply(completion.text)
+        recorder.add(
             ActStep(
                 self.template.name,
-                len(notes.steps) + 1,
-                said.thought,
-                action=said.action or None,
-                about=said.argument if said.action else None,
-                unreadable=None if said.action else made.text,
-                usage=made.usage,
+                len(transcript.steps) + 1,
+                reply.thought,
+                action=reply.action or None,
+                about=reply.argument if reply.action else None,
+                unreadable=None if reply.action else completion.text,
+                usage=completion.usage,
                 seconds=time.perf_counter() - started,
             )
         )
-        return said
+        return reply
 
-    def _repeats(self, said: Reply, notes: _Notes) -> bool:
-        return said.action == SEARCH and normalise(said.argument) in notes.queries
-
-    def _done(self, question: Question, said: Reply, notes: _Notes, record: TrailRecorder) -> str:
-        """Do an action; return what is observed."""
-        if said.action == LOOKUP:
+    def _act(self, question: Question, reply: Reply, transcript: _Transcript, recorder: TrailRecorder) -> str:
+        """Do an action and return its observation."""
+        if reply.action == LOOKUP:
             started = time.perf_counter()
-            observation = notes.look_up(said.argument)
-            record.add(LookUpStep(said.argument, observation, seconds=time.perf_counter() - started))
+            observation = transcript.look_up(reply.argument)
+            recorder.add(LookUpStep(reply.argument, observation, seconds=time.perf_counter() - started))
             return observation
-        asked = Question(said.argument, question.scope)
-        return notes.searched(
-            said.argument, retrieve_with_trail(self.retriever, asked, self.k, record, query=said.argument)
-        )
+        query = Question(reply.argument, question.scope)
+        hits = retrieve_with_trail(self.retriever, query, self.k, recorder, query.text)
+        return transcript.add_search(query.text, hits)
 
 
-def _beginning(text: str) -> str:
+def _first_sentences(text: str) -> str:
     spans = sentence_spans(text)[:SHOWN_SENTENCES]
     return text[spans[0][0] : spans[-1][1]] if spans else ""

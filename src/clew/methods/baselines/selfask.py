@@ -1,10 +1,12 @@
 """Self-Ask (Press et al., Findings of EMNLP 2023) over any retriever, as D3 uses it (Nair et al., 2023, Section 5.2).
 
-The model asks itself one follow-up question after another; each is answered from what the retriever finds for
-it, until the model knows the final answer. Deviations: follow-up questions are answered by the reader, from the
-documents, instead of a search engine; the final answer is read from the evidence of all follow-up questions, so
-that it rests on quotes like any other answer, and what the model gave as final answer is in the trail; a question
-that needs no follow-up is answered from what the retriever finds for itself. The demonstrations are our own.
+The model asks itself one follow-up question after another. Each is answered from the hits that the retriever finds
+for it, until the model gives the final answer.
+
+Deviations: follow-up questions are answered by the reader from the documents, not by a search engine. The final
+answer is read from the evidence of all follow-up questions, so that it rests on quotes like any other answer; the
+trail has the model's own final answer. A question without follow-ups is answered from the hits for itself. The
+demonstrations are our own.
 """
 
 from __future__ import annotations
@@ -24,28 +26,30 @@ from clew.core.types import Answer, Hit, Question
 from clew.methods.answering import read_answer, record_stop
 from clew.methods.readers import NOT_FOUND
 
-_FOLLOW_UP = re.compile(r"follow[\s-]*up(?:\s+question)?(?:\s+\d+)?\W*:\s*(?P<asked>[^\n]+)", re.IGNORECASE)
+_FOLLOW_UP = re.compile(
+    r"follow[\s-]*up(?:\s+question)?(?:\s+\d+)?\W*:\s*(?P<question>[^\n]+)", re.IGNORECASE
+)
 _FINAL = re.compile(r"(?<!intermediate )answer(?:\s+is)?\W*:\s*(?P<answer>[^\n]+)", re.IGNORECASE)
-_NEEDED = re.compile(r"^\W*(?:are follow[\s-]*up questions needed here\W*)?(?P<said>yes|no)\b", re.IGNORECASE)
+_NEEDED = re.compile(r"^\W*(?:are follow[\s-]*up questions needed here\W*)?(?:yes|no)\b", re.IGNORECASE)
 _THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL)
-# Small models number questions, mark them with stars, or put them in quotes.
+#: Small models number questions, mark them with stars, or put them in quotes.
 _AROUND = " \t*_\"'“”`"
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the model wrote next: a follow-up question, or a final answer, or neither."""
+    """The model's next move: a follow-up question, a final answer, or neither."""
 
     question: str = ""
     final: str = ""
 
 
-def parse_reply(reply: str) -> Reply:
-    """Return what a reply says first; a line that is a question is a follow-up without the words for it."""
-    text = _THOUGHT.sub("", reply)
-    follow, final = _FOLLOW_UP.search(text), _FINAL.search(text)
-    if follow and (final is None or follow.start() < final.start()):
-        return Reply(question=follow["asked"].strip(_AROUND))
+def parse_reply(text: str) -> Reply:
+    """Return the first move of a reply. A line that is a question is a follow-up without the words for it."""
+    text = _THOUGHT.sub("", text)
+    follow_up, final = _FOLLOW_UP.search(text), _FINAL.search(text)
+    if follow_up and (final is None or follow_up.start() < final.start()):
+        return Reply(question=follow_up["question"].strip(_AROUND))
     if final:
         return Reply(final=final["answer"].strip(_AROUND))
     lines = [line.strip(_AROUND + "-•") for line in text.splitlines()]
@@ -53,30 +57,39 @@ def parse_reply(reply: str) -> Reply:
 
 
 @dataclass(slots=True)
-class _Asked:
-    """What was asked so far: follow-up questions with their answers, and the evidence, each hit once.
+class _Exchange:
+    """The follow-up questions with their answers, and the evidence, each hit once.
 
-    ``used`` are the hits that answers rest on: they are read first in the end.
+    ``cited`` are the hits that answers rest on: they are read first in the end.
     """
 
-    exchange: list[tuple[str, str]] = field(default_factory=list)
-    used: dict[str, Hit] = field(default_factory=dict)
-    found: dict[str, Hit] = field(default_factory=dict)
+    turns: list[tuple[str, str]] = field(default_factory=list)
+    cited: dict[str, Hit] = field(default_factory=dict)
+    retrieved: dict[str, Hit] = field(default_factory=dict)
 
-    def before(self, question: str) -> bool:
+    def has_asked(self, question: str) -> bool:
         """Return whether ``question`` was asked, in whatever case and spacing."""
-        return normalise(question) in {normalise(asked) for asked, _ in self.exchange}
+        return normalise(question) in {normalise(asked) for asked, _ in self.turns}
 
-    def take(self, question: str, answer: Answer, found: list[Hit]) -> None:
-        """Add a follow-up question with its answer and what was found for it."""
-        self.exchange.append((question, NOT_FOUND if answer.abstained else answer.text))
-        self.found |= {hit.node.id: hit for hit in found if hit.node.id not in self.found}
+    def add(self, question: str, answer: Answer, hits: list[Hit]) -> None:
+        """Add a follow-up question with its answer and the hits for it."""
+        self.turns.append((question, NOT_FOUND if answer.abstained else answer.text))
+        self.add_hits(hits)
         if not answer.abstained:
-            self.used |= {hit.node.id: hit for hit in answer.evidence if hit.node.id not in self.used}
+            self.cited |= {hit.node.id: hit for hit in answer.evidence if hit.node.id not in self.cited}
+
+    def add_hits(self, hits: list[Hit]) -> None:
+        """Add hits that are new."""
+        self.retrieved |= {hit.node.id: hit for hit in hits if hit.node.id not in self.retrieved}
 
     def hits(self, budget: int) -> list[Hit]:
-        """Return at most ``budget`` hits, those that answers rest on first."""
-        return list({**self.used, **self.found}.values())[:budget]
+        """Return at most ``budget`` hits, the cited ones first."""
+        return list({**self.cited, **self.retrieved}.values())[:budget]
+
+    def __str__(self) -> str:
+        """The exchange as the prompt continues it."""
+        lines = [f"Follow up: {question}\nIntermediate answer: {answer}" for question, answer in self.turns]
+        return "\n".join([" Yes.", *lines]) if lines else ""
 
 
 @component(
@@ -88,8 +101,8 @@ class _Asked:
 class SelfAsk:
     """Asks follow-up questions until the final answer: at most ``rounds``, each answered from ``k`` hits.
 
-    A follow-up question that was asked before, or none where none is given, ends the asking as well. The final
-    answer is read from at most ``budget`` hits. ``template`` is the prompt ``selfask``.
+    A repeated follow-up question, or a reply without one, ends the asking as well. The final answer is read from at
+    most ``budget`` hits. ``template`` is the prompt ``selfask``.
     """
 
     retriever: Retriever
@@ -103,47 +116,43 @@ class SelfAsk:
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer that the reader finds in the evidence of all follow-up questions."""
-        record = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
-        so_far = _Asked()
+        recorder = TrailRecorder.forwarding_to(trail)
+        exchange = _Exchange()
         try:
-            while len(so_far.exchange) < self.rounds and not record.should_stop():
-                said = self._next(question, so_far, record)
-                if not said.question or so_far.before(said.question):
+            while len(exchange.turns) < self.rounds and not recorder.should_stop():
+                reply = self._ask(question, exchange, recorder)
+                if not reply.question or exchange.has_asked(reply.question):
                     break
-                self._answer(Question(said.question, question.scope), so_far, record)
-            if not so_far.exchange:
-                found = retrieve_with_trail(self.retriever, question, self.k, record, query=question.text)
-                so_far.found |= {hit.node.id: hit for hit in found}
+                self._answer_follow_up(Question(reply.question, question.scope), exchange, recorder)
+            if not exchange.turns:
+                exchange.add_hits(
+                    retrieve_with_trail(self.retriever, question, self.k, recorder, question.text)
+                )
         except BudgetExceeded as error:
-            record_stop(record, error)
-        return read_answer(self.reader, question, so_far.hits(self.budget), record, self.recipe)
+            record_stop(recorder, error)
+        return read_answer(self.reader, question, exchange.hits(self.budget), recorder, self.recipe)
 
-    def _next(self, question: Question, so_far: _Asked, record: TrailRecorder) -> Reply:
-        """Return what the model asks next, or its final answer."""
+    def _ask(self, question: Question, exchange: _Exchange, recorder: TrailRecorder) -> Reply:
+        """Return the model's next follow-up question, or its final answer."""
         started = time.perf_counter()
-        made = self.model.complete([self.template.render(question=question.text, exchange=_told(so_far))])[0]
-        said = parse_reply(made.text)
-        readable = said.question or said.final or _NEEDED.match(made.text)
-        record.add(
+        prompt = self.template.render(question=question.text, exchange=str(exchange))
+        completion = self.model.complete([prompt])[0]
+        reply = parse_reply(completion.text)
+        readable = reply.question or reply.final or _NEEDED.match(completion.text)
+        recorder.add(
             FollowUpStep(
                 self.template.name,
-                len(so_far.exchange) + 1,
-                question=said.question or None,
-                final=None if said.question else said.final or None,
-                unreadable=None if readable else made.text,
-                usage=made.usage,
+                len(exchange.turns) + 1,
+                question=reply.question or None,
+                final=reply.final or None,
+                unreadable=None if readable else completion.text,
+                usage=completion.usage,
                 seconds=time.perf_counter() - started,
             )
         )
-        return said
+        return reply
 
-    def _answer(self, asked: Question, so_far: _Asked, record: TrailRecorder) -> None:
-        """Answer a follow-up question from what the retriever finds for it."""
-        found = retrieve_with_trail(self.retriever, asked, self.k, record, query=asked.text)
-        so_far.take(asked.text, self.reader.read(asked, found, record), found)
-
-
-def _told(so_far: _Asked) -> str:
-    """Return the exchange as the prompt goes on with it."""
-    lines = [f"Follow up: {asked}\nIntermediate answer: {answer}" for asked, answer in so_far.exchange]
-    return "\n".join([" Yes.", *lines]) if lines else ""
+    def _answer_follow_up(self, question: Question, exchange: _Exchange, recorder: TrailRecorder) -> None:
+        """Answer a follow-up question from the hits for it."""
+        hits = retrieve_with_trail(self.retriever, question, self.k, recorder, question.text)
+        exchange.add(question.text, self.reader.read(question, hits, recorder), hits)

@@ -1,1 +1,1 @@
-"""Semi-Structured Chain-of-Thought: chains, and where their unknowns are looked up."""
+"""Semi-Structured Chain-of-Thought (Su et al., NAACL 2024): fill the unknowns of a chain of triples hop by hop."""

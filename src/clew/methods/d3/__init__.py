@@ -1,1 +1,1 @@
-"""Drilling down into the discourse structure (D3): documents, their sections, the paragraphs of those."""
+"""D3 (Nair et al., EMNLP 2023): choose sections of a document by name and summary, then paragraphs within them."""

@@ -1,6 +1,6 @@
-"""Readers: an answer from a question and hits."""
+"""Readers: each turns a question and hits into an answer."""
 
 from __future__ import annotations
 
+#: The answer of a reader that abstains.
 NOT_FOUND = "Not found in these documents."
-"""What every reader says when it abstains."""
