@@ -219,15 +219,15 @@ def test_what_fills_up_is_the_next_best_and_never_a_filtered_one(films) -> None:
     search = NodeVectorSearch(WordEncoder("letter", "mexico", "baghdad"), NodeTexts(films))
     first, second, third = films.rows(["films:k1", "films:k2", "films:k3"]).tolist()
     (person,) = films.rows(["films:d"]).tolist()
-    firm, more = rank_and_pad(search, "letters mexico", np.array([first, third]), 3)
-    assert firm.rows.tolist() == [third, first]
-    assert more.rows.tolist() == [second] and len(more.scores) == 1
-    firm, more = rank_and_pad(search, "letters", np.array([first]), 20, films.rows_of_type("film"))
-    assert (firm.rows.tolist(), more.rows.tolist()) == ([first], [second, third])
-    firm, more = rank_and_pad(search, "letters", np.array([first, second]), 2)
-    assert firm.rows.tolist() == [second, first] and not len(more.rows)
-    firm, more = rank_and_pad(search, "letters", np.array([], dtype=np.int64), 4)
-    assert not len(firm.rows) and more.rows.tolist()[:2] == [second, person]
+    ranked, padding = rank_and_pad(search, "letters mexico", np.array([first, third]), 3)
+    assert ranked.rows.tolist() == [third, first]
+    assert padding.rows.tolist() == [second] and len(padding.scores) == 1
+    ranked, padding = rank_and_pad(search, "letters", np.array([first]), 20, films.rows_of_type("film"))
+    assert (ranked.rows.tolist(), padding.rows.tolist()) == ([first], [second, third])
+    ranked, padding = rank_and_pad(search, "letters", np.array([first, second]), 2)
+    assert ranked.rows.tolist() == [second, first] and not len(padding.rows)
+    ranked, padding = rank_and_pad(search, "letters", np.array([], dtype=np.int64), 4)
+    assert not len(ranked.rows) and padding.rows.tolist()[:2] == [second, person]
 
 
 def test_ties_go_by_row_and_so_by_id() -> None:

@@ -87,7 +87,7 @@ def test_filtered_candidates_stay_above_what_fills_up() -> None:
     replies = {"0": "0.1", "1": "0.3", "2": "1.0", "3": "0.9"}
     with ScriptedServer(lambda request: replies[request.user.split("what it is: ")[1][0]]) as server:
         reranker = PointwiseReranker(create_language_model(server.llm), load_prompt("focus-rerank"), k=4)
-        ranked = reranker.rerank("q", hits(6), TrailRecorder(), firm=2)
+        ranked = reranker.rerank("q", hits(6), TrailRecorder(), matching=2)
         assert [hit.node.id for hit in ranked] == ["g:n1", "g:n0", "g:n2", "g:n3", "g:n4", "g:n5"]
         assert [hit.score for hit in ranked[:4]] == [1.3, 1.1, 1.0, 0.9]
         assert [hit.score for hit in ranked] == sorted((hit.score for hit in ranked), reverse=True)
@@ -108,10 +108,10 @@ def test_the_order_that_a_model_names_at_once() -> None:
         assert [hit.node.id for hit in reranker.rerank("q", hits(1), record)] == ["g:n0"]
 
 
-def test_firm_candidates_stay_above_in_a_named_order() -> None:
+def test_matching_candidates_stay_above_in_a_named_order() -> None:
     with ScriptedServer([{"ranking": [4, 3, 2, 1]}]) as server:
         reranker = ListwiseReranker(create_language_model(server.llm), load_prompt("focus-rerank-list"))
-        ranked = reranker.rerank("q", hits(4), TrailRecorder(), firm=2)
+        ranked = reranker.rerank("q", hits(4), TrailRecorder(), matching=2)
         assert [hit.node.id for hit in ranked] == ["g:n1", "g:n0", "g:n3", "g:n2"]
 
 

@@ -1,4 +1,4 @@
-"""The web search against a server of SerpApi's form on this machine."""
+"""The web search against a server of SerpApi's protocol on this machine."""
 
 import json
 
@@ -131,8 +131,8 @@ def test_a_busy_service_is_asked_again_when_it_says():
         ((429, {}, '{"error": "Your account has run out of searches."}'), 1, "no searches left", ""),
         ((429, {"Retry-After": "600"}, "{}"), 1, "asks to wait 600 seconds", "Ask again"),
         ((429, {}, "{}"), 3, "is busy \\(HTTP 429\\)", "Ask again later"),
-        ((200, {}, "<html>"), 1, "other than a JSON object", "SerpApi's form"),
-        ((200, {}, "[1]"), 1, "other than a JSON object", "SerpApi's form"),
+        ((200, {}, "<html>"), 1, "other than a JSON object", "SerpApi's protocol"),
+        ((200, {}, "[1]"), 1, "other than a JSON object", "SerpApi's protocol"),
         (0.5, 3, "did not answer within 0.1 seconds", "Ask again later"),
     ],
 )

@@ -1,12 +1,10 @@
-"""The nodes of graphs that answer a question, ranked by their texts: STaRK's baselines (Wu et al., NeurIPS 2024,
-Section 4; 4StepFocus, Boer et al., 2024, Section 2).
+"""Rank the nodes of graphs by their texts: the baselines of STaRK (Wu et al., NeurIPS 2024, Section 4; 4StepFocus,
+Boer et al., 2024, Section 2).
 
-Nothing but what a question needs is embedded. :class:`NodeVectorSearch` ranks some nodes of one graph, or all;
-where they
-are more than ``cap`` and not every node that may answer has a vector yet, the ``cap`` that are best by words are
-embedded and ranked and the others are not looked at, which is said. What is found then follows from the question and
-the graph alone, and not from the questions that were asked before. ``clew graph encode`` embeds all, and then all are
-ranked.
+A question has only the nodes embedded that it needs. :class:`NodeVectorSearch` ranks some nodes of one graph, or all.
+Where they are more than ``cap`` and some node that may answer has no vector yet, only the ``cap`` best by words are
+embedded and ranked; the trail says so. The result then depends on the question and the graph alone, and not on the
+questions that were asked before. ``clew graph encode`` embeds all nodes, and from then on all are ranked.
 """
 
 from __future__ import annotations
@@ -35,14 +33,14 @@ if TYPE_CHECKING:
     from clew.core.protocols import Postings, PropertyGraph, Trail
     from clew.core.types import Question
 
-#: Nodes that are embedded for one question at the most.
+#: At most this many nodes are embedded for one question.
 EMBEDDING_CAP = 500
-#: A graph up to this size has its words counted when they are first needed; a larger one by ``clew graph encode``,
-#: and until then some candidates are read.
+#: The words of a graph up to this size are counted when they are first needed. Those of a larger one are counted by
+#: ``clew graph encode``; until then the texts of some candidates are read.
 COUNT_LIMIT = 100_000
-#: Candidates whose texts are read to choose among them, in a graph whose words are not counted.
+#: In a graph whose words are not counted, the texts of at most this many candidates are read.
 READING_LIMIT = 5_000
-#: How many chunks of a node count, those most like the question (STaRK: ``top3_avg``).
+#: A node is scored by this many of its chunks, those most like the question (STaRK: ``top3_avg``).
 TOP_CHUNKS = 3
 
 
@@ -54,7 +52,7 @@ def node_hit(graph: str, entity: Entity, text: str, score: float) -> Hit:
 
 @dataclass(frozen=True, slots=True)
 class RankedRows:
-    """Rows of a graph, best first, with their scores; ``counts`` says how many were looked at, for the trail."""
+    """Rows of a graph, best first, with their scores; ``counts`` says in the trail how many were looked at."""
 
     rows: Rows
     scores: Floats
@@ -71,15 +69,20 @@ class NodeRanker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NodeBM25:
-    r"""BM25 over the documents of nodes, as :class:`clew.retrieve.lexical.BM25` has it; the words of a graph are
-    counted once and kept beside it."""
+    """BM25 over the documents of nodes (the formula of :class:`clew.retrieve.lexical.BM25`).
+
+    The words of a graph are counted once and stored beside it.
+    """
 
     texts: NodeTexts
     k1: float = 1.2
     b: float = 0.75
 
     def postings(self, make: bool = True) -> Postings | None:
-        """Return the words of every node; with ``make``, they are counted where they are not yet."""
+        """Return the counted words of every node.
+
+        Where they are not counted yet, they are counted now with ``make``, else None is returned.
+        """
         return self.texts.graph.node_postings(
             self.texts.document_name, self.texts.single_texts if make else None
         )
@@ -91,38 +94,42 @@ class NodeBM25:
         return self.rank_by_postings(postings, query, k, among)
 
     def rank_by_postings(self, postings: Postings, query: str, k: int, among: Rows | None) -> RankedRows:
-        """Return the same from words that are counted."""
+        """Return the ``k`` best of ``among`` that share a word with the query, by counted words."""
         terms = QueryTerms.from_text(query)
         weights = terms.counts * lucene_idf(postings, terms.hashes) * (self.k1 + 1)
         flat, slope = self.k1 * (1 - self.b), self.k1 * self.b / (postings.average_length or 1.0)
 
         def gain(rows: Rows, counts: Any) -> Floats:
-            found: Floats = counts / (counts + flat + slope * postings.lengths(rows))
-            return found
+            saturated: Floats = counts / (counts + flat + slope * postings.lengths(rows))
+            return saturated
 
-        wanted = TermSum(postings, terms.hashes, weights, gain, self.texts.graph.size)
-        count = self.texts.graph.size
+        size = self.texts.graph.size
+        term_sum = TermSum(postings, terms.hashes, weights, gain, size)
         if among is None:
-            scores = wanted.for_all_rows()
+            count, scores = size, term_sum.for_all_rows()
             rows = np.flatnonzero(scores)
         else:
             rows = sorted_unique(among)
-            scores = np.zeros(self.texts.graph.size)
-            scores[rows] = wanted.for_rows(rows) if wanted.is_cheap_for(rows) else wanted.for_all_rows()[rows]
-            count = len(rows)
+            count, scores = len(rows), np.zeros(size)
+            scores[rows] = (
+                term_sum.for_rows(rows) if term_sum.is_cheap_for(rows) else term_sum.for_all_rows()[rows]
+            )
             rows = rows[scores[rows] > 0]
         return top_rows(rows, scores[rows], k, NodeCounts(count, len(rows)))
 
     def rank_by_reading(self, query: str, k: int, rows: Rows) -> RankedRows:
-        """Return the ``k`` best of ``rows``, ascending, whose documents are read for it: BM25 with their statistics
-        alone."""
+        """Return the ``k`` best of ``rows``, ascending, that share a word with the query, by reading their documents.
+
+        It is BM25 with the statistics of ``rows`` alone.
+        """
         terms = QueryTerms.from_text(query)
-        counted = [count_terms(text) for text in self.texts.documents(rows)]
-        lengths = np.array([sum(one.values()) for one in counted], dtype=np.float64)
-        held = [[one.get(term, 0) for term in terms.hashes.tolist()] for one in counted]
-        counts = np.array(held, dtype=np.float64).reshape(len(rows), -1)
-        holders = (counts > 0).sum(axis=0)
-        weights = terms.counts * np.log1p((len(rows) - holders + 0.5) / (holders + 0.5)) * (self.k1 + 1)
+        term_counts = [count_terms(text) for text in self.texts.documents(rows)]
+        lengths = np.array([sum(node.values()) for node in term_counts], dtype=np.float64)
+        counts = np.array(
+            [[node.get(term, 0) for term in terms.hashes.tolist()] for node in term_counts], dtype=np.float64
+        ).reshape(len(rows), -1)
+        frequency = (counts > 0).sum(axis=0)
+        weights = terms.counts * np.log1p((len(rows) - frequency + 0.5) / (frequency + 0.5)) * (self.k1 + 1)
         norms = self.k1 * (1 - self.b + self.b * lengths / (lengths.mean() or 1.0))
         scores = (counts / (counts + norms[:, None]) * weights).sum(axis=1)
         sharing = scores > 0
@@ -133,7 +140,8 @@ class NodeBM25:
 class NodeVectorSearch:
     """Vector similarity search over the documents of the nodes of one graph (``vss``).
 
-    ``cap`` bounds what one question embeds; ``counted`` is the size up to which a graph's words are counted for it.
+    At most ``cap`` nodes are embedded for one question. ``count_limit`` is the size up to which a graph's words are
+    counted to choose them.
     """
 
     encoder: Encoder
@@ -147,57 +155,58 @@ class NodeVectorSearch:
         rows, counts = self.prepare_rows(query, among)
         vector = self.encoder.encode([query], query=True)[0]
         size = self.texts.graph.size
-        whole = len(rows) == size
-        if not whole and len(rows) <= self.cap:
-            return top_rows(rows, cosines(vectors.vectors(rows)[1], vector), k, counts)
-        mask = None
-        if not whole:
-            mask = np.zeros(size, dtype=np.bool_)
-            mask[rows] = True
-        found, scores = vectors.search(vector, k, mask)
-        return RankedRows(found, scores, counts)
+        allowed = None
+        if len(rows) < size:
+            if len(rows) <= self.cap:
+                return top_rows(rows, cosines(vectors.vectors(rows)[1], vector), k, counts)
+            allowed = np.zeros(size, dtype=np.bool_)
+            allowed[rows] = True
+        best, scores = vectors.search(vector, k, allowed)
+        return RankedRows(best, scores, counts)
 
     def prepare_rows(self, query: str, among: Rows | None = None) -> tuple[Rows, NodeCounts]:
-        """Return the rows that can be ranked, each with its vector made, and what was done for it."""
+        """Return the rows that can be ranked, after their vectors were made, and what that took for the trail."""
         graph, started = self.texts.graph, time.perf_counter()
         rows = np.arange(graph.size) if among is None else sorted_unique(among)
         vectors = graph.node_vectors(self.encoder, self.texts.document_name)
         counts = NodeCounts(len(rows))
-        # Of all that may answer, not of these rows: the same question must not find more once others have been asked.
+        # Looks at all nodes that may answer, not at ``rows``: what other questions had embedded must change nothing.
         if len(rows) > self.cap and len(vectors.rows_without_vectors(answer_rows(graph))) > 0:
-            without = len(vectors.rows_without_vectors(rows))
-            rows, looked_at = self._proposed(query, rows, among is None)
+            missing = len(vectors.rows_without_vectors(rows))
+            rows, looked_at = self._choose_rows(query, rows, among is None)
             hint = f"clew graph encode {graph.name}"
-            counts = replace(counts, without_a_vector=without, looked_at=looked_at, hint=hint)
-        made = vectors.encode_missing(rows, self.texts.single_texts)
-        if made:
+            counts = replace(counts, without_a_vector=missing, looked_at=looked_at, hint=hint)
+        if embedded := vectors.encode_missing(rows, self.texts.single_texts):
             seconds = round(time.perf_counter() - started, 3)
-            counts = replace(counts, embedded=made, embedding_seconds=seconds)
+            counts = replace(counts, embedded=embedded, embedding_seconds=seconds)
         return rows, counts
 
-    def _proposed(self, query: str, rows: Rows, every: bool) -> tuple[Rows, str]:
-        """Return the nodes to embed, ascending, and how they were chosen."""
+    def _choose_rows(self, query: str, rows: Rows, is_whole_graph: bool) -> tuple[Rows, str]:
+        """Return ``cap`` nodes to embed, ascending, and in words how they were chosen."""
         words = NodeBM25(self.texts)
         postings = words.postings(make=self.texts.graph.size <= self.count_limit)
+        pool = ""
         if postings is not None:
-            found, of = words.rank_by_postings(postings, query, self.cap, None if every else rows).rows, ""
+            best = words.rank_by_postings(postings, query, self.cap, None if is_whole_graph else rows).rows
         else:
-            found = words.rank_by_reading(query, self.cap, rows[:READING_LIMIT]).rows
-            of = f" of the first {READING_LIMIT:,} by id" if len(rows) > READING_LIMIT else ""
-        rest = rows[: self.cap + len(found)]
-        rest = rest[~np.isin(rest, found)][: self.cap - len(found)]
-        how = [f"the best {len(found):,} by words{of}"] if len(found) else []
-        how += [f"the first {len(rest):,} {'of the others ' if how else ''}by id"] if len(rest) else []
-        return np.sort(np.concatenate([found, rest])), ", ".join(how)
+            best = words.rank_by_reading(query, self.cap, rows[:READING_LIMIT]).rows
+            if len(rows) > READING_LIMIT:
+                pool = f" of the first {READING_LIMIT:,} by id"
+        others = rows[: self.cap + len(best)]
+        others = others[~np.isin(others, best)][: self.cap - len(best)]
+        how = [f"the best {len(best):,} by words{pool}"] if len(best) else []
+        if len(others):
+            how.append(f"the first {len(others):,} {'of the others ' if how else ''}by id")
+        return np.sort(np.concatenate([best, others])), ", ".join(how)
 
 
 @dataclass(frozen=True, slots=True)
 class NodeChunkSearch:
-    """Multi-vector search (``multi-vss``): of the ``first`` nodes that :class:`NodeVectorSearch` finds, the
-    chunks of text
-    and relations are embedded apart, and the mean of the ``top`` most like the question counts (1: the best alone).
+    """Multi-vector search (``multi-vss``): nodes by the vectors of the chunks of their text and relations.
 
-    As in STaRK's code: chunks of nodes that the plain search does not find are never made.
+    Of the ``first`` nodes that :class:`NodeVectorSearch` returns, each chunk is embedded on its own. A node's score
+    is the mean cosine of the ``top`` chunks most like the question (1: the best chunk alone). As in STaRK's code,
+    chunks of nodes that the plain search does not return are never made.
     """
 
     search: NodeVectorSearch
@@ -207,70 +216,76 @@ class NodeChunkSearch:
     def rank(self, query: str, k: int, among: Rows | None = None) -> RankedRows:
         """Return the ``k`` best of ``among`` (None: of all nodes), best first, ties by id."""
         texts, encoder = self.search.texts, self.search.encoder
-        found = self.search.rank(query, max(k, self.first), among)
-        rows = np.sort(found.rows)
-        kept = texts.graph.node_vectors(encoder, texts.chunk_name)
-        made = kept.encode_missing(rows, texts.chunks)
-        offsets, vectors = kept.vectors(rows)
+        candidates = self.search.rank(query, max(k, self.first), among)
+        rows = np.sort(candidates.rows)
+        chunks = texts.graph.node_vectors(encoder, texts.chunk_name)
+        embedded = chunks.encode_missing(rows, texts.chunks)
+        offsets, vectors = chunks.vectors(rows)
         scores = mean_of_top(offsets, vectors, encoder.encode([query], query=True)[0], self.top)
-        counts = found.counts or NodeCounts(len(rows))
-        return top_rows(rows, scores, k, replace(counts, chunks=len(vectors), embedded_in_chunks=made))
+        counts = candidates.counts or NodeCounts(len(rows))
+        counts = replace(counts, chunks=len(vectors), embedded_in_chunks=embedded)
+        return top_rows(rows, scores, k, counts)
 
 
 def mean_of_top(offsets: Rows, vectors: Vectors, query: Vectors, top: int) -> Floats:
-    """Return for each row the mean cosine of its ``top`` vectors most like the query; (n,)."""
+    """Return for each of ``n`` nodes the mean cosine of its ``top`` vectors most like the query, (n,).
+
+    The vectors of node ``i`` are ``vectors[offsets[i]:offsets[i + 1]]``.
+    """
     scores = cosines(vectors, query)
     owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     order = np.lexsort((-scores, owner))
     place = np.arange(len(order)) - offsets[owner[order]]
-    kept = order[place < top]
-    sums = np.bincount(owner[kept], scores[kept], len(offsets) - 1)
-    found: Floats = sums / np.maximum(np.bincount(owner[kept], minlength=len(offsets) - 1), 1)
-    return found
+    best = order[place < top]
+    sums = np.bincount(owner[best], scores[best], len(offsets) - 1)
+    means: Floats = sums / np.maximum(np.bincount(owner[best], minlength=len(offsets) - 1), 1)
+    return means
 
 
 def top_rows(rows: Rows, scores: Floats, k: int, counts: NodeCounts | None = None) -> RankedRows:
-    """Return the ``k`` best of ``rows``, ascending, by rounded scores; ties by row, which is by id."""
+    """Return the ``k`` best of ``rows`` (ascending) by rounded scores, ties by row, that is, by id."""
     scores = scores.round(DECIMALS) + 0.0
     if k < len(rows):
-        kept = scores >= np.partition(scores, -k)[-k] if k > 0 else np.zeros(len(rows), dtype=np.bool_)
-        rows, scores = rows[kept], scores[kept]
+        among_best = scores >= np.partition(scores, -k)[-k] if k > 0 else np.zeros(len(rows), dtype=np.bool_)
+        rows, scores = rows[among_best], scores[among_best]
     order = np.lexsort((rows, -scores))[:k]
     return RankedRows(rows[order], scores[order], counts)
 
 
 def rank_and_pad(
-    ranking: NodeRanker,
+    ranker: NodeRanker,
     query: str,
-    filtered: Rows,
+    candidates: Rows,
     k_max: int,
     among: Rows | None = None,
-    filling: NodeRanker | None = None,
+    pad_ranker: NodeRanker | None = None,
 ) -> tuple[RankedRows, RankedRows]:
-    """Return the filtered candidates, best first, and what fills up where they are fewer than ``k_max``: the next
-    best of ``among`` (None: of all nodes), which belong below them (4StepFocus, Algorithm 1, line 3, and Section 3).
+    """Return the candidates, best first, and the nodes that pad a list shorter than ``k_max``.
 
-    Of more filtered candidates than ``ranking`` looks at, the best of those are returned, and its counts say so.
-    ``filling``, where there are any, finds what fills up; by default ``ranking`` does.
+    The padding is the next best of ``among`` (None: of all nodes) and belongs below the candidates (4StepFocus,
+    Algorithm 1, line 3, and Section 3). Where there are more candidates than ``ranker`` looks at, only the best of
+    those are returned, and the counts say so. ``pad_ranker`` ranks the padding of a list with candidates; by default
+    ``ranker`` does.
     """
-    filtered = sorted_unique(filtered)
-    none = RankedRows(filtered[:0], np.empty(0))
-    firm = ranking.rank(query, len(filtered), filtered) if len(filtered) else none
-    if len(filtered) >= k_max:
-        return firm, none
-    ranking = filling if filling is not None and len(filtered) else ranking
+    candidates = sorted_unique(candidates)
+    empty = RankedRows(candidates[:0], np.empty(0))
+    ranked = ranker.rank(query, len(candidates), candidates) if len(candidates) else empty
+    if len(candidates) >= k_max:
+        return ranked, empty
+    if pad_ranker is None or not len(candidates):
+        pad_ranker = ranker
     if among is None:
-        # Fewer than k_max of the best k_max are filtered ones, so what is left suffices.
-        found = ranking.rank(query, k_max)
-        others = ~np.isin(found.rows, filtered)
-        rest = RankedRows(found.rows[others], found.scores[others], found.counts)
+        # Fewer than k_max of the best k_max are candidates, so enough others are left.
+        best = pad_ranker.rank(query, k_max)
+        is_new = ~np.isin(best.rows, candidates)
+        padding = RankedRows(best.rows[is_new], best.scores[is_new], best.counts)
     else:
-        rest = ranking.rank(query, k_max, among[~np.isin(among, filtered)])
-    room = k_max - len(filtered)
-    return firm, RankedRows(rest.rows[:room], rest.scores[:room], rest.counts)
+        padding = pad_ranker.rank(query, k_max, among[~np.isin(among, candidates)])
+    room = k_max - len(candidates)
+    return ranked, RankedRows(padding.rows[:room], padding.scores[:room], padding.counts)
 
 
-#: Makes what ranks the nodes of the graph whose texts it is given.
+#: Returns the ranker of the graph whose node texts it is given.
 RankerFactory = Callable[[NodeTexts], NodeRanker]
 
 
@@ -278,9 +293,9 @@ RankerFactory = Callable[[NodeTexts], NodeRanker]
 class NodeRetriever:
     """Ranks the nodes of the graphs in a question's scope; hits are of kind ``entity``.
 
-    ``ranking`` makes what ranks the nodes of a graph; ``types`` restricts to nodes of those types, by default to the
-    question's kinds, else to the types that the graph declares as answers. ``graphs`` are the names of the graphs
-    that are searched, none for all; mounted graphs, whose nodes have no texts here, are passed over, and it is said.
+    ``ranking`` returns the ranker of a graph. ``types`` restricts the nodes to those types; without it the question's
+    kinds do, else the types that the graph declares as answers. ``graphs`` names the graphs to search; empty means
+    all. Mounted graphs are skipped, since their nodes have no texts here, and a step says so.
     """
 
     snapshot: Snapshot
@@ -294,8 +309,8 @@ class NodeRetriever:
         return self.explore(question, k, TrailRecorder())
 
     def explore(self, question: Question, k: int, trail: Trail) -> list[Hit]:
-        """Return the same; how many nodes of each graph were looked at goes to the trail."""
-        found: list[Hit] = []
+        """Return the same; a step per graph goes to ``trail`` and says how many nodes were looked at."""
+        best: list[Hit] = []
         for name in self.graphs or self.snapshot.graphs():
             if question.scope.graphs is not None and name not in question.scope.graphs:
                 continue
@@ -308,8 +323,8 @@ class NodeRetriever:
             hits = node_hits(texts, ranked)
             seconds = time.perf_counter() - started
             trail.add(RankNodesStep(self.name, name, counts=ranked.counts, hits=tuple(hits), seconds=seconds))
-            found += hits
-        return sorted(found, key=lambda hit: (-hit.score, hit.node.id))[:k]
+            best += hits
+        return sorted(best, key=lambda hit: (-hit.score, hit.node.id))[:k]
 
     def allowed_rows(self, graph: PropertyGraph, question: Question) -> Rows | None:
         """Return the rows that may answer, ascending; None for all."""
@@ -321,21 +336,20 @@ def answer_rows(graph: PropertyGraph, types: Sequence[str] = ()) -> Rows | None:
 
     Raises UsageError for a type that the graph does not have.
     """
-    wanted = types or graph.answer_types()
-    if not wanted:
+    types = types or graph.answer_types()
+    if not types:
         return None
     known = graph.types()
-    for one in wanted:
-        if one not in known:
+    for type in types:
+        if type not in known:
             raise unknown_name_error(
-                f"type of nodes in the graph '{graph.name}'", one, known or {"(none)": 0}
+                f"type of nodes in the graph '{graph.name}'", type, known or {"(none)": 0}
             )
-    rows = [graph.rows_of_type(one) for one in wanted]
-    return union(rows)
+    return union([graph.rows_of_type(type) for type in types])
 
 
 def answer_rows_or_all(graph: PropertyGraph) -> Rows:
-    """Return the rows that may answer, as :func:`answer_rows` does; of all nodes where no types are declared."""
+    """Return the rows of the types that the graph declares as answers, ascending; all rows where it declares none."""
     rows = answer_rows(graph)
     return np.arange(graph.size) if rows is None else rows
 

@@ -1,5 +1,5 @@
-"""Reranking of candidate answers by a language model (4StepFocus: Boer et al., 2024, Algorithm 1, line 4; STaRK: Wu
-et al., NeurIPS 2024, ``VSS + LLM Reranker``)."""
+"""Rerank candidate answers with a language model (4StepFocus: Boer et al., 2024, Algorithm 1, line 4; STaRK: Wu et
+al., NeurIPS 2024, ``VSS + LLM Reranker``)."""
 
 from __future__ import annotations
 
@@ -23,69 +23,76 @@ if TYPE_CHECKING:
     from clew.core.protocols import Completion, Prompt, Trail
     from clew.core.types import Question
 
-#: Candidates that are reranked at the most: the paper's ``k_max`` (Section 4).
+#: At most this many candidates are reranked: the paper's ``k_max`` (Section 4).
 K_MAX = 20
-#: Characters of a candidate that a model is shown; of each, where all are shown in one prompt.
+#: Characters of a candidate in a prompt of its own, and in a prompt with all candidates.
 MAX_CHARACTERS, MAX_CHARACTERS_IN_LIST = 6000, 1200
-#: How much of a reply that cannot be read the trail shows.
-_REPLY = 200
+#: Characters of an unreadable reply in the trail.
+_MAX_REPLY = 200
 
 
 class HitReranker(Protocol):
     """Puts candidate answers in order."""
 
-    def rerank(self, question: str, hits: Sequence[Hit], trail: Trail, firm: int | None = None) -> list[Hit]:
-        """Return ``hits``, best first. The first ``firm`` of them (None: all) stay above the others: those that a
-        graph supports, above those that only fill up. What that took goes to the trail."""
+    def rerank(
+        self, question: str, hits: Sequence[Hit], trail: Trail, matching: int | None = None
+    ) -> list[Hit]:
+        """Return ``hits``, best first, and add a step to ``trail``.
+
+        The first ``matching`` hits (None: all) meet the question's constraints in a graph; they stay above the
+        others, which only pad the list.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PointwiseReranker:
-    """Each candidate alone gets a score from 0 to 1, with all that is known about it; all calls are one batch.
+    """Asks the model for a score from 0 to 1 of each candidate on its own, all in one batch.
 
-    ``template`` is ``focus-rerank``, after STaRK's prompt. Equal scores keep the order of the vectors, in which the
-    hits come. A reply without a score keeps its candidate's place, and is shown in the step; STaRK's code then gives
-    the whole ranking up. At most ``k_max`` are asked about, the others follow. A score is the model's, and one more
-    for the firm ones where there are others.
+    ``template`` is ``focus-rerank``, after STaRK's prompt. Equal scores keep the order of the hits, which is that of
+    their vectors. A candidate whose reply has no score keeps its place, and the step shows the reply (STaRK's code
+    then discards the whole ranking). The model is asked about at most ``k`` hits; the others follow. A hit's score is
+    the model's, plus 1 for a matching candidate where there are others.
 
-    Deviation: STaRK adds a tenth of the rank by vector to the model's score; here that decides among equals alone.
+    Deviation: STaRK adds a tenth of the rank by vector to the model's score; here that rank only breaks ties.
     """
 
     model: LanguageModel
     template: Template
     k: int = K_MAX
 
-    def rerank(self, question: str, hits: Sequence[Hit], trail: Trail, firm: int | None = None) -> list[Hit]:
+    def rerank(
+        self, question: str, hits: Sequence[Hit], trail: Trail, matching: int | None = None
+    ) -> list[Hit]:
         """Return the hits, best first. Raises ModelError; a spent budget leaves the order as it was."""
-        asked = list(hits[: self.k])
-        if not asked:
+        candidates = list(hits[: self.k])
+        if not candidates:
             return []
         started = time.perf_counter()
-        made = _completed(self.model, [self._prompt(question, hit) for hit in asked], trail)
-        if made is None:
+        completions = _complete(self.model, [self._prompt(question, hit) for hit in candidates], trail)
+        if completions is None:
             return list(hits)
-        scores = [parse_score(one.text) for one in made]
-        groups = _groups(asked, firm)
-        order = [place for group in groups for place in _by_score(group, scores)]
-        ranked = _scored([asked[n] for n in order], [scores[n] for n in order], groups)
-        unread = {
-            hit.node.id: one.text[:_REPLY]
-            for hit, one, score in zip(asked, made, scores, strict=True)
+        scores = [parse_score(completion.text) for completion in completions]
+        groups = _split_groups(len(candidates), matching)
+        order = [place for group in groups for place in _sort_group(group, scores)]
+        ranked = _score_hits([candidates[n] for n in order], [scores[n] for n in order], groups)
+        unreadable = {
+            hit.node.id: completion.text[:_MAX_REPLY]
+            for hit, completion, score in zip(candidates, completions, scores, strict=True)
             if score is None
         }
         trail.add(
             RerankStep(
                 self.template.name,
-                len(asked),
-                scores={hit.node.id: score for hit, score in zip(asked, scores, strict=True)},
-                unreadable=unread or None,
+                len(candidates),
+                scores={hit.node.id: score for hit, score in zip(candidates, scores, strict=True)},
+                unreadable=unreadable or None,
                 hits=tuple(ranked),
-                usage=sum((one.usage for one in made), Usage()),
+                usage=sum((completion.usage for completion in completions), Usage()),
                 seconds=time.perf_counter() - started,
             )
         )
-        return ranked + _below(hits[self.k :], ranked)
+        return ranked + _score_rest(hits[self.k :], ranked)
 
     def _prompt(self, question: str, hit: Hit) -> Prompt:
         return self.template.render(
@@ -95,52 +102,58 @@ class PointwiseReranker:
 
 @dataclass(frozen=True, slots=True)
 class ListwiseReranker:
-    """All candidates in one prompt, from which the model names the order (``focus-rerank-list``).
+    """Shows the model all candidates in one prompt and asks for their order (``focus-rerank-list``).
 
-    What it does not name keeps its order behind what it names; numbers that are not there are shown in the step, and
-    a reply that cannot be read leaves the order as it was. Scores are the inverse of the place.
+    Candidates that the reply does not name keep their order below those that it names. Numbers without a candidate
+    are shown in the step, and an unreadable reply leaves the order as it was. A hit's score is 1 / rank.
     """
 
     model: LanguageModel
     template: Template
     k: int = K_MAX
 
-    def rerank(self, question: str, hits: Sequence[Hit], trail: Trail, firm: int | None = None) -> list[Hit]:
+    def rerank(
+        self, question: str, hits: Sequence[Hit], trail: Trail, matching: int | None = None
+    ) -> list[Hit]:
         """Return the hits, best first. Raises ModelError; a spent budget leaves the order as it was."""
-        asked = list(hits[: self.k])
-        if len(asked) < 2:
+        candidates = list(hits[: self.k])
+        if len(candidates) < 2:
             return list(hits)
         started = time.perf_counter()
-        shown = "\n\n".join(
+        listing = "\n\n".join(
             f"[{number}]\n{hit.node.text[:MAX_CHARACTERS_IN_LIST].rstrip()}"
-            for number, hit in enumerate(asked, 1)
+            for number, hit in enumerate(candidates, 1)
         )
-        made = _completed(self.model, [self.template.render(question=question, candidates=shown)], trail)
-        if made is None:
+        prompt = self.template.render(question=question, candidates=listing)
+        completions = _complete(self.model, [prompt], trail)
+        if completions is None:
             return list(hits)
         unreadable = None
         try:
-            named = [number - 1 for number in self.template.parse(made[0].text)["ranking"]]
+            named = [number - 1 for number in self.template.parse(completions[0].text)["ranking"]]
         except BadCompletion as error:
             unreadable = error.problem
             named = []
-        unknown = tuple(number + 1 for number in named if not 0 <= number < len(asked))
-        first = {number: place for place, number in reversed(list(enumerate(named)))}
-        groups = _groups(asked, firm)
-        order = [n for group in groups for n in sorted(group, key=lambda n: (first.get(n, len(named)), n))]
-        ranked = [replace(asked[n], score=1 / place) for place, n in enumerate(order, 1)]
+        unknown = tuple(place + 1 for place in named if not 0 <= place < len(candidates))
+        ranks = {place: rank for rank, place in reversed(list(enumerate(named)))}
+        order = [
+            place
+            for group in _split_groups(len(candidates), matching)
+            for place in sorted(group, key=lambda place: (ranks.get(place, len(named)), place))
+        ]
+        ranked = [replace(candidates[place], score=1 / rank) for rank, place in enumerate(order, 1)]
         trail.add(
             RerankStep(
                 self.template.name,
-                len(asked),
+                len(candidates),
                 unreadable=unreadable,
                 unknown=unknown or None,
                 hits=tuple(ranked),
-                usage=sum((one.usage for one in made), Usage()),
+                usage=sum((completion.usage for completion in completions), Usage()),
                 seconds=time.perf_counter() - started,
             )
         )
-        return ranked + _below(hits[self.k :], ranked)
+        return ranked + _score_rest(hits[self.k :], ranked)
 
 
 def create_hit_reranker(
@@ -159,7 +172,7 @@ def create_hit_reranker(
 )
 @dataclass(frozen=True, slots=True)
 class RerankedSearch:
-    """What a retriever finds, the first of it in the order that a reranker gives it (``VSS + LLM Reranker``)."""
+    """Retrieves with any retriever and reranks the first ``k`` hits (``VSS + LLM Reranker``)."""
 
     retriever: Retriever
     reranker: HitReranker
@@ -181,46 +194,47 @@ class RerankedSearch:
         return self.explore(question, k, TrailRecorder())
 
     def explore(self, question: Question, k: int, trail: Trail) -> list[Hit]:
-        """Return the same; the search and what the model said go to the trail."""
+        """Return the same; the steps of the search and of the reranker go to ``trail``."""
         hits = explore_retriever(self.retriever, question, max(k, self.k), trail)
         return self.reranker.rerank(question.text, hits, trail)[:k]
 
 
 _NUMBER = r"(?<![\w.,-])(?:\d+(?:[.,]\d+)?|[.,]\d+)(?!\w|[.,]\d)"
-_OF = re.compile(rf"({_NUMBER})\s*(?:(%)|(?:/|out of|of)\s*(\d+(?:\.\d+)?))?")
-_SAID = re.compile(r"\b(?:score|rating|answer|output)\b[^\d.\n]*", re.IGNORECASE)
+_SHARE = re.compile(rf"({_NUMBER})\s*(?:(%)|(?:/|out of|of)\s*(\d+(?:\.\d+)?))?")
+_LABEL = re.compile(r"\b(?:score|rating|answer|output)\b[^\d.\n]*", re.IGNORECASE)
 _SCALE = re.compile(r"(?:from\s+)?0(?:\.0+)?\s*(?:to|-|–|and)\s*1(?:\.0+)?(?![\w.])", re.IGNORECASE)
 
 
 def parse_score(reply: str) -> float | None:
-    """Return the score from 0 to 1 that a reply gives, None where it gives none.
+    """Return the score from 0 to 1 in a model's reply, None where there is none.
 
-    A share may be written as a percentage or a fraction (``80%``, ``8/10``, ``0.8 out of 1``). What follows "score",
-    "rating" or "answer" counts first, then the only number that a score could be; several different ones say nothing.
+    A score may be written as a percentage or a fraction (``80%``, ``8/10``, ``0.8 out of 1``). A number after
+    "score", "rating" or "answer" counts first, else the only number that may be a score; several different ones are
+    no score.
 
-    >>> score_in("0.85"), score_in("Score: 8/10, since 2 of its 3 authors fit"), score_in("7"), score_in("no idea")
-    (0.85, 0.8, None, None)
+    >>> parse_score("0.85"), parse_score("Score: 8/10, since 2 of its 3 authors fit"), parse_score("7")
+    (0.85, 0.8, None)
     """
     text = _SCALE.sub(" ", clean_reply(reply))
-    for said in _SAID.finditer(text):
-        found = _OF.match(text, said.end())
-        if found is not None and (score := _score(found)) is not None:
+    for label in _LABEL.finditer(text):
+        share = _SHARE.match(text, label.end())
+        if share is not None and (score := _read_share(share)) is not None:
             return score
-    several = {score for found in _OF.finditer(text) if (score := _score(found)) is not None}
-    return several.pop() if len(several) == 1 else None
+    scores = {score for share in _SHARE.finditer(text) if (score := _read_share(share)) is not None}
+    return scores.pop() if len(scores) == 1 else None
 
 
-def _score(found: re.Match[str]) -> float | None:
-    value = float(found[1].replace(",", "."))
-    if found[2]:
+def _read_share(match: re.Match[str]) -> float | None:
+    value = float(match[1].replace(",", "."))
+    if match[2]:
         value /= 100
-    elif found[3]:
-        value = value / float(found[3]) if float(found[3]) else 2.0
+    elif match[3]:
+        value = value / float(match[3]) if float(match[3]) else 2.0
     return round(value, 6) if 0 <= value <= 1 else None
 
 
 def candidate_type(hit: Hit) -> str:
-    """Return what a candidate is called in a prompt: its node's type, as its document says it."""
+    """Return the word for a candidate in a prompt: its node's type as its document gives it, else "candidate"."""
     if hit.node.kind == ENTITY:
         for line in hit.node.text.splitlines():
             if line.startswith("type: "):
@@ -228,7 +242,8 @@ def candidate_type(hit: Hit) -> str:
     return "candidate"
 
 
-def _completed(model: LanguageModel, prompts: Sequence[Prompt], trail: Trail) -> list[Completion] | None:
+def _complete(model: LanguageModel, prompts: Sequence[Prompt], trail: Trail) -> list[Completion] | None:
+    """Return the completions, None where the budget does not allow them."""
     try:
         return model.complete(prompts)
     except BudgetExceeded as error:
@@ -236,31 +251,31 @@ def _completed(model: LanguageModel, prompts: Sequence[Prompt], trail: Trail) ->
         return None
 
 
-def _groups(hits: Sequence[Hit], firm: int | None) -> list[range]:
-    """Return the places of the firm hits and those of the others."""
-    cut = len(hits) if firm is None else min(max(firm, 0), len(hits))
-    return [one for one in (range(cut), range(cut, len(hits))) if one]
+def _split_groups(count: int, matching: int | None) -> list[range]:
+    """Return the places of the matching hits and those of the others; no empty group."""
+    cut = count if matching is None else min(max(matching, 0), count)
+    return [group for group in (range(cut), range(cut, count)) if group]
 
 
-def _by_score(group: range, scores: Sequence[float | None]) -> list[int]:
-    """Return the places of a group, best first; one without a score keeps its own."""
+def _sort_group(group: range, scores: Sequence[float | None]) -> list[int]:
+    """Return the places of a group, best first; a hit without a score keeps its own place."""
     ranked = iter(sorted((n for n in group if scores[n] is not None), key=lambda n: (-(scores[n] or 0), n)))
     return [n if scores[n] is None else next(ranked) for n in group]
 
 
-def _scored(hits: Sequence[Hit], scores: Sequence[float | None], groups: Sequence[range]) -> list[Hit]:
-    """Return ranked hits with scores that fall: one that has none of its own has that of the one above it."""
-    found: list[Hit] = []
+def _score_hits(hits: Sequence[Hit], scores: Sequence[float | None], groups: Sequence[range]) -> list[Hit]:
+    """Return ranked hits with scores that never rise: a hit without a score of its own has that of the one above."""
+    ranked: list[Hit] = []
     for number, group in enumerate(groups):
         above = next((score for n in group if (score := scores[n]) is not None), 0.0)
         for n in group:
-            said = scores[n]
-            above = above if said is None else said
-            found.append(replace(hits[n], score=above + (len(groups) - 1 - number)))
-    return found
+            own = scores[n]
+            above = above if own is None else own
+            ranked.append(replace(hits[n], score=above + (len(groups) - 1 - number)))
+    return ranked
 
 
-def _below(hits: Sequence[Hit], ranked: Sequence[Hit]) -> list[Hit]:
-    """Return the hits that were not asked about, with scores below all others, in their order."""
-    least = min((hit.score for hit in ranked), default=0.0)
-    return [replace(hit, score=least - place) for place, hit in enumerate(hits, 1)]
+def _score_rest(hits: Sequence[Hit], ranked: Sequence[Hit]) -> list[Hit]:
+    """Return the hits that the model was not asked about, in their order, with scores below all others."""
+    lowest = min((hit.score for hit in ranked), default=0.0)
+    return [replace(hit, score=lowest - place) for place, hit in enumerate(hits, 1)]

@@ -1,8 +1,7 @@
-"""What a web search finds, as hits: SerpApi, or a service that answers in its form.
+"""Search the web with SerpApi, or with a service that speaks the same protocol, and return the results as hits.
 
-The text base of Su et al. (NAACL 2024, Section 4) for Bamboogle. The words of the question leave this machine and go
-to the service; nothing of what comes back is stored in the knowledge base, and no node of it is there: ids begin
-with ``web:``.
+Su et al. (NAACL 2024, Section 4) use it for Bamboogle. The words of the question are sent to the service. Its results
+are not stored in the knowledge base and are no nodes of it: their ids begin with ``web:``.
 """
 
 from __future__ import annotations
@@ -25,17 +24,18 @@ from clew.core.config import SERPAPI_URL, web_search_endpoint
 from clew.core.errors import RemoteError, UsageError, refuse_password
 from clew.core.types import PASSAGE, Hit, Node, Question
 
-#: What Google gives at most for one search.
+#: Google returns at most this many results for one search.
 MAX_RESULTS = 100
-#: Searches that are remembered as long as the process lives: the same one is paid for once.
+#: At most this many searches are remembered while the process lives: repeating one costs nothing.
 MAX_REMEMBERED = 1_000
 _BUSY = frozenset({429, 500, 502, 503, 504})
 _HEADERS = {"Accept": "application/json", "User-Agent": "clew (web search)"}
-#: The parts of an answer box that say something, in the order in which they are read.
-_BOX = ("answer", "result", "snippet", "definitions", "list", "population", "price", "date")
-#: The parts of a knowledge graph's entry that stand first; the other texts follow with their names.
-_ENTRY = ("title", "type", "description")
-_LONGEST = 300
+#: The keys of an answer box that hold text, in the order in which they are read.
+_BOX_KEYS = ("answer", "result", "snippet", "definitions", "list", "population", "price", "date")
+#: The keys of a knowledge graph's entry that come first; the other texts follow with their names.
+_ENTRY_KEYS = ("title", "type", "description")
+#: A longer text in such an entry is no fact.
+_MAX_FACT = 300
 
 
 @component(
@@ -45,10 +45,11 @@ _LONGEST = 300
 )
 @dataclass(slots=True)
 class SerpApi:
-    """The service at ``url``. ``timeout`` is seconds of waiting for an answer.
+    """Searches with the service at ``url``, waiting at most ``timeout`` seconds for an answer.
 
-    A busy service is asked again, up to ``tries`` times in all: when it says (``Retry-After``), unless that is later
-    than ``longest`` seconds, else after one and two seconds. The key is sent to ``url`` alone and is in no message.
+    A busy service is asked up to ``tries`` times: after as many seconds as it says (``Retry-After``), unless those
+    are more than ``longest_wait``, else after one and two seconds. The key is sent to ``url`` only and never appears
+    in a message.
     """
 
     url: str
@@ -76,9 +77,9 @@ class SerpApi:
         refuse_password(self.url, "the address of the web search", "Give it as CLEW_SERPAPI_KEY")
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
-        """Return at most ``k`` hits, best first: an answer box, a knowledge graph's entry, the organic results.
+        """Return at most ``k`` hits: the answer box, the entry of the knowledge graph, then the organic results.
 
-        Their scores are 1 by rank. Raises RemoteError, and UsageError for a question that is restricted to documents.
+        The score of a hit is 1 / rank. Raises RemoteError, and UsageError for a question restricted to documents.
         """
         if question.scope.documents is not None:
             raise UsageError(
@@ -92,52 +93,50 @@ class SerpApi:
             return []
         hits = self._known.get((words, number))
         if hits is None:
-            hits = _hits(self._asked(words, number))
+            hits = _read_hits(self._search(words, number))
             while len(self._known) >= MAX_REMEMBERED:
                 self._known.pop(next(iter(self._known)), None)
             self._known[words, number] = hits
         return list(hits[:k])
 
-    def _asked(self, words: str, number: int) -> Mapping[str, Any]:
+    def _search(self, words: str, number: int) -> Mapping[str, Any]:
         """Return the service's answer. Raises RemoteError."""
         problem, hint = "", ""
         for attempt in range(self.tries):
             if attempt:
                 self.sleep(2.0 ** (attempt - 1))
-            answer, problem, hint = self._once(words, number)
+            answer, problem, hint = self._search_once(words, number)
             if answer is not None:
                 return answer
         raise RemoteError(problem, hint)
 
-    def _once(self, words: str, number: int) -> tuple[Mapping[str, Any] | None, str, str]:
-        """Return the answer, or a problem that may pass, with a hint. Raises RemoteError for one that will not."""
+    def _search_once(self, words: str, number: int) -> tuple[Mapping[str, Any] | None, str, str]:
+        """Return the answer, or a problem that may pass and a hint. Raises RemoteError for one that will not pass."""
         fields = {"engine": "google", "q": words, "num": str(number)} | (
             {"api_key": self.key} if self.key else {}
         )
-        # What a model wrote may hold halves of surrogate pairs, which no address can.
+        # A model may write halves of surrogate pairs, which cannot be part of a URL.
         query = urlencode(fields, errors="replace")
         try:
             request = Request(f"{self.url.rstrip('/')}/search.json?{query}", headers=_HEADERS)
             with urlopen(request, timeout=self.timeout) as response:
-                return self._read(response.read()), "", ""
+                return self._parse(response.read()), "", ""
         except HTTPError as error:
             with error:
-                return None, *self._refused(error)
+                return None, *self._explain_refusal(error)
         except (TimeoutError, URLError) as error:
             if isinstance(error, TimeoutError) or isinstance(error.reason, TimeoutError):
                 return None, f"{self.url} did not answer within {self.timeout:g} seconds", "Ask again later"
-            away = (
-                f"{self.url} cannot be reached ({error.reason})",
-                "Is there a network? See CLEW_SERPAPI_URL",
-            )
+            problem = f"{self.url} cannot be reached ({error.reason})"
+            hint = "Is there a network? See CLEW_SERPAPI_URL"
             if isinstance(error.reason, ConnectionRefusedError | gaierror):
-                # Nobody is there, or no network: that does not pass in a few seconds, and a person waits.
-                raise RemoteError(*away) from error
-            return None, *away
+                # No server or no network: that does not pass in a few seconds, and a person is waiting.
+                raise RemoteError(problem, hint) from error
+            return None, problem, hint
         except (OSError, HTTPException) as error:
             return None, f"{self.url} broke off the connection ({error})", "Ask again later"
 
-    def _read(self, content: bytes) -> Mapping[str, Any]:
+    def _parse(self, content: bytes) -> Mapping[str, Any]:
         try:
             answer = json.loads(content)
         except ValueError:
@@ -145,37 +144,37 @@ class SerpApi:
         if not isinstance(answer, Mapping):
             raise RemoteError(
                 f"{self.url} answered with something other than a JSON object",
-                "Does it speak SerpApi's form?",
+                "Does it speak SerpApi's protocol?",
             )
         return answer
 
-    def _refused(self, error: HTTPError) -> tuple[str, str]:
-        """Return what is wrong if it may pass, having waited as long as the service asks. Raises RemoteError."""
-        said = self._complaint(error)
+    def _explain_refusal(self, error: HTTPError) -> tuple[str, str]:
+        """Return a problem that may pass and a hint, after waiting as long as the service asks. Raises RemoteError."""
+        message = self._error_message(error)
         if error.code in {401, 403}:
             what = "the key" if self.key else "a search without a key"
-            raise RemoteError(f"{self.url} refused {what}{said}", "Check CLEW_SERPAPI_KEY") from error
+            raise RemoteError(f"{self.url} refused {what}{message}", "Check CLEW_SERPAPI_KEY") from error
         if error.code not in _BUSY:
-            raise RemoteError(f"{self.url} refused the search (HTTP {error.code}){said}") from error
-        if "run out" in said:
-            raise RemoteError(f"{self.url}: the account has no searches left{said}") from error
-        asked = error.headers.get("Retry-After", "")
-        if asked.isdigit():
-            if int(asked) > self.longest_wait:
-                busy = f"{self.url} is busy and asks to wait {asked} seconds"
+            raise RemoteError(f"{self.url} refused the search (HTTP {error.code}){message}") from error
+        if "run out" in message:
+            raise RemoteError(f"{self.url}: the account has no searches left{message}") from error
+        wait = error.headers.get("Retry-After", "")
+        if wait.isdigit():
+            if int(wait) > self.longest_wait:
+                busy = f"{self.url} is busy and asks to wait {wait} seconds"
                 raise RemoteError(busy, "Ask again then") from error
-            self.sleep(float(asked))
-        return f"{self.url} is busy (HTTP {error.code}){said}", "Ask again later"
+            self.sleep(float(wait))
+        return f"{self.url} is busy (HTTP {error.code}){message}", "Ask again later"
 
-    def _complaint(self, error: HTTPError) -> str:
-        """Return what the service said, without the key, should it have repeated that."""
+    def _error_message(self, error: HTTPError) -> str:
+        """Return the service's message, with dots for the key should it repeat that."""
         content = error.read(2_000).decode("utf-8", "replace")
         try:
-            said = str(json.loads(content)["error"])
+            message = str(json.loads(content)["error"])
         except (ValueError, KeyError, TypeError):
-            said = ""
-        said = said.replace(self.key, "...") if self.key else said
-        return f": {' '.join(said.split())[:200]}" if said.strip() else ""
+            message = ""
+        message = message.replace(self.key, "...") if self.key else message
+        return f": {' '.join(message.split())[:200]}" if message.strip() else ""
 
 
 @lru_cache(maxsize=4)
@@ -183,56 +182,56 @@ def _shared_service(url: str, key: str | None, timeout: float) -> SerpApi:
     return SerpApi(url, key, timeout)
 
 
-def _hits(answer: Mapping[str, Any]) -> Sequence[Hit]:
+def _read_hits(answer: Mapping[str, Any]) -> Sequence[Hit]:
     nodes: dict[str, Node] = {}
-    for title, link, text in _found(answer):
-        node = _node(title or link, link, text)
+    for title, link, text in _read_results(answer):
+        node = _make_node(title or link, link, text)
         nodes.setdefault(node.id, node)
     return [Hit(node, 1 / rank, (node.id,)) for rank, node in enumerate(nodes.values(), 1)]
 
 
-def _found(answer: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield title, link and text of each result that has a text, best first; what has another form is passed over."""
+def _read_results(answer: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield title, link and text of each result that has a text, best first; unexpected forms are skipped."""
     box = answer.get("answer_box")
     if isinstance(box, Mapping):
-        text = "\n".join(dict.fromkeys(said for key in _BOX if (said := _said(box.get(key)))))
+        text = "\n".join(dict.fromkeys(part for key in _BOX_KEYS if (part := _as_text(box.get(key)))))
         if text:
-            yield _said(box.get("title")) or "Answer box", _said(box.get("link")), text
+            yield _as_text(box.get("title")) or "Answer box", _as_text(box.get("link")), text
     entry = answer.get("knowledge_graph")
-    if isinstance(entry, Mapping) and (text := _entry(entry)):
+    if isinstance(entry, Mapping) and (text := _read_entry(entry)):
         source = entry.get("source")
-        link = _said(source.get("link")) if isinstance(source, Mapping) else ""
-        yield _said(entry.get("title")) or "Knowledge graph", link, text
+        link = _as_text(source.get("link")) if isinstance(source, Mapping) else ""
+        yield _as_text(entry.get("title")) or "Knowledge graph", link, text
     organic = answer.get("organic_results")
-    for one in organic if isinstance(organic, list) else ():
-        if isinstance(one, Mapping) and (text := _said(one.get("snippet"))):
-            yield _said(one.get("title")), _said(one.get("link")), text
+    for result in organic if isinstance(organic, list) else ():
+        if isinstance(result, Mapping) and (text := _as_text(result.get("snippet"))):
+            yield _as_text(result.get("title")), _as_text(result.get("link")), text
 
 
-def _entry(entry: Mapping[str, Any]) -> str:
-    lead = ". ".join(said for key in _ENTRY if (said := _said(entry.get(key))))
+def _read_entry(entry: Mapping[str, Any]) -> str:
+    lead = ". ".join(part for key in _ENTRY_KEYS if (part := _as_text(entry.get(key))))
     facts = [
         f"{key.replace('_', ' ').capitalize()}: {value.strip()}"
         for key, value in entry.items()
-        if isinstance(value, str) and key not in _ENTRY and _is_fact(key, value)
+        if isinstance(value, str) and key not in _ENTRY_KEYS and _is_fact(key, value)
     ]
     return "\n".join([lead, *facts] if lead else facts)
 
 
 def _is_fact(key: str, value: str) -> bool:
-    """Return whether a text of an entry says something, rather than where something is."""
-    address = "://" in value or key in {"kgmid", "knowledge_graph_search_link", "entity_type", "image"}
-    return bool(value.strip()) and not address and len(value) <= _LONGEST
+    """Return whether a text of an entry is a statement, and not an address or an id."""
+    is_address = "://" in value or key in {"kgmid", "knowledge_graph_search_link", "entity_type", "image"}
+    return bool(value.strip()) and not is_address and len(value) <= _MAX_FACT
 
 
-def _said(value: Any) -> str:
-    """Return what a value says: a text, a number, or a list of them."""
+def _as_text(value: Any) -> str:
+    """Return a text, a number or a list of them as one line of text; "" for anything else."""
     if isinstance(value, list):
-        return "; ".join(said for one in value if (said := _said(one)))
+        return "; ".join(text for item in value if (text := _as_text(item)))
     return " ".join(str(value).split()) if isinstance(value, str | int | float) else ""
 
 
-def _node(title: str, link: str, text: str) -> Node:
+def _make_node(title: str, link: str, text: str) -> Node:
     digest = hashlib.blake2b(
         "\n".join((title, link, text)).encode("utf-8", "replace"), digest_size=12
     ).hexdigest()
@@ -247,7 +246,7 @@ def _node(title: str, link: str, text: str) -> Node:
         name="",
         level=0,
         page=None,
-        # Where it stands is shown with every hit, and for these that is their address.
+        # The headings are shown with every hit; for a web page they are its address.
         headings=(link,) if link else (),
         span=(0, len(text)),
     )

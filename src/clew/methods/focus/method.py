@@ -310,7 +310,7 @@ class FocusMethod:
         if self.reranker is None or not hits:
             return hits, {}
         before = len(record.steps)
-        made = self.reranker.rerank(question.text, hits, record, firm=firm)
+        made = self.reranker.rerank(question.text, hits, record, matching=firm)
         steps = [step for step in record.steps[before:] if isinstance(step, RerankStep)]
         scores = {
             id: f"model {score:g}"
