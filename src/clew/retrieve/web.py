@@ -149,7 +149,7 @@ class SerpApi:
         return answer
 
     def _explain_refusal(self, error: HTTPError) -> tuple[str, str]:
-        """Return a problem that may pass and a hint, after waiting as long as the service asks. Raises RemoteError."""
+        """Return a problem that may pass and a hint; wait as long as the service asks. Raises RemoteError."""
         message = self._error_message(error)
         if error.code in {401, 403}:
             what = "the key" if self.key else "a search without a key"
