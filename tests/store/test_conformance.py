@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from clew.core.errors import NotFound
-from clew.core.types import KINDS, PASSAGE, RETRIEVED_KINDS, ROW, Edge, ParsedDocument, Scope
+from clew.core.types import KINDS, PASSAGE, RETRIEVED_KINDS, ROW, ParsedDocument, Scope
 from clew.store.segments import FIELDS, count_field_terms
 from clew.store.store import Store
 from kb_documents import HashEncoder, document, location
@@ -130,27 +130,6 @@ def test_unknown_ids_are_refused(base) -> None:
             snapshot.rows([id])
         with pytest.raises(NotFound):
             base.node(id)
-
-
-def test_edges_are_asserted_once_and_go_with_owner_or_node(base) -> None:
-    one, two = document(1), document(2)
-    base.put_document(one, location("/docs/a.txt"))
-    base.put_document(two, location("/docs/b.txt"))
-    a, b, c = f"{one.key}:1", f"{two.key}:1", f"{two.key}:2"
-    base.assert_edges([Edge(a, "cites", b, "me"), Edge(a, "cites", c, "me"), Edge(a, "cites", b, "you")])
-    base.assert_edges([Edge(a, "cites", b, "me")])
-    snapshot = base.snapshot()
-    assert snapshot.relations() == {"cites": 2}
-    starts, rows = snapshot.neighbours(snapshot.rows([a, b]), "cites")
-    assert starts.tolist() == [0, 2, 2] and snapshot.ids(rows) == sorted([b, c])
-    starts, rows = snapshot.neighbours(snapshot.rows([b, c]), "cites", inverse=True)
-    assert snapshot.ids(rows) == [a, a]
-    assert base.retract("me") == 2
-    assert base.snapshot().relations() == {"cites": 1}
-    base.remove(["/docs/b.txt"])
-    assert base.snapshot().relations() == {}
-    with pytest.raises(NotFound):
-        base.assert_edges([Edge(a, "cites", b, "me")])
 
 
 @pytest.mark.slow

@@ -58,8 +58,14 @@ def cosines(vectors: Vectors | Floats, query: Vectors | Floats) -> Floats:
     return products
 
 
-def run_offsets(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+def run_offsets(lengths: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
     """Return where each of consecutive runs of ``lengths``, (n,), starts, and where the last ends, (n + 1,)."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
+
+
+def range_indices(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the indices of several ranges, one after the other: ``lengths[n]`` of them from ``starts[n]`` on."""
+    offsets = run_offsets(lengths)
+    return np.repeat(starts - offsets[:-1], lengths) + np.arange(int(offsets[-1]))

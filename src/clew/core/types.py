@@ -154,16 +154,6 @@ class Node:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """An asserted edge between two nodes, by id. ``owner`` names the component that asserted it."""
-
-    source: str
-    relation: str
-    target: str
-    owner: str
-
-
 # Imported graphs
 
 

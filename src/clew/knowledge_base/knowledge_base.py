@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from clew.core.protocols import Encoder, LanguageModel
     from clew.knowledge_base.ingest.estimate import Estimate
     from clew.knowledge_base.ingest.report import Progress, Report
-    from clew.store.info import StoreInfo
-    from clew.store.store import Finding, Store
+    from clew.store.store import Finding, Store, StoreInfo
 
 #: The graphs that need neither a model nor a service.
 LOCAL_GRAPHS = ("keywords", "mentions", "structure")

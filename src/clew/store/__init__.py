@@ -1,8 +1,8 @@
-"""The knowledge base on disk."""
+"""The knowledge base on disk: documents, their indexes, vectors and graphs in one folder.
 
-from __future__ import annotations
+:class:`Store` is the entry point, its ``snapshot()`` the view that retrieval works on.
+"""
 
-from clew.store.info import StoreInfo
-from clew.store.store import Finding, Store
+from clew.store.store import Finding, Store, StoreInfo
 
 __all__ = ["Finding", "Store", "StoreInfo"]

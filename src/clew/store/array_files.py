@@ -1,4 +1,4 @@
-"""array_files."""
+"""Files of arrays: written as a whole with their checksums, opened memory-mapped, listed in a manifest."""
 
 from __future__ import annotations
 
@@ -7,23 +7,29 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clew.core.errors import Damaged
 
-Arrays = dict[str, NDArray[np.generic]]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Arrays = dict[str, NDArray[np.generic]]
 
 
 def write_arrays(arrays: Arrays, folder: Path) -> dict[str, list[int | str]]:
-    """Write arrays to files of a new folder, which is there whole or not at all; return size and checksum of each."""
+    """Write each array to a file of a new folder; return the size and checksum of every file.
+
+    The folder appears with all its files or not at all.
+    """
     unfinished = folder.with_name(f"{folder.name}.new")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True)
     files: dict[str, list[int | str]] = {}
-    for part, array in arrays.items():
-        path = unfinished / f"{part}.npy"
+    for name, array in arrays.items():
+        path = unfinished / f"{name}.npy"
         with path.open("wb") as file:
             np.save(file, array)
             file.flush()
@@ -35,14 +41,14 @@ def write_arrays(arrays: Arrays, folder: Path) -> dict[str, list[int | str]]:
 
 
 def read_arrays(folder: Path, files: dict[str, list[int | str]]) -> Arrays:
-    """Open arrays, memory-mapped. Raises Damaged where a file is missing or has another size."""
+    """Open arrays, memory-mapped, by name. Raises Damaged where a file is missing or has another size than listed."""
     arrays: Arrays = {}
     for file, (size, _) in files.items():
         path = folder / file
         if not path.is_file() or path.stat().st_size != size:
             raise Damaged(f"{path} is missing or truncated", "It is rebuilt: clew doctor")
         try:
-            # A plain view: slicing np.memmap itself costs microseconds, on every term of every query.
+            # A plain array: slicing np.memmap itself costs microseconds, for every term of every query.
             arrays[path.stem] = np.load(path, mmap_mode="r").view(np.ndarray)
         except ValueError as error:
             raise Damaged(f"{path} is damaged", "It is rebuilt: clew doctor") from error
@@ -56,7 +62,7 @@ def file_checksum(path: Path) -> str:
 
 
 def write_manifest(path: Path, content: object) -> None:
-    """Replace a manifest: whole or not at all, also when the machine stops."""
+    """Replace a manifest atomically, also if the machine stops meanwhile."""
     unfinished = path.with_suffix(".new")
     with unfinished.open("w", encoding="utf-8") as file:
         json.dump(content, file)

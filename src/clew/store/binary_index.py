@@ -1,13 +1,13 @@
-"""One bit for each number of a vector: which vectors may be near, found without reading the vectors.
+"""Binary codes of vectors, one bit for each number: a shortlist of near vectors without reading the vectors.
 
-The bit is the number's sign. Two vectors at angle ``a`` differ in a share ``a / pi`` of the signs of random
+The bit is the sign of the number. Two vectors at angle ``a`` differ in a share ``a / pi`` of the signs of random
 directions (Charikar, STOC 2002), so few differing bits mean a small angle. The codes of a million vectors of
 384 numbers are 48 MB instead of 1.5 GB, and comparing them all takes some ten milliseconds.
 
-A code is a function of its vector alone, and a shortlist takes every vector at its largest distance or none:
-what is found depends on the live vectors, never on the order in which they came or on what is gone.
+A code is a function of its vector alone, and a shortlist takes either all vectors at its largest distance or none:
+the result depends on the live vectors, never on the order in which they were added or on removed ones.
 
-On disk the codes lie in blocks of :data:`WORD_BLOCK` slots, within a block word after word, so that one operation
+On disk the codes are stored in blocks of :data:`BLOCK` slots, within a block word after word, so that one operation
 compares one word of many vectors. The last block is padded with zeros.
 """
 
@@ -36,13 +36,13 @@ _READ = 1 << 16
 def binary_codes(vectors: Vectors) -> Codes:
     """Return the signs of (n, dimension) vectors as (n, words) numbers of 64 bits; 0 counts as negative."""
     packed = np.packbits(vectors > 0, axis=1, bitorder="little")
-    whole = np.zeros((len(packed), 8 * words_per_code(vectors.shape[1])), dtype=np.uint8)
-    whole[:, : packed.shape[1]] = packed
-    return whole.view("<u8")
+    padded = np.zeros((len(packed), 8 * words_per_code(vectors.shape[1])), dtype=np.uint8)
+    padded[:, : packed.shape[1]] = packed
+    return padded.view("<u8")
 
 
 def words_per_code(dimension: int) -> int:
-    """Return how many numbers of 64 bits hold ``dimension`` bits."""
+    """Return how many numbers of 64 bits are needed for ``dimension`` bits."""
     return -(-dimension // 64)
 
 
@@ -60,7 +60,7 @@ class BinaryIndexFile:
         return -(-self.count // BLOCK) * BLOCK * words_per_code(self.dimension) * 8
 
     def is_complete(self) -> bool:
-        """Return whether the file is there and has its size."""
+        """Return whether the file exists and has its full size."""
         return self.path.is_file() and self.path.stat().st_size >= self.size
 
     def read(self) -> BinaryIndex:
@@ -68,40 +68,40 @@ class BinaryIndexFile:
         return BinaryIndex(np.asarray(self._map("r")), self.count)
 
     def write(self, first: int, vectors: Vectors) -> None:
-        """Put the codes of ``vectors`` at slots from ``first`` on; ``count`` is what there are after it."""
+        """Write the codes of ``vectors`` to slots from ``first`` on; ``count`` is the number of slots afterwards."""
         with self.path.open("ab") as file:
             file.truncate(self.size)
         blocks = self._map("r+")
-        made = binary_codes(vectors).T
+        codes = binary_codes(vectors).T
         done = 0
         while done < len(vectors):
             block, start = divmod(first + done, BLOCK)
-            some = min(BLOCK - start, len(vectors) - done)
-            blocks[block, :, start : start + some] = made[:, done : done + some]
-            done += some
+            size = min(BLOCK - start, len(vectors) - done)
+            blocks[block, :, start : start + size] = codes[:, done : done + size]
+            done += size
         blocks.flush()
 
     def clear_slots(self, slots: NDArray[np.int64]) -> None:
-        """Put zeros where the codes of ``slots`` are: what a vector of zeros has."""
+        """Set the codes of ``slots`` to zeros, the code of a vector of zeros."""
         blocks = self._map("r+")
         blocks[slots // BLOCK, :, slots % BLOCK] = 0
         blocks.flush()
 
     def rebuild(self, vectors: Vectors) -> None:
-        """Write the file anew from every vector; it is there when it is whole."""
+        """Rewrite the file from all vectors; it appears when it is complete."""
         unfinished = BinaryIndexFile(self.path.with_suffix(".new"), self.dimension, self.count)
         for start in range(0, self.count, _READ):
             unfinished.write(start, np.asarray(vectors[start : start + _READ]))
         unfinished.path.replace(self.path)
 
     def matches(self, vectors: Vectors) -> bool:
-        """Return whether the file holds the codes of ``vectors``; reads all of them."""
+        """Return whether the file contains the codes of ``vectors``; reads all of them."""
         if not self.is_complete():
             return False
         blocks = self._map("r")
         for start in range(0, self.count, BLOCK):
-            made = binary_codes(np.asarray(vectors[start : start + BLOCK])).T
-            if not np.array_equal(blocks[start // BLOCK, :, : made.shape[1]], made):
+            codes = binary_codes(np.asarray(vectors[start : start + BLOCK])).T
+            if not np.array_equal(blocks[start // BLOCK, :, : codes.shape[1]], codes):
                 return False
         return True
 
@@ -112,7 +112,7 @@ class BinaryIndexFile:
 
 @dataclass(frozen=True, slots=True)
 class BinaryIndex:
-    """The codes of ``count`` slots: (blocks, words, :data:`WORD_BLOCK`)."""
+    """The codes of ``count`` slots: (blocks, words, :data:`BLOCK`)."""
 
     blocks: Codes
     count: int
@@ -120,7 +120,7 @@ class BinaryIndex:
     def shortlist(self, query: Vectors, among: Mask, size: int) -> NDArray[np.int64]:
         """Return, ascending, the slots of ``among`` whose codes differ least from those of ``query``, (d,).
 
-        At least ``size`` where there are as many: all at the largest distance are in.
+        There are at least ``size`` if ``among`` has as many: all slots at the largest distance are included.
         """
         distance = self.hamming_distances(binary_codes(query[None])[0])
         bits = 64 * self.blocks.shape[1]
@@ -131,12 +131,12 @@ class BinaryIndex:
 
     def hamming_distances(self, code: Codes) -> NDArray[np.uint16]:
         """Return in how many bits every slot's code differs from ``code``."""
-        found = np.zeros(len(self.blocks) * BLOCK, dtype=np.uint16)
-        differing, counted = np.empty(BLOCK, dtype=np.uint64), np.empty(BLOCK, dtype=np.uint8)
+        distances = np.zeros(len(self.blocks) * BLOCK, dtype=np.uint16)
+        differing, bit_counts = np.empty(BLOCK, dtype=np.uint64), np.empty(BLOCK, dtype=np.uint8)
         for number, block in enumerate(self.blocks):
-            sums = found[number * BLOCK : (number + 1) * BLOCK]
-            for word, wanted in zip(block, code, strict=True):
-                np.bitwise_xor(word, wanted, out=differing)
-                np.bitwise_count(differing, out=counted)
-                sums += counted
-        return found[: self.count]
+            sums = distances[number * BLOCK : (number + 1) * BLOCK]
+            for word, query_word in zip(block, code, strict=True):
+                np.bitwise_xor(word, query_word, out=differing)
+                np.bitwise_count(differing, out=bit_counts)
+                sums += bit_counts
+        return distances[: self.count]

@@ -1,22 +1,27 @@
-"""The tables of the truth, as numbered migrations.
+"""The SQLite database of a knowledge base: its tables, and its two connections.
 
-A migration is never edited once released; a change is a new one. ``PRAGMA user_version`` is the number of
-migrations that a base has had.
+One connection reads and never locks; the other writes under a lock of our own. SQLite up to 3.51.2 can corrupt a
+WAL database when two connections write or checkpoint in the same instant (sqlite.org/wal.html#walresetbug).
+Therefore every write and every checkpoint happens under ``write.lock``, readers are opened with ``mode=ro`` (they
+never checkpoint, not even on close), and SQLite memory-maps no file.
 
-* ``document.first_row`` starts a contiguous range of rows, one for each node, that is never given out again, so
-  that an array made earlier can be behind but never wrong. Rows stay inside: no id, digest or order shows them.
+The tables are made by numbered migrations. A migration is never edited once released; a change is a new one.
+``PRAGMA user_version`` is the number of migrations that a base has had.
+
+* ``document.first_row`` starts a contiguous range of rows, one for each node, that is never reused, so
+  that an array made earlier can be behind but never wrong. Rows are internal: no id, digest or order shows them.
 * ``node.text`` and ``node.name`` are NULL where they can be read elsewhere: the text where it is the document's
-  canonical text between ``first`` and ``last``, the name where it is the text.
+  canonical text between ``first`` and ``last``, the name where it equals the text.
 * ``piece`` holds the canonical text in pieces of :data:`PIECE_LENGTH` characters, so that reading one passage of a
-  long document does not read the document.
-* A graph's rows are its own, 0 to ``nodes`` - 1, in order of the external ids, so that they are a function of what it
-  holds. ``graph_node.lines`` are JSON lines of 64 nodes each, compressed; ``graph_edge.pairs`` are at most 65,536
-  pairs of a relation, ascending, as little-endian uint32; ``graph_statement.lines`` the properties of the edges
-  whose places among the pairs of the relation are ``number`` * 1,024 and the next 1,023.
-* ``document.digest`` is a hash of the document's part of the canonical dump; ``stamp`` a number of 63 bits made
-  of the key, by which arrays recognise the document they were made from.
-* ``kept`` is no truth: what a maker made of a part of a document (a summary of a section). It stands here, and
-  not beside the segments, so that it goes in the transaction that takes its document away.
+  long document does not read the whole document.
+* A graph's rows are its own, 0 to ``nodes`` - 1, in order of the external ids, so that they are a function of its
+  content. ``graph_node.lines`` are JSON lines of 64 nodes each, compressed; ``graph_edge.pairs`` are at most 65,536
+  pairs of a relation, ascending, as little-endian uint32; ``graph_statement.lines`` are the properties of the edges
+  whose positions among the pairs of the relation are ``number`` * 1,024 and the next 1,023.
+* ``document.digest`` is a hash of the document's part of the canonical dump; ``stamp`` is a number of 63 bits made
+  from the key, by which arrays recognise the document they were made from.
+* ``kept`` holds derived values: what a maker computed for a part of a document (a summary of a section). It is in the
+  database, and not beside the segments, so that the transaction that removes a document removes its values too.
 """
 
 from __future__ import annotations
@@ -164,25 +169,25 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
 
 @contextmanager
 def translate_errors(path: Path) -> Iterator[None]:
-    """Turn what SQLite raises into our errors."""
+    """Convert exceptions of SQLite into errors of clew."""
     try:
         yield
     except sqlite3.OperationalError as error:
-        said = str(error)
-        if "locked" in said or "busy" in said:
+        message = str(error)
+        if "locked" in message or "busy" in message:
             raise Locked(f"{path} is locked by another program", "Close it and try again") from error
-        if "disk I/O" in said or "malformed" in said or "no such" in said:
-            raise _damaged(path, said) from error
+        if "disk I/O" in message or "malformed" in message or "no such" in message:
+            raise _damaged(path, message) from error
         raise StoreError(
-            f"{path} cannot be used: {said}", "Is the disk full, or the folder read-only?"
+            f"{path} cannot be used: {message}", "Is the disk full, or the folder read-only?"
         ) from error
     except sqlite3.DatabaseError as error:
         raise _damaged(path, str(error)) from error
 
 
-def _damaged(path: Path, said: str) -> Damaged:
+def _damaged(path: Path, problem: str) -> Damaged:
     return Damaged(
-        f"{path} is damaged ({said})",
+        f"{path} is damaged ({problem})",
         "It cannot be rebuilt from the folder itself: restore it from a backup, or delete the folder of the "
         "knowledge base and add the documents again",
     )
@@ -190,9 +195,9 @@ def _damaged(path: Path, said: str) -> Damaged:
 
 @contextmanager
 def hold_lock(path: Path, timeout: float = LOCK_TIMEOUT) -> Iterator[None]:
-    """Hold the lock file ``path``. Raises Locked after ``patience`` seconds of waiting for it.
+    """Hold the lock file ``path``. Raises Locked after ``timeout`` seconds of waiting.
 
-    The lock is the kernel's, so it goes with the process that held it, however that ended.
+    It is a lock of the kernel, so it is released when its process ends, in whatever way.
     """
     try:
         with FileLock(path, timeout=timeout):
@@ -209,7 +214,7 @@ class Database:
     def __init__(self, folder: Path) -> None:
         self.path = folder / DATABASE_FILE
         self._lock = folder / "write.lock"
-        self._turn = threading.RLock()
+        self._turns = threading.RLock()
         self._writer: sqlite3.Connection | None = None
         with translate_errors(self.path):
             self._check_version()
@@ -217,7 +222,7 @@ class Database:
 
     @staticmethod
     def create(folder: Path, settings: dict[str, str]) -> None:
-        """Make the database in ``folder`` unless another process just did."""
+        """Create the database in ``folder`` unless another process just did."""
         path = folder / DATABASE_FILE
         with hold_lock(folder / "write.lock"), translate_errors(path):
             connection = connect(path, write=True)
@@ -239,7 +244,7 @@ class Database:
                 "Update clew: pip install --upgrade clew",
             )
         if version == 0:
-            raise _damaged(self.path, "it holds no knowledge base")
+            raise _damaged(self.path, "it contains no knowledge base")
         if version < len(MIGRATIONS):
             with hold_lock(self._lock):
                 connection = connect(self.path, write=True)
@@ -250,8 +255,8 @@ class Database:
 
     @contextmanager
     def read_transaction(self) -> Iterator[sqlite3.Connection]:
-        """One short read transaction: everything read inside belongs to one state of the base."""
-        with self._turn, translate_errors(self.path):
+        """Open a short read transaction: everything read within it belongs to one state of the base."""
+        with self._turns, translate_errors(self.path):
             self._reader.execute("BEGIN")
             try:
                 yield self._reader
@@ -260,7 +265,7 @@ class Database:
 
     @contextmanager
     def separate_read_transaction(self) -> Iterator[sqlite3.Connection]:
-        """One read transaction on a connection of its own, for what takes seconds: other threads need not wait."""
+        """Open a read transaction on a connection of its own, for long reads: other threads need not wait."""
         with translate_errors(self.path):
             connection = connect(self.path, write=False)
             try:
@@ -271,14 +276,14 @@ class Database:
 
     @contextmanager
     def write_transaction(self, *, truth: bool = True) -> Iterator[sqlite3.Connection]:
-        """One write transaction; on an exception nothing of it remains. It counts as one generation if it
-        changed anything; one that only keeps derived data (``truth`` False) does not, and views stay valid.
+        """Open a write transaction; on an exception nothing of it remains.
 
-        The lock is waited for first: meanwhile other threads may read. Not to be called while reading."""
-        with hold_lock(self._lock), self._turn, translate_errors(self.path):
-            if self._writer is None:
-                self._writer = connect(self.path, write=True)
-            writer = self._writer
+        It counts as one generation if it changed anything. One that only stores derived data (``truth`` False) does
+        not, and views stay valid. It waits for the lock first; meanwhile other threads may read. Not to be called
+        within a read transaction.
+        """
+        with hold_lock(self._lock), self._turns, translate_errors(self.path):
+            writer = self._open_writer()
             writer.execute("BEGIN IMMEDIATE")
             before = writer.total_changes
             try:
@@ -292,36 +297,39 @@ class Database:
                 raise
 
     def scrub(self) -> bool:
-        """Empty the write-ahead log, so that nothing removed remains in it; return whether that was possible.
+        """Empty the write-ahead log, so that no removed text remains in it; return whether that was possible.
 
-        A reader of another process can stand in the way for the length of a read; the debt is then kept in
-        ``state`` and paid by the next writer.
+        A reader of another process can prevent it for the length of a read; ``state`` then notes that the log is
+        still to be emptied, and the next writer does it.
         """
-        with hold_lock(self._lock), self._turn, translate_errors(self.path):
-            if self._writer is None:
-                self._writer = connect(self.path, write=True)
-            writer = self._writer
+        with hold_lock(self._lock), self._turns, translate_errors(self.path):
+            writer = self._open_writer()
             if not writer.execute("SELECT value FROM state WHERE name = 'scrub'").fetchone()[0]:
                 return True
-            # Cleared first, so that this write, too, is part of what is moved out of the log.
+            # Cleared first, so that the checkpoint moves this write out of the log, too.
             writer.execute("UPDATE state SET value = 0 WHERE name = 'scrub'")
             busy = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
             if busy:
                 writer.execute("UPDATE state SET value = 1 WHERE name = 'scrub'")
             return not busy
 
+    def _open_writer(self) -> sqlite3.Connection:
+        if self._writer is None:
+            self._writer = connect(self.path, write=True)
+        return self._writer
+
     def check_integrity(self) -> list[str]:
-        """Return what SQLite's own check finds wrong; empty where nothing is."""
-        with self._turn, translate_errors(self.path):
-            found = [row[0] for row in self._reader.execute("PRAGMA integrity_check")]
-        return [] if found == ["ok"] else found
+        """Return the problems that SQLite's own check finds."""
+        with self._turns, translate_errors(self.path):
+            problems = [row[0] for row in self._reader.execute("PRAGMA integrity_check")]
+        return [] if problems == ["ok"] else problems
 
     def close(self) -> None:
         """Close both connections; closing the writing one may checkpoint, so it takes the lock."""
-        with self._turn:
+        with self._turns:
             self._reader.close()
         if self._writer is not None:
-            with hold_lock(self._lock), self._turn, translate_errors(self.path):
+            with hold_lock(self._lock), self._turns, translate_errors(self.path):
                 self._writer.close()
                 self._writer = None
 
@@ -336,6 +344,3 @@ def _migrate(connection: sqlite3.Connection, version: int, settings: dict[str, s
     connection.executemany("INSERT INTO setting VALUES (?, ?)", settings.items())
     connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
     connection.execute("COMMIT")
-
-
-# MERGED: Connections to the truth: one that reads and never locks, one that writes under a lock of our own.

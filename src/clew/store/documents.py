@@ -1,27 +1,31 @@
-"""What is read from the truth: documents, nodes, texts. Imports no numpy."""
+"""Documents in SQLite: reading, adding and removing them, their nodes, texts and derived values.
+
+Every function works within a transaction of its caller (:class:`clew.store.database.Database`). Imports no numpy, so
+that listing and showing documents starts fast.
+"""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
 from clew.core.errors import Damaged, NotFound
-from clew.core.types import SECTION, Box, Document, Edge, Location, Node, ParsedDocument, ParsedNode
-from clew.store import dump as canonical
+from clew.core.types import SECTION, Box, Document, Location, Node, ParsedDocument, ParsedNode
 from clew.store.database import PIECE_LENGTH
+from clew.store.dump import document_stamp, dump_document, hash_lines
 
-#: How many values one statement is given; SQLite takes 999 everywhere.
+#: Values per SQL statement; every build of SQLite accepts 999.
 ROWS_PER_QUERY = 900
 _NODE = "row, kind, parent, level, name, text, page, first, last, boxes"
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentEntry:
-    """A document with its place among the rows: the half-open range ``first`` to ``end``."""
+    """A document and the half-open range of its rows, ``first`` to ``end``."""
 
     document: Document
     first: int
@@ -46,7 +50,7 @@ class NodeRecord:
 
 
 def read_counter(connection: sqlite3.Connection, name: str) -> int:
-    """Return one of the base's counters."""
+    """Return one of the base's counters, such as ``generation``."""
     return int(connection.execute("SELECT value FROM state WHERE name = ?", (name,)).fetchone()[0])
 
 
@@ -64,13 +68,13 @@ def read_entries(connection: sqlite3.Connection, first: int | None = None) -> li
         + " ORDER BY first_row",
         values,
     )
-    found = []
+    entries = []
     for start, nodes, key, stamp, title, media_type, parser, pages in rows:
-        known = tuple(sorted(paths.get(start, ())))
-        name = PurePath(known[0]).name if known else ""
-        document = Document(key, name, title, media_type, parser, pages, nodes, known)
-        found.append(DocumentEntry(document, start, start + nodes, stamp))
-    return found
+        sorted_paths = tuple(sorted(paths.get(start, ())))
+        name = PurePath(sorted_paths[0]).name if sorted_paths else ""
+        document = Document(key, name, title, media_type, parser, pages, nodes, sorted_paths)
+        entries.append(DocumentEntry(document, start, start + nodes, stamp))
+    return entries
 
 
 def find_first_row(connection: sqlite3.Connection, key: str) -> int:
@@ -86,6 +90,15 @@ def read_entry(connection: sqlite3.Connection, key: str) -> DocumentEntry:
     return read_entries(connection, find_first_row(connection, key))[0]
 
 
+def find_row(connection: sqlite3.Connection, id: str) -> int:
+    """Return the row of a node id. Raises NotFound."""
+    key, _, position = id.rpartition(":")
+    document = connection.execute("SELECT first_row, nodes FROM document WHERE key = ?", (key,)).fetchone()
+    if document is None or not position.isdecimal() or int(position) >= document[1]:
+        raise NotFound(f"no node '{id}'", "Ids are those that search --json prints; see also: clew list")
+    return int(document[0]) + int(position)
+
+
 def read_locations(connection: sqlite3.Connection) -> dict[str, tuple[Location, str]]:
     """Return every location and its document's key, by path."""
     rows = connection.execute(
@@ -99,13 +112,13 @@ def read_locations(connection: sqlite3.Connection) -> dict[str, tuple[Location, 
 
 
 def read_derived(connection: sqlite3.Connection, first: int, maker: str) -> dict[str, bytes]:
-    """Return what ``maker`` made of parts of the document that starts at row ``first``, by part."""
+    """Return the values that ``maker`` stored for parts of the document that starts at row ``first``, by part."""
     rows = connection.execute("SELECT part, value FROM kept WHERE document = ? AND maker = ?", (first, maker))
     return dict(rows.fetchall())
 
 
 def count_derived(connection: sqlite3.Connection) -> dict[str, int]:
-    """Return who made what is kept, and of how many parts."""
+    """Return the makers of derived values, and for how many parts each stored one."""
     rows = connection.execute("SELECT maker, count(*) FROM kept GROUP BY maker ORDER BY maker")
     return dict(rows.fetchall())
 
@@ -118,14 +131,14 @@ def read_text(connection: sqlite3.Connection, first: int) -> str:
 
 def read_records(connection: sqlite3.Connection, rows: Iterable[int]) -> dict[int, NodeRecord]:
     """Return the records of ``rows``, by row; a row that is gone is missing."""
-    wanted = list(dict.fromkeys(rows))
-    found: dict[int, NodeRecord] = {}
-    for start in range(0, len(wanted), ROWS_PER_QUERY):
-        batch = wanted[start : start + ROWS_PER_QUERY]
+    unique_rows = list(dict.fromkeys(rows))
+    records: dict[int, NodeRecord] = {}
+    for start in range(0, len(unique_rows), ROWS_PER_QUERY):
+        batch = unique_rows[start : start + ROWS_PER_QUERY]
         marks = ",".join("?" * len(batch))
         for row in connection.execute(f"SELECT {_NODE} FROM node WHERE row IN ({marks})", batch):
-            found[row[0]] = NodeRecord(*row)
-    return found
+            records[row[0]] = NodeRecord(*row)
+    return records
 
 
 def read_record_range(connection: sqlite3.Connection, first: int, end: int) -> list[NodeRecord]:
@@ -136,17 +149,19 @@ def read_record_range(connection: sqlite3.Connection, first: int, end: int) -> l
     return [NodeRecord(*row) for row in rows]
 
 
-def read_parsed_document(connection: sqlite3.Connection, one: DocumentEntry) -> ParsedDocument:
+def read_parsed_document(connection: sqlite3.Connection, entry: DocumentEntry) -> ParsedDocument:
     """Return a document as it was committed, without its notes."""
-    document, whole = one.document, read_text(connection, one.first)
-    nodes = tuple(_parsed_node(record, whole) for record in read_record_range(connection, one.first, one.end))
+    document, text = entry.document, read_text(connection, entry.first)
+    nodes = tuple(
+        _parsed_node(record, text) for record in read_record_range(connection, entry.first, entry.end)
+    )
     return ParsedDocument(
-        document.key, document.title, document.media_type, document.parser, whole, nodes, document.pages
+        document.key, document.title, document.media_type, document.parser, text, nodes, document.pages
     )
 
 
-def _parsed_node(record: NodeRecord, whole: str) -> ParsedNode:
-    content = whole[record.first : record.last] if record.text is None else record.text
+def _parsed_node(record: NodeRecord, document_text: str) -> ParsedNode:
+    content = document_text[record.first : record.last] if record.text is None else record.text
     return ParsedNode(
         record.kind,
         content,
@@ -160,17 +175,17 @@ def _parsed_node(record: NodeRecord, whole: str) -> ParsedNode:
 
 
 def unpack_boxes(packed: str | None) -> tuple[Box, ...]:
-    """Return the boxes that :func:`packed_boxes` wrote."""
+    """Return the boxes that :func:`pack_boxes` packed."""
     return tuple(Box(*values) for values in json.loads(packed)) if packed else ()
 
 
 def pack_boxes(boxes: Sequence[Box]) -> str | None:
-    """Return boxes as they are stored."""
+    """Return boxes in their stored form, JSON, or None for none."""
     return json.dumps([[b.page, b.x0, b.y0, b.x1, b.y1] for b in boxes]) if boxes else None
 
 
 class NodeReader:
-    """Makes nodes of rows within one read transaction, reading each heading and piece of text once."""
+    """Reads nodes by row within one read transaction; each heading and piece of text is read once."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -178,16 +193,16 @@ class NodeReader:
         self._pieces: dict[tuple[int, int], str] = {}
 
     def nodes(self, rows: Sequence[int], owners: Sequence[DocumentEntry]) -> list[Node]:
-        """Return the nodes of ``rows``, of which ``owners`` are the documents. Raises NotFound."""
-        found = read_records(self._connection, rows)
+        """Return the nodes of ``rows``; ``owners`` are their documents. Raises NotFound."""
+        records = read_records(self._connection, rows)
         owner_of = dict(zip(rows, owners, strict=True))
-        self._read_headings({row: owner_of[row].first for row in found}, found)
-        self._read_pieces(owner_of, found)
-        return [self._node(found, row, owner) for row, owner in zip(rows, owners, strict=True)]
+        self._read_headings({row: owner_of[row].first for row in records}, records)
+        self._read_text_pieces({row: owner_of[row].first for row in records}, records.values())
+        return [self._node(records, row, owner) for row, owner in zip(rows, owners, strict=True)]
 
-    def _node(self, found: dict[int, NodeRecord], row: int, owner: DocumentEntry) -> Node:
+    def _node(self, records: dict[int, NodeRecord], row: int, owner: DocumentEntry) -> Node:
         document = owner.document
-        record = found.get(row)
+        record = records.get(row)
         if record is None:
             raise NotFound(f"'{document.name}' was removed or replaced a moment ago", "Ask again")
         content = self._content(owner.first, record)
@@ -218,14 +233,37 @@ class NodeReader:
         offset = numbers.start * PIECE_LENGTH
         return joined[record.first - offset : record.last - offset]
 
-    def _read_pieces(self, owner_of: dict[int, DocumentEntry], found: dict[int, NodeRecord]) -> None:
-        wanted = {
-            (owner_of[row].first, number)
-            for row, record in found.items()
+    def _read_headings(self, first_of: dict[int, int], records: dict[int, NodeRecord]) -> None:
+        """Fill ``_above`` for the parents of ``records``, one level of the tree at a time.
+
+        ``first_of`` maps each row to the first row of its document.
+        """
+        ancestors = dict(records)
+        first_rows = dict(first_of)
+        parents = _parent_rows(first_rows, records.values())
+        while missing := {row: start for row, start in parents.items() if row not in ancestors}:
+            level = read_records(self._connection, missing)
+            first_rows.update(missing)
+            ancestors.update(level)
+            parents = _parent_rows(first_rows, level.values())
+        sections = [record for record in ancestors.values() if record.kind == SECTION and record.name is None]
+        self._read_text_pieces(first_rows, sections)
+        for row in sorted(ancestors):  # a parent precedes its children
+            record = ancestors[row]
+            above = () if record.parent is None else self._above[first_rows[row] + record.parent]
+            if record.kind == SECTION:
+                above += (self._content(first_rows[row], record) if record.name is None else record.name,)
+            self._above[row] = above
+
+    def _read_text_pieces(self, first_of: Mapping[int, int], records: Iterable[NodeRecord]) -> None:
+        """Read the pieces of canonical text that contain the texts of ``records``."""
+        needed = {
+            (first_of[record.row], number)
+            for record in records
             if record.text is None and record.first < record.last
             for number in range(record.first // PIECE_LENGTH, (record.last - 1) // PIECE_LENGTH + 1)
         }
-        for first, number in sorted(wanted - self._pieces.keys()):
+        for first, number in sorted(needed - self._pieces.keys()):
             piece = self._connection.execute(
                 "SELECT text FROM piece WHERE document = ? AND number = ?", (first, number)
             ).fetchone()
@@ -233,76 +271,32 @@ class NodeReader:
                 raise Damaged("the text of a document is incomplete", "Run: clew doctor")
             self._pieces[first, number] = piece[0]
 
-    def _read_headings(self, first_of: dict[int, int], found: dict[int, NodeRecord]) -> None:
-        """Fill ``_above`` for the parents of ``found``, one level of the tree at a time."""
-        chain = dict(found)
-        first = dict(first_of)
-        waiting = _parents(first, found.values())
-        while new := {row: start for row, start in waiting.items() if row not in chain}:
-            read = read_records(self._connection, new)
-            first.update(new)
-            chain.update(read)
-            waiting = _parents(first, read.values())
-        names = {
-            row: chain[row]
-            for row in chain
-            if chain[row].kind == SECTION and chain[row].name is None and chain[row].text is None
-        }
-        self._read_pieces_of(first, names.values())
-        for row in sorted(chain):  # a parent precedes its children
-            record = chain[row]
-            above = () if record.parent is None else self._above[first[row] + record.parent]
-            self._above[row] = (
-                (*above, self._heading(first[row], record)) if record.kind == SECTION else above
-            )
 
-    def _heading(self, first: int, record: NodeRecord) -> str:
-        return self._content(first, record) if record.name is None else record.name
-
-    def _read_pieces_of(self, first: dict[int, int], sections: Iterable[NodeRecord]) -> None:
-        wanted = {
-            (first[record.row], number)
-            for record in sections
-            for number in range(record.first // PIECE_LENGTH, (record.last - 1) // PIECE_LENGTH + 1)
-        }
-        for start, number in sorted(wanted - self._pieces.keys()):
-            piece = self._connection.execute(
-                "SELECT text FROM piece WHERE document = ? AND number = ?", (start, number)
-            ).fetchone()
-            if piece is not None:
-                self._pieces[start, number] = piece[0]
+def _parent_rows(first_of: Mapping[int, int], records: Iterable[NodeRecord]) -> dict[int, int]:
+    """Return the row of each record's parent, with the first row of their document."""
+    return {
+        first_of[record.row] + record.parent: first_of[record.row]
+        for record in records
+        if record.parent is not None
+    }
 
 
-def _parents(first: dict[int, int], of: Iterable[NodeRecord]) -> dict[int, int]:
-    return {first[r.row] + r.parent: first[r.row] for r in of if r.parent is not None}
-
-
-def read_edges(connection: sqlite3.Connection) -> Iterator[tuple[str, str, str, str]]:
-    """Yield every asserted edge as ids: source, relation, target, owner; in no particular order."""
-    rows = connection.execute(
-        "SELECT s.key, e.source - s.first_row, relation, t.key, e.target - t.first_row, owner FROM edge e "
-        "JOIN document s ON s.first_row = (SELECT max(first_row) FROM document WHERE first_row <= e.source) "
-        "JOIN document t ON t.first_row = (SELECT max(first_row) FROM document WHERE first_row <= e.target)"
-    )
-    for source, source_position, relation, target, target_position, owner in rows:
-        yield f"{source}:{source_position}", relation, f"{target}:{target_position}", owner
+# Writing
 
 
 def put_document(connection: sqlite3.Connection, parsed: ParsedDocument, location: Location) -> str:
-    """Put a document at a path; return ``added``, ``replaced``, ``located`` or ``unchanged``."""
-    known = has_document(connection, parsed.key)
-    if not known:
+    """Store a document found at a path; return ``added``, ``replaced``, ``located`` or ``unchanged``."""
+    was_stored = has_document(connection, parsed.key)
+    if not was_stored:
         insert_document(connection, parsed)
-    done = put_location(connection, location, parsed.key)
-    if done == "replaced" or known:
-        return done
-    return "added"
+    status = put_location(connection, location, parsed.key)
+    return status if status == "replaced" or was_stored else "added"
 
 
 def put_location(connection: sqlite3.Connection, location: Location, key: str) -> str:
-    """Put a known document at a path; what was there goes, with its last path, for good.
+    """Record that a stored document is at a path. The document that was there before is removed with its last path.
 
-    Return ``unchanged`` where it was there already (its size and times are brought up to date), ``located``
+    Return ``unchanged`` where the document was already there (its size and times are updated), ``located``
     for a new path, ``replaced`` where another document was there. Raises NotFound.
     """
     document = find_first_row(connection, key)
@@ -327,8 +321,8 @@ def put_location(connection: sqlite3.Connection, location: Location, key: str) -
 
 
 def remove_paths(connection: sqlite3.Connection, paths: Iterable[str]) -> list[Document]:
-    """Forget paths; return the documents that had no other, which are gone. Raises NotFound."""
-    gone = []
+    """Remove paths; return the documents that had no other path and were removed. Raises NotFound."""
+    removed = []
     for path in paths:
         row = connection.execute("SELECT document FROM location WHERE path = ?", (path,)).fetchone()
         if row is None:
@@ -336,17 +330,17 @@ def remove_paths(connection: sqlite3.Connection, paths: Iterable[str]) -> list[D
         document = read_entries(connection, row[0])[0].document
         connection.execute("DELETE FROM location WHERE path = ?", (path,))
         if delete_without_location(connection, row[0]):
-            gone.append(document)
-    return gone
+            removed.append(document)
+    return removed
 
 
 def has_document(connection: sqlite3.Connection, key: str) -> bool:
-    """Return whether a document with this key is there."""
+    """Return whether there is a document with this key."""
     return connection.execute("SELECT 1 FROM document WHERE key = ?", (key,)).fetchone() is not None
 
 
 def insert_document(connection: sqlite3.Connection, parsed: ParsedDocument) -> int:
-    """Add a document to a fresh range of rows, which is returned by its first."""
+    """Store a document in a new range of rows; return the first of them."""
     first = read_counter(connection, "next_row")
     connection.execute(
         "INSERT INTO document VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -354,13 +348,13 @@ def insert_document(connection: sqlite3.Connection, parsed: ParsedDocument) -> i
             first,
             len(parsed.nodes),
             parsed.key,
-            canonical.document_stamp(parsed.key),
+            document_stamp(parsed.key),
             parsed.title,
             parsed.media_type,
             parsed.parser,
             parsed.pages,
             len(parsed.text),
-            canonical.hash_lines(canonical.dump_document(parsed)),
+            hash_lines(dump_document(parsed)),
         ),
     )
     pieces = range(0, len(parsed.text), PIECE_LENGTH)
@@ -392,7 +386,7 @@ def insert_document(connection: sqlite3.Connection, parsed: ParsedDocument) -> i
 
 
 def delete_without_location(connection: sqlite3.Connection, first: int) -> bool:
-    """Delete a document without a path, its nodes, and the edges that touch them; return whether it was."""
+    """Delete a document that has no path left, with its nodes and their edges; return whether it was deleted."""
     if connection.execute("SELECT 1 FROM location WHERE document = ?", (first,)).fetchone():
         return False
     (nodes,) = connection.execute("SELECT nodes FROM document WHERE first_row = ?", (first,)).fetchone()
@@ -403,47 +397,20 @@ def delete_without_location(connection: sqlite3.Connection, first: int) -> bool:
     for table in ("piece", "tally", "kept"):
         connection.execute(f"DELETE FROM {table} WHERE document = ?", (first,))
     connection.execute("DELETE FROM document WHERE first_row = ?", (first,))
-    # The write-ahead log still holds what was deleted; it is emptied after the transaction.
+    # The write-ahead log still contains the deleted text; it is emptied after the transaction.
     connection.execute("UPDATE state SET value = 1 WHERE name = 'scrub'")
     return True
 
 
 def write_derived(
-    connection: sqlite3.Connection, first: int, stamp: int, maker: str, made: Mapping[str, bytes]
+    connection: sqlite3.Connection, first: int, stamp: int, maker: str, values: Mapping[str, bytes]
 ) -> bool:
-    """Keep what ``maker`` made of parts of a document; False, and nothing, where the document is gone."""
-    there = "SELECT 1 FROM document WHERE first_row = ? AND stamp = ?"
-    if connection.execute(there, (first, stamp)).fetchone() is None:
+    """Store the values that ``maker`` derived from parts of a document; False where the document is gone."""
+    query = "SELECT 1 FROM document WHERE first_row = ? AND stamp = ?"
+    if connection.execute(query, (first, stamp)).fetchone() is None:
         return False
     connection.executemany(
         "INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?)",
-        ((first, maker, part, value) for part, value in made.items()),
+        ((first, maker, part, value) for part, value in values.items()),
     )
     return True
-
-
-def assert_edges(connection: sqlite3.Connection, edges: Iterable[Edge]) -> None:
-    """Add edges; one that is there already stays as it is. Raises NotFound for a node that is not there."""
-    rows: dict[str, int] = {}
-
-    def row(id: str) -> int:
-        if id not in rows:
-            rows[id] = find_row(connection, id)
-        return rows[id]
-
-    connection.executemany(
-        "INSERT OR IGNORE INTO edge VALUES (?, ?, ?, ?)",
-        ((edge.relation, row(edge.source), row(edge.target), edge.owner) for edge in edges),
-    )
-
-
-def find_row(connection: sqlite3.Connection, id: str) -> int:
-    """Return the row of a node id. Raises NotFound."""
-    key, _, position = id.rpartition(":")
-    found = connection.execute("SELECT first_row, nodes FROM document WHERE key = ?", (key,)).fetchone()
-    if found is None or not position.isdecimal() or int(position) >= found[1]:
-        raise NotFound(f"no node '{id}'", "Ids are those that search --json prints; see also: clew list")
-    return int(found[0]) + int(position)
-
-
-# MERGED: What is written to the truth: documents, locations, edges, settings. Imports no numpy.

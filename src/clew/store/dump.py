@@ -1,26 +1,26 @@
-"""The canonical dump of a base and the digests made from it.
+"""The canonical dump of a knowledge base, and the digests made from it.
 
-Two bases with the same digest hold the same documents, read the same way, with the same asserted edges and
-settings. Row numbers, generations and times are no part of it; nor are locations part of the digest, so that a
-folder added on two machines gives one digest.
+Two bases with the same digest have the same documents, parsed the same way, with the same graphs and
+settings. Row numbers, generations and times are not part of the dump; locations are not part of the digest, so that
+adding a folder on two machines gives the same digest.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from clew.core.types import ParsedDocument, ParsedNode
 
 
 def dump_line(**fields: object) -> str:
-    """Return one line of a dump: JSON with sorted names and nothing optional in its form."""
+    """Return one line of a dump: JSON with sorted keys in its only possible form."""
     return json.dumps(fields, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
 def dump_document(document: ParsedDocument) -> Iterator[str]:
-    """Yield a document's lines: itself, then its nodes in reading order. Notes are no part of it."""
+    """Yield the lines of a document: its own, then its nodes in reading order. Notes are not part of it."""
     yield dump_line(
         document=document.key,
         title=document.title,
@@ -48,23 +48,18 @@ def dump_node(id: str, node: ParsedNode) -> str:
     )
 
 
-def dump_edge(edge: Sequence[str]) -> str:
-    """Return the line of an edge: source, relation, target, owner."""
-    return dump_line(edge=list(edge))
-
-
 def dump_setting(name: str, value: str) -> str:
     """Return the line of a setting."""
     return dump_line(setting=name, value=value)
 
 
 def hash_lines(lines: Iterable[str]) -> bytes:
-    """Return the hash of some lines, 16 bytes."""
-    made = hashlib.blake2b(digest_size=16)
-    for one in lines:
-        made.update(one.encode("utf-8", "surrogatepass"))
-        made.update(b"\n")
-    return made.digest()
+    """Return the hash of lines, 16 bytes."""
+    digest = hashlib.blake2b(digest_size=16)
+    for line in lines:
+        digest.update(line.encode("utf-8", "surrogatepass"))
+        digest.update(b"\n")
+    return digest.digest()
 
 
 def document_stamp(key: str) -> int:

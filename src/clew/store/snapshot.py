@@ -1,4 +1,4 @@
-"""Values that are made when they are first asked for, and then kept."""
+"""Snapshots: immutable views of a store, the truth by id and row, the segments as arrays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.arrays import run_offsets
 from clew.core.errors import NotFound, UsageError
 from clew.core.types import KINDS, RETRIEVED_KINDS, Document, Node, Scope
 from clew.store.database import Database
@@ -27,31 +26,31 @@ if TYPE_CHECKING:
     from clew.store.graphs.graph_store import GraphStore
 
 
-class ViewCache:
-    """Values by key, each made once, though several threads ask for it at once: the others wait for the one."""
-
-    def __init__(self) -> None:
-        self._made: dict[str, Any] = {}
-        self._turns: dict[str, threading.RLock] = {}
-
-    def get(self, key: str, make: Callable[[], Any]) -> Any:
-        """Return the value of ``key``, made by ``make()``, which may ask for other values."""
-        if key not in self._made:
-            # A lock for each: who makes one may need others, which must not wait for it.
-            with self._turns.setdefault(key, threading.RLock()):
-                if key not in self._made:
-                    self._made[key] = make()
-        return self._made[key]
-
-
 COLUMNS = ("document", "parent", "page", "kind")
 
 
-class StoreSnapshot:
-    """:class:`clew.core.protocols.Snapshot` of a base on disk.
+class ViewCache:
+    """Values by key, each computed once. Threads that ask for a value while another computes it wait for it."""
 
-    It holds the documents that were both in the truth and indexed when it was made. Arrays stay as they were;
-    the text of a node is read when it is asked for, and NotFound says so where it is gone by then.
+    def __init__(self) -> None:
+        self._values: dict[str, Any] = {}
+        self._locks: dict[str, threading.RLock] = {}
+
+    def get(self, key: str, make: Callable[[], Any]) -> Any:
+        """Return the value of ``key``, computed by ``make()``, which may ask for other values."""
+        if key not in self._values:
+            # One lock for each key: computing a value may need others, which must not wait for it.
+            with self._locks.setdefault(key, threading.RLock()):
+                if key not in self._values:
+                    self._values[key] = make()
+        return self._values[key]
+
+
+class StoreSnapshot:
+    """A :class:`clew.core.protocols.Snapshot` of a base on disk.
+
+    It shows the documents that were both stored and indexed when it was made. Its arrays never change; the text of a
+    node is read when it is needed, which raises NotFound if it was removed meanwhile.
     """
 
     def __init__(
@@ -59,35 +58,35 @@ class StoreSnapshot:
         database: Database,
         derived: Path,
         generation: int,
-        truth: Sequence[DocumentEntry],
+        entries: Sequence[DocumentEntry],
         segments: Sequence[Segment],
         graphs: GraphStore,
     ) -> None:
-        indexed = {(int(d[0]), int(d[2])) for one in segments for d in one.documents}
+        indexed = {pair for segment in segments for pair in segment.stamped_rows}
         self._database = database
         self._derived = derived
         self._segments = segments
-        self._entries = [one for one in truth if (one.first, one.stamp) in indexed]
-        self._first = np.array([one.first for one in self._entries], dtype=np.int64)
-        self._by_key = {one.document.key: one for one in self._entries}
+        self._entries = [entry for entry in entries if (entry.first, entry.stamp) in indexed]
+        self._first_rows = np.array([entry.first for entry in self._entries], dtype=np.int64)
+        self._by_key = {entry.document.key: entry for entry in self._entries}
         self.generation = generation
-        self.pending = len(truth) - len(self._entries)
-        self.size = max((one.end for one in self._entries), default=0)
-        self._graphs = graphs
-        self._known_graphs = graphs.graphs_by_name()
+        self.pending = len(entries) - len(self._entries)
+        self.size = max((entry.end for entry in self._entries), default=0)
+        self._graph_store = graphs
+        self._graphs_by_name = graphs.graphs_by_name()
         self._views, self._document_views = ViewCache(), ViewCache()
         self._live = np.zeros(self.size, dtype=np.bool_)
-        for one in self._entries:
-            self._live[one.first : one.end] = True
+        for entry in self._entries:
+            self._live[entry.first : entry.end] = True
 
     def documents(self) -> list[Document]:
         """Return every document, sorted by key."""
         return [self._by_key[key].document for key in sorted(self._by_key)]
 
     def document_rows(self, key: str) -> tuple[int, int]:
-        """Return the half-open range of rows of a document, itself first. Raises NotFound."""
-        one = self._entry(key)
-        return one.first, one.end
+        """Return the half-open range of rows of a document, its own row first. Raises NotFound."""
+        entry = self._entry(key)
+        return entry.first, entry.end
 
     def rows(self, ids: Sequence[str]) -> Rows:
         """Return the row of each node id. Raises NotFound."""
@@ -101,7 +100,7 @@ class StoreSnapshot:
         ]
 
     def nodes(self, rows: Rows) -> list[Node]:
-        """Return the nodes of ``rows``, in that order. Raises NotFound for one that was removed since."""
+        """Return the nodes of ``rows``, in that order. Raises NotFound for one that was removed meanwhile."""
         rows = np.asarray(rows, dtype=np.int64)
         if not len(rows):
             return []
@@ -110,92 +109,56 @@ class StoreSnapshot:
 
     def document_text(self, document: str) -> str:
         """Return a document's canonical text. Raises NotFound."""
-        one = self._entry(document)
+        entry = self._entry(document)
         with self._database.read_transaction() as connection:
-            return read_text(connection, one.first)
+            return read_text(connection, entry.first)
 
     def mask(self, scope: Scope, kinds: Sequence[str] | None = None) -> Mask:
         """Return which rows are live, in ``scope`` and of one of ``kinds``."""
-        wanted = scope.kinds if kinds is None else frozenset(kinds)
+        allowed = scope.kinds if kinds is None else frozenset(kinds)
         if kinds is not None and scope.kinds is not None:
-            wanted = scope.kinds & frozenset(kinds)
-        found = self._live if wanted is None else self._kinds(wanted)
+            allowed = scope.kinds & frozenset(kinds)
+        mask = self._live if allowed is None else self._kind_mask(allowed)
         if scope.documents is None:
-            return found.copy()
-        inside = np.zeros(self.size, dtype=np.bool_)
+            return mask.copy()
+        in_documents = np.zeros(self.size, dtype=np.bool_)
         for key in scope.documents:
-            if one := self._by_key.get(key):
-                inside[one.first : one.end] = True
-        return inside & found
+            if entry := self._by_key.get(key):
+                in_documents[entry.first : entry.end] = True
+        return in_documents & mask
 
-    def _kinds(self, kinds: frozenset[str]) -> Mask:
+    def _kind_mask(self, kinds: frozenset[str]) -> Mask:
         def make() -> Mask:
             codes = [KINDS.index(kind) for kind in kinds if kind in KINDS]
             return self._live & np.isin(self.column("kind"), codes)
 
-        found: Mask = self.memoize(f"mask/{','.join(sorted(kinds))}", make, documents_only=True)
-        return found
+        mask: Mask = self.memoize(f"mask/{','.join(sorted(kinds))}", make, documents_only=True)
+        return mask
 
     def column(self, name: str) -> NDArray[np.int64]:
         """Return one number per row: ``document``, ``parent``, ``page`` or ``kind``; -1 where there is none."""
         if name not in COLUMNS:
             raise UsageError(f"no column named '{name}'", f"Known: {', '.join(COLUMNS)}")
-        found: NDArray[np.int64] = self.memoize(
+        column: NDArray[np.int64] = self.memoize(
             f"column/{name}", lambda: self._column(name), documents_only=True
         )
-        return found
+        return column
 
     def _column(self, name: str) -> NDArray[np.int64]:
-        found = np.full(self.size, -1, dtype=np.int64)
-        for one in self._segments:
-            rows = one.rows
-            first = np.repeat(one.documents[:, 0], one.documents[:, 1])
-            known = rows < self.size
+        column = np.full(self.size, -1, dtype=np.int64)
+        for segment in self._segments:
+            rows = segment.rows
+            first = np.repeat(segment.documents[:, 0], segment.documents[:, 1])
+            in_range = rows < self.size
             if name == "document":
                 values = first
             elif name == "parent":
-                values = np.where(one.parent >= 0, one.parent + first, -1)
+                values = np.where(segment.parent >= 0, segment.parent + first, -1)
             else:
-                values = (one.page if name == "page" else one.kind).astype(np.int64)
-            found[rows[known]] = values[known]
-        found[~self._live] = -1
-        return found
-
-    def relations(self) -> Mapping[str, int]:
-        """Return the relations of asserted edges, with how many edges each has."""
-        with self._database.read_transaction() as connection:
-            counted = connection.execute(
-                "SELECT relation, count(*) FROM (SELECT DISTINCT relation, source, target FROM edge) "
-                "GROUP BY relation"
-            )
-            return dict(counted.fetchall())
-
-    def neighbours(self, rows: Rows, relation: str, inverse: bool = False) -> tuple[NDArray[np.int64], Rows]:
-        """Return the live neighbours of ``rows`` by asserted edges: offsets (n + 1), rows ascending.
-
-        The adjacency of a relation is built when it is first asked for in a generation.
-        """
-        starts, targets = self.memoize(
-            f"adjacency/{relation}/{inverse}", lambda: self._adjacency(relation, inverse)
-        )
-        rows = np.asarray(rows, dtype=np.int64)
-        sizes = starts[rows + 1] - starts[rows]
-        offsets = run_offsets(sizes)
-        places = np.repeat(starts[rows] - offsets[:-1], sizes) + np.arange(int(sizes.sum()))
-        return offsets, targets[places]
-
-    def _adjacency(self, relation: str, inverse: bool) -> tuple[NDArray[np.int64], Rows]:
-        with self._database.read_transaction() as connection:
-            read = connection.execute(
-                "SELECT DISTINCT source, target FROM edge WHERE relation = ?", (relation,)
-            )
-            pairs = np.array(read.fetchall(), dtype=np.int64).reshape(-1, 2)
-        pairs = pairs[(pairs < self.size).all(axis=1)]
-        pairs = pairs[self._live[pairs].all(axis=1)]
-        if inverse:
-            pairs = pairs[:, ::-1]
-        pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
-        return run_offsets(np.bincount(pairs[:, 0], minlength=self.size)), np.ascontiguousarray(pairs[:, 1])
+                values = (segment.page if name == "page" else segment.kind).astype(np.int64)
+            column[rows[in_range]] = values[in_range]
+        column[~self._live] = -1
+        return column
 
     def postings(self, field: str) -> Postings:
         """Return the postings of ``text``, ``title`` or ``mention``."""
@@ -204,69 +167,75 @@ class StoreSnapshot:
 
         def make() -> SegmentedPostings:
             live = self._live
-            ends = max((int(one.documents[:, :2].sum(axis=1).max()) for one in self._segments), default=0)
-            if ends > len(live):
-                live = np.concatenate([live, np.zeros(ends - len(live), dtype=np.bool_)])
-            return SegmentedPostings([one.fields[field] for one in self._segments], live)
+            end = max(
+                (int(segment.documents[:, :2].sum(axis=1).max()) for segment in self._segments), default=0
+            )
+            if end > len(live):
+                live = np.concatenate([live, np.zeros(end - len(live), dtype=np.bool_)])
+            return SegmentedPostings([segment.fields[field] for segment in self._segments], live)
 
-        found: Postings = self.memoize(f"postings/{field}", make, documents_only=True)
-        return found
+        postings: Postings = self.memoize(f"postings/{field}", make, documents_only=True)
+        return postings
 
     def vectors(self, encoder: str, dimension: int = 0) -> VectorIndex:
-        """Return the vectors that the encoder named ``encoder`` made; where there are none yet, a view of none with
-        that ``dimension``. Raises NotFound without it."""
-        wanted = self._kinds(frozenset(RETRIEVED_KINDS))
+        """Return the vectors of the encoder named ``encoder``.
+
+        Where there are none yet, return an empty index with that ``dimension``, or raise NotFound without one.
+        """
+        expected = self._kind_mask(frozenset(RETRIEVED_KINDS))
 
         def make() -> StoredVectors:
-            store = VectorFiles(vectors_folder(self._derived, encoder))
-            if not store.read_manifest():
+            files = VectorFiles(vectors_folder(self._derived, encoder))
+            if not files.read_manifest():
                 raise NotFound(f"no vectors of '{encoder}' in this base", "Make them: clew encoder encode")
-            slots, rows, signs = store.open_for_search()
-            return StoredVectors(slots, rows, self._live, wanted, signs)
+            slots, rows, binary_index = files.open_for_search()
+            return StoredVectors(slots, rows, self._live, expected, binary_index)
 
         try:
-            found: VectorIndex = self.memoize(f"vectors/{encoder}", make)
+            index: VectorIndex = self.memoize(f"vectors/{encoder}", make)
         except NotFound:
             if not dimension:
                 raise
-            none = np.empty((0, dimension), dtype=np.float32)
-            return StoredVectors(none, np.empty(0, dtype=np.int64), self._live, wanted)
-        return found
+            no_slots = np.empty((0, dimension), dtype=np.float32)
+            return StoredVectors(no_slots, np.empty(0, dtype=np.int64), self._live, expected)
+        return index
 
     def read_derived(self, maker: str, document: str) -> Mapping[str, bytes]:
-        """Return what ``maker`` made of parts of a document, by part; what was made since is there, too."""
-        one = self._entry(document)
+        """Return the values that ``maker`` stored for parts of a document, by part; also those stored meanwhile."""
+        entry = self._entry(document)
         with self._database.read_transaction() as connection:
-            return read_derived(connection, one.first, maker)
+            return read_derived(connection, entry.first, maker)
 
-    def write_derived(self, maker: str, document: str, made: Mapping[str, bytes]) -> bool:
-        """Keep what ``maker`` made, in one transaction; False where the document is gone. Raises StoreError."""
-        one = self._entry(document)
+    def write_derived(self, maker: str, document: str, values: Mapping[str, bytes]) -> bool:
+        """Store derived values in one transaction; return False where the document is gone. Raises StoreError."""
+        entry = self._entry(document)
         with self._database.write_transaction(truth=False) as connection:
-            return write_derived(connection, one.first, one.stamp, maker, made)
+            return write_derived(connection, entry.first, entry.stamp, maker, values)
 
     def graphs(self) -> list[str]:
         """Return the names of the imported and mounted graphs, sorted."""
-        return sorted(self._known_graphs)
+        return sorted(self._graphs_by_name)
 
     def graph(self, name: str) -> PropertyGraph:
         """Return a graph by its name. Raises UsageError where there is none."""
-        if name not in self._known_graphs:
-            raise unknown_graph_error(name, self._known_graphs)
-        found: PropertyGraph = self.memoize(
-            f"property graph/{name}", lambda: self._graphs.open(self._known_graphs[name])
+        if name not in self._graphs_by_name:
+            raise unknown_graph_error(name, self._graphs_by_name)
+        graph: PropertyGraph = self.memoize(
+            f"property graph/{name}", lambda: self._graph_store.open(self._graphs_by_name[name])
         )
-        return found
+        return graph
 
     def memoize(self, key: str, make: Callable[[], Any], *, documents_only: bool = False) -> Any:
-        """Return ``make()``, computed once for this view; ``of_documents``, once for all views of these documents."""
+        """Return ``make()``, computed once for this view, or for all views of its documents."""
         return (self._document_views if documents_only else self._views).get(key, make)
 
-    def reuse_views(self, before: StoreSnapshot) -> None:
-        """Take over what an earlier view remembers of its documents, where this one has the same: vectors were made,
-        an edge or a graph was added, or a document that is not indexed yet."""
-        if self._entries == before._entries:
-            self._document_views = before._document_views
+    def reuse_views(self, previous: StoreSnapshot) -> None:
+        """Take over the values that an earlier view computed of its documents, if this view has the same documents.
+
+        It has where vectors were made, a graph was added, or a document that is not indexed yet.
+        """
+        if self._entries == previous._entries:
+            self._document_views = previous._document_views
 
     def _entry(self, key: str) -> DocumentEntry:
         if key not in self._by_key:
@@ -275,14 +244,11 @@ class StoreSnapshot:
 
     def _row(self, id: str) -> int:
         key, _, position = id.rpartition(":")
-        one = self._by_key.get(key)
-        if one is None or not position.isdecimal() or one.first + int(position) >= one.end:
+        entry = self._by_key.get(key)
+        if entry is None or not position.isdecimal() or entry.first + int(position) >= entry.end:
             raise NotFound(f"no node '{id}'", "Ids are those that search --json prints; see also: clew list")
-        return one.first + int(position)
+        return entry.first + int(position)
 
     def _owners(self, rows: Rows) -> list[DocumentEntry]:
-        places = np.searchsorted(self._first, np.asarray(rows, dtype=np.int64), side="right") - 1
+        places = np.searchsorted(self._first_rows, np.asarray(rows, dtype=np.int64), side="right") - 1
         return [self._entries[place] for place in places.tolist()]
-
-
-# MERGED: One immutable view of a base: the truth by id and row, the segments by array.

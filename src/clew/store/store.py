@@ -1,35 +1,35 @@
-"""The knowledge base: one folder, its truth in SQLite, everything derived from it beside it.
+"""The store: one folder on disk with everything that a knowledge base knows.
 
-Three classes of data, and nothing belongs to two (design, 4): the truth (documents, nodes, asserted edges,
-settings); what is derived from one document (segments, vectors); and views over all of them, made when they
-are asked for (:meth:`Snapshot.remember`). Opening, listing and showing import no numpy.
+It holds three classes of data, and nothing belongs to two. The *truth* is in SQLite: documents, nodes, imported
+graphs, settings. What is *derived* from single documents lies beside it, in segments and vector files, and can be
+rebuilt. *Views* over all of them are computed when they are needed (:meth:`StoreSnapshot.memoize
+<clew.store.snapshot.StoreSnapshot.memoize>`). Opening, listing and showing import no numpy.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Self
 
 from clew.core.config import expand_path
 from clew.core.errors import Locked, NotFound, StoreError, UsageError
-from clew.core.types import Document, Edge, Location, Node, ParsedDocument
-from clew.store import documents as reading
-from clew.store import documents as writing
-from clew.store import dump as canonical
-from clew.store import info
+from clew.core.types import Document, GraphInfo, Location, Node, ParsedDocument
+from clew.store import documents
 from clew.store.database import DATABASE_FILE, Database, hold_lock
-from clew.store.graphs import tables as graphs_truth
-from clew.store.info import StoreInfo
+from clew.store.dump import dump_document, dump_setting, hash_lines
+from clew.store.graphs import tables
 
 if TYPE_CHECKING:
     from clew.core.protocols import Encoder
     from clew.store.graphs.graph_store import GraphStore
-    from clew.store.segment_index import SegmentIndex
+    from clew.store.segments import SegmentIndex
     from clew.store.snapshot import StoreSnapshot
 
 PASSAGE_UNITS = ("paragraph", "sentence")
@@ -38,28 +38,50 @@ PASSAGES_SETTING = "passages"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that ``doctor`` found wrong, and whether it put it right."""
+    """A problem that ``doctor`` found: in ``what``, and whether it was repaired."""
 
     what: str
     problem: str
     repaired: bool
 
 
+@dataclass(frozen=True, slots=True)
+class StoreInfo:
+    """The sizes of a base.
+
+    ``nodes`` counts nodes by kind. ``encoders`` maps an encoder's name to its number of vectors. ``pending`` counts
+    documents that are not yet searchable. ``kept`` maps a maker (such as a summariser) to the number of document
+    parts for which it stored a derived value. ``imported`` are the imported and mounted graphs.
+    """
+
+    documents: int
+    pages: int
+    nodes: dict[str, int]
+    bytes: int
+    generation: int
+    pending: int
+    encoders: dict[str, int]
+    relations: dict[str, int]
+    digest: str
+    kept: dict[str, int] = field(default_factory=dict)
+    imported: list[GraphInfo] = field(default_factory=list)
+
+
 class Store:
-    """An open base. Several processes may have one folder open; one writes at a time, and readers never wait."""
+    """An open base. Several processes may open one folder; one writes at a time, and readers never wait."""
 
     def __init__(self, path: Path, database: Database) -> None:
         self.path = path
         self.database = database
         self.derived = path / "derived"
-        #: Whether a snapshot first indexes what is not yet. A server leaves that to the process that adds.
+        #: Whether :meth:`snapshot` first indexes new documents. A server leaves that to the process that adds them.
         self.index_on_snapshot = True
         self._snapshot: tuple[object, StoreSnapshot] | None = None
-        self._making = threading.Lock()
+        self._snapshot_lock = threading.Lock()
 
     @classmethod
     def open(cls, path: str | Path, *, create: bool = False, passages: str = "paragraph") -> Store:
-        """Open the base in ``path``; ``create`` makes one, whose passages are paragraphs or sentences.
+        """Open the base in ``path``; with ``create``, make one whose passages are paragraphs or sentences.
 
         Raises NotFound where there is none, StoreError or Damaged where it cannot be used, and UsageError
         where ``create`` asks for other passages than the base has.
@@ -67,10 +89,9 @@ class Store:
         path = Path(path)
         if passages not in PASSAGE_UNITS:
             raise UsageError(f"passages cannot be '{passages}'", f"Known: {', '.join(PASSAGE_UNITS)}")
-        fresh = not cls.exists(path)
-        if fresh and not create:
-            raise NotFound(f"no knowledge base at {path}", "Make one: clew add FOLDER")
-        if fresh:
+        if not cls.exists(path):
+            if not create:
+                raise NotFound(f"no knowledge base at {path}", "Make one: clew add FOLDER")
             try:
                 path.mkdir(parents=True, exist_ok=True)
             except OSError as error:
@@ -78,14 +99,14 @@ class Store:
                     f"no knowledge base can be made at {path}: {error.strerror or error}"
                 ) from error
             Database.create(path, {PASSAGES_SETTING: passages})
-        base = cls(path, Database(path))
-        if create and base.passage_unit != passages and passages != "paragraph":
-            base.close()
+        store = cls(path, Database(path))
+        if create and store.passage_unit != passages and passages != "paragraph":
+            store.close()
             raise UsageError(
-                f"the knowledge base at {path} has {base.passage_unit}s as passages, not {passages}s",
+                f"the knowledge base at {path} has {store.passage_unit}s as passages, not {passages}s",
                 "Make another: --kb OTHER",
             )
-        return base
+        return store
 
     @staticmethod
     def exists(path: str | Path) -> bool:
@@ -103,9 +124,11 @@ class Store:
         self._snapshot = None
         self.database.close()
 
+    # Settings
+
     @property
     def passage_unit(self) -> str:
-        """What a passage is here: ``paragraph`` or ``sentence``."""
+        """The unit of passages: ``paragraph`` or ``sentence``."""
         return self.get_setting(PASSAGES_SETTING) or "paragraph"
 
     def get_setting(self, name: str, default: str | None = None) -> str | None:
@@ -115,157 +138,147 @@ class Store:
         return row[0] if row else default
 
     def set_setting(self, name: str, value: str) -> None:
-        """Keep a setting; an empty value forgets it."""
+        """Store a setting; an empty value removes it."""
         with self.database.write_transaction() as connection:
             connection.execute("DELETE FROM setting WHERE name = ?", (name,))
             if value:
                 connection.execute("INSERT INTO setting VALUES (?, ?)", (name, value))
 
-    # Reading the truth
+    # Reading documents
 
     def documents(self) -> list[Document]:
         """Return every document, sorted by key."""
         with self.database.read_transaction() as connection:
-            found = reading.read_entries(connection)
-        return sorted((one.document for one in found), key=lambda document: document.key)
+            entries = documents.read_entries(connection)
+        return sorted((entry.document for entry in entries), key=lambda document: document.key)
 
     def document(self, name: str) -> Document:
-        """Return the document with this key, path or file name. Raises NotFound, UsageError if ambiguous."""
-        documents = self.documents()
+        """Return the document with this key, path or file name. Raises NotFound, and UsageError if ambiguous."""
         absolute = str(expand_path(name))
-        for same in (
-            lambda one: one.key == name,
-            lambda one: name in one.paths or absolute in one.paths,
-            lambda one: name in {PurePath(path).name for path in one.paths},
+        every = self.documents()
+        for matches in (
+            [document for document in every if document.key == name],
+            [document for document in every if name in document.paths or absolute in document.paths],
+            [document for document in every if name in {PurePath(path).name for path in document.paths}],
         ):
-            found = [one for one in documents if same(one)]
-            if len(found) > 1:
+            if len(matches) > 1:
                 raise UsageError(
-                    f"{len(found)} documents are named '{name}'", "Give a path or key: clew list"
+                    f"{len(matches)} documents are named '{name}'", "Give a path or key: clew list"
                 )
-            if found:
-                return found[0]
+            if matches:
+                return matches[0]
         raise NotFound(f"no document named '{name}'", "See: clew list")
 
     def locations(self) -> dict[str, tuple[Location, str]]:
-        """Return every path, with its location and its document's key."""
+        """Return every path, with its location and the key of its document."""
         with self.database.read_transaction() as connection:
-            return reading.read_locations(connection)
+            return documents.read_locations(connection)
 
     def has_document(self, key: str) -> bool:
         """Return whether there is a document with this key."""
         with self.database.read_transaction() as connection:
-            return writing.has_document(connection, key)
+            return documents.has_document(connection, key)
 
     def node(self, id: str) -> Node:
         """Return a node. Raises NotFound."""
         with self.database.read_transaction() as connection:
-            row = writing.find_row(connection, id)
-            owner = reading.read_entry(connection, id.rpartition(":")[0])
-            return reading.NodeReader(connection).nodes([row], [owner])[0]
+            row = documents.find_row(connection, id)
+            owner = documents.read_entry(connection, id.rpartition(":")[0])
+            return documents.NodeReader(connection).nodes([row], [owner])[0]
 
     def document_nodes(self, key: str) -> list[Node]:
-        """Return a document's nodes in reading order, itself first. Raises NotFound."""
+        """Return a document's nodes in reading order, the document's own node first. Raises NotFound."""
         with self.database.read_transaction() as connection:
-            owner = reading.read_entry(connection, key)
+            owner = documents.read_entry(connection, key)
             rows = range(owner.first, owner.end)
-            return reading.NodeReader(connection).nodes(rows, [owner] * len(rows))
+            return documents.NodeReader(connection).nodes(rows, [owner] * len(rows))
 
     def document_text(self, key: str) -> str:
         """Return a document's canonical text. Raises NotFound."""
         with self.database.read_transaction() as connection:
-            return reading.read_text(connection, reading.find_first_row(connection, key))
+            return documents.read_text(connection, documents.find_first_row(connection, key))
+
+    # The whole base
 
     def dump(self) -> Iterator[str]:
-        """Yield the truth in its canonical form, sorted by key: the same for the same content."""
+        """Yield the truth in its canonical form, sorted by key: the same lines for the same content."""
         with self.database.read_transaction() as connection:
-            owners = sorted(reading.read_entries(connection), key=lambda one: one.document.key)
-            for one in owners:
-                yield from canonical.dump_document(reading.read_parsed_document(connection, one))
-            yield from sorted(map(canonical.dump_edge, reading.read_edges(connection)))
-            yield from graphs_truth.dump_graphs(connection)
+            for entry in sorted(documents.read_entries(connection), key=lambda entry: entry.document.key):
+                yield from dump_document(documents.read_parsed_document(connection, entry))
+            yield from tables.dump_graphs(connection)
             settings = connection.execute("SELECT name, value FROM setting ORDER BY name").fetchall()
-            yield from (canonical.dump_setting(name, value) for name, value in settings)
+            yield from (dump_setting(name, value) for name, value in settings)
 
     def digest(self) -> str:
-        """Return one hash of the truth, made of the documents' own: equal for bases with equal dumps."""
+        """Return one hash of the truth, made from the digests of documents and graphs; equal for equal dumps."""
         with self.database.read_transaction() as connection:
-            made = sorted(row[0].hex() for row in connection.execute("SELECT digest FROM document"))
-            lines = sorted(map(canonical.dump_edge, reading.read_edges(connection)))
-            lines += graphs_truth.graph_digest_lines(connection)
+            lines = sorted(row[0].hex() for row in connection.execute("SELECT digest FROM document"))
+            lines += tables.graph_digest_lines(connection)
             settings = connection.execute("SELECT name, value FROM setting ORDER BY name").fetchall()
-        return canonical.hash_lines(
-            [*made, *lines, *(canonical.dump_setting(*one) for one in settings)]
-        ).hex()
+        return hash_lines([*lines, *(dump_setting(name, value) for name, value in settings)]).hex()
 
     def info(self, *, digest: bool = True) -> StoreInfo:
-        """Return the sizes of the base; without its ``digest``, which reads all edges, if that is not wanted."""
+        """Return the sizes of the base, and its digest unless ``digest`` is False."""
         with self.database.read_transaction() as connection:
-            truth = reading.read_entries(connection)
+            entries = documents.read_entries(connection)
             kinds = dict(connection.execute("SELECT kind, sum(nodes) FROM tally GROUP BY kind").fetchall())
             relations = dict(
                 connection.execute("SELECT relation, count(*) FROM edge GROUP BY relation").fetchall()
             )
-            generation = reading.read_counter(connection, "generation")
-            kept = reading.count_derived(connection)
-            graphs = graphs_truth.read_graph_infos(connection)
-        indexed = info.indexed_documents(self.derived)
+            generation = documents.read_counter(connection, "generation")
+            derived_counts = documents.count_derived(connection)
+            graphs = tables.read_graph_infos(connection)
+        indexed = indexed_documents(self.derived)
         return StoreInfo(
-            documents=len(truth),
-            pages=sum(one.document.pages for one in truth),
+            documents=len(entries),
+            pages=sum(entry.document.pages for entry in entries),
             nodes=kinds,
-            bytes=info.folder_size(self.path),
+            bytes=folder_size(self.path),
             generation=generation,
-            pending=sum((one.first, one.stamp) not in indexed for one in truth),
-            encoders=info.vector_counts(self.derived),
+            pending=sum((entry.first, entry.stamp) not in indexed for entry in entries),
+            encoders=vector_counts(self.derived),
             relations=relations,
             digest=self.digest() if digest else "",
-            kept=kept,
+            kept=derived_counts,
             imported=graphs,
         )
 
-    # Writing the truth
+    # Writing documents
 
     def put_document(self, parsed: ParsedDocument, location: Location) -> str:
-        """Put a document at a path, in one transaction; what was there before goes with its last path.
+        """Store a document found at a path, in one transaction; the one there before is removed with its last path.
 
         Return ``added``, ``replaced``, ``located`` (the same bytes at another path) or ``unchanged``.
         """
         with self.database.write_transaction() as connection:
-            done = writing.put_document(connection, parsed, location)
-        if done == "replaced":
+            status = documents.put_document(connection, parsed, location)
+        if status == "replaced":
             self.database.scrub()
-        return done
+        return status
 
     def put_location(self, location: Location, key: str) -> str:
-        """Put a known document at a path; return ``located``, ``replaced`` or ``unchanged``."""
+        """Record that a stored document is at a path; return ``located``, ``replaced`` or ``unchanged``."""
         with self.database.write_transaction() as connection:
-            done = writing.put_location(connection, location, key)
-        if done == "replaced":
+            status = documents.put_location(connection, location, key)
+        if status == "replaced":
             self.database.scrub()
-        return done
+        return status
 
     def remove(self, paths: Sequence[str]) -> list[Document]:
-        """Forget paths; return the documents that are gone with their last. Raises NotFound.
+        """Remove paths; return the documents that had no other path and were removed. Raises NotFound.
 
-        Their text is gone from the database, its log and the vectors when this returns.
+        When this returns, their text is no longer in the database, its log or the vectors.
         """
         with self.database.write_transaction() as connection:
-            gone = writing.remove_paths(connection, paths)
+            removed = documents.remove_paths(connection, paths)
         self.database.scrub()
-        if gone and info.vector_counts(self.derived):
-            self._forget_vectors()
-        return gone
+        if removed and vector_counts(self.derived):
+            from clew.store import encoding
 
-    def assert_edges(self, edges: Iterable[Edge]) -> None:
-        """Add edges. Raises NotFound for a node that is not there; then none is added."""
-        with self.database.write_transaction() as connection:
-            writing.assert_edges(connection, edges)
-
-    def retract(self, owner: str) -> int:
-        """Take away every edge of ``owner``; return how many."""
-        with self.database.write_transaction() as connection:
-            return connection.execute("DELETE FROM edge WHERE owner = ?", (owner,)).rowcount
+            with hold_lock(self._index_lock):
+                encoding.clear_removed_vectors(self.database, self.derived)
+            self._snapshot = None
+        return removed
 
     # Graphs
 
@@ -279,105 +292,69 @@ class Store:
     # Derived data
 
     def catch_up(self, progress: Callable[[int, int], None] | None = None) -> int:
-        """Index every document that is not yet; return how many. Waits for another process that is at it."""
+        """Index every document that is not indexed yet; return how many. Waits while another process does it."""
         with hold_lock(self._index_lock):
-            return self._index.catch_up(self.database, progress or _silent)
+            return self._index.catch_up(self.database, progress or _ignore_progress)
 
     def encode(self, encoder: Encoder, progress: Callable[[int, int], None] | None = None) -> int:
-        """Make the vectors that ``encoder`` has not made yet; return how many. Stopped, it continues."""
+        """Make the missing vectors of ``encoder``; return how many. If interrupted, the next call resumes."""
         from clew.store import encoding
 
         self.catch_up()
         with hold_lock(self._index_lock):
-            made = encoding.encode_missing(self.database, self.derived, encoder, progress or _silent)
+            count = encoding.encode_missing(
+                self.database, self.derived, encoder, progress or _ignore_progress
+            )
         self._snapshot = None
-        return made
+        return count
 
     def snapshot(self) -> StoreSnapshot:
-        """Return the base as it is now. What is not indexed yet is indexed first, unless another process is
-        at it, or ``catches_up`` is False: then ``pending`` says how many documents the view lacks."""
-        state, known = self._state(), self._snapshot
-        if known is not None and known[0] == state and not (known[1].pending and self.index_on_snapshot):
-            return known[1]
+        """Return a view of the base as it is now.
+
+        New documents are indexed first, unless another process is indexing or ``index_on_snapshot`` is False:
+        ``pending`` of the view then says how many documents it lacks.
+        """
+        state, current = self._state(), self._snapshot
+        if (
+            current is not None
+            and current[0] == state
+            and not (current[1].pending and self.index_on_snapshot)
+        ):
+            return current[1]
         if self.index_on_snapshot:
-            self._index_what_is_new()
-        # Of several threads that ask after a commit, one makes the view, and all share what it remembers.
-        with self._making:
-            # The state is read first: what changes while the view is made makes a further view, never none.
-            state, known = self._state(), self._snapshot
-            if known is None or known[0] != state:
-                known = (state, self._seen(None if known is None else known[1]))
-                self._snapshot = known
-            return known[1]
+            self._index_new_documents()
+        # After a commit several threads may ask at once: one makes the view, and all share what it memoizes.
+        with self._snapshot_lock:
+            # Read the state first: a change while the view is made leads to another view, never to none.
+            state, current = self._state(), self._snapshot
+            if current is None or current[0] != state:
+                current = (state, self._make_snapshot(None if current is None else current[1]))
+                self._snapshot = current
+            return current[1]
 
-    def _index_what_is_new(self) -> None:
-        """Index what is not yet, unless another process is at it."""
+    def _index_new_documents(self) -> None:
+        """Index what is not indexed yet, unless another process is doing it."""
         with self.database.read_transaction() as connection:
-            truth = reading.read_entries(connection)
-        if self._index.unindexed_documents(truth, self._index.load()):
+            entries = documents.read_entries(connection)
+        if self._index.unindexed_documents(entries, self._index.load()):
             with suppress(Locked), hold_lock(self._index_lock, timeout=0):
-                self._index.catch_up(self.database, _silent)
+                self._index.catch_up(self.database, _ignore_progress)
 
-    def _seen(self, before: StoreSnapshot | None) -> StoreSnapshot:
+    def _make_snapshot(self, previous: StoreSnapshot | None) -> StoreSnapshot:
         from clew.store.snapshot import StoreSnapshot
 
         segments = self._index.load()
         with self.database.read_transaction() as connection:
-            truth = reading.read_entries(connection)
-            generation = reading.read_counter(connection, "generation")
-        made = StoreSnapshot(self.database, self.derived, generation, truth, segments, self.graphs)
-        if before is not None:
-            made.reuse_views(before)
-        return made
-
-    def doctor(self, repair: bool = True, checksums: bool = True) -> list[Finding]:
-        """Check everything; rebuild derived data that is missing or damaged. The truth cannot be rebuilt."""
-        findings = [Finding(DATABASE_FILE, problem, False) for problem in self.database.check_integrity()]
-        with self.database.read_transaction() as connection:
-            truth = reading.read_entries(connection)
-            owed = reading.read_counter(connection, "scrub")
-        if owed:
-            done = repair and self.database.scrub()
-            findings.append(Finding("write-ahead log", "holds removed text", done))
-        listed = self._index.manifest()
-        faults = self._index.find_faults() if checksums else []
-        if faults or (listed and not self._index.load()):
-            if repair:
-                with hold_lock(self._index_lock):
-                    self._index.delete()
-            findings += [Finding(fault, "missing or damaged", repair) for fault in faults or ["segments"]]
-        behind = len(self._index.unindexed_documents(truth, self._index.load()))
-        if behind:
-            if repair:
-                self.catch_up()
-            findings.append(Finding("segments", f"{behind} documents are not indexed", repair))
-        findings += self._check_vectors(repair, checksums)
-        findings += [Finding(*one) for one in self.graphs.check(repair, checksums)]
-        self._snapshot = None
-        return findings
-
-    def _check_vectors(self, repair: bool, checksums: bool) -> list[Finding]:
-        from clew.store.vectors import VectorFiles
-
-        findings = []
-        for path in sorted(self.derived.glob("vectors/*")):
-            store = VectorFiles(path)
-            if not store.read_manifest():
-                if repair:
-                    shutil.rmtree(path)
-                findings.append(Finding(path.name, "vectors are damaged; encode again", repair))
-            elif (signs := store.binary_index_file()) is not None and not (
-                signs.matches(store.vectors()) if checksums else signs.is_complete()
-            ):
-                if repair:
-                    with hold_lock(self._index_lock):
-                        signs.rebuild(store.vectors())
-                findings.append(Finding(f"{path.name}/{signs.path.name}", "missing or damaged", repair))
-        return findings
+            entries = documents.read_entries(connection)
+            generation = documents.read_counter(connection, "generation")
+        snapshot = StoreSnapshot(self.database, self.derived, generation, entries, segments, self.graphs)
+        if previous is not None:
+            snapshot.reuse_views(previous)
+        return snapshot
 
     @property
     def _index(self) -> SegmentIndex:
-        from clew.store.segment_index import SegmentIndex
+        from clew.store.segments import SegmentIndex
 
         return SegmentIndex(self.derived / "segments")
 
@@ -386,17 +363,98 @@ class Store:
         return self.path / "index.lock"
 
     def _state(self) -> object:
+        """Return a value that changes with every change of the truth or of derived data."""
         with self.database.read_transaction() as connection:
-            generation = reading.read_counter(connection, "generation")
-        return generation, info.manifest_times(self.derived)
+            generation = documents.read_counter(connection, "generation")
+        return generation, manifest_times(self.derived)
 
-    def _forget_vectors(self) -> None:
-        from clew.store import encoding
+    # Checking
 
-        with hold_lock(self._index_lock):
-            encoding.clear_removed_vectors(self.database, self.derived)
+    def doctor(self, repair: bool = True, checksums: bool = True) -> list[Finding]:
+        """Check everything; rebuild derived data that is missing or damaged. The truth cannot be rebuilt."""
+        findings = [Finding(DATABASE_FILE, problem, False) for problem in self.database.check_integrity()]
+        with self.database.read_transaction() as connection:
+            entries = documents.read_entries(connection)
+            unscrubbed = documents.read_counter(connection, "scrub")
+        if unscrubbed:
+            scrubbed = repair and self.database.scrub()
+            findings.append(Finding("write-ahead log", "contains removed text", scrubbed))
+        listed = self._index.read_manifest()
+        faults = self._index.find_faults() if checksums else []
+        if faults or (listed and not self._index.load()):
+            if repair:
+                with hold_lock(self._index_lock):
+                    self._index.delete()
+            findings += [Finding(fault, "missing or damaged", repair) for fault in faults or ["segments"]]
+        unindexed = len(self._index.unindexed_documents(entries, self._index.load()))
+        if unindexed:
+            if repair:
+                self.catch_up()
+            findings.append(Finding("segments", f"{unindexed} documents are not indexed", repair))
+        findings += self._check_vectors(repair, checksums)
+        findings += [Finding(*finding) for finding in self.graphs.check(repair, checksums)]
         self._snapshot = None
+        return findings
+
+    def _check_vectors(self, repair: bool, checksums: bool) -> list[Finding]:
+        from clew.store.vectors import VectorFiles
+
+        findings = []
+        for path in sorted(self.derived.glob("vectors/*")):
+            vector_files = VectorFiles(path)
+            if not vector_files.read_manifest():
+                if repair:
+                    shutil.rmtree(path)
+                findings.append(Finding(path.name, "vectors are damaged; encode again", repair))
+            elif faulty := vector_files.find_faulty_binary_index(checksums):
+                if repair:
+                    with hold_lock(self._index_lock):
+                        faulty.rebuild(vector_files.vectors())
+                findings.append(Finding(f"{path.name}/{faulty.path.name}", "missing or damaged", repair))
+        return findings
 
 
-def _silent(done: int, total: int) -> None:
+def _ignore_progress(done: int, total: int) -> None:
     pass
+
+
+# Sizes of derived data, read from its manifests without numpy and while other processes write
+
+
+def indexed_documents(derived: Path) -> set[tuple[int, int]]:
+    """Return the documents (first row, stamp) that the manifest of the segments lists."""
+    try:
+        manifest = json.loads((derived / "segments" / "segments.json").read_text(encoding="utf-8"))
+        return {(first, stamp) for first, stamp in manifest["documents"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+
+
+def vector_counts(derived: Path) -> dict[str, int]:
+    """Return the number of vectors of each encoder."""
+    counts = {}
+    for path in sorted(derived.glob("vectors/*/vectors.json")):
+        with suppress(OSError, ValueError, KeyError):
+            manifest = json.loads(path.read_text(encoding="utf-8"))
+            counts[str(manifest["name"])] = int(manifest["count"])
+    return counts
+
+
+def manifest_times(derived: Path) -> tuple[tuple[str, int], ...]:
+    """Return the manifests of derived data with the time of their last change, in nanoseconds."""
+    times = []
+    for path in sorted([derived / "segments" / "segments.json", *derived.glob("vectors/*/vectors.json")]):
+        with suppress(FileNotFoundError):
+            times.append((str(path), path.stat().st_mtime_ns))
+    return tuple(times)
+
+
+def folder_size(folder: Path) -> int:
+    """Return the bytes of the files in a folder. Files that another process deletes meanwhile do not count."""
+    total = 0
+    # os.walk skips a folder that is gone by the time it is read; Path.rglob raises.
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                total += os.lstat(f"{place}{os.sep}{name}").st_size
+    return total

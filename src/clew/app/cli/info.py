@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from clew.core.types import GraphInfo
     from clew.knowledge_base.ingest.estimate import Estimate
     from clew.knowledge_base.results import GraphSize, RoleCost
-    from clew.store.info import StoreInfo
+    from clew.store.store import StoreInfo
 
 
 def info(
