@@ -1,4 +1,8 @@
-"""What no graph holds, read from the documents: hops that are left over, and wishes that passages speak for."""
+"""What no graph has, read from the documents: unknowns that no edge leads to, and passages that speak for
+preferences.
+
+The paper answers from its knowledge base alone; this is an addition.
+"""
 
 from __future__ import annotations
 
@@ -30,16 +34,20 @@ if TYPE_CHECKING:
     from clew.core.arrays import Rows
     from clew.core.protocols import EntityLinker, PropertyGraph, Retriever, Snapshot, Trail
 
-#: A node is what a text says only if it is called so.
-CALLED = 0.9
-#: Passages that are looked at for a wish, answers that are, and the share of its words that must be there.
-PASSAGES, ANSWERS, SAYS = 3, 10, 0.6
+#: From this linking score on, a node is what a text names.
+MIN_LINK_SCORE = 0.9
+#: Values of an unknown from which hops are read, and values of the target that are read at most.
+KNOWN_VALUES, READ_VALUES = 5, 20
+#: Passages that are searched for a constraint, answers that they are searched for, and the share of the constraint's
+#: words that a passage must have.
+SEARCHED_PASSAGES, SEARCHED_ANSWERS, MIN_WORD_SHARE = 3, 10, 0.6
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentFiller:
-    """Fills from ``sources`` (:mod:`clew.methods.chain.unknowns`) what substitution cannot, and looks in the passages
-    that ``retriever`` finds for what a graph does not say of an answer; None where there are no documents."""
+    """Reads unknowns from ``sources`` (:mod:`clew.methods.chain.unknowns`) where substitution cannot fill them, and
+    searches the passages of ``retriever`` for what a graph does not say of an answer; None: there are no
+    documents."""
 
     sources: Sequence[KnowledgeSource]
     linker: EntityLinker
@@ -82,151 +90,167 @@ class DocumentFiller:
     def fill_before(
         self, prepared: PreparedQuestion, question: Question, trail: Trail
     ) -> tuple[Pattern, dict[int, Filling]]:
-        """Read the unknowns that only dropped triples lead to; return the pattern with them as nodes, as far as the
-        graph has nodes that are called so, and what was found. Graphs are not asked: what they hold together is
-        joined (:mod:`clew.methods.focus.cross_graph`). Raises ModelError."""
+        """Read the unknowns to which only dropped triples lead, before substitution.
+
+        Returns the pattern, restricted to the nodes that are called like the values, and the values by the unknown's
+        number. Graphs are not asked: what several hold together is joined (:mod:`clew.methods.focus.cross_graph`).
+        Raises ModelError.
+        """
         typed, pattern = prepared.typed, prepared.pattern
-        free = unrestricted_unknowns(pattern)
-        places = [one.place for one in prepared.dropped if one.place is not None]
-        left = [typed.chain.triples[place] for place in places if place not in typed.quantifiers]
-        left = [one for one in left if one.unknowns]
-        if not left or not free & {f"#{number}" for one in left for number in one.unknowns}:
+        unrestricted = unrestricted_unknowns(pattern)
+        places = [dropped.place for dropped in prepared.dropped if dropped.place is not None]
+        dropped_triples = [typed.chain.triples[place] for place in places if place not in typed.quantifiers]
+        open_triples = [triple for triple in dropped_triples if triple.unknowns]
+        if not unrestricted & {f"#{number}" for triple in open_triples for number in triple.unknowns}:
             return pattern, {}
-        filled = FilledChain(Chain(tuple(left), typed.chain.answer))
-        fill_in_order(filled, [one for one in self.sources if one.name != "kg"], question, trail)
-        found = {number: some[0] for number, some in filled.fillings.items() if f"#{number}" in free}
-        for number, one in found.items():
-            rows = self._rows(prepared.graph, one, question, trail)
+        chain = FilledChain(Chain(tuple(open_triples), typed.chain.answer))
+        fill_in_order(chain, [source for source in self.sources if source.name != "kg"], question, trail)
+        values = {
+            number: fillings[0] for number, fillings in chain.fillings.items() if f"#{number}" in unrestricted
+        }
+        for number, filling in values.items():
+            rows = self._rows_called(prepared.graph, filling, question, trail)
             if len(rows):
                 pattern = restrict_variable(pattern, rows, f"#{number}")
-        return pattern, found
+        return pattern, values
 
-    def fill_after(
+    def read_target(
         self, prepared: PreparedQuestion, known: Mapping[int, Filling], question: Question, trail: Trail
-    ) -> FilledChain:
-        """Fill what is left of a chain from the unknowns that are known, hop by hop. What is denied or counted leads
-        nowhere. Graphs are asked for values of properties alone: what else they hold is known. Raises ModelError,
-        RemoteError."""
-        filled = FilledChain(plain_chain(prepared.typed))
-        values = any(one.value for one in prepared.dropped)
-        sources = [one for one in self.sources if values or one.name != "kg"]
-        for number, one in known.items():
-            filled.add(number, one)
-        fill_in_order(filled, sources, question, trail)
-        return filled
+    ) -> list[tuple[Candidate, tuple[ConstraintCheck, ...]]]:
+        """Read the target hop by hop from the ``known`` unknowns; return its values, each with the constraints that
+        it meets.
 
-    def _rows(self, graph: PropertyGraph, found: Filling, question: Question, trail: Trail) -> Rows:
+        Negated and quantified triples lead nowhere. Graphs are asked only for values of properties: what else they
+        have is known already. Raises ModelError, RemoteError.
+        """
+        target = prepared.typed.chain.answer
+        chain = FilledChain(_plain_chain(prepared.typed))
+        asks_for_property = any(dropped.value for dropped in prepared.dropped)
+        sources = [source for source in self.sources if asks_for_property or source.name != "kg"]
+        for number, filling in known.items():
+            chain.add(number, filling)
+        fill_in_order(chain, sources, question, trail)
+        if target is None or target not in chain.fillings:
+            return []
+        values = {number: fillings[0].candidates[0] for number, fillings in chain.fillings.items()}
+        return [
+            (candidate, constraint_checks(prepared.typed, {**values, target: candidate}))
+            for candidate in chain.fillings[target][0].values(READ_VALUES)
+        ]
+
+    def _rows_called(self, graph: PropertyGraph, filling: Filling, question: Question, trail: Trail) -> Rows:
         """Return the nodes that are called like the values that were read, ascending."""
-        names = [one.value for one in found.candidates]
+        names = [candidate.value for candidate in filling.candidates]
         linked = self.linker.link(graph, names, question.text, 1, trail)
-        rows = [one.row for some in linked for one in some if one.score >= CALLED]
+        rows = [entity.row for of_name in linked for entity in of_name if entity.score >= MIN_LINK_SCORE]
         return np.unique(np.array(rows, dtype=np.int64))
 
     def find_mentions(
-        self, ranked: Sequence[RankedAnswer], soft: Collection[str], question: Question, trail: Trail
+        self, ranking: Sequence[RankedAnswer], soft: Collection[str], question: Question, trail: Trail
     ) -> tuple[list[RankedAnswer], list[float]]:
-        """Return the answers, the first of them with passages that mention what the graph cannot say of them, and how
-        much of that is mentioned of each, from 0 to 1.
+        """Search passages that mention what the graph cannot say of the first answers.
 
-        ``soft`` are the constraints that are looked for, as they are written. A passage counts that names the answer
-        and has most words of the constraint. That is no proof: it ranks, and the constraint stays unknown.
+        ``soft`` are the constraints that are searched for, as they are written. A passage counts if it names the
+        answer and has most words of the constraint. That is no proof: the constraint stays unknown. Returns the
+        answers with the passages, and for each answer how much is mentioned of it, from 0 to 1.
         """
         if self.retriever is None:
-            return list(ranked), [0.0] * len(ranked)
+            return list(ranking), [0.0] * len(ranking)
         started, hits = time.perf_counter(), dict[Hit, None]()
-        made, shares = [], []
-        for one in ranked[:ANSWERS]:
-            found = {
-                check.text: self._mention(self.retriever, one, check, question)
-                for check in one.checks
+        searched, shares = list[RankedAnswer](), list[float]()
+        for answer in ranking[:SEARCHED_ANSWERS]:
+            mentions = {
+                check.text: self._best_mention(self.retriever, answer, check, question)
+                for check in answer.checks
                 if check.satisfaction is None and check.text in soft
             }
             checks = tuple(
-                replace(check, hits=found[check.text][1]) if check.text in found else check
-                for check in one.checks
+                replace(check, hits=mentions[check.text][1]) if check.text in mentions else check
+                for check in answer.checks
             )
-            made.append(replace(one, checks=checks))
-            shares.append(sum(share for share, _ in found.values()) / max(len(soft), 1))
-            hits |= dict.fromkeys(hit for _, some in found.values() for hit in some)
+            searched.append(replace(answer, checks=checks))
+            shares.append(sum(share for share, _ in mentions.values()) / max(len(soft), 1))
+            hits |= dict.fromkeys(hit for _, passages in mentions.values() for hit in passages)
         if hits:
             seconds = time.perf_counter() - started
-            trail.add(LookInPassagesStep(len(made), hits=tuple(hits), seconds=seconds))
-        rest = ranked[ANSWERS:]
-        return [*made, *rest], [*shares, *(0.0 for _ in rest)]
+            trail.add(LookInPassagesStep(len(searched), hits=tuple(hits), seconds=seconds))
+        rest = ranking[SEARCHED_ANSWERS:]
+        return [*searched, *rest], [*shares, *(0.0 for _ in rest)]
 
-    def _mention(
+    def _best_mention(
         self, retriever: Retriever, answer: RankedAnswer, check: ConstraintCheck, question: Question
     ) -> tuple[float, tuple[Hit, ...]]:
-        """Return the passage that mentions most of a constraint beside an answer, and how much that is."""
+        """Return the share of a constraint's words in the passage about an answer that has most of them, and the
+        passage."""
         words = set(query_terms(check.text)) - set(query_terms(answer.name))
         name, best, hits = fold_name(answer.name), 0.0, tuple[Hit, ...]()
-        for hit in retriever.retrieve(Question(f"{answer.name} {check.text}", question.scope), PASSAGES):
+        query = Question(f"{answer.name} {check.text}", question.scope)
+        for hit in retriever.retrieve(query, SEARCHED_PASSAGES):
             if not words or name not in fold_name(f"{hit.node.document_name} {hit.node.text}"):
                 continue
             share = len(words & set(index_terms(hit.node.text))) / len(words)
-            if share >= SAYS and share > best:
+            if share >= MIN_WORD_SHARE and share > best:
                 best, hits = share, (hit,)
         return best, hits
 
 
-def plain_chain(typed: TypedChain) -> Chain:
-    """Return the chain of the triples that are neither denied nor counted."""
-    kept = (one for place, one in enumerate(typed.chain.triples) if place not in typed.quantifiers)
-    return Chain(tuple(kept), typed.chain.answer)
+def _plain_chain(typed: TypedChain) -> Chain:
+    """Return the chain of the triples without a quantifier."""
+    triples = (triple for place, triple in enumerate(typed.chain.triples) if place not in typed.quantifiers)
+    return Chain(tuple(triples), typed.chain.answer)
 
 
 def unrestricted_unknowns(pattern: Pattern) -> frozenset[str]:
-    """Return the unknowns that nothing but their types restricts. What is counted restricts what has so many, not
-    what is counted."""
-    names = [one.name for one in pattern.variables] + [one.name for one in pattern.constants]
-    together = connected_terms(pattern.triples, names)
-    fixed = {one.name for one in pattern.constants}
-    fixed |= {one.variable for one in pattern.predicates}
-    fixed |= {one.head for one in pattern.triples if one.quantifier is not None}
-    fixed |= {one.name for one in pattern.variables if one.rows is not None}
-    names = [one.name for one in pattern.variables]
-    return frozenset(name for name in names if not together[name] & fixed)
+    """Return the unknowns that nothing but their types restricts. A quantified triple restricts its head, not what it
+    counts."""
+    variables = [variable.name for variable in pattern.variables]
+    constants = [constant.name for constant in pattern.constants]
+    connected = connected_terms(pattern.triples, [*variables, *constants])
+    restricted = set(constants)
+    restricted |= {predicate.variable for predicate in pattern.predicates}
+    restricted |= {triple.head for triple in pattern.triples if triple.quantifier is not None}
+    restricted |= {variable.name for variable in pattern.variables if variable.rows is not None}
+    return frozenset(name for name in variables if not connected[name] & restricted)
 
 
 def known_values(
-    snapshot: Snapshot,
-    graph: PropertyGraph,
-    pattern: Pattern,
-    sets: Mapping[str, Rows | None],
-    most: int,
+    snapshot: Snapshot, graph: PropertyGraph, pattern: Pattern, candidates: Mapping[str, Rows | None]
 ) -> dict[int, Filling]:
-    """Return what substitution left of the unknowns that something restricts, as values of a chain, each with the
-    triples that say so."""
-    found, free = {}, unrestricted_unknowns(pattern)
-    for name, rows in sets.items():
-        if not name.startswith("#") or name in free or rows is None or not len(rows):
+    """Return the first candidates that substitution leaves of each restricted unknown, as values of a chain with the
+    triples that say so, by the unknown's number."""
+    values, unrestricted = {}, unrestricted_unknowns(pattern)
+    for name, rows in candidates.items():
+        if not name.startswith("#") or name in unrestricted or rows is None or not len(rows):
             continue
-        asked = replace(pattern, target=name, answer_rows=None)
-        candidates = []
-        for row, entity in zip(rows[:most].tolist(), graph.entities(rows[:most]), strict=True):
-            hits = [hit for some in find_witnesses(snapshot, graph, asked, row).values() for hit in some]
-            candidates.append(Candidate(entity.name, 1.0, tuple(hits), quote_triples(hits), entity.id))
-        found[int(name[1:])] = Filling("kg", tuple(candidates), graph=graph.name)
-    return found
+        of_unknown = replace(pattern, target=name, answer_rows=None)
+        first = rows[:KNOWN_VALUES]
+        known = []
+        for row, entity in zip(first.tolist(), graph.entities(first), strict=True):
+            witnesses = find_witnesses(snapshot, graph, of_unknown, row)
+            hits = [hit for of_triple in witnesses.values() for hit in of_triple]
+            known.append(Candidate(entity.name, 1.0, tuple(hits), quote_triples(hits), entity.id))
+        values[int(name[1:])] = Filling("kg", tuple(known), graph=graph.name)
+    return values
 
 
-def checks_of_read_triples(typed: TypedChain, found: Mapping[int, Filling]) -> dict[str, ConstraintCheck]:
-    """Return the triples of which an unknown was read, as they are written, with what that rests on."""
-    best = {number: one.candidates[0] for number, one in found.items()}
-    return {one.text: one for one in constraint_checks(typed, best) if one.satisfaction is not None}
+def checks_of_read_triples(typed: TypedChain, values: Mapping[int, Filling]) -> dict[str, ConstraintCheck]:
+    """Return the triples of which an unknown was read, by how they are written, with the hits it was read from."""
+    best = {number: filling.candidates[0] for number, filling in values.items()}
+    checks = constraint_checks(typed, best)
+    return {check.text: check for check in checks if check.satisfaction is not None}
 
 
 def constraint_checks(typed: TypedChain, values: Mapping[int, Candidate]) -> tuple[ConstraintCheck, ...]:
-    """Return every constraint of a question, where its unknowns are some values: its triples met by what the values
-    rest on, and nothing known of the others."""
-    made = []
+    """Return every constraint of a question for given values of its unknowns, by number: triples are met by the hits
+    of the values, and nothing is known of the other constraints."""
+    checks = []
     for place, triple in enumerate(typed.chain.triples):
-        read = [values[number] for number in triple.unknowns if number in values]
-        if not read or place in typed.quantifiers:
-            made.append(ConstraintCheck(typed.statement(place), None))
+        known = [values[number] for number in triple.unknowns if number in values]
+        if not known or place in typed.quantifiers:
+            checks.append(ConstraintCheck(typed.statement(place), None))
             continue
-        hits = read[-1].hits
-        made.append(ConstraintCheck(typed.statement(place), round(min(one.score for one in read), 3), hits))
-    types = [f"#{number} : {' or '.join(some)}" for number, some in typed.types.items() if some]
-    others = [*map(str, typed.conditions), *types, *(f"~ {one}" for one in typed.preferences)]
-    return (*made, *(ConstraintCheck(text, None) for text in others))
+        satisfaction = round(min(candidate.score for candidate in known), 3)
+        checks.append(ConstraintCheck(typed.statement(place), satisfaction, known[-1].hits))
+    types = [f"#{number} : {' or '.join(types)}" for number, types in typed.types.items() if types]
+    others = [*map(str, typed.conditions), *types, *(f"~ {wish}" for wish in typed.preferences)]
+    return (*checks, *(ConstraintCheck(text, None) for text in others))

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from clew.core.errors import UsageError
 from clew.core.steps import LinkedConstant, PrepareStep
 from clew.core.types import LinkedEntity, Question
+from clew.methods.chain.graph_source import min_relation_score
 from clew.methods.focus.constant_matcher import ConstantMatcher, property_test_for
 from clew.methods.focus.relation_matcher import RelationMatcher, TripleEnd
 from clew.triples.engine.patterns import Constant, Constraint, Pattern, Predicate, TypedTriple, Variable
 from clew.triples.engine.quantifiers import order_quantifiers
 from clew.triples.language.chain import Triple
 from clew.triples.language.typed_chain import NOT, Condition, Quantifier, TypedChain
+from clew.triples.linking.entities import GraphEntityLinker
+from clew.triples.linking.nearest_names import NearestNames
 from clew.triples.linking.relation_words import verbalise_relation, word_stems
 from clew.triples.linking.relations import RelationLabels
 
 if TYPE_CHECKING:
     from clew.core.arrays import Rows
-    from clew.core.protocols import PropertyGraph, RelationLinker, Trail
+    from clew.core.component import Resources
+    from clew.core.protocols import EntityLinker, PropertyGraph, RelationLinker, Trail
 
 #: What a type is worth against triples where they contradict each other: models know names better than types.
 TYPE_WORTH = 0.8
@@ -265,6 +269,24 @@ class TriplePreparer:
     constants: ConstantMatcher
     matcher: RelationMatcher
     relations: RelationLinker
+
+    @classmethod
+    def build(
+        cls,
+        resources: Resources,
+        linker: EntityLinker,
+        relation_linker: RelationLinker,
+        relations: Literal["typed", "any"],
+    ) -> TriplePreparer:
+        """Return the preparer of a recipe."""
+        similar_names = None
+        if resources.encoder is not None:
+            similar_names = GraphEntityLinker(resources.encoder, nearest=NearestNames(resources.encoder))
+        return cls(
+            ConstantMatcher(linker, similar_names),
+            RelationMatcher(relation_linker, relations, min_relation_score(resources)),
+            relation_linker,
+        )
 
     def prepare(
         self,

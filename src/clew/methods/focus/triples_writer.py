@@ -11,7 +11,7 @@ from typing import Any
 
 from clew.core.errors import BadCompletion, UsageError
 from clew.core.prompts.replies import clean_reply, parse_json
-from clew.core.prompts.templates import Template
+from clew.core.prompts.templates import Template, load_prompt
 from clew.core.protocols import Completion, LanguageModel, PropertyGraph, RelationLinker, Trail
 from clew.core.steps import TriplesStep
 from clew.core.types import Question, Usage
@@ -58,6 +58,11 @@ class TriplesWriter:
     linker: RelationLinker = field(default_factory=GraphRelationLinker)
     samples: int = 1
     room: SchemaLimits = field(default_factory=SchemaLimits)
+
+    @classmethod
+    def build(cls, model: LanguageModel, linker: RelationLinker, samples: int) -> TriplesWriter:
+        """Return the writer of a recipe, with the prompts that come with clew."""
+        return cls(model, load_prompt("focus-triples"), load_prompt("focus-pronouns"), linker, samples)
 
     def write(self, question: Question, graphs: Sequence[PropertyGraph], trail: Trail) -> list[TypedChain]:
         """Return the question as typed triples, the version that most samples agree on first; none where no reply can
