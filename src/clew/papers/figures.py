@@ -20,7 +20,7 @@ _MARKERS = "osD^vP"
 def draw_graph_quality(
     series: Mapping[str, Sequence[Mapping[str, float]]], title: str, target: Path
 ) -> list[Path]:
-    """Draw SF-EM (full lines) and precision (dashed) against the mean number of neighbours, as Figure 5 has them.
+    """Draw SF-EM (full lines) and precision (dashed) against the mean number of neighbours, as in Figure 5.
 
     ``series`` holds for each graph its points, each with ``neighbours``, ``sf_em`` and ``precision``.
     """
@@ -28,23 +28,22 @@ def draw_graph_quality(
     figure, left = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
     right = left.twinx()
     for number, (name, points) in enumerate(series.items()):
-        x, ordered = _by_density(points)
+        x, ordered = _sort_by_neighbours(points)
         style = _style(number)
         left.plot(x, [point["sf_em"] for point in ordered], label=name, **style)
         right.plot(x, [point["precision"] for point in ordered], linestyle="--", alpha=0.7, **style)
     left.set(title=title, ylabel="SF-EM (full lines)")
     right.set_ylabel("precision (dashed)")
     right.set_ylim(bottom=0)
-    _neighbours(left)
-    _share(left)
-    return _saved(plt, figure, left, target)
+    _label_neighbours(left)
+    _limit_to_share(left)
+    return _save_figure(plt, figure, left, target)
 
 
 def draw_density(
     series: Mapping[str, Sequence[Mapping[str, Any]]], measure: str, title: str, target: Path
 ) -> list[Path]:
-    """Draw a measure of performance and the latency against the mean number of neighbours, as Figures 6 and 10
-    have them, one panel above the other.
+    """Draw performance and latency against the mean number of neighbours in two panels, as in Figures 6 and 10.
 
     ``series`` holds for each graph its points, each with ``neighbours``, ``measure``, ``walk-seconds`` and the
     ``intervals`` of both; a point that lacks the measure is left out.
@@ -54,24 +53,24 @@ def draw_density(
         2, 1, figsize=(6.4, 6.4), sharex=True, layout="constrained", height_ratios=(3, 2)
     )
     for number, (name, points) in enumerate(series.items()):
-        held = [point for point in points if measure in point]
-        x, ordered = _by_density(held)
+        measured = [point for point in points if measure in point]
+        x, ordered = _sort_by_neighbours(measured)
         style = _style(number)
-        _with_intervals(upper, x, ordered, measure, label=name, **style)
+        _plot_intervals(upper, x, ordered, measure, label=name, **style)
         lower.plot(x, [1000 * point["walk-seconds"] for point in ordered], **style)
     upper.set(title=title, ylabel=f"{measure} (95 % interval)")
     lower.set_ylabel("latency, ms a question")
     lower.set_ylim(bottom=0)
     lower.grid(alpha=0.3)
-    _neighbours(lower)
-    _share(upper)
-    return _saved(plt, figure, upper, target)
+    _label_neighbours(lower)
+    _limit_to_share(upper)
+    return _save_figure(plt, figure, upper, target)
 
 
 def draw_branching(
     points: Sequence[Mapping[str, Any]], measures: Sequence[str], title: str, target: Path
 ) -> list[Path]:
-    """Draw measures of performance against the branching factor at a constant budget, as Figure 7 has it.
+    """Draw measures of performance against the branching factor at a constant budget, as in Figure 7.
 
     Each point has ``branch``, ``seeds``, the measures and their ``intervals``; one that lacks a measure is left
     out of its line.
@@ -79,17 +78,17 @@ def draw_branching(
     plt = load_pyplot()
     figure, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
     for number, measure in enumerate(measures):
-        held = [point for point in points if measure in point]
-        # Beside each other, so that intervals and lines of the same height are all seen.
-        aside = 0.09 * (number - (len(measures) - 1) / 2)
-        x = [point["branch"] + aside for point in held]
-        _with_intervals(axes, x, held, measure, label=measure, **_style(number))
+        measured = [point for point in points if measure in point]
+        # Shifted sideways, so that equal values do not hide each other.
+        offset = 0.09 * (number - (len(measures) - 1) / 2)
+        x = [point["branch"] + offset for point in measured]
+        _plot_intervals(axes, x, measured, measure, label=measure, **_style(number))
     axes.set_xticks(
         [point["branch"] for point in points], [f"{point['branch']}\n{point['seeds']}" for point in points]
     )
     axes.set(title=title, xlabel="branching factor, and seeds below it", ylabel="mean (95 % interval)")
-    _share(axes)
-    return _saved(plt, figure, axes, target)
+    _limit_to_share(axes)
+    return _save_figure(plt, figure, axes, target)
 
 
 def draw_lines(
@@ -101,10 +100,10 @@ def draw_lines(
     title: str,
     target: Path,
 ) -> list[Path]:
-    """Draw measures against ``x``, a panel each below the other, a line for each value of ``series``, as Figures 3
-    and 4 of the D3 paper have them.
+    """Draw one panel per measure against ``x``, with a line for each value of ``series``, as in Figures 3 and 4 of
+    the D3 paper.
 
-    A point that lacks a measure is left out of its line; shares, from 0 to 1, have the whole range of them.
+    A point without a measure is left out of its line. Measures from 0 to 1 are drawn over that whole range.
     """
     plt = load_pyplot()
     figure, panels = plt.subplots(
@@ -117,8 +116,8 @@ def draw_lines(
     )
     for axes, measure in zip(panels[:, 0], measures, strict=True):
         for number, name in enumerate(dict.fromkeys(point[series] for point in points)):
-            held = [point for point in points if point[series] == name and measure in point]
-            ordered = sorted(held, key=lambda point: point[x])
+            measured = [point for point in points if point[series] == name and measure in point]
+            ordered = sorted(measured, key=lambda point: point[x])
             values = [point[measure] for point in ordered]
             axes.plot([point[x] for point in ordered], values, label=name, **_style(number))
         axes.set_ylabel(measure)
@@ -126,17 +125,17 @@ def draw_lines(
         axes.grid(alpha=0.3)
     panels[0, 0].set_title(title)
     panels[-1, 0].set_xlabel(label)
-    return _saved(plt, figure, panels[0, 0], target)
+    return _save_figure(plt, figure, panels[0, 0], target)
 
 
-def _by_density(
+def _sort_by_neighbours(
     points: Sequence[Mapping[str, Any]],
 ) -> tuple[list[float], list[Mapping[str, Any]]]:
     ordered = sorted(points, key=lambda point: point["neighbours"])
     return [point["neighbours"] for point in ordered], ordered
 
 
-def _with_intervals(
+def _plot_intervals(
     axes: Any, x: Sequence[float], points: Sequence[Mapping[str, Any]], measure: str, **style: Any
 ) -> None:
     """Draw a line with a thin bar for the interval of each point."""
@@ -151,8 +150,8 @@ def _style(number: int) -> dict[str, Any]:
     return {"color": _COLOURS[number % 6], "marker": _MARKERS[number % 6], "markersize": 4}
 
 
-def _neighbours(axes: Any) -> None:
-    """Label what was drawn against the mean number of neighbours: logarithmic above 1, which many lie below."""
+def _label_neighbours(axes: Any) -> None:
+    """Label the axis of the mean number of neighbours: linear below 1, where many points lie, logarithmic above."""
     low, high = axes.dataLim.intervalx
     axes.set_xscale("symlog", linthresh=1)
     axes.set_xlim(0.85 * low - 0.05, 1.15 * high)
@@ -163,13 +162,13 @@ def _neighbours(axes: Any) -> None:
     axes.set_xlabel("neighbours of a passage (mean)")
 
 
-def _share(axes: Any) -> None:
+def _limit_to_share(axes: Any) -> None:
     axes.set_ylim(0, 1.02)
     axes.grid(alpha=0.3)
 
 
-def _saved(plt: Any, figure: Any, labelled: Any, target: Path) -> list[Path]:
-    """Write a figure with the legend of one of its axes below it."""
+def _save_figure(plt: Any, figure: Any, labelled: Any, target: Path) -> list[Path]:
+    """Save a figure with the legend of ``labelled``, one of its axes, below it; return the files."""
     handles, labels = labelled.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=max(len(labels), 1), fontsize=8)
     written = [target.with_suffix(ending) for ending in (".png", ".svg")]

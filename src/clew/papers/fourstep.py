@@ -1,4 +1,9 @@
-"""What the experiments of 4StepFocus (Boer et al., 2024) run: recipes by analysis, as far as the models allow."""
+"""The experiments of 4StepFocus (Boer et al., 2024) over STaRK's or MetaQA's questions and a graph, and the page of
+them.
+
+:func:`plan_recipes` lists the recipes that the models allow, :func:`open_graph_bases` provides the knowledge bases,
+:func:`classify_loss` finds the step that lost a question, and :func:`write_fourstep_page` runs it all.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -19,6 +24,7 @@ from clew.evaluate.datasets.graphs import gold_triples
 from clew.evaluate.examples import Result
 from clew.evaluate.metrics import parse_metric
 from clew.evaluate.setup import base_folder
+from clew.knowledge_base import registry
 from clew.knowledge_base.ingest.graphs import GraphFiles, add_graph, default_graph_name
 from clew.papers.fourstep_published import deviations_section, published_section
 from clew.papers.page import (
@@ -40,11 +46,11 @@ if TYPE_CHECKING:
     from clew.evaluate.setup import EvaluationSettings
     from clew.store.store import Store
 
-#: The forms of data sets that name their answers as nodes of a graph.
+#: The data sets whose answers are nodes of a graph.
 DATA_SETS = ("stark", "metaqa")
-#: Answers that are ranked, and that the model is asked about (the paper's ``k_max``, Section 4).
+#: The number of answers that are ranked and reranked (the paper's ``k_max``, Section 4).
 LIST_LENGTH = 20
-#: What every recipe of the page has: documents, which a base of one's own may hold beside its graph, are not asked.
+#: An option of every recipe on the page: the documents of a knowledge base are not used, only its graph.
 GRAPH_ALONE: dict[str, Value] = {"sources": Recipe("none")}
 #: The paper's rule for relations: edge types are ignored, "restricting it turned out to be error-prone" (Section 4).
 ANY_RELATION: dict[str, Value] = {"relations": Recipe("any")}
@@ -53,9 +59,12 @@ VSS, UNTYPED, TYPED = "VSS", "4StepFocus, any relation", "4StepFocus, typed rela
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a page was asked for: ``graphs``, one for all data sets or one for each, as they were named; ``encoders``
-    of trained dense retrievers; ``samples`` are drafts of a question's triples; ``embed``: every node that may answer
-    gets its vector first."""
+    """The settings of a page.
+
+    ``graphs`` has one place for all data sets or one for each. ``encoders`` are those of trained dense retrievers.
+    ``samples`` is the number of drafts of a question's triples. With ``embed`` the vectors of all possible answers
+    are made first.
+    """
 
     graphs: tuple[str, ...]
     encoders: tuple[str, ...] = ()
@@ -65,11 +74,11 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The recipes of every analysis, by what they are called in its table.
+    """The recipes of each analysis, by their label in its table.
 
-    ``methods`` are those of Table 1, 4StepFocus with the paper's rule for relations; ``ours`` what the paper has
-    not, with the recipe that it is compared with first, ``closely`` those of them whose triples are looked at.
-    ``oracle`` are asked with gold triples.
+    ``methods`` are those of Table 1, 4StepFocus with the paper's rule for relations. ``extensions`` go beyond the
+    paper; the recipe that they are compared with comes first. ``diagnosed`` are those whose triples are analysed.
+    ``oracle`` are run with gold triples.
     """
 
     methods: dict[str, str]
@@ -79,7 +88,7 @@ class Plan:
 
     @property
     def recipes(self) -> list[str]:
-        """Every recipe once, but for those of gold triples."""
+        """All recipes without duplicates, except those with gold triples."""
         return list(dict.fromkeys([*self.methods.values(), *self.extensions.values()]))
 
 
@@ -91,10 +100,12 @@ def build_settings(
     embed: bool,
     encoder: str | None = None,
 ) -> Settings:
-    """Return the settings of a page over these data sets; ``encoder`` is that of all methods but the dense
-    retrievers, None for none. Raises UsageError for what makes no sense."""
-    for one in data:
-        name, equals, _ = one.partition("=")
+    """Return the settings of a page over the given data sets. Raises UsageError for invalid combinations.
+
+    ``encoder`` is that of all methods except the dense retrievers, None for none.
+    """
+    for dataset in data:
+        name, equals, _ = dataset.partition("=")
         if equals and name not in DATA_SETS:
             raise unknown_name_error("data set of 4stepfocus", name, DATA_SETS)
     if len(set(data)) < len(data):
@@ -113,29 +124,34 @@ def build_settings(
 
 
 def data_names(data: Sequence[str]) -> dict[str, str]:
-    """Return what each data set is called on the page: its file, with as many of the folders above it as tell it from
-    the others, as a folder's name (:func:`clew.core.text.slugify`) too; a digest tells those that share all of
-    them."""
-    parts = {one: [part for part in Path(one.partition("=")[2]).parts if slugify(part)] for one in data}
+    """Return the name of each data set on the page: its file with as many parent folders as make it unique.
+
+    The names are unique as folder names too (:func:`clew.core.text.slugify`); where all parents are equal, a digest
+    makes them so.
+    """
+    parts = {
+        dataset: [part for part in Path(dataset.partition("=")[2]).parts if slugify(part)] for dataset in data
+    }
     depths = dict.fromkeys(parts, 1)
     while True:
-        names = {one: "/".join(some[-depths[one] :]) for one, some in parts.items()}
-        folders = {one: slugify(name).casefold() for one, name in names.items()}
-        count = Counter(folders.values())
-        same = [one for one, folder in folders.items() if count[folder] > 1]
-        if not same:
+        names = {dataset: "/".join(path_parts[-depths[dataset] :]) for dataset, path_parts in parts.items()}
+        folders = {dataset: slugify(name).casefold() for dataset, name in names.items()}
+        name_counts = Counter(folders.values())
+        ambiguous = [dataset for dataset, folder in folders.items() if name_counts[folder] > 1]
+        if not ambiguous:
             return names
-        for one in same:
-            if depths[one] >= len(parts[one]):
-                parts[one].insert(0, hashlib.sha256(one.encode()).hexdigest()[:8])
-            depths[one] += 1
+        for dataset in ambiguous:
+            if depths[dataset] >= len(parts[dataset]):
+                parts[dataset].insert(0, hashlib.sha256(dataset.encode()).hexdigest()[:8])
+            depths[dataset] += 1
 
 
-def plan_recipes(bench: EvaluationSettings, samples: int = 1) -> Plan:
-    """Return what is run with the models of ``bench``. Without an encoder, candidates are sorted by words."""
+def plan_recipes(shared_settings: EvaluationSettings, samples: int = 1) -> Plan:
+    """Return the recipes that the models of ``shared_settings`` allow. Without an encoder, words sort the
+    candidates."""
 
     def read(retriever: Recipe) -> str:
-        # What reads costs no calls: the answers are the nodes.
+        # The extractive reader calls no model: the answers are the nodes.
         return str(
             make_recipe("read", {"k": LIST_LENGTH, "reader": Recipe("extractive"), "retriever": retriever})
         )
@@ -155,12 +171,12 @@ def plan_recipes(bench: EvaluationSettings, samples: int = 1) -> Plan:
         return str(make_recipe("focus", {**options, **({"samples": samples} if samples > 1 else {})}))
 
     methods = {"BM25": read(Recipe("bm25-nodes"))}
-    if bench.encoder is not None:
+    if shared_settings.encoder is not None:
         methods |= {VSS: read(Recipe("vss")), "Multi-VSS": read(Recipe("multi-vss"))}
     oracle = {"typed relations": focus("none"), "any relation": focus("none", any_relation=True)}
-    if bench.llm is None:
+    if shared_settings.llm is None:
         return Plan(methods, {}, {}, oracle)
-    if bench.encoder is not None:
+    if shared_settings.encoder is not None:
         methods["VSS + LLM reranker"] = reranked("pointwise")
     methods[UNTYPED] = focus("pointwise", any_relation=True)
     ours = {
@@ -169,420 +185,433 @@ def plan_recipes(bench: EvaluationSettings, samples: int = 1) -> Plan:
         "any relation, without reranking": focus("none", any_relation=True),
         "typed relations, without reranking": focus("none"),
         "typed relations, listwise": focus("listwise"),
-        **({"VSS + LLM reranker, listwise": reranked("listwise")} if bench.encoder is not None else {}),
+        **(
+            {"VSS + LLM reranker, listwise": reranked("listwise")}
+            if shared_settings.encoder is not None
+            else {}
+        ),
     }
     return Plan(methods, ours, {UNTYPED: ours[UNTYPED], TYPED: ours[TYPED]}, oracle)
 
 
 #: Where the page keeps the bases that it makes.
 BASES_FOLDER = "graphs"
-Tick = Callable[[int, int], None]
+Progress = Callable[[int, int], None]
 
 
-def open_graph_bases(places: Sequence[str], out: Path, tick_of: Callable[[str], Tick]) -> list[Path]:
-    """Return for each place what :func:`base_with` does. Raises UsageError also for two graphs of one name, since a
-    base is called by its graph."""
-    named: dict[str, str] = {}
+def open_graph_bases(places: Sequence[str], out: Path, progress_of: Callable[[str], Progress]) -> list[Path]:
+    """Return the base of each place (:func:`open_graph_base`).
+
+    Raises UsageError also for two graphs with the same name, since a base is named after its graph.
+    """
+    place_of_name: dict[str, str] = {}
     for place in dict.fromkeys(places):
         name = default_graph_name(Path(place))
-        if name in named:
+        if name in place_of_name:
             raise UsageError(
-                f"two graphs are called '{name}': {named[name]} and {place}",
+                f"two graphs are called '{name}': {place_of_name[name]} and {place}",
                 "Rename the folder or file of one",
             )
-        named[name] = place
-    made = {place: open_graph_base(place, out, tick_of(f"graph {place}")) for place in named.values()}
-    return [made[place] for place in places]
+        place_of_name[name] = place
+    folders = {
+        place: open_graph_base(place, out, progress_of(f"graph {place}")) for place in place_of_name.values()
+    }
+    return [folders[place] for place in places]
 
 
-def open_graph_base(place: str, out: Path, tick: Tick) -> Path:
-    """Return the folder of a base that has the graph at ``place``: ``place`` itself where it is a base (``kb``: the
-    usual one), else one below ``out``, to which the graph is added where that was not done before.
+def open_graph_base(place: str, out: Path, progress: Progress) -> Path:
+    """Return the folder of a knowledge base with the graph at ``place``.
 
-    ``tick`` is told how much of the graph is read. Raises UsageError, UnreadableFile.
+    That is ``place`` itself if it is a knowledge base (``kb``: the default one), else a base below ``out`` to which
+    the graph is added on the first call. Raises UsageError, UnreadableFile.
     """
     from clew.store.store import Store
 
-    own = base_folder(place)
-    if Store.exists(own):
-        with Store.open(own) as base:
-            _only(base, place)
-        return own
+    existing = base_folder(place)
+    if Store.exists(existing):
+        with Store.open(existing) as base:
+            _single_graph(base, place)
+        return existing
     if not Path(place).exists():
         raise UsageError(
             f"no graph at {place}",
             "Name a folder in STaRK's layout, a file that clew graph add reads, or a knowledge base",
         )
     name = default_graph_name(Path(place))
-    made = out / BASES_FOLDER / name
-    with Store.open(made, create=True) as base:
+    folder = out / BASES_FOLDER / name
+    with Store.open(folder, create=True) as base:
         add_graph(
             base.graphs,
             name,
             GraphFiles((Path(place),)),
-            progress=lambda event: tick(event.done, event.total),
+            progress=lambda event: progress(event.done, event.total),
         )
-        _only(base, place)
-    return made
+        _single_graph(base, place)
+    return folder
 
 
-def describe_vectors(folder: Path, encoder: Encoder, make: bool, tick: Tick) -> str:
-    """Say how many of the nodes that may answer have a vector, having made all that are missing with ``make``.
+def describe_vectors(folder: Path, encoder: Encoder, make: bool, progress: Progress) -> str:
+    """Return a text with the number of possible answers that have a vector of ``encoder``.
 
-    Stopped, what was made is kept. Raises ModelError.
+    With ``make``, the missing vectors are made first; an interrupt keeps those that are finished. Raises ModelError.
     """
     from clew.retrieve.node_texts import NodeTexts
     from clew.retrieve.nodes import answer_rows_or_all
     from clew.store.store import Store
 
     with Store.open(folder) as base:
-        graph = _only(base, str(folder))
+        graph = _single_graph(base, str(folder))
         rows, texts = answer_rows_or_all(graph), NodeTexts(graph)
-        kept = graph.node_vectors(encoder, texts.document_name)
+        vectors = graph.node_vectors(encoder, texts.document_name)
         if make:
             graph.node_postings(texts.document_name, texts.single_texts)
-            kept.encode_missing(rows, texts.single_texts, tick)
-        missing = len(kept.rows_without_vectors(rows))
+            vectors.encode_missing(rows, texts.single_texts, progress)
+        missing = len(vectors.rows_without_vectors(rows))
     return f"{len(rows) - missing:,} of the {len(rows):,} nodes that may answer"
 
 
-def _only(base: Store, place: str) -> PropertyGraph:
-    """Return the graph of a base. Raises UsageError for none and for several: ids of answers name no graph."""
-    names = [one.name for one in base.graphs.graph_infos()]
+def _single_graph(base: Store, place: str) -> PropertyGraph:
+    """Return the only graph of a base. Raises UsageError for none or several, since answer ids do not name a
+    graph."""
+    names = [info.name for info in base.graphs.graph_infos()]
     if len(names) != 1:
-        said = f"the graphs {', '.join(names)}" if names else "no graph"
+        graph_list = f"the graphs {', '.join(names)}" if names else "no graph"
         raise UsageError(
-            f"{place} has {said}, where questions are asked of one", "Name the file of the graph"
+            f"{place} has {graph_list}, where questions are over exactly one", "Name the file of the graph"
         )
     return base.snapshot().graph(names[0])
 
 
-TITLE = "4StepFocus: the paper's experiments"
-#: Columns of Table 1; of answers as sets; of what they cost.
-RANKING_METRICS, SET_METRICS, COST_METRICS = (
-    ("Hit@1", "Hit@5", "recall@20", "MRR"),
-    ("set-EM", "set-F1"),
-    ("calls", "tokens", "seconds"),
-)
-#: How Table 1's recall is divided, and how else it can be.
-CAPPED_RECALL = "capped-recall@20"
-
-
-def write_fourstep_page(works: Sequence[Experiment], settings: Settings) -> tuple[Path, Path]:
-    """Run what the paper ran over each data set and write ``page.md`` and ``page.html``; return them.
-
-    What is there already is not run again. All works have the same models and the same ``out``, below which each has
-    a folder of its own. Raises UsageError.
-    """
-    from clew.knowledge_base import registry as catalog
-
-    out, bench = works[0].out, works[0].settings
-    command = page_command(works, settings)
-    planned = plan_recipes(bench, settings.samples)
-    parts: list[str] = []
-    lost: list[dict[str, Any]] = []
-    names = data_names([one.questions.data for one in works])
-    encoders = {name: catalog.load_encoder(name, remember=True) for name in settings.encoders}
-    for work in (replace(one, out=out / slugify(names[one.questions.data])) for one in works):
-        dense = [_with_encoder(work, name, one) for name, one in encoders.items()]
-        encoding = [*([work] if bench.encoder is not None else []), *dense]
-        for one in encoding if settings.embed else ():
-            _vectors(one, make=True)
-        runs = {run.recipe: run for run in work.run(planned.recipes)}
-        sections = _sections(work, planned, runs, dense)
-        if all(gold_triples(one) for one in work.questions.examples):
-            sections.append(_oracle(work, planned))
-        heading = f"{work.questions.title}, {names[work.questions.data]}"
-        lost += [
-            {"data": heading, **one}
-            for method, recipe in planned.diagnosed.items()
-            for one in _lost(work, method, runs[recipe])
-        ]
-        parts += [
-            f"## {heading}",
-            data_facts(work, _left_out(work, settings)),
-            *_embedded(encoding),
-            *(one.to_markdown(out) for one in sections),
-        ]
-    if planned.diagnosed:
-        parts += ["## Errors", _errors(works, list(planned.diagnosed), lost, command).to_markdown(out)]
-    parts += [deviations_section(), published_section()]
-    return write_page(
-        out, "\n\n".join([f"# {TITLE}", environment_table(works, command), *parts]) + "\n", TITLE
-    )
-
-
-def page_command(works: Sequence[Experiment], settings: Settings) -> str:
-    """Return the command line that makes the page."""
-    words = [word for work in works for word in ("--data", work.questions.data)]
-    words += [word for one in settings.graphs for word in ("--graph", one)]
-    words += [word for one in settings.encoders for word in ("--retriever-encoder", one)]
-    words += ["--embed-all"] if settings.embed else []
-    words += ["--samples", str(settings.samples)] if settings.samples > 1 else []
-    return add_shared_options("paper 4stepfocus", words, works[0])
-
-
-def _with_encoder(work: Experiment, name: str, encoder: Encoder) -> Experiment:
-    """Return the work of a dense retriever, in a folder of its own."""
-    bench = replace(work.settings, llm=None, encoder=encoder, encoder_name=name)
-    return replace(work, settings=bench, out=work.out / f"encoder-{slugify(name)}")
-
-
-def _vectors(work: Experiment, make: bool) -> str:
-    """Say how many nodes have a vector of the work's encoder, having made those that are missing with ``make``."""
-    encoder = work.settings.encoder
-    assert encoder is not None
-    return describe_vectors(
-        Path(work.questions.corpus), encoder, make, work.progress(f"vectors, {work.settings.encoder_name}")
-    )
-
-
-def _embedded(encoding: Sequence[Experiment]) -> list[str]:
-    """Say of each encoder whether every node was ranked by its vectors, as in the paper."""
-    said = [f"- {one.settings.encoder_name}: {_vectors(one, make=False)}" for one in encoding]
-    if not said:
-        return []
-    return [
-        "Vectors after the run, by encoder. Of nodes without one, a question embeds and ranks the 500 that are best "
-        "by words, and looks at no others (`--embed-all` makes all vectors first, as the paper has them).",
-        "\n".join(said),
-    ]
-
-
-def _left_out(work: Experiment, settings: Settings) -> dict[str, str]:
-    """Return what the paper ran and this page did not, and why."""
-    return {
-        **(
-            {}
-            if work.settings.llm
-            else {"4StepFocus on the questions' words, and what reranks": "needs --llm"}
-        ),
-        **({} if work.settings.encoder else {"VSS and all that is sorted by vector": "needs --encoder"}),
-        **(
-            {}
-            if settings.encoders
-            else {
-                "the dense retriever": "needs --retriever-encoder, such as one that clew train encoder made"
-            }
-        ),
-        "QA-GNN": "it is a published figure only, below",
-    }
-
-
-def _metrics(work: Experiment) -> tuple[str, ...]:
-    return (
-        *RANKING_METRICS,
-        *(SET_METRICS if work.questions.name == "metaqa" else (CAPPED_RECALL,)),
-        *COST_METRICS,
-    )
-
-
-def _table(runs: Sequence[Run], named: Sequence[str], work: Experiment, baseline: str = "") -> str:
-    """Return the table of runs under the names that they have there, and which recipe each is."""
-    shown = [replace(run, recipe=name) for run, name in zip(runs, named, strict=True)]
-    recipes = [{"name": name, "recipe": f"`{run.recipe}`"} for run, name in zip(runs, named, strict=True)]
-    table = runs_table(shown, _metrics(work), baseline, ranked_by=RANKING_METRICS)
-    return f"{table}\n{points_table({'name': 'name', 'recipe': 'recipe'}, recipes)}"
-
-
-def _sections(
-    work: Experiment, planned: Plan, runs: Mapping[str, Run], dense: Sequence[Experiment]
-) -> list[Section]:
-    title = work.questions.title
-    methods = {name: runs[recipe] for name, recipe in planned.methods.items()}
-    commands = [run_command(work, list(planned.methods.values()))]
-    for other in dense:
-        (run,) = other.run([plan_recipes(other.settings).methods[VSS]])
-        methods[_called(other)] = run
-        commands.append(run_command(other, [run.recipe]))
-    sections = [
-        Section(
-            f"Methods, {title}",
-            "STaRK's baselines, and 4StepFocus with the paper's rule for relations (of any type), the 20 best "
-            "reranked one by one, everything else as in clew, below (paper: Table 1); means with 95 % bootstrap "
-            "intervals. recall@20 is STaRK's: found of all that are right. "
-            f"{CAPPED_RECALL} is found of as many as 20 places can hold, as the paper's words may also be read.",
-            "\n".join(commands),
-            _table(list(methods.values()), list(methods), work),
-        )
-    ]
-    if planned.extensions:
-        named = list(planned.extensions)
-        sections.append(
-            Section(
-                f"Beyond the paper, {title}",
-                "Relations by their types, no reranking, one prompt for the whole list; with paired differences to "
-                f"{UNTYPED}.",
-                run_command(work, list(planned.extensions.values())),
-                _table([runs[one] for one in planned.extensions.values()], named, work, UNTYPED),
-            )
-        )
-    if planned.diagnosed:
-        sections.append(_diagnosed(work, planned.diagnosed, runs))
-    return sections
-
-
-def _called(work: Experiment) -> str:
-    encoder, name = work.settings.encoder, work.settings.encoder_name
-    trained = encoder.objective if encoder is not None else ""
-    return f"Dense retriever ({name}{f', trained as {trained}' if trained else ', untrained'})"
-
-
-def _diagnosed(work: Experiment, closely: Mapping[str, str], runs: Mapping[str, Run]) -> Section:
-    """Return what became of the triples of each question, method by method."""
-    columns = {
-        name: triple_statistics(list(work.folder.result_file(recipe).records()), runs[recipe].results)
-        for name, recipe in closely.items()
-    }
-    rows = [
-        {"": what, **{name: said[what] for name, said in columns.items()}}
-        for what in next(iter(columns.values()))
-    ]
-    return Section(
-        f"What became of the triples, {work.questions.title}",
-        "Usable: at least one triple or condition could be held against the graph. Candidates are the nodes that the "
-        "triples leave; relaxed are questions whose constraints contradicted each other, so that some were given up; "
-        "filled up those whose list was filled with the next best by vector.",
-        run_command(work, list(closely.values())),
-        points_table({"": "", **{name: name for name in columns}}, rows),
-    )
-
-
-def _oracle(work: Experiment, planned: Plan) -> Section:
-    """Return what substitution makes of the gold triples, with which no model is asked."""
-    other = replace(
-        work,
-        questions=replace(work.questions, triples=True),
-        settings=replace(work.settings, llm=None),
-        out=work.out / "oracle",
-    )
-    runs = other.run(list(planned.oracle.values()))
-    return Section(
-        f"Oracle triples, {work.questions.title}",
-        "The triples that the questions' types spell, in place of a model's: what the steps after the first make of "
-        "perfect triples. set-EM is the share of questions whose candidates are exactly the gold answers.",
-        run_command(other, list(planned.oracle.values())),
-        _table(runs, list(planned.oracle), work),
-    )
-
-
-def _lost(work: Experiment, name: str, run: Run) -> list[dict[str, Any]]:
-    """Return the questions whose first answer is wrong, with all that a person needs to judge it."""
-    records = {one["id"]: one for one in work.folder.result_file(run.recipe).records()}
-    found = []
-    for id, result in run.results.items():
-        kind = classify_loss(result, records[id])
-        if kind is not None:
-            focused = records[id].get("focus", {})
-            shown = {"question": result.example.question, "gold": list(result.example.answers)}
-            first = [hit["id"] for hit in records[id]["hits"][:5]]
-            found.append(
-                {
-                    "id": id,
-                    "method": name,
-                    "class": kind,
-                    **shown,
-                    "first": first,
-                    **focused,
-                }
-            )
-    return found
-
-
-def _errors(
-    works: Sequence[Experiment], named: Sequence[str], lost: Sequence[Mapping[str, Any]], command: str
-) -> Section:
-    """Return how often which method was wrong in which way, and write every error down."""
-    path = works[0].out / "errors.jsonl"
-    path.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in lost), encoding="utf-8")
-    rows = [
-        {
-            "class": kind,
-            "what it means": said,
-            **{n: sum(one["class"] == kind and one["method"] == n for one in lost) for n in named},
-        }
-        for kind, said in LOSS_DESCRIPTIONS.items()
-    ]
-    return Section(
-        "Where 4StepFocus goes wrong",
-        "Questions of all data sets whose first answer is not right, by the first step that lost it. Classes are "
-        f"told by rule from the trail; every error is in [{path.name}](<{path.name}>) to be read.",
-        command,
-        points_table(
-            {"class": "class", "what it means": "what it means", **{name: name for name in named}}, rows
-        ),
-    )
-
-
 Loss = Literal["no triples", "not usable", "ranking", "contradiction", "constant", "triples"]
-LOSS_DESCRIPTIONS: Mapping[Loss, str] = dict(
-    zip(
-        get_args(Loss),
-        (
-            "nothing that the model wrote could be read",
-            "of what was written, the graph can hold nothing but types",
-            "a right answer meets the constraints, and another is put before it",
-            "constraints contradicted each other, and giving some up left no right answer",
-            "a name was not found in the graph, and the other triples leave no right answer",
-            "everything was found, and what meets it is no right answer",
-        ),
-        strict=True,
-    )
-)
+#: What each loss means, in the order of the steps.
+LOSS_DESCRIPTIONS: Mapping[Loss, str] = {
+    "no triples": "none of the model's triples could be parsed",
+    "not usable": "the graph can check none of the triples except types",
+    "ranking": "a right answer meets the constraints, and another is ranked before it",
+    "contradiction": "constraints contradicted each other, and dropping some left no right answer",
+    "constant": "a name was not found in the graph, and the other triples leave no right answer",
+    "triples": "every name was found, and no node that meets the triples is a right answer",
+}
 
 
 def triple_statistics(records: Sequence[Mapping[str, Any]], results: Mapping[str, Result]) -> dict[str, str]:
-    """Return what became of the triples of all questions that were answered, in words, by what it is.
+    """Return the outcomes of the triples over all answered questions, as texts by measure.
 
-    ``records`` are those of a run of ``focus``. Shares are of the questions with usable triples, but for the first
-    three.
+    ``records`` are those of a run of ``focus``. From "one candidate" on, shares are of the questions with usable
+    triples.
     """
-    last = {one["id"]: one for one in records if one["id"] in results}
-    every = {id: one["focus"] for id, one in last.items() if "focus" in one}
-    usable = {id: one for id, one in every.items() if one.get("usable")}
-    constants = sum(one.get("constants", 0) for one in every.values())
-    missing = sum(len(one.get("unmatched", [])) for one in every.values())
-    counts = [one["candidates"] for one in usable.values() if one["candidates"] is not None]
-    right = sum(any(results[id].answer_pieces or ()) for id in usable)
+    latest = {record["id"]: record for record in records if record["id"] in results}
+    focus_records = {id: record["focus"] for id, record in latest.items() if "focus" in record}
+    usable = {id: record for id, record in focus_records.items() if record.get("usable")}
+    constants = sum(record.get("constants", 0) for record in focus_records.values())
+    missing_count = sum(len(record.get("unmatched", [])) for record in focus_records.values())
+    counts = [record["candidates"] for record in usable.values() if record["candidates"] is not None]
+    right_count = sum(any(results[id].answer_pieces or ()) for id in usable)
     return {
-        "questions": str(len(every)),
-        "with triples": _share(sum(bool(one["triples"]) for one in every.values()), len(every)),
-        "with usable triples": _share(len(usable), len(every)),
-        "constants matched": _share(constants - missing, constants),
-        "candidates (least, quartiles, most)": _spread(counts),
-        "one candidate": _share(sum(count == 1 for count in counts), len(usable)),
-        "a right answer among them": _share(right, len(usable)),
-        "relaxed": _share(sum(bool(one["given up"]) for one in usable.values()), len(usable)),
-        "filled up": _share(sum(one["filled"] > 0 for one in usable.values()), len(usable)),
+        "questions": str(len(focus_records)),
+        "with triples": _format_share(
+            sum(bool(record["triples"]) for record in focus_records.values()), len(focus_records)
+        ),
+        "with usable triples": _format_share(len(usable), len(focus_records)),
+        "constants matched": _format_share(constants - missing_count, constants),
+        "candidates (least, quartiles, most)": _format_quartiles(counts),
+        "one candidate": _format_share(sum(count == 1 for count in counts), len(usable)),
+        "a right answer among them": _format_share(right_count, len(usable)),
+        "relaxed": _format_share(sum(bool(record["given up"]) for record in usable.values()), len(usable)),
+        "filled up": _format_share(sum(record["filled"] > 0 for record in usable.values()), len(usable)),
     }
 
 
-def _share(some: int, all_: int) -> str:
-    return f"{some:,} of {all_:,}" + (f" ({some / all_:.1%})" if all_ else "")
+def _format_share(part: int, whole: int) -> str:
+    return f"{part:,} of {whole:,}" + (f" ({part / whole:.1%})" if whole else "")
 
 
-def _spread(counts: Sequence[int]) -> str:
+def _format_quartiles(counts: Sequence[int]) -> str:
     if not counts:
         return ""
     return ", ".join(f"{value:,.10g}" for value in np.quantile(counts, [0, 0.25, 0.5, 0.75, 1]))
 
 
 def classify_loss(result: Result, record: Mapping[str, Any]) -> Loss | None:
-    """Return the step of ``focus`` that lost a question, None where the first answer is right or nothing is known."""
+    """Return the step of ``focus`` that lost a question, None if its first answer is right or it has no record."""
     if parse_metric("Hit@1").measure(result) in {1.0, None} or "focus" not in record:
         return None
-    said = record["focus"]
-    if not said["triples"]:
+    focus = record["focus"]
+    if not focus["triples"]:
         return "no triples"
-    if not said["usable"]:
+    if not focus["usable"]:
         return "not usable"
     if any(result.answer_pieces or ()):
         return "ranking"
-    if said["given up"]:
+    if focus["given up"]:
         return "contradiction"
-    return "constant" if said["unmatched"] else "triples"
+    return "constant" if focus["unmatched"] else "triples"
 
 
-# MERGED: The bases that the questions of 4StepFocus's page are asked of: one's own, or made of a graph and kept.
-# MERGED: The experiments of 4StepFocus (Boer et al., 2024) over data sets and graphs of one's own, and the
-# page of them.
+TITLE = "4StepFocus: the paper's experiments"
+#: Columns of Table 1, of sets of answers, and of costs.
+RANKING_METRICS, SET_METRICS, COST_METRICS = (
+    ("Hit@1", "Hit@5", "recall@20", "MRR"),
+    ("set-EM", "set-F1"),
+    ("calls", "tokens", "seconds"),
+)
+#: A second reading of the paper's "recall@20" (:mod:`clew.evaluate.metrics.evidence`).
+CAPPED_RECALL = "capped-recall@20"
+
+
+def write_fourstep_page(experiments: Sequence[Experiment], settings: Settings) -> tuple[Path, Path]:
+    """Run the paper's experiments over each data set, write ``page.md`` and ``page.html``, and return their paths.
+
+    Finished parts are not run again. All experiments share their settings and ``out``, below which each gets a
+    folder. Raises UsageError.
+    """
+    out, shared_settings = experiments[0].out, experiments[0].settings
+    command = page_command(experiments, settings)
+    plan = plan_recipes(shared_settings, settings.samples)
+    parts: list[str] = []
+    losses: list[dict[str, Any]] = []
+    names = data_names([experiment.questions.data for experiment in experiments])
+    encoders = {name: registry.load_encoder(name, remember=True) for name in settings.encoders}
+    for shared in experiments:
+        experiment = replace(shared, out=out / slugify(names[shared.questions.data]))
+        dense = [_with_encoder(experiment, name, encoder) for name, encoder in encoders.items()]
+        encoding_experiments = [*([experiment] if shared_settings.encoder is not None else []), *dense]
+        for encoding_experiment in encoding_experiments if settings.embed else ():
+            _describe_encoder(encoding_experiment, make=True)
+        runs = {run.recipe: run for run in experiment.run(plan.recipes)}
+        sections = _result_sections(experiment, plan, runs, dense)
+        if all(gold_triples(example) for example in experiment.questions.examples):
+            sections.append(_oracle_section(experiment, plan))
+        heading = f"{experiment.questions.title}, {names[experiment.questions.data]}"
+        losses += [
+            {"data": heading, **loss}
+            for method, recipe in plan.diagnosed.items()
+            for loss in _collect_losses(experiment, method, runs[recipe])
+        ]
+        parts += [
+            f"## {heading}",
+            data_facts(experiment, _omissions(experiment, settings)),
+            *_vector_lines(encoding_experiments),
+            *(section.to_markdown(out) for section in sections),
+        ]
+    if plan.diagnosed:
+        parts += [
+            "## Errors",
+            _losses_section(experiments, list(plan.diagnosed), losses, command).to_markdown(out),
+        ]
+    parts += [deviations_section(), published_section()]
+    return write_page(
+        out, "\n\n".join([f"# {TITLE}", environment_table(experiments, command), *parts]) + "\n", TITLE
+    )
+
+
+def page_command(experiments: Sequence[Experiment], settings: Settings) -> str:
+    """Return the command line that writes the page."""
+    words = [word for experiment in experiments for word in ("--data", experiment.questions.data)]
+    words += [word for value in settings.graphs for word in ("--graph", value)]
+    words += [word for value in settings.encoders for word in ("--retriever-encoder", value)]
+    words += ["--embed-all"] if settings.embed else []
+    words += ["--samples", str(settings.samples)] if settings.samples > 1 else []
+    return add_shared_options("paper 4stepfocus", words, experiments[0])
+
+
+def _with_encoder(experiment: Experiment, name: str, encoder: Encoder) -> Experiment:
+    """Return the experiment with a dense retriever's encoder and an output folder of its own."""
+    shared_settings = replace(experiment.settings, llm=None, encoder=encoder, encoder_name=name)
+    return replace(experiment, settings=shared_settings, out=experiment.out / f"encoder-{slugify(name)}")
+
+
+def _describe_encoder(experiment: Experiment, make: bool) -> str:
+    """Return :func:`describe_vectors` for the encoder of an experiment."""
+    encoder = experiment.settings.encoder
+    assert encoder is not None
+    return describe_vectors(
+        Path(experiment.questions.corpus),
+        encoder,
+        make,
+        experiment.progress(f"vectors, {experiment.settings.encoder_name}"),
+    )
+
+
+def _vector_lines(encoding_experiments: Sequence[Experiment]) -> list[str]:
+    """Return the paragraphs about the vectors of each encoder; in the paper every node has one."""
+    lines = [
+        f"- {experiment.settings.encoder_name}: {_describe_encoder(experiment, make=False)}"
+        for experiment in encoding_experiments
+    ]
+    if not lines:
+        return []
+    return [
+        "Vectors after the run, by encoder. Of nodes without a vector, a question embeds and ranks only the 500 best "
+        "by words (`--embed-all` makes all vectors first, as in the paper).",
+        "\n".join(lines),
+    ]
+
+
+def _omissions(experiment: Experiment, settings: Settings) -> dict[str, str]:
+    """Return the experiments of the paper that this page leaves out, with the reasons."""
+    omissions = {}
+    if not experiment.settings.llm:
+        omissions["4StepFocus on the questions' words, and what reranks"] = "needs --llm"
+    if not experiment.settings.encoder:
+        omissions["VSS and all that is sorted by vector"] = "needs --encoder"
+    if not settings.encoders:
+        omissions["the dense retriever"] = (
+            "needs --retriever-encoder, such as one that clew train encoder made"
+        )
+    return omissions | {"QA-GNN": "it is a published figure only, below"}
+
+
+def _metrics(experiment: Experiment) -> tuple[str, ...]:
+    return (
+        *RANKING_METRICS,
+        *(SET_METRICS if experiment.questions.name == "metaqa" else (CAPPED_RECALL,)),
+        *COST_METRICS,
+    )
+
+
+def _methods_table(
+    runs: Sequence[Run], labels: Sequence[str], experiment: Experiment, baseline: str = ""
+) -> str:
+    """Return the table of runs under their labels, and the table of the recipes of the labels."""
+    relabelled = [replace(run, recipe=label) for run, label in zip(runs, labels, strict=True)]
+    recipes = [{"name": label, "recipe": f"`{run.recipe}`"} for run, label in zip(runs, labels, strict=True)]
+    table = runs_table(relabelled, _metrics(experiment), baseline, ranked_by=RANKING_METRICS)
+    return f"{table}\n{points_table({'name': 'name', 'recipe': 'recipe'}, recipes)}"
+
+
+def _result_sections(
+    experiment: Experiment, plan: Plan, runs: Mapping[str, Run], dense: Sequence[Experiment]
+) -> list[Section]:
+    title = experiment.questions.title
+    methods = {name: runs[recipe] for name, recipe in plan.methods.items()}
+    commands = [run_command(experiment, list(plan.methods.values()))]
+    for dense_experiment in dense:
+        (run,) = dense_experiment.run([plan_recipes(dense_experiment.settings).methods[VSS]])
+        methods[_dense_label(dense_experiment)] = run
+        commands.append(run_command(dense_experiment, [run.recipe]))
+    sections = [
+        Section(
+            f"Methods, {title}",
+            "STaRK's baselines, and 4StepFocus with the paper's rule for relations (of any type), the 20 best "
+            "reranked one by one, everything else as in clew, below (paper: Table 1); means with 95 % bootstrap "
+            "intervals. recall@20 is STaRK's: the share of all right answers among the first 20. "
+            f"{CAPPED_RECALL} divides by 20 where there are more right answers, another reading of the paper.",
+            "\n".join(commands),
+            _methods_table(list(methods.values()), list(methods), experiment),
+        )
+    ]
+    if plan.extensions:
+        labels = list(plan.extensions)
+        sections.append(
+            Section(
+                f"Beyond the paper, {title}",
+                "Relations by their types, no reranking, one prompt for the whole list; with paired differences to "
+                f"{UNTYPED}.",
+                run_command(experiment, list(plan.extensions.values())),
+                _methods_table(
+                    [runs[recipe] for recipe in plan.extensions.values()], labels, experiment, UNTYPED
+                ),
+            )
+        )
+    if plan.diagnosed:
+        sections.append(_triples_section(experiment, plan.diagnosed, runs))
+    return sections
+
+
+def _dense_label(experiment: Experiment) -> str:
+    encoder, name = experiment.settings.encoder, experiment.settings.encoder_name
+    trained = encoder.objective if encoder is not None else ""
+    return f"Dense retriever ({name}{f', trained as {trained}' if trained else ', untrained'})"
+
+
+def _triples_section(
+    experiment: Experiment, recipe_of_method: Mapping[str, str], runs: Mapping[str, Run]
+) -> Section:
+    """Return the section with the outcomes of the triples, by method."""
+    columns = {
+        name: triple_statistics(list(experiment.folder.result_file(recipe).records()), runs[recipe].results)
+        for name, recipe in recipe_of_method.items()
+    }
+    rows = [
+        {"": measure, **{name: statistics[measure] for name, statistics in columns.items()}}
+        for measure in next(iter(columns.values()))
+    ]
+    return Section(
+        f"What became of the triples, {experiment.questions.title}",
+        "Usable: the graph could check at least one triple or condition. Candidates are the nodes that meet the "
+        "triples. Relaxed: constraints contradicted each other, and some were dropped. Filled up: the list was "
+        "padded with the next best nodes by vector.",
+        run_command(experiment, list(recipe_of_method.values())),
+        points_table({"": "", **{name: name for name in columns}}, rows),
+    )
+
+
+def _oracle_section(experiment: Experiment, plan: Plan) -> Section:
+    """Return the section of the gold triples, which need no model."""
+    oracle_experiment = replace(
+        experiment,
+        questions=replace(experiment.questions, triples=True),
+        settings=replace(experiment.settings, llm=None),
+        out=experiment.out / "oracle",
+    )
+    runs = oracle_experiment.run(list(plan.oracle.values()))
+    return Section(
+        f"Oracle triples, {experiment.questions.title}",
+        "The triples that the questions' types spell out replace the model's, which tests the steps after the first "
+        "alone. set-EM is the share of questions whose candidates are exactly the gold answers.",
+        run_command(oracle_experiment, list(plan.oracle.values())),
+        _methods_table(runs, list(plan.oracle), experiment),
+    )
+
+
+def _collect_losses(experiment: Experiment, method: str, run: Run) -> list[dict[str, Any]]:
+    """Return the questions with a wrong first answer, with all that a person needs to judge them."""
+    records = {record["id"]: record for record in experiment.folder.result_file(run.recipe).records()}
+    losses = []
+    for id, result in run.results.items():
+        loss = classify_loss(result, records[id])
+        if loss is not None:
+            focus_record = records[id].get("focus", {})
+            question = {"question": result.example.question, "gold": list(result.example.answers)}
+            first_ids = [hit["id"] for hit in records[id]["hits"][:5]]
+            losses.append(
+                {
+                    "id": id,
+                    "method": method,
+                    "class": loss,
+                    **question,
+                    "first": first_ids,
+                    **focus_record,
+                }
+            )
+    return losses
+
+
+def _losses_section(
+    experiments: Sequence[Experiment],
+    methods: Sequence[str],
+    losses: Sequence[Mapping[str, Any]],
+    command: str,
+) -> Section:
+    """Return the section that counts the losses by method, and write all of them to ``errors.jsonl``."""
+    path = experiments[0].out / "errors.jsonl"
+    path.write_text("".join(json.dumps(loss, ensure_ascii=False) + "\n" for loss in losses), encoding="utf-8")
+    counts = Counter((loss["class"], loss["method"]) for loss in losses)
+    rows = [
+        {
+            "class": loss_class,
+            "what it means": description,
+            **{method: counts[loss_class, method] for method in methods},
+        }
+        for loss_class, description in LOSS_DESCRIPTIONS.items()
+    ]
+    return Section(
+        "Where 4StepFocus goes wrong",
+        "Questions of all data sets whose first answer is not right, by the first step that lost it. A rule derives "
+        f"the class from the trail; every error is in [{path.name}](<{path.name}>) to be read.",
+        command,
+        points_table(
+            {"class": "class", "what it means": "what it means", **{name: name for name in methods}}, rows
+        ),
+    )

@@ -1,6 +1,7 @@
-"""Where clew's 4StepFocus differs from the published one (Boer et al., 2024), to be read beside what is measured.
+"""The published figures of 4StepFocus (Boer et al., 2024, Table 1), and the deviations of clew's implementation.
 
-Why it differs: docs/decisions/0014 and 0015.
+Both are printed beside the measured figures. The reasons for the deviations are in docs/decisions/0014 and 0015. The
+figures of the other methods are those of STaRK (Wu et al., NeurIPS 2024), as the paper quotes them.
 """
 
 from __future__ import annotations
@@ -8,35 +9,35 @@ from __future__ import annotations
 from clew.evaluate.report import markdown_table
 
 DEVIATIONS_INTRODUCTION = (
-    "Of the published recipe, the runs here that follow any relation take the rule that edge types are ignored "
-    '("restricting it turned out to be error-prone", Section 4) and the 20 that are reranked. Everything else is '
-    "clew's, in every run called 4StepFocus and with oracle triples, so that none of them reproduces the published "
-    "method; each of these may help or harm:"
+    "The runs with any relation share two things with the published method: edge types are ignored "
+    '("restricting it turned out to be error-prone", Section 4), and 20 answers are reranked. Everything else in the '
+    "runs called 4StepFocus and in those with oracle triples is clew's, so none of them reproduces the published "
+    "method. Each of these deviations may help or harm:"
 )
 DEVIATIONS = (
-    "Any relation is followed in both directions, where Algorithm 2 tells them apart.",
-    "Substitution: lines 14 and 19 of Algorithm 2 are put right, and where triples form a cycle a join makes the "
-    "target exact; a triple between two constants is held against the graph, where Algorithm 3 skips it.",
-    "Only what is asked for is restricted to the nodes that may answer; Algorithm 3 looks constants and all other "
-    "variables up among these, too. No unknown is one of the question's constants where it can be anything else.",
-    "A constant may be several nodes, each with its score (a name in lower case also what means nearly the same); "
+    "Any relation is followed in both directions, where Algorithm 2 distinguishes them.",
+    "Substitution: lines 14 and 19 of Algorithm 2 are corrected, and where triples form a cycle a join makes the "
+    "target exact; a triple between two constants is checked against the graph, where Algorithm 3 skips it.",
+    "Only the target is restricted to the nodes that may be answers; Algorithm 3 looks up constants and all other "
+    "variables among these, too. An unknown is none of the question's constants if it can be anything else.",
+    "A constant may be several nodes, each with its score (a lower-case name also matches near synonyms); "
     "in the paper it is one node, and a triple whose constant is not found is lost.",
     "Beyond triples, the model may write types, conditions on properties, negation and counts, which filter, and "
-    "wishes, whose words are a term of the score by which candidates are sorted, as are those of what the graph does "
-    "not have. Pronouns are replaced first. The paper names these as future work or not at all.",
-    "Constraints that contradict each other are given up, the weakest first, until there is an answer; the paper's "
-    "list is then filled by vector alone. Candidates that miss one, or are met by an unsure constant, rank lower.",
-    "A list is filled up with nodes of the type that is asked for. Of the rerankers' scores, "
-    "equal ones keep the order by vector, and a reply without one leaves the candidate its place; STaRK adds a tenth "
-    "of the rank. Prompts are clew's, and `--samples` takes the most frequent of several drafts.",
-    "Of more nodes than 500 without vectors, the 500 best by words are sorted (`--embed-all`: all, as in the paper). "
+    "soft preferences, whose words are a term of the ranking score, as are the words of conditions that the graph "
+    "cannot check. Pronouns are replaced first. The paper names these as future work or not at all.",
+    "Contradicting constraints are dropped, the weakest first, until there is an answer; the paper then fills its "
+    "list by vector alone. Candidates that miss a constraint, or meet it by an uncertain constant, rank lower.",
+    "A list is padded with nodes of the target's type. Equal reranker scores keep the order by vector, and a reply "
+    "without a score leaves the candidate in its place; STaRK adds a tenth of the rank. Prompts are clew's, and "
+    "`--samples` takes the most frequent of several drafts.",
+    "Of more than 500 nodes without vectors, the 500 best by words are sorted (`--embed-all`: all, as in the paper). "
     "Without an encoder candidates are sorted by words.",
 )
 
 
 def deviations_section() -> str:
-    """Return them as a section of a page, in Markdown."""
-    listed = "\n".join(f"- {one}" for one in DEVIATIONS)
+    """Return the deviations as a section of a page, in Markdown."""
+    listed = "\n".join(f"- {deviation}" for deviation in DEVIATIONS)
     return f"## What differs from the paper\n\n{DEVIATIONS_INTRODUCTION}\n\n{listed}"
 
 
@@ -74,27 +75,23 @@ PUBLISHED_FIGURES: dict[tuple[str, str, str], tuple[float | None, ...]] = {
     ("PRIME", "human", "MRR"): (None, None, 0.298, 0.338, 0.362, 0.362, 0.579),
 }
 PUBLISHED_INTRODUCTION = (
-    "Published, not measured here: Boer et al. (2024), Table 1, for reference; all but those of 4StepFocus are "
-    "STaRK's, as the paper gives them. All are over the whole knowledge bases of STaRK. What each method used "
+    "Published figures for reference, not measured here: Boer et al. (2024), Table 1. All except those of 4StepFocus "
+    "are STaRK's, as the paper quotes them, and all are over the whole knowledge bases of STaRK. The methods used "
     "(Sections 2 and 4): 4StepFocus GPT-4o (`gpt-4o-2024-05-13`), with text-embedding-ada-002 for its vector search; "
     "the two rerankers GPT-4-turbo (`gpt-4-1106-preview`) and Claude 3 (`claude-3-opus`); the Dense Retriever an "
     "encoder of questions and one of documents, fine-tuned on training questions; QA-GNN (Yasunaga et al., NAACL "
-    "2021) a graph neural network with a language model's embeddings, here as a figure alone. With which encoder "
-    "STaRK ran VSS and Multi-VSS the paper does not say. Of the synthetic questions, methods that use a proprietary "
-    "model were given a tenth (`#test-0.1`). Nothing here is comparable with what is measured over other questions, "
-    "another graph or other models."
+    "2021) a graph neural network with a language model's embeddings, which clew does not have. The paper does not "
+    "name the encoder of VSS and Multi-VSS. Methods with a proprietary model were run on a tenth of the synthetic "
+    "questions (`#test-0.1`). The figures are not comparable with those over other questions, another graph or other "
+    "models."
 )
 
 
 def published_section() -> str:
     """Return the published figures as a section of a page, in Markdown."""
     rows = [
-        [base, questions, measure, *("" if one is None else f"{one:.3f}" for one in figures)]
+        [base, questions, measure, *("" if figure is None else f"{figure:.3f}" for figure in figures)]
         for (base, questions, measure), figures in PUBLISHED_FIGURES.items()
     ]
     table = markdown_table(["knowledge base", "questions", "measure", *PUBLISHED_METHODS], rows)
     return f"## Published figures\n\n{PUBLISHED_INTRODUCTION}\n\n{table.rstrip()}"
-
-
-# MERGED: The figures that 4StepFocus was published with (Boer et al., 2024, Table 1), to be read beside
-# measured ones.

@@ -1,4 +1,4 @@
-"""Gold decompositions: the hops of a question as its data set gives them, with the answers masked.
+"""Gold decompositions: the hops of a question from its data set, with the answers replaced by unknowns.
 
 | data            | hops                                                                                          |
 |-----------------|-----------------------------------------------------------------------------------------------|
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GoldHop:
-    """One hop: what asks for the unknown ``number``, and ``gold``, what that is.
+    """One gold hop: the statement with the unknown ``number``, and its ``gold`` answer.
 
-    ``asks`` is a triple whose tail is the unknown, or a sub-question in words.
+    ``statement`` is a triple whose tail is the unknown, or a sub-question in words.
     """
 
     number: int
@@ -34,14 +34,13 @@ class GoldHop:
 
     @property
     def required_unknowns(self) -> tuple[int, ...]:
-        """The numbers of the unknowns that must be known before it can be asked."""
+        """The numbers of the unknowns that need a value before the hop can be searched."""
         return (self.statement.head if isinstance(self.statement, Triple) else self.statement).unknowns
 
     def query(self, values: Mapping[int, str]) -> str:
-        """Return what a retriever is asked: the sub-question, or the question that ``chain`` makes of a triple by
-        rule.
+        """Return the query of the hop: the sub-question, or the question that ``chain`` makes of a triple by rule.
 
-        >>> Hop(2, Triple(Term("#1"), "country", Term("#2")), "Peru").query({1: "Lima"})
+        >>> GoldHop(2, Triple(Term("#1"), "country", Term("#2")), "Peru").query({1: "Lima"})
         'Where Lima: country?'
         """
         filled = self.statement.fill(values)
@@ -49,33 +48,36 @@ class GoldHop:
 
 
 def gold_hops(example: Example) -> tuple[GoldHop, ...]:
-    """Return the gold hops of a question in their order, none where its data set gives none."""
+    """Return the gold hops of a question in order, none where its data set has no decomposition."""
     if not example.chain:
         return ()
     if all(len(link) == 3 for link in example.chain):
         chain, gold = gold_chain(example)
-        return tuple(GoldHop(number, one, gold[number]) for number, one in enumerate(chain.triples, 1))
-    made = []
-    for number, (asked, answer) in enumerate(example.chain, 1):
-        head, divider, relation = (part.strip() for part in asked.partition(">>"))
-        asks = Triple(Term(head), relation, Term(f"#{number}")) if divider else Term(head)
-        made.append(GoldHop(number, asks, answer))
-    return tuple(made)
+        return tuple(GoldHop(number, triple, gold[number]) for number, triple in enumerate(chain.triples, 1))
+    hops = []
+    for number, (statement, answer) in enumerate(example.chain, 1):
+        head, divider, relation = (part.strip() for part in statement.partition(">>"))
+        parsed = Triple(Term(head), relation, Term(f"#{number}")) if divider else Term(head)
+        hops.append(GoldHop(number, parsed, answer))
+    return tuple(hops)
 
 
 def gold_chain(example: Example) -> tuple[Chain, dict[int, str]]:
-    """Return the gold triples of a question of 2WikiMultihopQA with the tails masked, and what each unknown is.
+    """Return the gold triples of a 2WikiMultihopQA question with unknowns for the tails, and the answer of each
+    unknown.
 
-    Strands that are compared end in ``#answer``; in a plain comparison no strand goes on from another.
+    A comparison has no final unknown. In a plain comparison no triple continues from another one.
     """
-    known: dict[str, int] = {}
+    unknown_of_name: dict[str, int] = {}
     gold: dict[int, str] = {}
     triples = []
     for number, (head, relation, tail) in enumerate(example.chain, 1):
-        before = next((known[name] for name in title_names(head) if name in known), None)
-        triples.append(Triple(Term(f"#{before}" if before else head), relation, Term(f"#{number}")))
+        previous = next(
+            (unknown_of_name[name] for name in title_names(head) if name in unknown_of_name), None
+        )
+        triples.append(Triple(Term(f"#{previous}" if previous else head), relation, Term(f"#{number}")))
         gold[number] = tail
         if example.question_type != "comparison":
-            known |= dict.fromkeys(title_names(tail), number)
-    compared = "comparison" in example.question_type
-    return Chain(tuple(triples), None if compared else len(triples)), gold
+            unknown_of_name |= dict.fromkeys(title_names(tail), number)
+    is_comparison = "comparison" in example.question_type
+    return Chain(tuple(triples), None if is_comparison else len(triples)), gold

@@ -1,5 +1,23 @@
-"""What the experiments of Semi-Structured Chain-of-Thought run: recipes by data set, as far as there is something to
-search."""
+"""The experiments of Semi-Structured Chain-of-Thought (Su et al., NAACL 2024), and the page of them.
+
+:func:`plan_recipes` lists the recipes for a data set, :func:`write_semicot_page` runs them over several, and
+:func:`classify_mistake` sorts wrong answers into the error classes of the paper (Appendix H). There people sorted 87
+errors by hand; here a rule does, so that every run can be counted. The first condition that holds decides:
+
+| class               | condition                                                                                |
+|---------------------|------------------------------------------------------------------------------------------|
+| false negative      | no exact match, but an F1 of at least 0.6, the gold answer within the answer, the same date or number in other words, or a grading model's approval |
+| reasoning chain     | no chain could be written, or it does not fit the gold one: another number of hops, or a constant of the gold one is in none of its triples |
+| unfilled            | the chain fits, but one of its unknowns has no value                                     |
+| knowledge retrieval | the chain fits and is filled, but the gold answer of some hop is no unknown's value      |
+| final answer        | every hop has its gold answer, and the final answer is wrong                             |
+| undecided           | the data set has no gold chain (Bamboogle, FEVER), and every unknown has a value         |
+
+The paper counts unfilled chains as knowledge retrieval. The rule is a heuristic: a chain that says the same in more or
+fewer hops than the gold one counts as wrong; one with wrong relations between the right constants counts as right, so
+that its error becomes knowledge retrieval. A sub-question in words is compared by the words that it shares with a
+triple. A name within a longer one counts as the same (``Paris`` and ``Paris, Texas``).
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -27,6 +45,7 @@ from clew.papers.page import (
     points_table,
     run_command,
     runs_table,
+    skipped_lines,
     write_page,
 )
 from clew.papers.semicot_rounds import examples_with_hops, rounds_experiment, rounds_section
@@ -37,14 +56,14 @@ if TYPE_CHECKING:
     from clew.evaluate.run_folder import Experiment
     from clew.evaluate.setup import QuestionSet
 
-#: The data sets of the paper in the form that is read (Appendix C: of MuSiQue the 2-hop questions), and whether their
-#: paragraphs are pooled; the others are asked of the web, or of a base that is named.
+#: The data sets of the paper (Appendix C: of MuSiQue the 2-hop questions), and whether their paragraphs are pooled.
+#: The others are asked of the web or of a knowledge base.
 DATA_SETS = {"2wikimultihopqa": True, "musique-2hop": True, "bamboogle": False, "fever": False}
 TWO_HOPS = {"musique": "musique-2hop"}
-#: Retrievers that search elsewhere than in a base.
+#: Retrievers that search the web instead of a knowledge base.
 WEB = ("serpapi",)
 ORACLE = "oracle"
-#: The orders of Tables 1 and 2, and what Table 3 leaves out, with more.
+#: The orders of sources in Tables 1 and 2, and those of the ablation (Table 3 and more).
 ORDERS = ("kg,text,model", "text,kg,model")
 ABLATION_ORDERS = ("kg", "text", "model", "kg,text", "text,kg", "kg,model", "text,model", *ORDERS)
 #: Bamboogle is asked with four exemplars (Appendix D).
@@ -53,10 +72,11 @@ FOUR_SHOTS: dict[str, Any] = {"exemplars": Recipe("compositional"), "shots": 4}
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a page was asked for.
+    """The settings of a page.
 
-    ``retrievers`` are names, or ``DATA=NAME``; ``corpus`` is for data sets that bring no paragraphs; ``pool`` names
-    data sets whose paragraphs are pooled as well; ``samples`` are chains drawn at once.
+    ``oracle`` adds the graph of the questions' own gold triples. ``retrievers`` are names, or ``DATA=NAME``.
+    ``corpus`` is that of data sets without paragraphs, ``pool`` names further data sets to be pooled. ``samples`` is
+    the number of chains drawn for self-consistency.
     """
 
     graphs: tuple[str, ...] = ()
@@ -67,7 +87,7 @@ class Settings:
     samples: int = 1
 
     def load_questions(self, data: str, limit: int | None, seed: int) -> QuestionSet:
-        """Return the questions of ``NAME=PATH`` as the paper asks them: pooled, over all paragraphs of their file.
+        """Return the questions of ``NAME=PATH`` with the paper's corpus: all paragraphs of their file, pooled.
 
         Raises UsageError.
         """
@@ -82,58 +102,58 @@ class Settings:
         return load_questions(data, self.corpus or "none", limit, seed)
 
     def retriever_for(self, data: str) -> str:
-        """Return what finds passages for the methods: that of the data set, else the first, else ``search``."""
-        named = [_divided(one) for one in self.retrievers]
-        own = [recipe for name, recipe in named if name == data]
-        return next(iter([*own, *(recipe for name, recipe in named if not name)]), "search")
+        """Return the retriever for a data set: the one named for it, else the first for all, else ``search``."""
+        by_data = [_split_retriever(retriever) for retriever in self.retrievers]
+        of_data = [recipe for name, recipe in by_data if name == data]
+        return next(iter([*of_data, *(recipe for name, recipe in by_data if not name)]), "search")
 
     def compared_retrievers(self, encoder: bool) -> list[str]:
-        """Return the retrievers whose rounds are compared: those that are named, else all usual ones."""
-        named = [recipe for _, recipe in map(_divided, self.retrievers) if not searches_web(recipe)]
-        usual = ["search", "bm25", *(["dense", "hybrid"] if encoder else []), "kgp"]
-        return list(dict.fromkeys(named)) or usual
+        """Return the retrievers to compare in rounds: the named ones, else the default ones."""
+        recipes = [recipe for _, recipe in map(_split_retriever, self.retrievers) if not searches_web(recipe)]
+        defaults = ["search", "bm25", *(["dense", "hybrid"] if encoder else []), "kgp"]
+        return list(dict.fromkeys(recipes)) or defaults
 
 
 def build_settings(
     graphs: Sequence[str], retrievers: Sequence[str], pool: Sequence[str], corpus: str | None, samples: int
 ) -> Settings:
-    """Return the settings of a page. Raises UsageError for names that make no sense."""
+    """Return the settings of a page. Raises UsageError for an invalid name."""
     if corpus in POOLED_CORPORA or corpus == "question":
         raise UsageError(
             f"Bamboogle and FEVER bring no paragraphs for the corpus '{corpus}'",
             "Name a knowledge base: --corpus FOLDER; the other data sets are always pooled",
         )
-    for one in retrievers:
-        parse_recipe(_divided(one)[1])
-    places = tuple(one for one in graphs if one != ORACLE)
-    for one in places:
-        if "://" not in one and not Path(one).exists():
-            raise UsageError(f"no graph at {one}", "Name a file, a SPARQL endpoint's URL, or oracle")
+    for place in retrievers:
+        parse_recipe(_split_retriever(place)[1])
+    places = tuple(place for place in graphs if place != ORACLE)
+    for place in places:
+        if "://" not in place and not Path(place).exists():
+            raise UsageError(f"no graph at {place}", "Name a file, a SPARQL endpoint's URL, or oracle")
     return Settings(places, ORACLE in graphs, tuple(retrievers), tuple(pool), corpus, samples)
 
 
 def full_data(data: str) -> str:
-    """Return the ``NAME=PATH`` of all questions of a file of which only those of two hops are asked."""
+    """Return ``NAME=PATH`` of the whole file for a data set that reads only its two-hop questions."""
     name, equals, path = data.partition("=")
     return next((f"{full}{equals}{path}" for full, two in TWO_HOPS.items() if name == two), data)
 
 
-def _divided(retriever: str) -> tuple[str, str]:
-    """Return the data set that a retriever was named for ("" for all) and its recipe."""
+def _split_retriever(retriever: str) -> tuple[str, str]:
+    """Return the data set of ``DATA=NAME`` ("" for all) and the retriever."""
     name, equals, recipe = retriever.partition("=")
     name = TWO_HOPS.get(name, name)
     return (name, recipe) if equals and name in DATA_SETS else ("", retriever)
 
 
 def searches_web(retriever: str) -> bool:
-    """Return whether a retriever searches the web, so that there is something to find without a corpus."""
+    """Return whether a retriever searches the web, and so needs no corpus."""
     return parse_recipe(retriever).name in WEB
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The recipes of a data set: those of the main table, of the ablation, and ``chain`` as it is looked at closely
-    (the oracle graph, the error classes). ``searched``: there are passages to be found."""
+    """The recipes for a data set: those of the main table, those of the ablation, and the ``chain`` of the oracle
+    graph and the error classes. ``has_search``: there is a corpus or the web to search."""
 
     main: list[str]
     ablation: list[str]
@@ -142,36 +162,36 @@ class Plan:
 
     @property
     def recipes(self) -> list[str]:
-        """Every recipe once."""
+        """All recipes without duplicates."""
         return list(dict.fromkeys([*self.main, *self.ablation]))
 
 
 def plan_recipes(data: QuestionSet, settings: Settings) -> Plan:
-    """Return what is run over a data set: claims by the methods that know claims, as in Table 10; where nothing can
-    be searched, what asks a model or a graph alone."""
+    """Return the recipes for a data set: for claims the methods that support them (Table 10), and without anything to
+    search the methods that use only a model or a graph."""
     retriever = settings.retriever_for(data.name)
-    searched = data.corpus != "none" or searches_web(retriever)
-    search: dict[str, Any] = {"retriever": parse_recipe(retriever)} if searched else {}
+    has_search = data.corpus != "none" or searches_web(retriever)
+    search: dict[str, Any] = {"retriever": parse_recipe(retriever)} if has_search else {}
     claims = data.name == "fever"
-    shown = {"task": Recipe("claim")} if claims else FOUR_SHOTS if data.name == "bamboogle" else {}
+    exemplars = {"task": Recipe("claim")} if claims else FOUR_SHOTS if data.name == "bamboogle" else {}
 
-    def chain(sources: str, **more: Any) -> str:
-        sampled = {"samples": settings.samples} if settings.samples > 1 else {}
-        options = {"sources": sources, "reader": Recipe("hops"), **shown, **search, **sampled, **more}
+    def chain(sources: str, **options: Any) -> str:
+        samples = {"samples": settings.samples} if settings.samples > 1 else {}
+        options = {"sources": sources, "reader": Recipe("hops"), **exemplars, **search, **samples, **options}
         return str(make_recipe("chain", options))
 
-    orders = ORDERS if searched else ("kg,model",)
-    ablated = [one for one in ABLATION_ORDERS if searched or "text" not in one]
-    direct = [str(make_recipe(name, shown)) for name in ("fewshot", "cot")]
-    model = {"final": Recipe("model"), **search}
-    # Readers answer in passages' words; these papers' own answers are the model's.
-    asking = [str(make_recipe(name, model)) for name in ("iterretgen", "react", "dsp")]
-    asking = [str(make_recipe("selfask", {"reader": Recipe("hops"), **search})), *asking]
+    orders = ORDERS if has_search else ("kg,model",)
+    ablation = [sources for sources in ABLATION_ORDERS if has_search or "text" not in sources]
+    direct = [str(make_recipe(name, exemplars)) for name in ("fewshot", "cot")]
+    search_options = {"final": Recipe("model"), **search}
+    # final=model: in their papers these methods take the model's own answer, where a reader would quote passages.
+    multi_hop = [str(make_recipe(name, search_options)) for name in ("iterretgen", "react", "dsp")]
+    multi_hop = [str(make_recipe("selfask", {"reader": Recipe("hops"), **search})), *multi_hop]
     return Plan(
-        [*direct, *(asking if searched and not claims else []), *map(chain, orders)],
-        [*map(chain, ablated), *([chain(orders[0], choose=Recipe("hop"))] if searched else [])],
+        [*direct, *(multi_hop if has_search and not claims else []), *map(chain, orders)],
+        [*map(chain, ablation), *([chain(orders[0], choose=Recipe("hop"))] if has_search else [])],
         chain(orders[0]),
-        searched,
+        has_search,
     )
 
 
@@ -179,24 +199,24 @@ Mistake = Literal[
     "false negative", "reasoning chain", "unfilled", "knowledge retrieval", "final answer", "undecided"
 ]
 MISTAKES: tuple[Mistake, ...] = get_args(Mistake)
-_ANY = Limits(1, 99)
-#: Answers that are no names: only the whole of them is right.
-_WHOLE = {"label", "yes/no"}
+_ANY_LENGTH = Limits(1, 99)
+#: Types of answers that are right only as a whole.
+_EXACT_TYPES = {"label", "yes/no"}
 
 
 def classify_mistake(result: Result, filling: Mapping[str, Any] | None) -> Mistake | None:
-    """Return the class of a question's error, None where the answer is exactly right.
+    """Return the class of a question's error, None for an exact match.
 
-    ``filling`` is what the record of a run keeps of the chain: ``chain`` with its unknowns, ``values`` of each
-    (``{"#1": ["Lima"]}``); None where no chain was written.
+    ``filling`` is that of the run's record: the ``chain``, and the ``values`` of its unknowns (``{"#1": ["Lima"]}``);
+    None where no chain was written.
     """
     if parse_metric("EM").measure(result) in {1.0, None}:
         return None
-    if _as_good(result):
+    if _is_as_good(result):
         return "false negative"
     if filling is None:
         return "reasoning chain"
-    chain, values = parse_chain(filling["chain"], _ANY), filling["values"]
+    chain, values = parse_chain(filling["chain"], _ANY_LENGTH), filling["values"]
     gold = gold_hops(result.example)
     if gold and not chain_fits(chain, gold):
         return "reasoning chain"
@@ -204,198 +224,222 @@ def classify_mistake(result: Result, filling: Mapping[str, Any] | None) -> Mista
         return "unfilled"
     if not gold:
         return "undecided"
-    every = [value for some in values.values() for value in some]
-    right = all(any(same_value(value, hop.gold) for value in every) for hop in gold)
-    return "final answer" if right else "knowledge retrieval"
+    every_value = [candidate for values_of_unknown in values.values() for candidate in values_of_unknown]
+    all_correct = all(any(same_value(candidate, hop.gold) for candidate in every_value) for hop in gold)
+    return "final answer" if all_correct else "knowledge retrieval"
 
 
-def _as_good(result: Result) -> bool:
+def _is_as_good(result: Result) -> bool:
     if result.abstained:
         return False
     if result.grade == 1 or is_near_match(result):
         return True
     example = result.example
-    return example.answer_type not in _WHOLE and any(
-        same_value(result.answer, one) for one in example.answers
+    return example.answer_type not in _EXACT_TYPES and any(
+        same_value(result.answer, answer) for answer in example.answers
     )
 
 
 def chain_fits(chain: Chain, gold: Sequence[GoldHop]) -> bool:
-    """Return whether a chain has as many hops as the gold one, and all that the gold one begins with.
+    """Return whether a chain has as many hops as the gold one, and all constants that gold hops begin with.
 
     >>> from clew.triples.language.chain import Term
-    >>> asked = [Hop(1, Triple(Term("Kismet (1920 film)"), "director", Term("#1")), "Louis J. Gasnier")]
-    >>> fits(parse("Kismet >> directed by >> #1; final answer: #1", _ANY), asked)
+    >>> gold = [GoldHop(1, Triple(Term("Kismet (1920 film)"), "director", Term("#1")), "Louis J. Gasnier")]
+    >>> chain_fits(parse_chain("Kismet >> directed by >> #1; final answer: #1", _ANY_LENGTH), gold)
     True
     """
     if len(chain.triples) != len(gold):
         return False
-    return all(hop.required_unknowns or any(_about(triple, hop) for triple in chain.triples) for hop in gold)
+    return all(
+        hop.required_unknowns or any(_shares_constant(triple, hop) for triple in chain.triples)
+        for hop in gold
+    )
 
 
-def _about(triple: Triple, hop: GoldHop) -> bool:
-    """Return whether a triple has the constant that a gold hop begins with."""
+def _shares_constant(triple: Triple, hop: GoldHop) -> bool:
+    """Return whether a triple has the constant of a gold hop."""
     constants = [term.text for term in (triple.head, triple.tail) if term.unknown is None]
     if isinstance(hop.statement, Triple):
         head = hop.statement.head.text
-        return any(mentions_name(one, head) or mentions_name(head, one) for one in constants)
+        return any(mentions_name(constant, head) or mentions_name(head, constant) for constant in constants)
     words = set(query_terms(hop.statement.text))
-    return any(words & set(query_terms(one)) for one in constants)
+    return any(words & set(query_terms(constant)) for constant in constants)
 
 
 TITLE = "Semi-Structured Chain-of-Thought: the paper's experiments"
-#: Columns of Tables 1 to 3, and of Table 10; with what they cost.
+#: Columns of Tables 1 to 3, of Table 10, and of costs.
 ANSWERS, LABELS, COSTS = ("EM", "F1"), ("accuracy",), ("calls", "tokens")
 
 
-def write_semicot_page(works: Sequence[Experiment], settings: Settings) -> tuple[Path, Path]:
-    """Run what the paper ran over each data set and write ``page.md`` and ``page.html``; return them.
+def write_semicot_page(experiments: Sequence[Experiment], settings: Settings) -> tuple[Path, Path]:
+    """Run the paper's experiments over each data set, write ``page.md`` and ``page.html``, and return their paths.
 
-    What is there already is not run again. All works have the same models and the same ``out``. Raises UsageError.
+    Finished parts are not run again. All experiments share their models and ``out``. Raises UsageError.
     """
-    out = works[0].out
-    command = page_command(works, settings)
-    pool = dict.fromkeys(
-        [*(full_data(one.questions.data) for one in works if one.questions.pool), *settings.pool]
-    )
+    out = experiments[0].out
+    command = page_command(experiments, settings)
+    pooled = [experiment.questions.data for experiment in experiments if experiment.questions.pool]
+    pool = dict.fromkeys([*map(full_data, pooled), *settings.pool])
     parts: list[str] = []
-    titles = [work.questions.title for work in works]
+    titles = [experiment.questions.title for experiment in experiments]
     if len(set(titles)) < len(titles):
         raise UsageError("a data set is given twice", "Name each once: --data NAME=PATH")
-    wrong: list[dict[str, Any]] = []
-    for work in works:
-        planned = plan_recipes(work.questions, settings)
-        facts_work: Experiment | None = None
+    errors: list[dict[str, Any]] = []
+    for experiment in experiments:
+        plan = plan_recipes(experiment.questions, settings)
+        graph_experiment: Experiment | None = None
         sections: list[Section] = []
-        if work.settings.llm is not None:
-            facts_work = _with_graphs(work, settings)
-            runs = {run.recipe: run for run in facts_work.run(planned.recipes)}
-            sections += _sections(facts_work, planned, runs)
-            wrong += _errors(facts_work, runs[planned.chain])
-            if settings.oracle and _triples(work):
-                sections.append(_oracle(facts_work, runs[planned.chain]))
-        if work.questions.corpus == "pooled" and examples_with_hops(work):
-            asked = rounds_experiment(work, list(pool))
+        if experiment.settings.llm is not None:
+            graph_experiment = _with_graphs(experiment, settings)
+            runs = {run.recipe: run for run in graph_experiment.run(plan.recipes)}
+            sections += _sections(graph_experiment, plan, runs)
+            errors += _collect_errors(graph_experiment, runs[plan.chain])
+            if settings.oracle and _gold_triples(experiment):
+                sections.append(_oracle_section(graph_experiment, runs[plan.chain]))
+        if experiment.questions.corpus == "pooled" and examples_with_hops(experiment):
+            rounds_work = rounds_experiment(experiment, list(pool))
             sections.append(
                 rounds_section(
-                    asked, settings.compared_retrievers(work.settings.encoder is not None), command
+                    rounds_work,
+                    settings.compared_retrievers(experiment.settings.encoder is not None),
+                    command,
                 )
             )
-            facts_work = facts_work or asked
-        missing = _left_out(work, planned, settings)
-        facts = data_facts(facts_work, missing) if facts_work else _skipped(missing)
-        parts += [f"## {work.questions.title}", facts, *(section.to_markdown(out) for section in sections)]
-    if works[0].settings.llm is not None:
-        parts += ["## Errors", _error_section(works, wrong, command).to_markdown(out)]
+            graph_experiment = graph_experiment or rounds_work
+        omissions = _omissions(experiment, plan, settings)
+        facts = (
+            data_facts(graph_experiment, omissions)
+            if graph_experiment
+            else "\n\n".join(skipped_lines(omissions))
+        )
+        parts += [
+            f"## {experiment.questions.title}",
+            facts,
+            *(section.to_markdown(out) for section in sections),
+        ]
+    if experiments[0].settings.llm is not None:
+        parts += ["## Errors", _error_section(experiments, errors, command).to_markdown(out)]
     return write_page(
-        out, "\n\n".join([f"# {TITLE}", environment_table(works, command), *parts]) + "\n", TITLE
+        out, "\n\n".join([f"# {TITLE}", environment_table(experiments, command), *parts]) + "\n", TITLE
     )
 
 
-def page_command(works: Sequence[Experiment], settings: Settings) -> str:
-    """Return the command line that makes the page."""
-    words = [word for work in works for word in ("--data", full_data(work.questions.data))]
-    words += [word for one in settings.pool for word in ("--pool", one)]
+def page_command(experiments: Sequence[Experiment], settings: Settings) -> str:
+    """Return the command line that writes the page."""
+    words = [word for experiment in experiments for word in ("--data", full_data(experiment.questions.data))]
+    words += [word for value in settings.pool for word in ("--pool", value)]
     words += ["--corpus", settings.corpus] if settings.corpus else []
     graphs = [*settings.graphs, *(["oracle"] if settings.oracle else [])]
-    words += [word for one in graphs for word in ("--graph", one)]
-    words += [word for one in settings.retrievers for word in ("--retriever", one)]
+    words += [word for value in graphs for word in ("--graph", value)]
+    words += [word for value in settings.retrievers for word in ("--retriever", value)]
     words += ["--samples", str(settings.samples)] if settings.samples > 1 else []
-    return add_shared_options("paper semicot", words, works[0])
+    return add_shared_options("paper semicot", words, experiments[0])
 
 
-def _with_graphs(work: Experiment, settings: Settings) -> Experiment:
-    """Return the work with the graphs of the page beside its corpus; a base of one's own keeps to its own."""
-    if work.questions.corpus not in (*POOLED_CORPORA, "none"):
-        return work
-    return replace(work, settings=replace(work.settings, graphs=settings.graphs))
+def _with_graphs(experiment: Experiment, settings: Settings) -> Experiment:
+    """Return the experiment with the page's graphs in its corpus; an existing base has only its own graphs."""
+    if experiment.questions.corpus not in (*POOLED_CORPORA, "none"):
+        return experiment
+    return replace(experiment, settings=replace(experiment.settings, graphs=settings.graphs))
 
 
-def _left_out(work: Experiment, planned: Plan, settings: Settings) -> dict[str, str]:
-    """Return what the paper ran and this page did not, and why."""
-    if work.settings.llm is None:
+def _omissions(experiment: Experiment, plan: Plan, settings: Settings) -> dict[str, str]:
+    """Return the experiments of the paper that this page leaves out, with the reasons."""
+    if experiment.settings.llm is None:
         return {"all that a model answers": "needs --llm"}
-    own = work.questions.corpus not in (*POOLED_CORPORA, "none")
-    graphs = {"every graph": "none is given (--graph FILE), so that sources=kg fills nothing"}
-    return {
-        **({} if settings.graphs or own else graphs),
-        **({"the graphs of --graph": "a base of one's own is asked with its own"} if settings.graphs and own else {}),
-        **({} if planned.has_search else {"what searches": "there is nothing to search; name a base (--corpus FOLDER) "  # noqa: E501
-                                        "or the web (--retriever serpapi)"}),
-    }  # fmt: skip
+    has_own_base = experiment.questions.corpus not in (*POOLED_CORPORA, "none")
+    omissions: dict[str, str] = {}
+    if settings.graphs and has_own_base:
+        omissions["the graphs of --graph"] = "an existing base is asked with its own graphs"
+    elif not settings.graphs and not has_own_base:
+        omissions["every graph"] = "none is given (--graph FILE), so that sources=kg fills nothing"
+    if not plan.has_search:
+        problem = "there is nothing to search; name a base (--corpus FOLDER) or the web (--retriever serpapi)"
+        omissions["what searches"] = problem
+    return omissions
 
 
-def _skipped(missing: Mapping[str, str]) -> str:
-    return "\n\n".join(f"Skipped: {what}: {why}." for what, why in missing.items())
+def _metrics(experiment: Experiment) -> tuple[str, ...]:
+    return (*(LABELS if experiment.questions.name == "fever" else ANSWERS), *COSTS)
 
 
-def _metrics(work: Experiment) -> tuple[str, ...]:
-    return (*(LABELS if work.questions.name == "fever" else ANSWERS), *COSTS)
-
-
-def _sections(work: Experiment, planned: Plan, runs: Mapping[str, Run]) -> Iterator[Section]:
-    metrics = _metrics(work)
-    shown = [
+def _sections(experiment: Experiment, plan: Plan, runs: Mapping[str, Run]) -> Iterator[Section]:
+    metrics = _metrics(experiment)
+    tables = [
         (
             "Methods",
             "Standard few-shot prompting and the methods that the paper compares with, then the chain with its "
             "sources in two orders (paper: Tables 1, 2 and 10); means with 95 % bootstrap intervals. Data Synthesis, "
             "which is tuned on a million questions, is not among them.",
-            planned.main,
+            plan.main,
         ),
         (
             "Sources and orders",
             "The chain with some of its sources, in one order and the other (paper: Table 3, which has those with "
             "the model). `choose=hop` asks all sources and takes the surest, hop by hop.",
-            planned.ablation,
+            plan.ablation,
         ),
     ]
-    for title, text, recipes in shown:
-        table = runs_table([runs[one] for one in recipes], metrics, ranked_by=metrics[: -len(COSTS)])
-        yield Section(f"{title}, {work.questions.title}", text, run_command(work, recipes), table)
+    for title, text, recipes in tables:
+        table = runs_table([runs[recipe] for recipe in recipes], metrics, ranked_by=metrics[: -len(COSTS)])
+        yield Section(f"{title}, {experiment.questions.title}", text, run_command(experiment, recipes), table)
 
 
-def _triples(work: Experiment) -> list[tuple[str, ...]]:
-    """Return the gold triples of all questions, each once."""
+def _gold_triples(experiment: Experiment) -> list[tuple[str, ...]]:
+    """Return the gold triples of all questions without duplicates."""
     return list(
-        dict.fromkeys(link for one in work.questions.examples for link in one.chain if len(link) == 3)
+        dict.fromkeys(
+            link for example in experiment.questions.examples for link in example.chain if len(link) == 3
+        )
     )
 
 
-def _oracle(work: Experiment, given: Run) -> Section:
-    """Return the chain over the graph of the questions' own gold triples, beside the graphs that were given."""
-    path = work.out / f"oracle-{work.questions.name}.jsonl"
+def _oracle_section(experiment: Experiment, graph_run: Run) -> Section:
+    """Return the section of the chain over the questions' own gold triples, beside its run over the given graphs."""
+    path = experiment.out / f"oracle-{experiment.questions.name}.jsonl"
     names = ("head", "relation", "tail")
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = (json.dumps(dict(zip(names, one, strict=True)), ensure_ascii=False) for one in _triples(work))
+    lines = (
+        json.dumps(dict(zip(names, triple, strict=True)), ensure_ascii=False)
+        for triple in _gold_triples(experiment)
+    )
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    other = replace(work, settings=replace(work.settings, graphs=(str(path),)), out=work.out / "oracle")
-    (run,) = other.run([given.recipe])
-    graphs = ", ".join(work.settings.graphs) or "none"
-    named = [replace(run, recipe="oracle graph"), replace(given, recipe=f"graphs: {graphs}")]
+    oracle_experiment = replace(
+        experiment, settings=replace(experiment.settings, graphs=(str(path),)), out=experiment.out / "oracle"
+    )
+    (oracle_run,) = oracle_experiment.run([graph_run.recipe])
+    graphs = ", ".join(experiment.settings.graphs) or "none"
+    renamed = [replace(oracle_run, recipe="oracle graph"), replace(graph_run, recipe=f"graphs: {graphs}")]
     return Section(
-        f"Oracle graph, {work.questions.title}",
-        f"The recipe `{given.recipe}` over the graph of the questions' own gold triples, and over what was given "
-        "(paper: Table 7, against Wikidata). Entities and relations are linked as in any graph; the paper compares "
-        "strings.",
-        "\n".join(run_command(one, [given.recipe]) for one in (other, work)),
-        runs_table(named, _metrics(work), named[1].recipe, ranked_by=()),
+        f"Oracle graph, {experiment.questions.title}",
+        f"The recipe `{graph_run.recipe}` over the graph of the questions' own gold triples, and over the given "
+        "graphs (paper: Table 7, against Wikidata). Entities and relations are linked as in any graph; the paper "
+        "compares strings.",
+        "\n".join(run_command(run_of, [graph_run.recipe]) for run_of in (oracle_experiment, experiment)),
+        runs_table(renamed, _metrics(experiment), renamed[1].recipe, ranked_by=()),
     )
 
 
-def _errors(work: Experiment, run: Run) -> list[dict[str, Any]]:
-    """Return what was answered wrongly, with all that a person needs to judge it."""
-    records = {one["id"]: one for one in work.folder.result_file(run.recipe).records()}
-    found = []
+def _collect_errors(experiment: Experiment, run: Run) -> list[dict[str, Any]]:
+    """Return the wrong answers with their class and all that a person needs to judge them."""
+    records = {record["id"]: record for record in experiment.folder.result_file(run.recipe).records()}
+    errors = []
     for id, result in run.results.items():
         filling = records[id].get("filling")
-        kind = classify_mistake(result, filling)
-        if kind is not None:
-            found.append({"data": work.questions.title, "id": id, "class": kind, **_shown(result, filling)})
-    return found
+        mistake = classify_mistake(result, filling)
+        if mistake is not None:
+            errors.append(
+                {
+                    "data": experiment.questions.title,
+                    "id": id,
+                    "class": mistake,
+                    **_error_details(result, filling),
+                }
+            )
+    return errors
 
 
-def _shown(result: Result, filling: Mapping[str, Any] | None) -> dict[str, Any]:
+def _error_details(result: Result, filling: Mapping[str, Any] | None) -> dict[str, Any]:
     example = result.example
     return {
         "question": example.question,
@@ -407,26 +451,22 @@ def _shown(result: Result, filling: Mapping[str, Any] | None) -> dict[str, Any]:
     }
 
 
-def _error_section(works: Sequence[Experiment], wrong: Sequence[Mapping[str, Any]], command: str) -> Section:
-    """Return how often the chain was wrong in which way, and write every error down."""
-    out = works[0].out
+def _error_section(
+    experiments: Sequence[Experiment], errors: Sequence[Mapping[str, Any]], command: str
+) -> Section:
+    """Return the section that counts the error classes, and write all errors to ``errors.jsonl``."""
+    out = experiments[0].out
     path = out / "errors.jsonl"
-    lines = (json.dumps(one, ensure_ascii=False) + "\n" for one in wrong)
+    lines = (json.dumps(error, ensure_ascii=False) + "\n" for error in errors)
     path.write_text("".join(lines), encoding="utf-8")
-    titles = [work.questions.title for work in works]
-    counts = Counter((str(one["class"]), str(one["data"])) for one in wrong)
-    rows = [{"class": kind, **{title: counts[kind, title] for title in titles}} for kind in MISTAKES]
+    titles = [experiment.questions.title for experiment in experiments]
+    counts = Counter((str(error["class"]), str(error["data"])) for error in errors)
+    rows = [{"class": mistake, **{title: counts[mistake, title] for title in titles}} for mistake in MISTAKES]
     return Section(
         "Errors of the chain",
-        "Answers that are no exact match, by class (paper: Table 8, sorted by hand; what was not filled is there "
-        "among knowledge retrieval). Classes are told by rule from the chain, its values and the gold hops, so they "
-        f"are a first sorting; every error is in [{path.name}](<{path.name}>) to be read.",
+        "Answers that are no exact match, by class (paper: Table 8, sorted by hand, with unfilled chains as "
+        "knowledge retrieval). A rule derives the class from the chain, its values and the gold hops, so it is "
+        f"a first sorting; every error is in [{path.name}](<{path.name}>) to be read.",
         command,
         points_table({"class": "class", **{title: title for title in titles}}, rows),
     )
-
-
-# MERGED: Why the method ``chain`` was wrong: the error classes of Su et al. (NAACL 2024, Appendix H), told
-# from its trail.
-# MERGED: The experiments of Semi-Structured Chain-of-Thought (Su et al., NAACL 2024) over data sets of one's
-# own, and the

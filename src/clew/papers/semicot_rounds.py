@@ -1,13 +1,15 @@
 """Single-round against multi-round retrieval (Su et al., NAACL 2024, Appendix I, Table 6).
 
-Both give a question the same number of passages. Single-round: the best for the question itself. Multi-round: the
-hops of its gold decomposition are asked one after the other, each with what the hops before it were answered, and
-take turns in giving their best passage; one that is there already is passed over, and its hop gives the next
-(:func:`dealt`). So each of two hops has half of the places, and what both find leaves room for more.
+Both give a question the same number of passages. In a single round they are the best ones for the question itself. In
+multi-round retrieval the hops of the gold decomposition are searched one after the other, each with the answers of
+the hops before it, and the hops take turns in contributing their next best passage that is not there yet
+(:func:`deal_hits`).
 
-What a hop was answered is the gold answer (what retrieval could reach), or what a reader says of the hop's own
-passages. Where the reader knows none, the hops that need it cannot be asked; the question itself is, in their place.
-The paper says neither how its 20 passages are divided nor what its hops were filled with.
+The answer of a hop is the gold answer, which shows what retrieval can reach, or what a reader finds in the hop's own
+passages. Where the reader abstains, the hops that need its answer are replaced by the question itself. The paper says
+neither how its 20 passages are divided among hops nor how unknowns are filled.
+
+Each question is written to disk before the next one, so an interrupted comparison continues.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from clew.core.trail import TrailRecorder
-from clew.core.types import Question
+from clew.core.types import Question, Usage
 from clew.evaluate.corpora import GoldEvidence
 from clew.evaluate.examples import Result
 from clew.evaluate.report import Run
@@ -32,6 +34,7 @@ from clew.evaluate.run_folder import (
 from clew.evaluate.runner import RunFile
 from clew.evaluate.setup import open_stores
 from clew.evaluate.statistics import bootstrap_interval
+from clew.knowledge_base import registry
 from clew.methods.chain.value_matching import same_value
 from clew.papers.gold_hops import GoldHop, gold_hops
 from clew.papers.page import Section, points_table, runs_table
@@ -42,20 +45,20 @@ if TYPE_CHECKING:
     from clew.evaluate.examples import Example
     from clew.store.store import Store
 
-#: Passages that a question gets, however many rounds it takes, and how many of a hop's own its reader reads.
+#: The number of passages for a question, in one round or several, and of a hop's passages for its reader.
 PASSAGES_PER_QUESTION, PASSAGES_PER_HOP = 20, 10
 SINGLE_ROUND, MULTI_ROUND_GOLD = "single round", "multi-round, gold"
 
-#: Gives the passages of a query, best first.
+#: Returns the passages for a query, best first.
 Search = Callable[[str], "list[Hit]"]
-#: Gives what a hop is answered, from its query and passages, "" where that is not known.
+#: Returns the answer of a hop from its query and passages, "" if there is none.
 Fill = Callable[[GoldHop, str, "Sequence[Hit]"], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one way of asking found: its queries, the values of the unknowns that later hops need ("" where none was
-    found), and the hits."""
+    """The outcome of one variant: its queries, its hits, and the values of the unknowns that later hops need (""
+    where there is none)."""
 
     queries: tuple[str, ...]
     hits: tuple[Hit, ...]
@@ -65,51 +68,53 @@ class Round:
 def run_rounds(
     example: Example, retriever: Retriever, readers: Mapping[str, Reader], total: int = PASSAGES_PER_QUESTION
 ) -> dict[str, Round]:
-    """Return what each way finds for a question that has gold hops: :data:`SINGLE_ROUND`,
-    :data:`MULTI_ROUND_GOLD`, and
-    ``multi-round, NAME`` for each of the readers. Raises what a retriever or reader raises."""
-    known: dict[str, list[Hit]] = {}
+    """Return the outcome of each variant for a question with gold hops.
+
+    The variants are :data:`SINGLE_ROUND`, :data:`MULTI_ROUND_GOLD`, and ``multi-round, NAME`` for each reader. Errors
+    of the retriever and the readers are passed on.
+    """
+    hits_by_query: dict[str, list[Hit]] = {}
 
     def search(query: str) -> list[Hit]:
-        if query not in known:
-            known[query] = list(retriever.retrieve(Question(query), total))
-        return known[query]
+        if query not in hits_by_query:
+            hits_by_query[query] = list(retriever.retrieve(Question(query), total))
+        return hits_by_query[query]
 
-    asked = gold_hops(example)
-    made = {
+    hops = gold_hops(example)
+    rounds = {
         SINGLE_ROUND: Round((example.question,), tuple(search(example.question)[:total])),
         MULTI_ROUND_GOLD: search_in_rounds(
-            example.question, asked, search, lambda hop, query, hits: hop.gold, total
+            example.question, hops, search, lambda hop, query, hits: hop.gold, total
         ),
     }
     for name, reader in readers.items():
-        made[f"multi-round, {name}"] = search_in_rounds(
-            example.question, asked, search, fill_by_reading(reader), total
+        rounds[f"multi-round, {name}"] = search_in_rounds(
+            example.question, hops, search, fill_by_reading(reader), total
         )
-    return made
+    return rounds
 
 
 def search_in_rounds(
-    question: str, asked: Sequence[GoldHop], search: Search, fill: Fill, total: int = PASSAGES_PER_QUESTION
+    question: str, hops: Sequence[GoldHop], search: Search, fill: Fill, total: int = PASSAGES_PER_QUESTION
 ) -> Round:
-    """Return what asking the hops in turn finds."""
-    needed = {number for hop in asked for number in hop.required_unknowns}
+    """Search for the hops in turn, filling their unknowns with the answers of earlier hops; return the outcome."""
+    needed_unknowns = {number for hop in hops for number in hop.required_unknowns}
     values: dict[int, str] = {}
     queries: list[str] = []
-    found: list[list[Hit]] = []
-    for hop in asked:
-        open_ = [number for number in hop.required_unknowns if not values.get(number)]
-        query = question if open_ else hop.query(values)
+    hit_lists: list[list[Hit]] = []
+    for hop in hops:
+        missing = [number for number in hop.required_unknowns if not values.get(number)]
+        query = question if missing else hop.query(values)
         hits = search(query)
         queries.append(query)
-        found.append(hits)
-        if hop.number in needed:
-            values[hop.number] = "" if open_ else fill(hop, query, hits)
-    return Round(tuple(queries), tuple(deal_hits(found, total)), values)
+        hit_lists.append(hits)
+        if hop.number in needed_unknowns:
+            values[hop.number] = "" if missing else fill(hop, query, hits)
+    return Round(tuple(queries), tuple(deal_hits(hit_lists, total)), values)
 
 
 def fill_by_reading(reader: Reader) -> Fill:
-    """Return what answers a hop from the first of its own passages."""
+    """Return a function that answers a hop by reading the first of its passages."""
 
     def fill(hop: GoldHop, query: str, hits: Sequence[Hit]) -> str:
         answer = reader.read(Question(query), hits[:PASSAGES_PER_HOP], TrailRecorder())
@@ -119,184 +124,190 @@ def fill_by_reading(reader: Reader) -> Fill:
 
 
 def deal_hits(lists: Sequence[Sequence[Hit]], total: int) -> list[Hit]:
-    """Return at most ``total`` hits: the lists take turns, each giving its best that is not there yet."""
-    found: dict[str, Hit] = {}
-    turns = [iter(one) for one in lists]
-    while turns and len(found) < total:
-        left = []
-        for turn in turns:
-            hit = next((one for one in turn if one.node.id not in found), None)
-            if hit is not None and len(found) < total:
-                found[hit.node.id] = hit
-                left.append(turn)
-        turns = left
-    return list(found.values())
+    """Return at most ``total`` hits: the lists take turns, each contributing its best hit that is not there yet."""
+    dealt: dict[str, Hit] = {}
+    remaining = [iter(hits) for hits in lists]
+    while remaining and len(dealt) < total:
+        unfinished = []
+        for iterator in remaining:
+            hit = next((hit for hit in iterator if hit.node.id not in dealt), None)
+            if hit is not None and len(dealt) < total:
+                dealt[hit.node.id] = hit
+                unfinished.append(iterator)
+        remaining = unfinished
+    return list(dealt.values())
 
 
-def rounds_record(example: Example, made: Mapping[str, Round]) -> dict[str, Any]:
-    """Return what is kept of a question: of each way its queries, its values, and what gold each hit holds."""
+def rounds_record(example: Example, rounds: Mapping[str, Round]) -> dict[str, Any]:
+    """Return the JSON record of a question: queries, values and the gold pieces of each hit, by variant."""
     gold = GoldEvidence(example)
     return {
         "id": example.id,
         "rounds": {
             name: {
-                "queries": list(one.queries),
-                "values": {f"#{number}": value for number, value in one.values.items()},
-                "found": [sorted(gold.matching_pieces(hit.node)) for hit in one.hits],
+                "queries": list(round_.queries),
+                "values": {f"#{number}": value for number, value in round_.values.items()},
+                "found": [sorted(gold.matching_pieces(hit.node)) for hit in round_.hits],
             }
-            for name, one in made.items()
+            for name, round_ in rounds.items()
         },
     }
 
 
 def rounds_results(example: Example, record: Mapping[str, Any]) -> dict[str, Result]:
-    """Return a record as what the metrics measure, by way of asking."""
+    """Return the results of a record by variant."""
     return {
-        name: Result(example, hit_pieces=[frozenset(held) for held in one["found"]])
-        for name, one in record["rounds"].items()
+        name: Result(example, hit_pieces=[frozenset(pieces) for pieces in round_record["found"]])
+        for name, round_record in record["rounds"].items()
     }
 
 
-def correct_fill_share(example: Example, record: Mapping[str, Any], way: str) -> float | None:
-    """Return the share of the unknowns that later hops need which got the gold answer, None where none is needed."""
-    values = record["rounds"][way]["values"]
+def correct_fill_share(example: Example, record: Mapping[str, Any], variant: str) -> float | None:
+    """Return the share of the unknowns of later hops that have the gold answer as their value, None if there are
+    none."""
+    values = record["rounds"][variant]["values"]
     gold = {f"#{hop.number}": hop.gold for hop in gold_hops(example)}
-    right = [bool(value) and same_value(value, gold[name]) for name, value in values.items()]
-    return sum(right) / len(right) if right else None
+    correct = [bool(value) and same_value(value, gold[unknown]) for unknown, value in values.items()]
+    return sum(correct) / len(correct) if correct else None
 
 
 ROUNDS_METRICS = ("recall@5", f"recall@{PASSAGES_PER_QUESTION}", f"all-gold@{PASSAGES_PER_QUESTION}")
-#: What fills ``#n``: names or dates in sentences, and where there is a language model, what it answers.
+#: The readers that fill unknowns: "short" picks names or dates from sentences; "hops" needs a language model.
 HOP_READERS = ("short", "hops")
 
 Records = dict[str, dict[str, Any]]
 
 
-def examples_with_hops(work: Experiment) -> list[Example]:
-    """Return the questions of which the hops and the evidence are known."""
-    return [one for one in work.questions.examples if one.pieces and gold_hops(one)]
+def examples_with_hops(experiment: Experiment) -> list[Example]:
+    """Return the questions with gold hops and gold evidence."""
+    return [example for example in experiment.questions.examples if example.pieces and gold_hops(example)]
 
 
-def rounds_experiment(work: Experiment, pool: Sequence[str]) -> Experiment:
-    """Return the work whose base has the paragraphs of all data sets of a page, in a folder of its own."""
-    data = replace(work.questions, pool=tuple(pool))
-    out = work.out / ("rounds-model" if work.settings.llm else "rounds")
-    return replace(work, questions=data, settings=replace(work.settings, graphs=()), out=out)
+def rounds_experiment(experiment: Experiment, pool: Sequence[str]) -> Experiment:
+    """Return the experiment over the pooled paragraphs of all data sets of a page, with its own output folder."""
+    questions = replace(experiment.questions, pool=tuple(pool))
+    out = experiment.out / ("rounds-model" if experiment.settings.llm else "rounds")
+    return replace(experiment, questions=questions, settings=replace(experiment.settings, graphs=()), out=out)
 
 
-def rounds_section(work: Experiment, retrievers: Sequence[str], command: str) -> Section:
-    """Return what one round and several find with each retriever. ``work`` is that of :func:`rounds_work`.
+def rounds_section(experiment: Experiment, retrievers: Sequence[str], command: str) -> Section:
+    """Return the section that compares the variants with each retriever, over :func:`rounds_experiment`.
 
-    What is measured of a question is on disk before the next one. Raises UsageError, ModelError, RemoteError.
+    Raises UsageError, ModelError, RemoteError.
     """
-    measured = _measured(work, retrievers)
-    asked = {example.id: example for example in examples_with_hops(work)}
+    records_by_retriever = _measure(experiment, retrievers)
+    examples = {example.id: example for example in examples_with_hops(experiment)}
     runs: list[Run] = []
-    filled: list[dict[str, Any]] = []
-    for retriever, records in measured.items():
-        found: dict[str, dict[str, Result]] = {}
-        for id, example in asked.items():
-            for way, result in rounds_results(example, records[id]).items():
-                found.setdefault(way, {})[id] = result
-        name = f"{work.questions.title}, {retriever}"
-        runs += [Run(name, way, held, facts=work.folder.facts) for way, held in found.items()]
-        filled += [
-            _filled(retriever, way, asked, records)
-            for way in found
-            if way not in {SINGLE_ROUND, MULTI_ROUND_GOLD}
+    fill_rows: list[dict[str, Any]] = []
+    for retriever, records in records_by_retriever.items():
+        results_by_way: dict[str, dict[str, Result]] = {}
+        for id, example in examples.items():
+            for round_name, result in rounds_results(example, records[id]).items():
+                results_by_way.setdefault(round_name, {})[id] = result
+        name = f"{experiment.questions.title}, {retriever}"
+        runs += [
+            Run(name, round_name, results, facts=experiment.folder.facts)
+            for round_name, results in results_by_way.items()
         ]
-    shown = {"retriever": "retriever", "filled by": "by", "questions": "questions", "#n right": "right"}
+        fill_rows += [
+            _fill_row(retriever, round_name, examples, records)
+            for round_name in results_by_way
+            if round_name not in {SINGLE_ROUND, MULTI_ROUND_GOLD}
+        ]
+    columns = {"retriever": "retriever", "filled by": "by", "questions": "questions", "#n right": "right"}
     text = (
-        f"Gold passages among {PASSAGES_PER_QUESTION} that a question gets, with 95 % bootstrap intervals and paired differences to "  # noqa: E501
-        "a single round (paper: Table 6). A single round asks for the question itself. Several ask for the hops of "
-        "its gold decomposition, which take turns in giving their best passage; `#n` is filled by the gold answer, "
-        f"or by what a reader says of the hop's first {PASSAGES_PER_HOP} passages. The pool has the paragraphs of all data sets "  # noqa: E501
-        "of this page. The second table says how often the reader's `#n` was the gold one."
+        f"Gold passages among {PASSAGES_PER_QUESTION} for each question, with 95 % bootstrap intervals and paired "
+        "differences to a single round (paper: Table 6). A single round searches for the question itself; several "
+        "search for the hops of its gold decomposition, which take turns in contributing their best passage. `#n` "
+        f"is filled with the gold answer, or with a reader's answer from the hop's first {PASSAGES_PER_HOP} "
+        "passages. The pool has the paragraphs of all data sets of this page. The second table shows how often the "
+        "reader's `#n` is the gold one."
     )
-    if work.settings.encoder_name.startswith("clew:"):
+    if experiment.settings.encoder_name.startswith("clew:"):
         text += (
             " The encoder that comes with clew was trained on training questions of HotpotQA, MuSiQue and "
-            "2WikiMultihopQA: over those, it is tested on what it learnt."
+            "2WikiMultihopQA; over those questions it is tested on its training data."
         )
     return Section(
-        f"Single-round and multi-round retrieval, {work.questions.title}",
+        f"Single-round and multi-round retrieval, {experiment.questions.title}",
         text,
         command,
-        f"{runs_table(runs, ROUNDS_METRICS, SINGLE_ROUND, ranked_by=())}\n{points_table(shown, filled)}",
+        f"{runs_table(runs, ROUNDS_METRICS, SINGLE_ROUND, ranked_by=())}\n{points_table(columns, fill_rows)}",
     )
 
 
-def _filled(retriever: str, way: str, asked: Mapping[str, Example], records: Records) -> dict[str, Any]:
-    shares = [correct_fill_share(example, records[id], way) for id, example in asked.items()]
-    some = bootstrap_interval([share for share in shares if share is not None])
-    right = f"{some.mean:.3f} [{some.low:.3f}, {some.high:.3f}]" if some.count else ""
-    return {"retriever": retriever, "by": way, "questions": some.count, "right": right}
+def _fill_row(
+    retriever: str, round_name: str, examples: Mapping[str, Example], records: Records
+) -> dict[str, Any]:
+    shares = [correct_fill_share(example, records[id], round_name) for id, example in examples.items()]
+    estimate = bootstrap_interval([share for share in shares if share is not None])
+    text = f"{estimate.mean:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]" if estimate.count else ""
+    return {"retriever": retriever, "by": round_name, "questions": estimate.count, "right": text}
 
 
-def _measured(work: Experiment, retrievers: Sequence[str]) -> dict[str, Records]:
+def _measure(experiment: Experiment, retrievers: Sequence[str]) -> dict[str, Records]:
     """Return the records of each retriever by question, having made those that are missing."""
-    from clew.knowledge_base import registry as catalog
-
-    data, bench, folder = work.questions, work.settings, work.folder
-    asked = examples_with_hops(work)
-    with open_stores(data, bench, work.progress("corpus")) as base_of:
-        base = base_of(data.examples[0])
-        folder.claim(run_facts(data, bench, base.digest()))
-        files = {name: _file(folder, name) for name in retrievers}
-        left = {name: [one for one in asked if one.id not in _known(file)] for name, file in files.items()}
-        _foresee(work, base, left)
+    questions, settings, folder = experiment.questions, experiment.settings, experiment.folder
+    examples = examples_with_hops(experiment)
+    with open_stores(questions, settings, experiment.progress("corpus")) as store_for:
+        store = store_for(questions.examples[0])
+        folder.claim(run_facts(questions, settings, store.digest()))
+        files = {name: _rounds_file(folder, name) for name in retrievers}
+        open_examples = {
+            name: [example for example in examples if example.id not in _read_records(file)]
+            for name, file in files.items()
+        }
+        _report_estimates(experiment, store, open_examples)
         for name, file in files.items():
-            searching = catalog.build_retriever(name, base, encoder=bench.encoder)
-            readers = _readers(base, bench.llm)
-            tell = work.progress(f"rounds of {name}")
-            file.append(_asked(left[name], len(asked), searching, readers, tell))
-    return {name: _known(file) for name, file in files.items()}
+            built_retriever = registry.build_retriever(name, store, encoder=settings.encoder)
+            readers = _build_readers(store, settings.llm)
+            report = experiment.progress(f"rounds of {name}")
+            file.append(_run_open(open_examples[name], len(examples), built_retriever, readers, report))
+    return {name: _read_records(file) for name, file in files.items()}
 
 
-def _asked(
-    left: Sequence[Example],
+def _run_open(
+    open_examples: Sequence[Example],
     total: int,
-    searching: Retriever,
+    retriever: Retriever,
     readers: Mapping[str, Reader],
-    tell: Callable[[int, int], None],
+    report: Callable[[int, int], None],
 ) -> Iterator[dict[str, Any]]:
-    for count, example in enumerate(left, total - len(left) + 1):
-        yield rounds_record(example, run_rounds(example, searching, readers))
-        tell(count, total)
+    for count, example in enumerate(open_examples, total - len(open_examples) + 1):
+        yield rounds_record(example, run_rounds(example, retriever, readers))
+        report(count, total)
 
 
-def _file(folder: RunFolder, retriever: str) -> RunFile:
+def _rounds_file(folder: RunFolder, retriever: str) -> RunFile:
     return RunFile(folder.path / f"rounds-{result_file_name(retriever)}")
 
 
-def _known(file: RunFile) -> Records:
+def _read_records(file: RunFile) -> Records:
     return {record["id"]: record for record in file.records()}
 
 
-def _readers(base: Store, model: LanguageModel | None) -> dict[str, Reader]:
-    from clew.knowledge_base import registry as catalog
-
+def _build_readers(store: Store, model: LanguageModel | None) -> dict[str, Reader]:
     names = HOP_READERS if model is not None else HOP_READERS[:1]
-    return {name: catalog.build_reader(name, base, llm=model) for name in names}
+    return {name: registry.build_reader(name, store, llm=model) for name in names}
 
 
-def _foresee(work: Experiment, base: Store, left: Mapping[str, Sequence[Example]]) -> None:
-    """Tell what the readers' model will cost: the first few questions are rehearsed with one that only counts."""
-    from clew.core.types import Usage
-    from clew.knowledge_base import registry as catalog
+def _report_estimates(
+    experiment: Experiment, store: Store, open_examples: Mapping[str, Sequence[Example]]
+) -> None:
+    """Report the estimated usage of the readers' model, by rehearsing the first questions with a model that
+    counts."""
     from clew.models.rehearsal import Rehearsal
 
-    if work.settings.llm is None or work.report_estimate is None:
+    if experiment.settings.llm is None or experiment.report_estimate is None:
         return
-    for retriever, missing in left.items():
-        if missing:
-            model = Rehearsal(work.settings.llm_name or work.settings.llm.name)
-            searching = catalog.build_retriever(retriever, base, encoder=work.settings.encoder)
-            some = missing[:REHEARSED_QUESTIONS]
-            for example in some:
-                run_rounds(example, searching, _readers(base, model))
-            spent = sum(model.usage_by_role.values(), Usage())
-            work.report_estimate(f"rounds of {retriever}", scale_usage(spent, len(missing) / len(some)))
-
-
-# MERGED: Single-round against multi-round retrieval over the questions of a page (Su et al., NAACL 2024, Table 6).
+    for retriever, examples in open_examples.items():
+        if examples:
+            model = Rehearsal(experiment.settings.llm_name or experiment.settings.llm.name)
+            built_retriever = registry.build_retriever(retriever, store, encoder=experiment.settings.encoder)
+            sample = examples[:REHEARSED_QUESTIONS]
+            for example in sample:
+                run_rounds(example, built_retriever, _build_readers(store, model))
+            usage = sum(model.usage_by_role.values(), Usage())
+            experiment.report_estimate(
+                f"rounds of {retriever}", scale_usage(usage, len(examples) / len(sample))
+            )
