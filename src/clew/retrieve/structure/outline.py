@@ -1,4 +1,4 @@
-"""The pages, tables and sections of one document, as the questions about them count and call them."""
+"""The pages, tables and sections of one document, found as people refer to them: by number, label or name."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _SECTION_LABEL = re.compile(
     r"^\W*(?:(?P<word>[^\W\d_]{3,}|§)\s*)?(?P<label>[a-z]?\d+[a-z]?(?:\.\d+)*|[a-z]\.\d+(?:\.\d+)*|[ivxlc]+|[a-z])(?=[\s.:)–—-]|$)",
     re.IGNORECASE,
 )
-#: Words before the number of a heading that are not part of what it says.
+#: Words before the number of a heading that are part of its label.
 LABEL_WORDS = frozenset(
     "section chapter item part article appendix annex clause exhibit schedule note attachment paragraph §".split()
 )
-#: What a heading without a word before its number ("3.2 Data") may be called.
-_PLAIN = {"section", "chapter", "clause", "paragraph", "part", "article"}
+#: The words by which people refer to a heading without a word before its number ("3.2 Data").
+_WORDS_FOR_NUMBERED = {"section", "chapter", "clause", "paragraph", "part", "article"}
 
 
 class Outline:
@@ -47,12 +47,12 @@ class Outline:
 
     @cached_property
     def sections(self) -> list[Node]:
-        """Return the sections in reading order."""
+        """The sections in reading order."""
         return self._snapshot.nodes(self.rows_of_kind(SECTION))
 
     @cached_property
     def tables(self) -> list[Node]:
-        """Return the tables in reading order."""
+        """The tables in reading order."""
         return self._snapshot.nodes(self.rows_of_kind(TABLE))
 
     def rows_of_kind(self, kind: str) -> Rows:
@@ -60,12 +60,12 @@ class Outline:
         return np.flatnonzero(self._kind == KINDS.index(kind)) + self.start
 
     def find_pages(self, number: int | None, label: str = "") -> list[Node]:
-        """Return the page of a number (negative from the end), else the one with a printed label."""
-        nodes = self._snapshot.nodes(self.rows_of_kind(PAGE))
+        """Return the page with a number (negative from the end), else the one with a printed label."""
+        pages = self._snapshot.nodes(self.rows_of_kind(PAGE))
         if number is not None and number < 0:
             number += self.document.pages + 1
-        counted = [node for node in nodes if number is not None and node.page == number]
-        return counted or [node for node in nodes if label and node.name.casefold() == label]
+        numbered = [node for node in pages if number is not None and node.page == number]
+        return numbered or [node for node in pages if label and node.name.casefold() == label]
 
     def tables_on(self, page: int | None) -> list[Node]:
         """Return the tables that start or have a row on a page (negative from the end); None for all."""
@@ -73,8 +73,8 @@ class Outline:
             return self.tables
         number = page + self.document.pages + 1 if page < 0 else page
         rows = np.flatnonzero((self._kind == KINDS.index(ROW)) & (self._page == number))
-        holding = set((self._parent[rows]).tolist())
-        ids = set(self._snapshot.ids(np.array(sorted(holding), dtype=np.int64)))
+        table_rows = np.array(sorted(set(self._parent[rows].tolist())), dtype=np.int64)
+        ids = set(self._snapshot.ids(table_rows))
         return [node for node in self.tables if node.page == number or node.id in ids]
 
     def tables_with_label(self, label: str, tables: list[Node]) -> list[Node]:
@@ -82,23 +82,24 @@ class Outline:
         return [node for node in tables if parse_table_label(node.name) == normalise_label(label)]
 
     def sections_with_label(self, word: str, label: str) -> list[Node]:
-        """Return the sections whose heading starts with a word and label ("Item 1A") or a label alone."""
-        wanted = normalise_label(label)
-        found = []
+        """Return the sections whose heading starts with a word and label ("Item 1A") or with a label alone."""
+        label = normalise_label(label)
+        sections = []
         for node in self.sections:
             match = _SECTION_LABEL.match(node.name)
-            if match and normalise_label(match["label"]) == wanted:
-                said = (match["word"] or "").casefold()
+            if match and normalise_label(match["label"]) == label:
+                heading_word = (match["word"] or "").casefold()
                 # A lone letter or numeral without a word before it may be a word of the heading itself.
-                follows = node.name[match.end() : match.end() + 1]
-                alone = not said and word in _PLAIN and (match["label"][0].isdigit() or follows in set(".:)"))
-                if said == word or alone:
-                    found.append(node)
-        return found
+                next_character = node.name[match.end() : match.end() + 1]
+                is_label = match["label"][0].isdigit() or next_character in set(".:)")
+                alone = not heading_word and word in _WORDS_FOR_NUMBERED and is_label
+                if heading_word == word or alone:
+                    sections.append(node)
+        return sections
 
     @cached_property
     def has_numbered_headings(self) -> bool:
-        """Whether headings are numbered."""
+        """Whether any heading is numbered."""
         return any(_SECTION_LABEL.match(node.name) and node.name[:1].isdigit() for node in self.sections)
 
     def nth_section(self, number: int) -> list[Node]:
@@ -107,11 +108,11 @@ class Outline:
         by_level = ([node for node in self.sections if node.level == level] for level in levels)
         # A single outermost heading is the document's title.
         outermost = next((nodes for nodes in by_level if len(nodes) > 1), self.sections)
-        at = number if number < 0 else number - 1
-        return outermost[at:][:1] if -len(outermost) <= at < len(outermost) else []
+        index = number if number < 0 else number - 1
+        return outermost[index:][:1] if -len(outermost) <= index < len(outermost) else []
 
     def subtree_rows(self, node: Node) -> Rows:
-        """Return the rows of a section, from its heading to the next that is not inside it; or of a node."""
+        """Return the rows of a section with everything inside it, of a whole document, or of any other node alone."""
         row = self.start + node.position
         if node.kind != SECTION:
             return np.arange(row, self.end if row == self.start else row + 1)
@@ -121,26 +122,26 @@ class Outline:
         return np.arange(row, row + 1 + length)
 
     def evidence_rows(self, rows: Rows) -> Rows:
-        """Return those of ``rows`` that are given as evidence: passages, and tables as a whole."""
+        """Return the rows among ``rows`` that serve as evidence: passages, and tables as a whole."""
         kinds = self._kind[rows - self.start]
-        shown: Rows = rows[(kinds == KINDS.index(PASSAGE)) | (kinds == KINDS.index(TABLE))]
-        return shown
+        evidence: Rows = rows[(kinds == KINDS.index(PASSAGE)) | (kinds == KINDS.index(TABLE))]
+        return evidence
 
     def rows_on_page(self, number: int) -> Rows:
-        """Return the passages and tables that start on a page, and tables that go on there."""
+        """Return the rows of the passages and tables that start on a page, and of tables that continue there."""
         rows = np.flatnonzero(self._page == number) + self.start
-        going_on = [self.start + node.position for node in self.tables_on(number)]
-        return np.array(sorted({*self.evidence_rows(rows).tolist(), *going_on}), dtype=np.int64)
+        continued = [self.start + node.position for node in self.tables_on(number)]
+        return np.array(sorted({*self.evidence_rows(rows).tolist(), *continued}), dtype=np.int64)
 
 
 def parse_table_label(caption: str) -> str:
-    """Return the label of a caption ("Table IV: Dues" -> "4"), or nothing."""
+    """Return the label of a caption ("Table IV: Dues" -> "4"), "" for a caption without one."""
     match = _TABLE_LABEL.match(caption)
     return normalise_label(match["label"]) if match else ""
 
 
 def normalise_label(label: str) -> str:
-    """Return a label as labels are compared: lower case, Roman numerals as digits, "2-3" as "2.3"."""
+    """Return the form in which labels are compared: lower case, Roman numerals as digits, "2-3" as "2.3"."""
     folded = label.casefold().strip(" .").replace("-", ".")
     number = parse_roman(folded)
     return re.sub(r"^([a-z])\.?(?=\d)", r"\1", str(number) if number else folded)
@@ -152,9 +153,9 @@ def heading_terms(name: str) -> list[str]:
     if match := _TABLE_LABEL.match(name):
         rest = name[match.end() :]
     elif match := _SECTION_LABEL.match(name):
-        said = (match["word"] or "").casefold()
-        # "Apollo 11 landing" is no numbered heading, "Room 3: Losses", "Part II The vessel" and "3.2 Data" are.
-        plain = not said and match["label"][:1].isdigit()
-        if plain or said in LABEL_WORDS or name[match.end() : match.end() + 1] in {".", ":", ")"}:
+        word = (match["word"] or "").casefold()
+        # "Apollo 11 landing" is no numbered heading; "Room 3: Losses", "Part II The vessel" and "3.2 Data" are.
+        plain = not word and match["label"][:1].isdigit()
+        if plain or word in LABEL_WORDS or name[match.end() : match.end() + 1] in {".", ":", ")"}:
             rest = name[match.end() :]
     return [term for term in index_terms(rest) if not is_stop_term(term)] or index_terms(name)

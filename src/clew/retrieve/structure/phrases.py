@@ -1,7 +1,7 @@
-"""The words by which a question names a page, a table, a section or a whole document.
+"""Patterns for the phrases by which a question names a page, a table, a section or a whole document.
 
-Patterns alone: what they find is a *phrase*, which may still name nothing. Whether "the Methods section" is
-one, or the string section of an orchestra, only the base can say (:mod:`clew.retrieve.structure.lookup`).
+A phrase may still name nothing: whether "the string section" is a section of a document or of an orchestra is decided
+by looking at the documents (:mod:`clew.retrieve.structure.resolver`).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from clew.core.types import DOCUMENT, PAGE, SECTION, TABLE
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A structure as a question names it; ``start`` and ``end`` are its range in the question.
+    """The words of a question for a structure; ``start`` and ``end`` are their range in the question.
 
-    ``number`` counts pages, or tables of a document (of ``page``, where given); negative from the end.
-    ``label`` is a printed label in lower case ("2", "iv", "3.2", "1a") and ``word`` what it labels
-    ("section", "item"). ``name`` holds words that name it: at their start, at their end (``at_end``), or all
-    of them (``whole``; ``word`` is then ``part``, for what is called by its name alone). ``document`` (the
-    words that name the document) and ``said`` (the whole in words) are set where a model read the question.
+    ``number`` counts pages, or the tables of a document (of ``page``, where given), negative from the end. ``label``
+    is a printed label in lower case ("2", "iv", "3.2", "1a"), and ``word`` the word before it ("section", "item").
+    ``name`` are words that contain the name: at their start, at their end (``at_end``), or as a whole (``whole``;
+    ``word`` is ``part`` for a structure that is called by its name alone). ``document`` (the words that name the
+    document) and ``words`` (the whole phrase in words) are set where a model read the question.
     """
 
     kind: str
@@ -40,7 +40,7 @@ class Phrase:
 
     @property
     def is_bare(self) -> bool:
-        """Whether it says no more than "the table"."""
+        """Whether it is no more than "the table"."""
         return self.kind == TABLE and not (self.label or self.name or self.number or self.page)
 
 
@@ -190,32 +190,36 @@ _MANNER = re.compile(
 
 
 def find_phrases(question: str) -> list[Phrase]:
-    """Return what the question may name, in its order.
+    """Return the structures that a question may name, in its order.
 
-    A page, table or section with a number or label hides the less definite readings of the same words.
-    Whole documents hide nothing and are hidden by nothing here: whether "compare A with table 2" speaks of
-    a document is left to who knows what the rest of it names.
+    A page, table or section with a number or label hides the less definite readings of the same words. Whole documents
+    hide nothing and are not hidden here: whether "compare A with table 2" is about a document depends on what the rest
+    of the question names.
     """
-    found: list[Phrase] = []
     pages = [*_numbered_pages(question), *_ordinal_pages(question)]
     tables = [*_numbered_tables(question), *_ordinal_tables(question)]
-    found += _on_pages(question, [*tables, *_bare_tables(question, [*tables, *pages])], pages)
-    _add(found, _numbered_sections(question))
-    _add(found, _named(question))
-    found += _documents(question)
-    return sorted(found, key=lambda phrase: (phrase.start, phrase.end))
+    tables += _bare_tables(question, [*tables, *pages])
+    phrases = _join_pages(question, tables, pages)
+    _add_distinct(phrases, _numbered_sections(question))
+    _add_distinct(phrases, _named_structures(question))
+    phrases += _whole_documents(question)
+    return sorted(phrases, key=lambda phrase: (phrase.start, phrase.end))
 
 
-def _add(found: list[Phrase], more: Iterator[Phrase]) -> None:
-    """Add phrases that overlap none found by an earlier, more definite pattern."""
-    earlier = [old for old in found if not old.is_bare]
-    found += [new for new in more if not any(new.start < old.end and old.start < new.end for old in earlier)]
+def _add_distinct(phrases: list[Phrase], new: Iterator[Phrase]) -> None:
+    """Add the new phrases that overlap none of an earlier, more definite pattern."""
+    earlier = [phrase for phrase in phrases if not phrase.is_bare]
+    phrases += [
+        phrase
+        for phrase in new
+        if not any(phrase.start < other.end and other.start < phrase.end for other in earlier)
+    ]
 
 
 def _numbered_pages(question: str) -> Iterator[Phrase]:
     for match in _PAGES.finditer(question):
         for number, label in _items(match["items"]):
-            # "page iv" is what is printed on it; "page 4" is the fourth, whatever is printed.
+            # "page iv" is the printed label; "page 4" is the fourth page, whatever is printed on it.
             printed = number is not None and str(number) != label
             yield Phrase(PAGE, *match.span(), number=None if printed else number, label=label, word="page")
 
@@ -250,16 +254,16 @@ def _ordinal_tables(question: str) -> Iterator[Phrase]:
 
 
 def _bare_tables(question: str, definite: list[Phrase]) -> Iterator[Phrase]:
-    """Yield "the table" where it stands by a page or is said to show something."""
+    """Yield "the table" where it stands beside a page, or where something is said to be in it."""
     says = {match.start() for match in _TABLE_SAYS.finditer(question)}
-    pages = [old for old in definite if old.kind == PAGE]
+    pages = [phrase for phrase in definite if phrase.kind == PAGE]
     for match in _TABLE.finditer(question):
-        if any(old.start <= match.start() < old.end for old in definite):
+        if any(phrase.start <= match.start() < phrase.end for phrase in definite):
             continue
         bare = Phrase(TABLE, *match.span(), word="table")
         before = question[: match.start()]
         shows = match.start() in says and _ARTICLE.search(before)
-        if shows or any(_beside(question, bare, page) for page in pages):
+        if shows or any(_is_beside(question, bare, page) for page in pages):
             yield bare
         elif _OWNED.search(before) and not _SEATED.search(_OWNED.sub("", before)):
             yield replace(bare, word="part")
@@ -278,23 +282,23 @@ _PAGE_S = re.compile(
 )
 
 
-def _beside(question: str, table: Phrase, page: Phrase) -> bool:
+def _is_beside(question: str, table: Phrase, page: Phrase) -> bool:
     if table.end <= page.start:
         return bool(_ON.match(question[table.end : page.start]))
     return page.end <= table.start and bool(_PAGE_S.match(question[page.end : table.start]))
 
 
-def _on_pages(question: str, tables: list[Phrase], pages: list[Phrase]) -> list[Phrase]:
-    """Return pages and tables, a table beside a page taking that page up."""
-    found: list[Phrase] = []
-    taken: set[int] = set()
+def _join_pages(question: str, tables: list[Phrase], pages: list[Phrase]) -> list[Phrase]:
+    """Return pages and tables, where a table beside a page becomes one phrase with it."""
+    phrases: list[Phrase] = []
+    joined: set[int] = set()
     for table in tables:
-        beside = [page for page in pages if _beside(question, table, page)]
-        taken.update(page.start for page in beside)
+        beside = [page for page in pages if _is_beside(question, table, page)]
+        joined.update(page.start for page in beside)
         start = min([table.start, *(page.start for page in beside)])
         end = max([table.end, *(page.end for page in beside)])
-        found += [replace(table, start=start, end=end, page=page.number) for page in beside] or [table]
-    return found + [page for page in pages if page.start not in taken]
+        phrases += [replace(table, start=start, end=end, page=page.number) for page in beside] or [table]
+    return phrases + [page for page in pages if page.start not in joined]
 
 
 def _numbered_sections(question: str) -> Iterator[Phrase]:
@@ -315,7 +319,7 @@ def _numbered_sections(question: str) -> Iterator[Phrase]:
         )
 
 
-def _named(question: str) -> Iterator[Phrase]:
+def _named_structures(question: str) -> Iterator[Phrase]:
     """Yield tables and sections that are named by words before or after."""
     for match in _NAMED_TABLE.finditer(question):
         word = "table" if match["noun"].casefold().startswith("table") else "sheet"
@@ -340,7 +344,7 @@ def _named(question: str) -> Iterator[Phrase]:
             yield Phrase(kind, *match.span("name"), name=match["name"], word="part", whole=True)
 
 
-def _documents(question: str) -> Iterator[Phrase]:
+def _whole_documents(question: str) -> Iterator[Phrase]:
     for match in _WHOLE.finditer(question):
         group = next(name for name in match.groupdict() if match[name] is not None)
         name = _MANNER.sub("", match[group])
@@ -348,7 +352,7 @@ def _documents(question: str) -> Iterator[Phrase]:
 
 
 def _items(text: str, ranges: bool = True) -> Iterator[tuple[int | None, str]]:
-    """Yield number and label of each item of a list such as "3, 5-7 and ix"."""
+    """Yield the number and label of each item of a list such as "3, 5-7 and ix"."""
     pieces = re.split(r"\s*(?:,\s*and\b|,|\band\b|&|\bor\b)\s*", text, flags=re.IGNORECASE)
     for piece in pieces:
         piece = re.sub(r"^(?:on\s+)?(?:[a-z]{2,}\.?\s+)(?=\S)", "", piece.strip(), flags=re.IGNORECASE)

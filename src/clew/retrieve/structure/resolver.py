@@ -1,4 +1,4 @@
-"""From the words of a question to nodes of the base: which document, which page, table or section."""
+"""Resolve the words of a question to nodes of the knowledge base: a document, a page, a table or a section."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ if TYPE_CHECKING:
     from clew.core.arrays import Rows
     from clew.core.protocols import Snapshot
 
-#: Where no document is named, at most this many have their structure fetched ...
+#: Where a question names no document, it is answered from at most this many ...
 MAX_DOCUMENTS = 5
-#: ... of at most this many that are looked at.
+#: ... of at most this many that are searched.
 MAX_CANDIDATES = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A structure that a question names: its document's key, its kind, its node's id, and the words."""
+    """A structure that a question names: the key of its document, its kind, the id of its node, and the question's
+    words for it."""
 
     document: str
     kind: str
@@ -45,155 +46,173 @@ class Reference:
 
 
 class ReferenceResolver:
-    """Finds what phrases of one question name, in a snapshot and a scope."""
+    """Resolves the phrases of one question within a scope."""
 
     def __init__(self, snapshot: Snapshot, question: str, scope: Scope) -> None:
         self._snapshot = snapshot
         self._question = question
-        inside = scope.documents
-        self._scope = Scope(inside)
-        every = snapshot.documents()
-        self._documents = [one for one in every if inside is None or one.key in inside]
-        self._names = (
+        keys = scope.documents
+        self._scope = Scope(keys)
+        documents = snapshot.documents()
+        self._documents = [document for document in documents if keys is None or document.key in keys]
+        self._titles = (
             DocumentTitles(self._documents)
-            if inside is not None
-            else snapshot.memoize("graph/names", lambda: DocumentTitles(every), documents_only=True)
+            if keys is not None
+            else snapshot.memoize("graph/names", lambda: DocumentTitles(documents), documents_only=True)
         )
 
     def resolve(self, phrase: Phrase, named: Sequence[Document]) -> list[Reference]:
-        """Return what ``phrase`` names in the documents that the question ``named`` for it.
+        """Return the nodes that ``phrase`` names in the documents ``named`` by the question.
 
-        Where it named none, every document in scope is looked at, the best-matching first.
+        Where the question names none, every document in scope is searched, the best match first.
         """
         if phrase.kind == DOCUMENT:
             ids = [f"{document.key}:0" for document in self._whole_documents(phrase)]
             return [self._reference(phrase, node) for node in self._snapshot.nodes(self._snapshot.rows(ids))]
-        found: list[Reference] = []
-        with_it = 0
+        references: list[Reference] = []
+        matching_documents = 0
         for document in named or self._candidates(phrase):
             nodes = self._nodes(phrase, Outline(self._snapshot, document), bool(named))
-            found += [self._reference(phrase, node) for node in nodes]
-            with_it += bool(nodes)
-            if not named and with_it == MAX_DOCUMENTS:
+            references += [self._reference(phrase, node) for node in nodes]
+            matching_documents += bool(nodes)
+            if not named and matching_documents == MAX_DOCUMENTS:
                 break
-        return found
+        return references
 
-    def named_documents(self, found: Sequence[Phrase]) -> list[list[Document] | None]:
+    def named_documents(self, phrases: Sequence[Phrase]) -> list[list[Document] | None]:
         """Return for each phrase the documents that the question names for it.
 
-        They are those named by the words around it; else, as in "page 2 and table 1 of the lease" or "compare
-        table 1 of the lease with page 2", those of the phrase it is joined to or of the one before it; else
-        those named anywhere. None where it is of something that is not in the base.
+        They are the documents named by the words around the phrase. Where these name none, as in "page 2 and table 1
+        of the lease" or "compare table 1 of the lease with page 2", they are those of the phrase that it is joined
+        to, or of the one before it; else those named anywhere in the question. None stands for a phrase about
+        something that is not in the knowledge base.
         """
-        definite = [phrase for phrase in found if phrase.kind != DOCUMENT]
-        own = {phrase: self._around(phrase, definite) for phrase in definite}
-        anywhere = self._names.choose(self._question, share=0.5)
+        parts = [phrase for phrase in phrases if phrase.kind != DOCUMENT]
+        own = {phrase: self._documents_around(phrase, parts) for phrase in parts}
+        anywhere = self._titles.choose(self._question, share=0.5)
         foreign = {phrase for phrase, documents in own.items() if documents is None}
         return [
-            None if phrase in foreign else own.get(phrase) or self._borrowed(phrase, own) or anywhere
-            for phrase in found
+            None if phrase in foreign else own.get(phrase) or self._documents_beside(phrase, own) or anywhere
+            for phrase in phrases
         ]
 
-    def _borrowed(self, phrase: Phrase, own: Mapping[Phrase, list[Document] | None]) -> list[Document]:
-        lenders = [other for other, documents in own.items() if documents]
-        after = sorted((one for one in lenders if one.start >= phrase.end), key=lambda one: one.start)
-        before = sorted((one for one in lenders if one.end <= phrase.start), key=lambda one: -one.end)
+    def _documents_beside(
+        self, phrase: Phrase, own: Mapping[Phrase, list[Document] | None]
+    ) -> list[Document]:
+        """Return the documents of the phrase that this one is joined to, else of the nearest one before or after."""
+        others = [other for other, documents in own.items() if documents]
+        after = sorted(
+            (other for other in others if other.start >= phrase.end), key=lambda other: other.start
+        )
+        before = sorted(
+            (other for other in others if other.end <= phrase.start), key=lambda other: -other.end
+        )
         joined = bool(after) and _JOINED.fullmatch(self._question[phrase.end : after[0].start])
         nearest = [*after[:1], *before[:1]] if joined else [*before[:1], *after[:1]]
         return (own[nearest[0]] or []) if nearest else []
 
     def _reference(self, phrase: Phrase, node: Node) -> Reference:
-        said = phrase.words or " ".join(self._question[phrase.start : phrase.end].split())
-        return Reference(node.document, node.kind, node.id, said)
+        words = phrase.words or " ".join(self._question[phrase.start : phrase.end].split())
+        return Reference(node.document, node.kind, node.id, words)
 
-    def _around(self, phrase: Phrase, definite: Sequence[Phrase]) -> list[Document] | None:
-        """Return the documents that the words around a phrase name; other phrases delimit these words.
+    def _documents_around(self, phrase: Phrase, parts: Sequence[Phrase]) -> list[Document] | None:
+        """Return the documents that the words around a phrase name; the other ``parts`` delimit these words.
 
-        None where it is a page, table or section of something that is not in the base.
+        None for a page, table or section of something that is not in the knowledge base.
         """
         if phrase.document:
-            return self._names.choose(phrase.document)
-        before = max((one.end for one in definite if one.end <= phrase.start), default=0)
-        after = min((one.start for one in definite if one.start >= phrase.end), default=None)
+            return self._titles.choose(phrase.document)
+        start = max((part.end for part in parts if part.end <= phrase.start), default=0)
+        end = min((part.start for part in parts if part.start >= phrase.end), default=None)
         if phrase.name and not phrase.at_end:
-            following = _OF_NAMED.match(phrase.name)
+            owner = _OF_NAMED.match(phrase.name)
         else:
-            following = _OF.match(self._question[phrase.end : after])
-        what = _BESIDES.split(following["what"])[0] if following else ""
-        if what and self._foreign(what) and following and following["of"]:
+            owner = _OF.match(self._question[phrase.end : end])
+        words = _BESIDES.split(owner["what"])[0] if owner else ""
+        if words and self._is_foreign(words) and owner and owner["of"]:
             return None
-        chosen = self._names.choose(what) if what and not self._foreign(what) else []
-        return chosen or self._names.choose(self._question[before : phrase.start], share=0.5)
+        documents = self._titles.choose(words) if words and not self._is_foreign(words) else []
+        return documents or self._titles.choose(self._question[start : phrase.start], share=0.5)
 
-    def _foreign(self, what: str) -> bool:
-        """Return whether "the surveyors' chart", of which a page is spoken, is nothing in this base.
+    def _is_foreign(self, words: str) -> bool:
+        """Return whether the owner of a page ("the surveyors' chart") is nothing in this knowledge base.
 
-        It is not where it is called a document ("the Smith agreement"), nor where half of its words or more
-        are in titles, headings or captions.
+        It may be something in it if it is called a document ("the Smith agreement"), or if at least half of its words
+        occur in titles, headings or captions.
         """
-        words = name_terms(what)
-        hashes = np.array([hash_term(word) for word in words], dtype=np.uint64)
-        known = self._snapshot.postings("title").document_frequency(hashes) > 0
-        in_names = [word in self._names for word in words]
-        return bool(words) and not mentions_document(what) and bool((known | in_names).mean() < 0.5)
+        terms = name_terms(words)
+        hashes = np.array([hash_term(term) for term in terms], dtype=np.uint64)
+        in_headings = self._snapshot.postings("title").document_frequency(hashes) > 0
+        in_titles = [term in self._titles for term in terms]
+        return bool(terms) and not mentions_document(words) and bool((in_headings | in_titles).mean() < 0.5)
 
     def _whole_documents(self, phrase: Phrase) -> list[Document]:
-        """Return the documents of "summarise the lease and the handbook", if it mentions nothing else."""
+        """Return the documents of "summarise the lease and the handbook"; none where something else is mentioned."""
         if phrase.document:
-            return self._names.choose(phrase.document)[:MAX_DOCUMENTS]
+            return self._titles.choose(phrase.document)[:MAX_DOCUMENTS]
         pieces = [piece for piece in _SEVERAL.split(phrase.name) if ordered_name_terms(piece)]
-        chosen = [self._names.match_all_words(piece) for piece in pieces]
-        if chosen and all(chosen):
-            return list(dict.fromkeys(document for found in chosen for document in found[:MAX_DOCUMENTS]))
-        return self._by_text()[:MAX_DOCUMENTS] if is_only_generic(phrase.name) and not any(chosen) else []
+        matches = [self._titles.match_all_words(piece) for piece in pieces]
+        if matches and all(matches):
+            return list(dict.fromkeys(document for match in matches for document in match[:MAX_DOCUMENTS]))
+        return (
+            self._rank_documents()[:MAX_DOCUMENTS]
+            if is_only_generic(phrase.name) and not any(matches)
+            else []
+        )
 
     def _candidates(self, phrase: Phrase) -> list[Document]:
-        """Return the documents that may have the structure, where none is named: best match of text first."""
+        """Return the documents that may contain the structure, where none is named: best match of text first."""
         if phrase.kind == PAGE:
-            return [document for document in self._by_text() if document.pages][:MAX_CANDIDATES]
+            return [document for document in self._rank_documents() if document.pages][:MAX_CANDIDATES]
         if phrase.name:
             rows = self._rows_with(anchor_words(phrase), phrase.kind)
         elif phrase.kind == SECTION:
             rows = self._rows_with([phrase.label] if phrase.label else [], phrase.kind)
         else:
             rows = np.flatnonzero(self._snapshot.mask(self._scope, [TABLE]))
-        holding = set(self._snapshot.column("document")[rows].tolist())
-        first = {one.key: self._snapshot.document_rows(one.key)[0] for one in self._documents}
-        return [one for one in self._by_text() if first[one.key] in holding][:MAX_CANDIDATES]
+        document_rows = set(self._snapshot.column("document")[rows].tolist())
+        return [
+            document
+            for document in self._rank_documents()
+            if self._snapshot.document_rows(document.key)[0] in document_rows
+        ][:MAX_CANDIDATES]
 
     def _rows_with(self, words: Sequence[str], kind: str) -> Rows:
-        """Return rows of sections, or of tables and their rows, whose name or header has one of ``words``."""
+        """Return the rows of sections, or of tables and their rows, with one of ``words`` in name or header."""
         kinds, fields = (
             ([SECTION], ["title"]) if kind == SECTION else ([TABLE, ROW, SECTION], ["title", "text"])
         )
         hashes = {hash_term(term) for word in words for term in (word, *index_terms(word))}
         rows = [self._snapshot.postings(field).rows_with(number)[0] for field in fields for number in hashes]
-        every = np.unique(np.concatenate(rows)) if rows else np.empty(0, dtype=np.int64)
-        return every[self._snapshot.mask(self._scope, kinds)[every]]
+        distinct = np.unique(np.concatenate(rows)) if rows else np.empty(0, dtype=np.int64)
+        return distinct[self._snapshot.mask(self._scope, kinds)[distinct]]
 
-    def _by_text(self) -> list[Document]:
-        """Return the documents in scope, those first that hold the question's rarer words."""
+    def _rank_documents(self) -> list[Document]:
+        """Return the documents in scope, those with the question's rarer words first."""
         if len(self._documents) < 2:
             return self._documents
         postings, column = self._snapshot.postings("text"), self._snapshot.column("document")
         weights: defaultdict[int, float] = defaultdict(float)
         for term in set(query_terms(self._question)):
-            holding = np.unique(column[postings.rows_with(hash_term(term))[0]]).tolist()
-            for row in holding:
-                weights[row] += math.log(1 + len(self._documents) / len(holding))
-        first = {one.key: self._snapshot.document_rows(one.key)[0] for one in self._documents}
-        return sorted(self._documents, key=lambda one: (-round(weights[first[one.key]], 9), one.key))
+            document_rows = np.unique(column[postings.rows_with(hash_term(term))[0]]).tolist()
+            for row in document_rows:
+                weights[row] += math.log(1 + len(self._documents) / len(document_rows))
+
+        def rank(document: Document) -> tuple[float, str]:
+            return -round(weights[self._snapshot.document_rows(document.key)[0]], 9), document.key
+
+        return sorted(self._documents, key=rank)
 
     def _nodes(self, phrase: Phrase, outline: Outline, named: bool) -> list[Node]:
-        """Return the nodes of one document that a phrase names; ``named`` if the question names that one."""
+        """Return the nodes of one document that a phrase names; ``named`` says whether the question names it."""
         if phrase.word == "part" and not named:
             return []  # "the conclusion" of what?
         if phrase.kind == PAGE:
             return outline.find_pages(phrase.number, phrase.label)
         if phrase.word == "sheet":
-            return _sheets(phrase, outline)
+            return _find_sheets(phrase, outline)
         if phrase.kind == TABLE:
-            return _tables(phrase, outline)
+            return _find_tables(phrase, outline)
         if phrase.name:
             return best_matches(phrase, outline.sections)
         labelled = outline.sections_with_label(phrase.word, phrase.label) if phrase.label else []
@@ -206,19 +225,19 @@ class ReferenceResolver:
         return labelled or (outline.nth_section(phrase.number) if counted and phrase.number else [])
 
 
-def _tables(phrase: Phrase, outline: Outline) -> list[Node]:
+def _find_tables(phrase: Phrase, outline: Outline) -> list[Node]:
     tables = outline.tables_on(phrase.page)
     if phrase.name:
         return best_matches(phrase, tables)
     if phrase.label and (labelled := outline.tables_with_label(phrase.label, tables)):
         return labelled
     if phrase.number is not None:
-        at = phrase.number if phrase.number < 0 else phrase.number - 1
-        return tables[at:][:1] if -len(tables) <= at < len(tables) else []
+        index = phrase.number if phrase.number < 0 else phrase.number - 1
+        return tables[index:][:1] if -len(tables) <= index < len(tables) else []
     return [] if phrase.label else tables
 
 
-def _sheets(phrase: Phrase, outline: Outline) -> list[Node]:
+def _find_sheets(phrase: Phrase, outline: Outline) -> list[Node]:
     if "sheet" not in outline.document.media_type and "excel" not in outline.document.media_type:
         return []
     sheets = [node for node in outline.sections if node.level == 1]
@@ -228,31 +247,33 @@ def _sheets(phrase: Phrase, outline: Outline) -> list[Node]:
 
 
 def best_matches(phrase: Phrase, nodes: Sequence[Node]) -> list[Node]:
-    """Return the nodes whose names fit the words of a phrase best; none where none fits well enough."""
+    """Return the nodes whose names match the words of a phrase best; none where no match is good enough."""
     scored = [(match_score(phrase, node), node) for node in nodes]
     best = max((score for score, _ in scored), default=0.0)
     return [node for score, node in scored if score > 0 and math.isclose(score, best)]
 
 
 def match_score(phrase: Phrase, node: Node) -> float:
-    """Return how well the words of a phrase name a section or table, 0 for not at all.
+    """Return how well the words of a phrase match the name of a section or table, 0 for not at all.
 
-    Of "the hours and charges section" every word back to some article or preposition must be a word of the
-    heading; of "the section on hours and charges" the first words. Together they must make up more than half
-    of the heading, or of its part after a colon; a third will do for "section on". A table may also be named
-    by its column headers and the heading above it, by two words, or by the first word of its caption.
+    In "the hours and charges section" every word back to some article or preposition must be a word of the heading;
+    in "the section on hours and charges" the first words must be. Together they must make up more than half of the
+    heading, or of its part after a colon; for "section on", a third suffices. A table may also be named by its column
+    headers and the heading above it, by two words, or by the first word of its caption.
     """
-    return max(_fit(phrase, name, node) for name in (node.name, *re.split(r"[:—]|\s[-–]\s", node.name)[1:]))
+    return max(
+        _match_name(phrase, name, node) for name in (node.name, *re.split(r"[:—]|\s[-–]\s", node.name)[1:])
+    )
 
 
-def _fit(phrase: Phrase, name: str, node: Node) -> float:
+def _match_name(phrase: Phrase, name: str, node: Node) -> float:
     heading = heading_terms(name)
-    around = {*heading, *_header_terms(node)} if node.kind == TABLE else {*heading}
+    allowed = {*heading, *_header_terms(node)} if node.kind == TABLE else {*heading}
     best = 0.0
     for words in possible_names(phrase):
-        said = ordered_name_terms(words)
-        run = said if phrase.at_end else list(itertools.takewhile(around.__contains__, said))
-        if not run or not around.issuperset(run):
+        terms = ordered_name_terms(words)
+        run = terms if phrase.at_end else list(itertools.takewhile(allowed.__contains__, terms))
+        if not run or not allowed.issuperset(run):
             continue
         share = len({*heading}.intersection(run)) / max(len({*heading}), 1)
         if phrase.word in {"heading", "part"}:
@@ -266,7 +287,7 @@ def _fit(phrase: Phrase, name: str, node: Node) -> float:
 
 
 def possible_names(phrase: Phrase) -> list[str]:
-    """Return what of a phrase's words may be a name: for a name at their end, all that follows a boundary."""
+    """Return the parts of a phrase's words that may be a name; at their end, each part that follows a boundary."""
     if not phrase.at_end:
         return [phrase.name]
     if quoted := re.search(r"[\"“'‘]([^\"”]+)[\"”'’]\s*$", phrase.name):
@@ -276,9 +297,9 @@ def possible_names(phrase: Phrase) -> list[str]:
 
 
 def anchor_words(phrase: Phrase) -> list[str]:
-    """Return the word of a named phrase that must be a word of the name: the one beside the noun."""
-    said = ordered_name_terms(phrase.name)
-    return said[-1:] if phrase.at_end else said[:1]
+    """Return the term of a named phrase that the name must contain: the one beside "section" or "table"."""
+    terms = ordered_name_terms(phrase.name)
+    return terms[-1:] if phrase.at_end else terms[:1]
 
 
 def _header_terms(node: Node) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Which documents a question names: by words of their titles and file names."""
+"""Find the documents that a question names by words of their titles and file names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from clew.core.text import index_terms, is_stop_term
 from clew.core.types import Document
 
-#: Words for a document as such: they name one only where it bears them itself, or where its type is meant.
+#: Words for documents as such: one names a document only if the document's name has it, or if it is its file type.
 _GENERIC = frozenset(
     term
     for word in (
@@ -36,9 +36,9 @@ _TYPE_TERMS = {term: kinds for word, kinds in _TYPES.items() for term in index_t
 
 @dataclass(frozen=True, slots=True)
 class TitleMatch:
-    """A document that some words name, and how well.
+    """A document whose title or file name shares ``words`` with a text.
 
-    ``weight`` is that of the words found, ``share`` their share of its title or its file name.
+    ``weight`` is the weight of these words, ``share`` their share of the title's or the file name's weight.
     """
 
     document: Document
@@ -48,82 +48,86 @@ class TitleMatch:
 
 
 class DocumentTitles:
-    """The names of some documents, weighed: a word that few of them bear says more than one that all do."""
+    """The titles and file names of documents, with a weight for each word: the fewer documents bear it, the more."""
 
     def __init__(self, documents: Sequence[Document]) -> None:
         self._documents = documents
-        self._words = [title_and_file_terms(document) for document in documents]
-        self._bearing: dict[str, list[int]] = {}
-        for number, (title, file) in enumerate(self._words):
-            for word in title | file:
-                self._bearing.setdefault(word, []).append(number)
+        self._terms = [title_and_file_terms(document) for document in documents]
+        self._documents_with: dict[str, list[int]] = {}
+        for number, (title, file) in enumerate(self._terms):
+            for term in title | file:
+                self._documents_with.setdefault(term, []).append(number)
         self._weights = {
-            word: math.log(1 + len(documents) / len(bearing)) * (0.25 if word in _GENERIC else 1.0)
-            for word, bearing in self._bearing.items()
+            term: math.log(1 + len(documents) / len(numbers)) * (0.25 if term in _GENERIC else 1.0)
+            for term, numbers in self._documents_with.items()
         }
 
-    def __contains__(self, word: str) -> bool:
-        """Return whether a term is a word of any document's name."""
-        return word in self._weights
+    def __contains__(self, term: str) -> bool:
+        """Return whether a term occurs in any title or file name."""
+        return term in self._weights
 
     def match(self, text: str) -> list[TitleMatch]:
         """Return the documents that share a word with ``text``, best first.
 
-        A word of a type ("the spreadsheet") speaks for the documents of that type.
+        A word for a file type ("the spreadsheet") counts for the documents of that type.
         """
-        asked = name_terms(text)
-        wanted = [kinds for term, kinds in _TYPE_TERMS.items() if term in asked]
-        found = []
-        bearing = {number for word in asked for number in self._bearing.get(word, ())}
-        for number in range(len(self._documents)) if wanted else bearing:
-            document, (title, file) = self._documents[number], self._words[number]
-            common = asked & (title | file)
+        terms = name_terms(text)
+        media_types = [kinds for term, kinds in _TYPE_TERMS.items() if term in terms]
+        matches = []
+        sharing = {number for term in terms for number in self._documents_with.get(term, ())}
+        for number in range(len(self._documents)) if media_types else sharing:
+            document, (title, file) = self._documents[number], self._terms[number]
+            common = terms & (title | file)
             weight = self._weight(common)
-            if any(kind in document.media_type for kinds in wanted for kind in kinds):
+            if any(kind in document.media_type for kinds in media_types for kind in kinds):
                 weight += 0.25
             if weight > 0:
                 shares = (self._weight(common & own) / self._weight(own) for own in (title, file) if own)
-                found.append(TitleMatch(document, weight, max(shares, default=0.0), common))
-        return sorted(found, key=lambda named: (-round(named.weight, 9), named.document.key))
+                matches.append(TitleMatch(document, weight, max(shares, default=0.0), common))
+        return sorted(matches, key=lambda match: (-round(match.weight, 9), match.document.key))
 
     def choose(self, text: str, share: float = 0.0) -> list[Document]:
-        """Return the documents that ``text`` names: the best, its equals, and those named by other words.
+        """Return the documents that ``text`` names: the best match, its equals, and those named by other words.
 
-        Generic words alone ("the report") name the documents that bear them. ``share`` is the least share of
-        a document's own name that must be there.
+        Generic words alone ("the report") name the documents that bear them. ``share`` is the least share of a
+        document's own name that must be in the text.
         """
-        left = name_terms(text)
-        named = [one for one in self.match(text) if one.share >= share or len(one.words - _GENERIC) > 1]
+        terms = name_terms(text)
+        matches = [
+            match for match in self.match(text) if match.share >= share or len(match.words - _GENERIC) > 1
+        ]
         chosen: list[Document] = []
-        while named:
-            best = named[0]
+        while matches:
+            best = matches[0]
             if chosen and not best.words - _GENERIC:
                 break
-            equals = [one for one in named if math.isclose(one.weight, best.weight)]
-            chosen += [one.document for one in equals]
-            left -= frozenset().union(*(one.words for one in equals))
-            # "the harbour report and the lease": what is left of the words may name another.
-            named = [
-                one for one in self.match(" ".join(left)) if one.document not in chosen and one.share >= 0.5
+            equals = [match for match in matches if math.isclose(match.weight, best.weight)]
+            chosen += [match.document for match in equals]
+            terms -= frozenset().union(*(match.words for match in equals))
+            # "the harbour report and the lease": the rest of the words may name another document.
+            matches = [
+                match
+                for match in self.match(" ".join(terms))
+                if match.document not in chosen and match.share >= 0.5
             ]
         return chosen
 
-    def _weight(self, words: frozenset[str]) -> float:
-        return sum(self._weights[word] for word in words)
-
     def match_all_words(self, text: str) -> list[Document]:
-        """Return the documents whose names hold every word of ``text`` that is not generic, best first.
+        """Return the documents whose names contain every word of ``text`` that is not generic, best first.
 
-        For "summarise the lease", which is about the document only if nothing else is mentioned.
+        "Summarise the lease" is about the document only if nothing else is mentioned.
         """
         specific = name_terms(text) - _GENERIC
-        return [one.document for one in self.match(text) if specific <= one.words]
+        return [match.document for match in self.match(text) if specific <= match.words]
+
+    def _weight(self, terms: frozenset[str]) -> float:
+        return sum(self._weights[term] for term in terms)
 
 
 def is_only_generic(text: str) -> bool:
     """Return whether ``text`` speaks of documents without naming one ("the whole document")."""
-    asked = name_terms(text)
-    return bool(asked) and asked <= _GENERIC
+    terms = name_terms(text)
+    return bool(terms) and terms <= _GENERIC
 
 
 def mentions_document(text: str) -> bool:
@@ -132,20 +136,20 @@ def mentions_document(text: str) -> bool:
 
 
 def name_terms(text: str) -> frozenset[str]:
-    """Return the terms of ``text`` that can name something, those of file names in it too."""
+    """Return the terms of ``text`` that can name something, with those of the file names in it."""
     return frozenset(ordered_name_terms(text)) | frozenset(ordered_name_terms(split_file_name(text)))
 
 
 def ordered_name_terms(text: str) -> list[str]:
-    """Return the terms of ``text`` in order, function words left out; "10-K" is one word, as in file names."""
+    """Return the terms of ``text`` in order, without function words; "10-K" is one word, as in file names."""
     joined = re.sub(r"\b(\d+)-([A-Za-z])\b", r"\1\2", text)
     return [term for term in index_terms(joined) if not is_stop_term(term)]
 
 
 def split_file_name(name: str) -> str:
-    """Return a file name as words: cut at ``_``, at capitals and between words and numbers.
+    """Return a file name as words: split at ``_``, at capitals, and between words and numbers.
 
-    >>> cut("FerryReport2021_final")
+    >>> split_file_name("FerryReport2021_final")
     'Ferry Report 2021 final'
     """
     spaced = re.sub(r"(?:_|(?<=[a-z])-(?=[a-z])|(?<=[a-z])-(?=\d))+", " ", name)
