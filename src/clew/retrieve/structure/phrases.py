@@ -192,9 +192,9 @@ _MANNER = re.compile(
 def find_phrases(question: str) -> list[Phrase]:
     """Return the structures that a question may name, in its order.
 
-    A page, table or section with a number or label hides the less definite readings of the same words. Whole documents
-    hide nothing and are not hidden here: whether "compare A with table 2" is about a document depends on what the rest
-    of the question names.
+    A page, table or section with a number or label hides the less definite readings of the same words. Whole
+    documents hide nothing and are not hidden here: whether "compare A with table 2" is about a document depends on
+    what the rest of the question names.
     """
     pages = [*_numbered_pages(question), *_ordinal_pages(question)]
     tables = [*_numbered_tables(question), *_ordinal_tables(question)]
@@ -379,7 +379,7 @@ def _number(text: str) -> int | None:
 def parse_roman(text: str) -> int | None:
     """Return the value of a Roman numeral up to 39, else None.
 
-    >>> roman("xiv"), roman("six")
+    >>> parse_roman("xiv"), parse_roman("six")
     (14, None)
     """
     if not text or not re.fullmatch(_ROMAN, text, re.IGNORECASE):
