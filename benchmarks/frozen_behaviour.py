@@ -199,7 +199,7 @@ def record(out: Path, data: Path, work: Path) -> None:
     ):
         recording.command(arguments[0], *arguments[1:], *(kb if arguments[0] != "recipes" else ("--json",)))
     own = [json.loads(line) for line in (ROOT / "samples" / "questions.jsonl").read_text().splitlines()]
-    asked = [(f"samples {number}", one["question"], "") for number, one in enumerate(own)]
+    asked = [(f"samples {number}", record["question"], "") for number, record in enumerate(own)]
     recording.questions(samples, asked, DOCUMENT_RECIPES)
     films = work / "films"
     recording.command(
@@ -232,7 +232,7 @@ def record(out: Path, data: Path, work: Path) -> None:
     finance = sample(data / "financebench" / "questions.jsonl", 28)
     recording.questions(
         filings,
-        [(f"financebench {number}", one["question"], "") for number, one in enumerate(finance)],
+        [(f"financebench {number}", record["question"], "") for number, record in enumerate(finance)],
         DOCUMENT_RECIPES,
     )
     recording.command(
@@ -264,8 +264,8 @@ def differences(before: Any, after: Any, place: str = "") -> Iterator[str]:
         for key in sorted({*before, *after}):
             yield from differences(before.get(key), after.get(key), f"{place}.{key}")
     elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
-        for index, (one, other) in enumerate(zip(before, after, strict=True)):
-            yield from differences(one, other, f"{place}[{index}]")
+        for index, (left, right) in enumerate(zip(before, after, strict=True)):
+            yield from differences(left, right, f"{place}[{index}]")
     elif isinstance(before, float) and isinstance(after, float):
         if abs(before - after) > 2e-6:
             yield f"{place}: {before} -> {after}"
@@ -273,12 +273,19 @@ def differences(before: Any, after: Any, place: str = "") -> Iterator[str]:
         yield f"{place}: {str(before)[:200]} -> {str(after)[:200]}"
 
 
+def load_recording(path: Path) -> dict[str, Any]:
+    """Return what was recorded by key; a key that occurs again is numbered."""
+    values: dict[str, Any] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        key, value = json.loads(line)
+        repeats = sum(known == key or known.startswith(f"{key} #") for known in values)
+        values[f"{key} #{repeats + 1}" if repeats else key] = value
+    return values
+
+
 def compare(before: Path, after: Path) -> int:
     """Print every difference between two recordings; return how many keys differ."""
-    old, new = (
-        dict(json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
-        for path in (before, after)
-    )
+    old, new = load_recording(before), load_recording(after)
     different = 0
     for key in sorted({*old, *new}):
         lines = list(differences(settle(old.get(key)), settle(new.get(key))))
