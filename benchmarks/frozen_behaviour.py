@@ -162,9 +162,9 @@ class Recording:
         with clew.open(base) as opened:
             for recipe in recipes:
                 for key, text, chain in questions:
-                    options = {"chain": chain} if chain else {}
+                    
                     try:
-                        described = describe_answer(opened.ask(text, recipe=recipe, **options))
+                        described = describe_answer(opened.ask(text, recipe=recipe, chain=chain))
                     except clew.ClewError as error:
                         described = {"error": type(error).__name__}
                     self.write(f"{key} | {recipe}", described)
