@@ -162,7 +162,6 @@ class Recording:
         with clew.open(base) as opened:
             for recipe in recipes:
                 for key, text, chain in questions:
-                    
                     try:
                         described = describe_answer(opened.ask(text, recipe=recipe, chain=chain))
                     except clew.ClewError as error:

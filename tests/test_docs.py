@@ -6,13 +6,16 @@ import contextlib
 import io
 import re
 import shlex
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from clew.app.cli.commands import app
+from clew.core import plugins
+from clew.parse.documents import formats
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -70,9 +73,41 @@ def run_command(command: str, shown: list[str]) -> None:
         position = place + len(expected)
 
 
-@pytest.mark.usefixtures("embedded", "folder")
+@pytest.fixture
+def installed() -> Iterator[Callable[[Path], None]]:
+    """Install packages for one test; clew looks for plug-ins afresh before and after it."""
+    yield install_package
+    forget_plugins()
+
+
+def forget_plugins() -> None:
+    """Have clew look for installed plug-ins again."""
+    plugins.plugin_names.cache_clear()
+    plugins._entries.cache_clear()
+    formats.document_formats.cache_clear()
+
+
+def install_package(folder: Path) -> None:
+    """Make the package in ``folder`` importable, with its entry points, as installing it would."""
+    project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    information = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
+    )
+    groups = [
+        f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in names.items())
+        for group, names in project["entry-points"].items()
+    ]
+    (information / "entry_points.txt").write_text("\n".join(groups))
+    forget_plugins()
+
+
+@pytest.mark.usefixtures("embedded")
 @pytest.mark.parametrize("page", PAGES)
-def test_the_blocks_of_a_page_do_what_the_page_says(page: str, folder: Path) -> None:
+def test_the_blocks_of_a_page_do_what_the_page_says(
+    page: str, folder: Path, installed: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     namespace: dict[str, object] = {}
     blocks = list(BLOCK.finditer((DOCS / page).read_text(encoding="utf-8")))
     assert blocks
@@ -81,6 +116,10 @@ def test_the_blocks_of_a_page_do_what_the_page_says(page: str, folder: Path) -> 
             target = folder / block["title"]
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(block["text"], encoding="utf-8")
+        elif "pip install ." in block["text"] and (folder / "pyproject.toml").exists():
+            monkeypatch.syspath_prepend(folder)
+            installed(folder)
+            monkeypatch.setenv("PYTHONPATH", str(folder))  # for the processes that parse files
         elif block["language"] == "console":
             for command, shown in console_commands(block["text"]):
                 run_command(command, shown)
