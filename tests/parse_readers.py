@@ -12,6 +12,7 @@ from pathlib import Path
 
 from clew.core.errors import UnreadableFile
 from clew.core.types import ParsedDocument
+from clew.parse.documents.formats import document_formats
 from clew.parse.documents.reader import parse
 
 
@@ -44,8 +45,10 @@ def obey(  # noqa: C901
         case "bug":
             return {}["no such key"]
         case "die-later":
-            # Gives its answer, then ends while it waits for the next file.
-            os.posix_spawn("/bin/sh", ["sh", "-c", f"sleep 0.3; kill -9 {os.getpid()}"], {})
+            # The formats are loaded first, so that the answer is given in time; then the process is killed while it
+            # waits for the next file.
+            document_formats()
+            os.posix_spawn("/bin/sh", ["sh", "-c", f"sleep 0.5; kill -9 {os.getpid()}"], {})
     return parse(text.encode(), path.name, unit="sentence" if unit == "sentence" else "paragraph")
 
 
