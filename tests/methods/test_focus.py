@@ -14,7 +14,7 @@ from clew.core.errors import NotFound, UsageError
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question, Scope
 from clew.knowledge_base import registry as catalog
-from clew.parse.graphs.reader import Options
+from clew.parse.graphs.reader import GraphReadOptions
 from film_world import BORN, GLASS, LOW, NINE, SALT, TIN, films, nodes, triples
 from link_graphs import graph_of
 from retrieve_documents import add
@@ -182,7 +182,8 @@ def test_only_the_target_is_restricted_to_declared_answers(tmp_path):
         rows = ["id,name,type", "f1,Low Water,film", "p1,Ilse,person", "p2,Emil,person"]
         (tmp_path / "n.csv").write_text("\n".join(rows) + "\n")
         (tmp_path / "e.csv").write_text("head,relation,tail\nf1,by,p1\nf1,with,p2\n")
-        base.add_graph([tmp_path / "n.csv", tmp_path / "e.csv"], name="g", options=Options(answers=("film",)))
+        options = GraphReadOptions(answers=("film",))
+        base.add_graph([tmp_path / "n.csv", tmp_path / "e.csv"], name="g", options=options)
         asked = base.ask("", recipe="focus", chain="#1 >> by >> Ilse; #1 >> with >> #2; final answer: #1")
         assert asked.values == ("Low Water",)
         asked = base.ask("", recipe="focus", chain="Low Water >> with >> #1; final answer: #1")

@@ -148,7 +148,9 @@ def test_what_it_says_of_itself_is_kept_and_goes_with_it(server: str, tmp_path: 
         graph.endpoint.url = "http://127.0.0.1:1/closed"  # nothing is asked for what is known
         assert "directed by" in graph.relations() and graph.types()["film"] == 1
         with pytest.raises(UsageError, match="mounted graph"):
-            base.add_graph(Path(__file__), name="g", options=clew.knowledge_base.Options(format="tsv"))
+            base.add_graph(
+                Path(__file__), name="g", options=clew.knowledge_base.GraphReadOptions(format="tsv")
+            )
         base.remove_graph("g")
         assert (list(base.store.dump()), base.info().digest) == before
         assert not list((kb / "derived" / "mounts").iterdir())

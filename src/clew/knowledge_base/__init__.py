@@ -26,7 +26,7 @@ from clew.knowledge_base.results import (
 )
 
 if TYPE_CHECKING:
-    from clew.parse.graphs.reader import Options
+    from clew.parse.graphs.reader import GraphReadOptions
     from clew.store.sparql.mount_options import MountOptions
 
 __all__ = [
@@ -34,10 +34,10 @@ __all__ = [
     "LOCAL_GRAPHS",
     "DocumentMatches",
     "EntityTriples",
+    "GraphReadOptions",
     "GraphSize",
     "KnowledgeBase",
     "MountOptions",
-    "Options",
     "ReplyCache",
     "RoleCost",
     "VectorCounts",
@@ -50,7 +50,7 @@ __all__ = [
     "reply_cache",
 ]
 
-_HOMES = {"MountOptions": "clew.store.sparql.mount_options", "Options": "clew.parse.graphs"}
+_HOMES = {"MountOptions": "clew.store.sparql.mount_options", "GraphReadOptions": "clew.parse.graphs.reader"}
 
 
 def __getattr__(name: str) -> Any:

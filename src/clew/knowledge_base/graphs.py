@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from clew.knowledge_base.ingest.report import Progress
     from clew.knowledge_base.knowledge_base import KnowledgeBase
     from clew.methods.focus.schema import Schema
-    from clew.parse.graphs.reader import Options
+    from clew.parse.graphs.reader import GraphReadOptions
     from clew.store.sparql.mount_options import MountOptions
     from clew.store.sparql.mounted_graph import MountedGraph
     from clew.triples.linking.entity_alignment import EntityAlignment
@@ -35,7 +35,7 @@ class WithGraphs(WithEncoder):
         name: str | None = None,
         nodes: Sequence[str | Path] = (),
         edges: Sequence[str | Path] = (),
-        options: Options | None = None,
+        options: GraphReadOptions | None = None,
         skip_bad: bool = False,
         progress: Progress | None = None,
     ) -> GraphReport:

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import clew
 from clew.app.cli.commands import app
 from clew.core.errors import UnreadableFile, UsageError
-from clew.parse.graphs.reader import Options
+from clew.parse.graphs.reader import GraphReadOptions
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
 FILMS, EXTRACTED = DATA / "metaqa" / "graph.tsv", DATA / "musique" / "train100_openie.jsonl"
@@ -41,7 +41,7 @@ def test_an_unchanged_file_is_not_read_again_and_a_changed_one_replaces(tmp_path
             "films:William Dieterle"
         ]
         with pytest.raises(UnreadableFile):  # read in another way: now its columns make no sense
-            base.add_graph(path, options=Options(columns=("id", "name", "type", "x")))
+            base.add_graph(path, options=GraphReadOptions(columns=("id", "name", "type", "x")))
         assert base.graphs()[0].digest != first.digest
 
 

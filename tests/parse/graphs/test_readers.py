@@ -12,7 +12,7 @@ import pytest
 
 from clew.core.errors import UnreadableFile, UsageError
 from clew.parse.graphs.files import RowErrors
-from clew.parse.graphs.reader import Options, read_graph
+from clew.parse.graphs.reader import GraphReadOptions, read_graph
 from graph_twin import Twin
 
 KISMET = ("Kismet", "directed by", "William Dieterle")
@@ -41,7 +41,7 @@ def taken(path: Path, content: str | bytes, **options) -> Twin:
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     twin = Twin()
     faults = RowErrors()
-    read_graph(path, twin, Options(**options), faults)
+    read_graph(path, twin, GraphReadOptions(**options), faults)
     faults.raise_errors()
     return twin
 
@@ -234,7 +234,7 @@ def test_rdf_as_a_graph_of_a_base(tmp_path: Path, languages, name: str, alias: s
 
     (tmp_path / "a.ttl").write_text(TURTLE)
     with clew.open(tmp_path / "kb", create=True) as base:
-        report = base.add_graph(tmp_path / "a.ttl", name="g", options=Options(languages=languages))
+        report = base.add_graph(tmp_path / "a.ttl", name="g", options=GraphReadOptions(languages=languages))
         (film,) = base.entities("g", name)
         assert film.id == "g:http://example.org/Q1" and film.type == "Film" and film.name == name
         assert alias in film.aliases and "キスメット" not in film.aliases
@@ -338,7 +338,7 @@ def test_twenty_bad_rows_are_enough_to_stop(tmp_path: Path) -> None:
         ("a.csv", "head,relation,tail\na,b,c\n", {"kind": "nodes"}, "which columns are nodes"),
         ("a.csv", "id,name\na,b\n", {"kind": "edges"}, "which columns are edges"),
         ("a.csv", "a,b,c\n", {"columns": ("head", "tail", "x")}, "does not say"),
-        ("a.xyz", "a,b,c\n", {}, "its name does not say"),
+        ("a.xyz", "a,b,c\n", {}, "its name does not tell the format"),
         ("a.tsv.gz", "a\tb\tc\n", {}, "compressed file is damaged"),
         ("a.csv", 'a,b,c\na,b,"' + "c" * (1 << 24) + "d\n", {}, "field larger"),
         ("a.ttl", "<a:a> <a:b> .\n", {}, "a.ttl"),
@@ -357,6 +357,6 @@ def test_files_that_cannot_be_read(tmp_path: Path, name: str, content: str, opti
 
 def test_a_missing_file_and_an_unknown_form(tmp_path: Path) -> None:
     with pytest.raises(UnreadableFile, match="No such file"):
-        read_graph(tmp_path / "none.tsv", Twin(), Options(), RowErrors())
+        read_graph(tmp_path / "none.tsv", Twin(), GraphReadOptions(), RowErrors())
     with pytest.raises(UsageError, match="Did you mean 'turtle'"):
-        read_graph(tmp_path / "none.ttl", Twin(), Options(format="turtel"), RowErrors())
+        read_graph(tmp_path / "none.ttl", Twin(), GraphReadOptions(format="turtel"), RowErrors())

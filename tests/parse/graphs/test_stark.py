@@ -128,7 +128,7 @@ def test_products_have_reviews_those_with_most_votes_first(tmp_path: Path) -> No
     ("changed", "said"),
     [
         ({"edge_types": [0, 1]}, "shape"),
-        ({"edge_index": [[0] * 8, [6] * 8]}, "a node that is not there"),
+        ({"edge_index": [[0] * 8, [6] * 8]}, "a node that does not exist"),
         ({"node_types": [0, 0, 1, 1, 2, 9]}, "type 9 of nodes"),
         ({"edge_types": [0] * 7 + [4]}, "type 4 of edges"),
         ({"node_info": {0: NODES[0]}}, "a node for each of the 6"),

@@ -102,9 +102,9 @@ def add(
     from clew.app.cli.output import print_json, print_note
     from clew.app.cli.progress import progress_display
     from clew.core.errors import UnreadableFile
-    from clew.parse.graphs.reader import Options
+    from clew.parse.graphs.reader import GraphReadOptions
 
-    options = Options(
+    options = GraphReadOptions(
         form,
         tuple(columns.split(",")) if columns else (),
         header,

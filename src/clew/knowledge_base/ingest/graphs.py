@@ -17,7 +17,7 @@ from clew.core.types import GraphInfo, GraphSource
 from clew.knowledge_base.ingest.report import Event, Progress, ignore_event
 from clew.parse.graphs.files import RowErrors
 from clew.parse.graphs.reader import (
-    Options,
+    GraphReadOptions,
     declared_answer_types,
     detect_format,
     has_iri_ids,
@@ -108,7 +108,7 @@ def add_graph(
     graphs: GraphTarget,
     name: str,
     files: GraphFiles,
-    options: Options | None = None,
+    options: GraphReadOptions | None = None,
     *,
     skip_bad: bool = False,
     progress: Progress = ignore_event,
@@ -119,7 +119,7 @@ def add_graph(
     then nothing is added), UsageError, MissingExtra.
     """
     started = time.monotonic()
-    options = options or Options()
+    options = options or GraphReadOptions()
     if not files.all_files:
         raise UsageError("no file was given", "For example: clew graph add films.tsv")
     if len({has_iri_ids(path, options.format) for path in files.all_files}) > 1:
@@ -167,7 +167,7 @@ def _read(
     builder: GraphSink,
     files: GraphFiles,
     sources: Sequence[GraphSource],
-    options: Options,
+    options: GraphReadOptions,
     faults: RowErrors,
     progress: Progress,
 ) -> None:
@@ -187,7 +187,7 @@ def _contents(sources: Sequence[GraphSource]) -> list[tuple[str, str]]:
     return [(one.path, one.sha256) for one in sources]
 
 
-def _said(files: GraphFiles, options: Options, skip_bad: bool) -> str:
+def _said(files: GraphFiles, options: GraphReadOptions, skip_bad: bool) -> str:
     kinds = [files.kind_of(number) for number in range(len(files.all_files))]
     forms = [detect_format(path, options.format) for path in files.all_files]
     said = asdict(options) | {"kind": kinds, "format": forms, "skip_bad": skip_bad, "readers": READER_VERSION}

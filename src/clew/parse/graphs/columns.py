@@ -1,12 +1,13 @@
-"""What the columns of a table are, by their names; and what a row of such columns says.
+"""The columns of node and edge tables: their roles, which their names tell, and the values of their cells.
 
-Known are Neo4j's export headers (``:ID``, ``:LABEL``, ``:START_ID``, ``:END_ID``, ``:TYPE``, ``name:string``,
-``year:int``, ``tags:string[]``, ``:ID(Space)``; Neo4j Operations Manual, "Import", header format) and the names that
-people give such columns, as in STaRK and in tables of triples.
+Known are the headers of Neo4j's exports (``:ID``, ``:LABEL``, ``:START_ID``, ``:END_ID``, ``:TYPE``, ``name:string``,
+``year:int``, ``tags:string[]``, ``:ID(Space)``; Neo4j Operations Manual, "Import", header format) and the
+names that such columns usually have, as in STaRK and in tables of triples.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -49,12 +50,12 @@ _TYPED = re.compile(
 )
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17})")
 _DECIMAL = re.compile(r"-?(?:0|[1-9]\d*)\.\d+(?:[eE][-+]?\d+)?")
-_LISTED = ";"
+_LIST_SEPARATOR = ";"
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its role, what a property in it is called, how its cells are read, and its space of ids."""
+    """A column: its role, its name as a property, the type of its cells, and the space that its ids belong to."""
 
     role: str
     key: str
@@ -64,174 +65,185 @@ class Column:
 
 
 def edge_columns(header: Sequence[str]) -> list[Column] | None:
-    """Return the columns of an edge table, None where this is the header of none: head, relation and tail."""
+    """Return the columns of an edge table, None for a header without head, relation and tail."""
     return _edges(tuple(header))
 
 
 def node_columns(header: Sequence[str]) -> list[Column] | None:
-    """Return the columns of a node table, None where this is the header of none: an id and something else."""
+    """Return the columns of a node table, None for a header without an id and another column."""
     return _nodes(tuple(header))
 
 
-# A JSON line has its header in itself, and there are few of them among millions of lines.
+# Each JSON line has a header of its own, but few different ones occur in millions of lines.
 @lru_cache(maxsize=4096)
 def _edges(header: tuple[str, ...]) -> list[Column] | None:
-    return _columns(header, _EDGE, (HEAD, RELATION, TAIL))
+    return _assign_roles(header, _EDGE, (HEAD, RELATION, TAIL))
 
 
 @lru_cache(maxsize=4096)
 def _nodes(header: tuple[str, ...]) -> list[Column] | None:
-    found = _columns(header, _NODE, (ID,))
-    return found if found and len(found) > 1 else None
+    columns = _assign_roles(header, _NODE, (ID,))
+    return columns if columns and len(columns) > 1 else None
 
 
-def _columns(header: Sequence[str], known: Mapping[str, str], needed: Sequence[str]) -> list[Column] | None:
+def _assign_roles(
+    header: Sequence[str], names_of: Mapping[str, str], needed: Sequence[str]
+) -> list[Column] | None:
+    """Return the columns of a header, None where a needed role is missing; ``names_of`` has the names by role."""
     columns: list[Column | None] = []
-    taken: set[str] = set()
+    assigned: set[str] = set()
     for cell in header:
-        one = _neo4j(cell.strip())
-        if one is not None and one.role != IGNORED and one.role in taken:
-            one = replace(one, role=PROPERTY)
-        if one is not None and one.role in {NAME, ALIASES, TEXT} and one.role not in known:
-            one = replace(one, role=PROPERTY)
-        taken.update({one.role} if one is not None else ())
-        columns.append(one)
-    for role, words in known.items():
-        if role in taken:
+        column = _neo4j_column(cell.strip())
+        if column is not None:
+            is_repeated = column.role != IGNORED and column.role in assigned
+            is_foreign = column.role in {NAME, ALIASES, TEXT} and column.role not in names_of
+            if is_repeated or is_foreign:
+                column = replace(column, role=PROPERTY)
+            assigned.add(column.role)
+        columns.append(column)
+    for role, names in names_of.items():
+        if role in assigned:
             continue
-        # The first word of the list that is there: a table with "type" and "relation" has its relation in the latter.
-        for word in words.split():
+        # The first of the names counts: in a table with "type" and "relation", the latter is the relation.
+        for name in names.split():
             places = [
-                n for n, cell in enumerate(header) if columns[n] is None and cell.strip().lower() == word
+                n for n, cell in enumerate(header) if columns[n] is None and cell.strip().lower() == name
             ]
             if places:
                 columns[places[0]] = Column(role, header[places[0]].strip(), is_list=role == ALIASES)
                 break
-    roles = {one.role for one in columns if one is not None}
-    if not roles.issuperset(needed) or (taken & {HEAD, TAIL} and ID in needed):
+    roles = {column.role for column in columns if column is not None}
+    if not roles.issuperset(needed) or (assigned & {HEAD, TAIL} and ID in needed):
         return None
-    return [one or Column(PROPERTY, header[n].strip()) for n, one in enumerate(columns)]
+    return [column or Column(PROPERTY, header[n].strip()) for n, column in enumerate(columns)]
 
 
-def _neo4j(cell: str) -> Column | None:
-    if found := _NEO4J.fullmatch(cell):
-        name, field, space = found.groups()
+def _neo4j_column(cell: str) -> Column | None:
+    """Return the column of a cell of Neo4j's headers, None for another one."""
+    if match := _NEO4J.fullmatch(cell):
+        name, field, space = match.groups()
         return Column(_NEO4J_ROLES[field.upper()], name, is_list=field.upper() == "LABEL", space=space or "")
-    if found := _TYPED.fullmatch(cell):
-        name, kind, several = found.groups()
+    if match := _TYPED.fullmatch(cell):
+        name, kind, brackets = match.groups()
         role = next((r for r in (NAME, ALIASES, TEXT) if name.lower() in _NODE[r].split()[:2]), PROPERTY)
-        return Column(role, name, kind.lower(), bool(several) or role == ALIASES)
+        return Column(role, name, kind.lower(), bool(brackets) or role == ALIASES)
     return None
 
 
 def row_reader(
     columns: Sequence[Column], sink: GraphSink, typed: bool = False
 ) -> Callable[[Sequence[Any]], None]:
-    """Return what gives a row of such a table to ``sink``, and raises BadRow. ``typed``: cells have their types."""
-    edges = HEAD in {one.role for one in columns}
-    return (_Edges if edges else _Nodes)(columns, sink, typed).take
+    """Return a function that adds a row of a table to ``sink``, and raises BadRow. ``typed``: cells have types."""
+    is_edge_table = HEAD in {column.role for column in columns}
+    return (_EdgeTable if is_edge_table else _NodeTable)(columns, sink, typed).read_row
 
 
-class _Rows:
+class _TableReader:
     def __init__(self, columns: Sequence[Column], sink: GraphSink, typed: bool) -> None:
         self._columns, self._sink, self._typed = columns, sink, typed
         self._width = len(columns)
-        self._places = {one.role: n for n, one in enumerate(columns) if one.role not in {PROPERTY, IGNORED}}
-        self._more = [(n, one) for n, one in enumerate(columns) if one.role == PROPERTY]
+        self._places = {
+            column.role: n for n, column in enumerate(columns) if column.role not in {PROPERTY, IGNORED}
+        }
+        self._property_columns = [(n, column) for n, column in enumerate(columns) if column.role == PROPERTY]
 
-    def _check(self, cells: Sequence[Any]) -> None:
+    def _check_width(self, cells: Sequence[Any]) -> None:
         if len(cells) != self._width:
             raise BadRow(f"{len(cells)} cells instead of {self._width}")
 
     def _id(self, cells: Sequence[Any], role: str) -> str:
         place = self._places[role]
-        found = read_identifier(cells[place], role)
+        identifier = read_identifier(cells[place], role)
         space = self._columns[place].space
-        return f"{space}/{found}" if space else found
+        return f"{space}/{identifier}" if space else identifier
 
     def _properties(self, cells: Sequence[Any]) -> dict[str, Any]:
-        found = ((one.key, read_value(cells[n], one, self._typed)) for n, one in self._more)
-        return {key: one for key, one in found if one is not None}
+        values = (
+            (column.key, read_value(cells[n], column, self._typed)) for n, column in self._property_columns
+        )
+        return {key: value for key, value in values if value is not None}
 
 
-class _Edges(_Rows):
-    def take(self, cells: Sequence[Any]) -> None:
-        """Give an edge."""
-        self._check(cells)
+class _EdgeTable(_TableReader):
+    def read_row(self, cells: Sequence[Any]) -> None:
+        """Add an edge."""
+        self._check_width(cells)
         head, tail = self._id(cells, HEAD), self._id(cells, TAIL)
         self._sink.add_edge(head, self._id(cells, RELATION), tail, self._properties(cells))
 
 
-class _Nodes(_Rows):
-    def take(self, cells: Sequence[Any]) -> None:
-        """Give a node. One that was given before is a bad row: which of the two holds?"""
-        self._check(cells)
+class _NodeTable(_TableReader):
+    def read_row(self, cells: Sequence[Any]) -> None:
+        """Add a node. A second row for a node is a bad row, since nothing says which of the two is right."""
+        self._check_width(cells)
         id = self._id(cells, ID)
         if self._sink.has_node(id):
             raise BadRow(f"the node '{id}' was given before")
-        said: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for role in (TYPES, ALIASES):
             if role in self._places:
-                said[role] = read_texts(
-                    cells[self._places[role]], split=self._columns[self._places[role]].is_list
-                )
+                place = self._places[role]
+                fields[role] = read_texts(cells[place], split=self._columns[place].is_list)
         for role in (NAME, TEXT):
             if role in self._places and cells[self._places[role]] is not None:
-                said[role] = str(cells[self._places[role]]).strip()
-        self._sink.add_node(id, **said, properties=self._properties(cells))
+                fields[role] = str(cells[self._places[role]]).strip()
+        self._sink.add_node(id, **fields, properties=self._properties(cells))
 
 
-def read_identifier(given: object, what: str) -> str:
-    """Return an id, or the name of a relation. Raises BadRow for what cannot be one."""
-    found = given.strip() if isinstance(given, str) else _number(given, what)
-    if not found:
-        raise BadRow(f"the {what} is empty")
-    if "\n" in found:
-        raise BadRow(f"the {what} has more than one line; is a quotation mark never closed?")
-    if not found.isascii():
+def read_identifier(cell: object, role: str) -> str:
+    """Return an id, or the name of a relation. Raises BadRow, which names the ``role``, for any other value."""
+    identifier = cell.strip() if isinstance(cell, str) else _whole_number_text(cell, role)
+    if not identifier:
+        raise BadRow(f"the {role} is empty")
+    if "\n" in identifier:
+        raise BadRow(f"the {role} has more than one line; is a quotation mark never closed?")
+    if not identifier.isascii():
         try:
-            found.encode()
+            identifier.encode()
         except UnicodeEncodeError:
-            raise BadRow(f"the {what} holds half a character") from None
-    return found
+            raise BadRow(f"the {role} holds half a character") from None
+    return identifier
 
 
-def _number(given: object, what: str) -> str:
-    """Return a whole number as text, also one that a table with a gap has made a fraction of."""
-    if given is None or (isinstance(given, float) and math.isnan(given)):
+def _whole_number_text(cell: object, role: str) -> str:
+    """Return a whole number as text, "" for a missing one. Tables with gaps have their whole numbers as floats."""
+    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
         return ""
-    if isinstance(given, float) and given.is_integer():
-        return str(int(given))
-    if isinstance(given, bool) or not isinstance(given, int):
-        raise BadRow(f"the {what} is no text or whole number")
-    return str(given)
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    if isinstance(cell, bool) or not isinstance(cell, int):
+        raise BadRow(f"the {role} is no text or whole number")
+    return str(cell)
 
 
-def read_texts(given: object, split: bool = False) -> list[str]:
+def read_texts(cell: object, split: bool = False) -> list[str]:
     """Return types or aliases: a list of texts, or one text, which ``split`` divides at semicolons."""
-    if given is None:
+    if cell is None:
         return []
-    if isinstance(given, str):
-        return [one.strip() for one in (given.split(_LISTED) if split else [given]) if one.strip()]
-    if isinstance(given, (list, tuple)) and all(isinstance(one, str) for one in given):
-        return [one.strip() for one in given if one.strip()]
-    raise BadRow("types and aliases are a text or a list of texts")
+    if isinstance(cell, str):
+        texts = cell.split(_LIST_SEPARATOR) if split else [cell]
+    elif isinstance(cell, (list, tuple)) and all(isinstance(text, str) for text in cell):
+        texts = list(cell)
+    else:
+        raise BadRow("types and aliases are a text or a list of texts")
+    return [text.strip() for text in texts if text.strip()]
 
 
 def read_value(cell: Any, column: Column, typed: bool) -> Any:
-    """Return a property's value, None for an empty cell. Raises BadRow for one that is not what its header says."""
+    """Return the value of a property, None for an empty cell. Raises BadRow for one that its header excludes."""
     if typed or not isinstance(cell, str):
         return to_json_value(cell)
     cell = cell.strip()
     if not cell:
         return None
     if column.is_list:
-        return [one for part in cell.split(_LISTED) if (one := _read(part.strip(), column)) is not None]
-    return _read(cell, column)
+        values = (_parse_cell(part.strip(), column) for part in cell.split(_LIST_SEPARATOR))
+        return [value for value in values if value is not None]
+    return _parse_cell(cell, column)
 
 
-def _read(cell: str, column: Column) -> Any:
-    """Return one value of a cell. Without a type in the header, what is written like a number is one."""
+def _parse_cell(cell: str, column: Column) -> Any:
+    """Return the value of a text. Without a type in the header, a text that is written like a number is a number."""
     try:
         if column.kind in {"int", "long", "short", "byte"}:
             return int(cell)
@@ -251,25 +263,24 @@ def _read(cell: str, column: Column) -> Any:
     return cell
 
 
-def to_json_value(given: Any) -> Any:
-    """Return a typed value as a JSON scalar or a list of them; times as ISO 8601, what is nested as JSON."""
-    if given is None or isinstance(given, (str, int)):
-        return given
-    if isinstance(given, float):
-        return given if math.isfinite(given) else None
-    if isinstance(given, (list, tuple)) and not any(isinstance(one, (list, tuple, dict)) for one in given):
-        return [one for part in given if (one := to_json_value(part)) is not None] or None
-    if isinstance(given, (list, tuple, dict)):
-        import json
-
-        return json.dumps(given, ensure_ascii=False, sort_keys=True, default=str)
-    if isinstance(given, bytes):
+def to_json_value(value: Any) -> Any:
+    """Return a typed value as a JSON scalar or a list of scalars; times as ISO 8601, nested values as JSON text."""
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, (list, tuple)) and not any(isinstance(part, (list, tuple, dict)) for part in value):
+        parts = map(to_json_value, value)
+        return [part for part in parts if part is not None] or None
+    if isinstance(value, (list, tuple, dict)):
+        return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+    if isinstance(value, bytes):
         raise BadRow("a property is binary data")
-    return given.isoformat() if hasattr(given, "isoformat") else str(given)
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
 def unknown_columns_error(path: str, header: Sequence[str], wanted: str = "") -> UnreadableFile:
-    """Return the error for a table whose columns say neither nodes nor edges."""
+    """Return the error for a table that has the columns of neither nodes nor edges."""
     shown = ", ".join(cell.strip()[:30] for cell in header[:8])
     return UnreadableFile(
         f"{path}: it does not say which columns are {wanted or 'the nodes or edges'} ({shown})",

@@ -10,9 +10,15 @@ from typing import Any
 
 from clew.core.protocols import GraphSink
 from clew.parse.graphs.columns import (
+    ALIASES,
     HEAD,
+    ID,
+    NAME,
+    PROPERTY,
     RELATION,
     TAIL,
+    TEXT,
+    TYPES,
     edge_columns,
     node_columns,
     read_identifier,
@@ -21,142 +27,154 @@ from clew.parse.graphs.columns import (
 )
 from clew.parse.graphs.files import BadRow, GraphFile, RowErrors
 
-#: The type of the nodes that stand for the passages that triples were extracted from, and the property of an edge
-#: that names its passage; its property ``title`` is what the passage is called.
+#: The type of the nodes for passages that triples were extracted from. An edge names its passage in the property of
+#: this name, and the passage's title in the property ``title``.
 PASSAGE = "passage"
 
 
-def read_json_lines(source: GraphFile, sink: GraphSink, faults: RowErrors) -> None:
+def read_json_lines(file: GraphFile, sink: GraphSink, errors: RowErrors) -> None:
     """Read JSON lines. Raises UnreadableFile, BadRows."""
-    for number, line in enumerate(source.read_lines(faults), 1):
+    for number, line in enumerate(file.read_lines(errors), 1):
         if not line.strip():
             continue
         try:
-            _take(json.loads(line), sink, partial(faults.add, source.path, number))
+            _read_line(json.loads(line), sink, partial(errors.add, file.path, number))
         except BadRow as error:
-            faults.add(source.path, number, str(error))
+            errors.add(file.path, number, str(error))
         except json.JSONDecodeError as error:
-            faults.add(source.path, number, f"is not JSON ({error.msg} at character {error.colno})")
+            errors.add(file.path, number, f"is not JSON ({error.msg} at character {error.colno})")
         except RecursionError:
-            faults.add(source.path, number, "is nested too deeply")
+            errors.add(file.path, number, "is nested too deeply")
 
 
-def _take(given: Any, sink: GraphSink, wrong: Callable[[str], None]) -> None:
-    if isinstance(given, list):
-        _triple(given, sink, None)
-    elif not isinstance(given, dict):
+def _read_line(value: Any, sink: GraphSink, add_error: Callable[[str], None]) -> None:
+    if isinstance(value, list):
+        _read_triple(value, sink, None)
+    elif not isinstance(value, dict):
         raise BadRow("is neither an object nor a triple")
-    elif isinstance(given.get("triples"), list):
-        _extraction(given, sink, wrong)
-    elif given.get("type") == "relationship" and isinstance(given.get("start"), dict):
-        _exported_edge(given, sink)
-    elif given.get("type") == "node" and isinstance(given.get("labels", []), list) and "id" in given:
-        said = {key: one for key, one in given.items() if key not in {"type", "labels"}}
-        _node(said | {"types": given.get("labels", [])}, sink)
+    elif isinstance(value.get("triples"), list):
+        _read_extraction(value, sink, add_error)
+    elif value.get("type") == "relationship" and isinstance(value.get("start"), dict):
+        _read_exported_edge(value, sink)
+    elif value.get("type") == "node" and isinstance(value.get("labels", []), list) and "id" in value:
+        fields = {key: field for key, field in value.items() if key not in {"type", "labels"}}
+        _read_node(fields | {"types": value.get("labels", [])}, sink)
     else:
-        _object(given, sink)
+        _read_object(value, sink)
 
 
-def _triple(given: list[Any], sink: GraphSink, properties: Mapping[str, Any] | None) -> None:
-    if len(given) not in {3, 4}:
-        raise BadRow(f"a triple has {len(given)} parts")
-    if len(given) == 4:
-        if not isinstance(given[3], dict):
+def _read_triple(parts: list[Any], sink: GraphSink, properties: Mapping[str, Any] | None) -> None:
+    if len(parts) not in {3, 4}:
+        raise BadRow(f"a triple has {len(parts)} parts")
+    if len(parts) == 4:
+        if not isinstance(parts[3], dict):
             raise BadRow("the fourth part of a triple is its properties, an object")
-        properties = _scalars(given[3])
-    head, relation, tail = map(read_identifier, given[:3], (HEAD, RELATION, TAIL))
+        properties = _json_values(parts[3])
+    head, relation, tail = map(read_identifier, parts[:3], (HEAD, RELATION, TAIL))
     sink.add_edge(head, relation, tail, properties)
 
 
-def _object(given: dict[str, Any], sink: GraphSink) -> None:
-    keys = list(given)
+def _read_object(fields: dict[str, Any], sink: GraphSink) -> None:
+    """Read an edge or a node; which of the two, and which field is what, its keys tell like a table's header."""
+    keys = list(fields)
     if columns := edge_columns(keys):
-        role = {one.role: key for one, key in zip(columns, keys, strict=True)}
-        head, relation, tail = (read_identifier(given[role[one]], one) for one in (HEAD, RELATION, TAIL))
-        more = {key: given[key] for one, key in zip(columns, keys, strict=True) if one.role == "property"}
-        nested = more.pop("properties", None)
-        sink.add_edge(head, relation, tail, _scalars(more | (nested if isinstance(nested, dict) else {})))
+        key_of = {column.role: key for column, key in zip(columns, keys, strict=True)}
+        head, relation, tail = (
+            read_identifier(fields[key_of[role]], role) for role in (HEAD, RELATION, TAIL)
+        )
+        properties = {
+            key: fields[key] for column, key in zip(columns, keys, strict=True) if column.role == PROPERTY
+        }
+        nested = properties.pop("properties", None)
+        properties |= nested if isinstance(nested, dict) else {}
+        sink.add_edge(head, relation, tail, _json_values(properties))
     elif node_columns([*keys, "name"]):
-        _node(given, sink)
+        _read_node(fields, sink)
     else:
         raise BadRow("is neither an edge (head, relation, tail) nor a node (id)")
 
 
-def _node(given: dict[str, Any], sink: GraphSink) -> None:
-    keys = list(given)
+def _read_node(fields: dict[str, Any], sink: GraphSink) -> None:
+    keys = list(fields)
     columns = node_columns([*keys, ""]) or []
-    role = {one.role: key for one, key in zip(columns, keys, strict=False) if one.role != "property"}
-    id = read_identifier(given[role["id"]], "id")
+    key_of = {column.role: key for column, key in zip(columns, keys, strict=False) if column.role != PROPERTY}
+    id = read_identifier(fields[key_of[ID]], ID)
     if sink.has_node(id):
         raise BadRow(f"the node '{id}' was given before")
-    more = {key: one for key, one in given.items() if key not in role.values()}
-    nested = more.pop("properties", None)
+    properties = {key: value for key, value in fields.items() if key not in key_of.values()}
+    nested = properties.pop("properties", None)
     if nested is not None and not isinstance(nested, dict):
         raise BadRow("properties are an object")
-    more |= nested or {}
-    said: dict[str, str] = {}
-    for one in ("name", "text"):
+    properties |= nested or {}
+    texts: dict[str, str] = {}
+    for role in (NAME, TEXT):
         # What Neo4j exports has its name among the properties.
-        found = given[role[one]] if one in role else more.pop(one, None)
-        if found is not None and not isinstance(found, (str, int, float)):
-            raise BadRow(f"the {one} is no text")
-        said[one] = "" if found is None else _whole(str(found).strip(), one)
+        value = fields[key_of[role]] if role in key_of else properties.pop(role, None)
+        if value is not None and not isinstance(value, (str, int, float)):
+            raise BadRow(f"the {role} is no text")
+        texts[role] = "" if value is None else _check_text(str(value).strip(), role)
     sink.add_node(
         id,
-        types=read_texts(given.get(role.get("types", ""))),
-        aliases=read_texts(given.get(role.get("aliases", ""))),
-        properties=_scalars(more),
-        **said,  # type: ignore[arg-type]
+        types=read_texts(fields.get(key_of.get(TYPES, ""))),
+        name=texts[NAME],
+        aliases=read_texts(fields.get(key_of.get(ALIASES, ""))),
+        text=texts[TEXT],
+        properties=_json_values(properties),
     )
 
 
-def _exported_edge(given: dict[str, Any], sink: GraphSink) -> None:
-    end = given.get("end")
-    ends = [one.get("id") if isinstance(one, dict) else None for one in (given["start"], end)]
-    properties = given.get("properties")
+def _read_exported_edge(fields: dict[str, Any], sink: GraphSink) -> None:
+    """Read an edge of Neo4j's export."""
+    ends = [end.get("id") if isinstance(end, dict) else None for end in (fields["start"], fields.get("end"))]
     head, relation, tail = map(
-        read_identifier, (ends[0], given.get("label"), ends[1]), (HEAD, RELATION, TAIL)
+        read_identifier, (ends[0], fields.get("label"), ends[1]), (HEAD, RELATION, TAIL)
     )
-    sink.add_edge(head, relation, tail, _scalars(properties) if isinstance(properties, dict) else None)
+    properties = fields.get("properties")
+    sink.add_edge(head, relation, tail, _json_values(properties) if isinstance(properties, dict) else None)
 
 
-def _extraction(given: dict[str, Any], sink: GraphSink, wrong: Callable[[str], None]) -> None:
-    """Take what a model extracted of a passage, in the form of HippoRAG's published files: ``title``, ``text``,
-    ``entities``, ``triples``. Each edge names its passage, a node that holds the text and has no name, and the
-    passage's title. What is no triple is a bad row of its own; the others of the passage are taken."""
-    title, text = str(given.get("title", "")), str(given.get("text", ""))
-    said = f"{title}\n{text}".encode("utf-8", "surrogatepass")
-    passage = f"{PASSAGE}/{hashlib.blake2b(said, digest_size=8).hexdigest()}"
-    provenance = {PASSAGE: passage} | ({"title": _whole(title, "title")} if title else {})
-    for one in given["triples"]:
+def _read_extraction(fields: dict[str, Any], sink: GraphSink, add_error: Callable[[str], None]) -> None:
+    """Read the triples that a model extracted from a passage, in the form of HippoRAG's published files.
+
+    These have ``title``, ``text``, ``entities`` and ``triples``. Each edge names its passage, a node with the text
+    and without a name, and the passage's title. A malformed triple is a bad row of its own; the others are taken.
+    """
+    title, text = str(fields.get("title", "")), str(fields.get("text", ""))
+    hashed = f"{title}\n{text}".encode("utf-8", "surrogatepass")
+    passage = f"{PASSAGE}/{hashlib.blake2b(hashed, digest_size=8).hexdigest()}"
+    provenance = {PASSAGE: passage} | ({"title": _check_text(title, "title")} if title else {})
+    for triple in fields["triples"]:
         try:
-            if not isinstance(one, list) or len(one) != 3:
-                raise BadRow(f"not head, relation, tail: {json.dumps(one, ensure_ascii=False)[:80]}")
-            _triple(one, sink, provenance)
+            if not isinstance(triple, list) or len(triple) != 3:
+                raise BadRow(f"not head, relation, tail: {json.dumps(triple, ensure_ascii=False)[:80]}")
+            _read_triple(triple, sink, provenance)
         except BadRow as error:
-            wrong(str(error))
-    entities = given.get("entities", [])
-    for one in entities if isinstance(entities, list) else []:
-        if isinstance(one, str) and one.strip() and not sink.has_node(_whole(one.strip(), "entity")):
-            sink.add_node(one.strip())
+            add_error(str(error))
+    entities = fields.get("entities", [])
+    for entity in entities if isinstance(entities, list) else []:
+        is_name = isinstance(entity, str) and entity.strip()
+        if is_name and not sink.has_node(_check_text(entity.strip(), "entity")):
+            sink.add_node(entity.strip())
     if not sink.has_node(passage):
         sink.add_node(
-            passage, types=[PASSAGE], text=_whole(text, "text"), properties={"title": _whole(title, "title")}
+            passage,
+            types=[PASSAGE],
+            text=_check_text(text, "text"),
+            properties={"title": _check_text(title, "title")},
         )
 
 
-def _scalars(given: Mapping[str, Any]) -> dict[str, Any]:
-    found = {}
-    for key, one in given.items():
-        kept = to_json_value(one)
-        for text in [key, *(kept if isinstance(kept, list) else [kept])]:
+def _json_values(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return properties as JSON scalars and lists of them, without empty ones. Raises BadRow."""
+    values = {key: to_json_value(value) for key, value in properties.items()}
+    for key, value in values.items():
+        for text in [key, *(value if isinstance(value, list) else [value])]:
             if isinstance(text, str):
-                _whole(text, key)
-        found[key] = kept
-    return {key: one for key, one in found.items() if one is not None}
+                _check_text(text, key)
+    return {key: value for key, value in values.items() if value is not None}
 
 
-def _whole(text: str, what: str) -> str:
+def _check_text(text: str, what: str) -> str:
     """Return a text that UTF-8 can hold. Raises BadRow for half a character, which JSON's escapes can write."""
     try:
         text.encode()

@@ -1,8 +1,8 @@
-"""Plain data out of pickles and out of torch's files, without running anything that they ask for.
+"""Reads plain data from pickles and from torch's files, without running code that they name.
 
-A pickle is a program: it may name any function and have it called. Here every name that it gives is looked up in a
-short table of our own functions, which make numbers, texts and arrays; any other name ends the reading. torch is not
-needed: its files are zip archives of a pickle and of the bytes of each tensor.
+A pickle is a program: it may name any function and have it called. Here each name is looked up in a short table of
+our own functions, which return numbers, texts and arrays; any other name ends the reading. torch is not needed: its
+files are zip archives of a pickle and the bytes of each tensor.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KINDS = frozenset("biufSU")
 
 def load_plain(stream: IO[bytes], name: str) -> Any:
     """Return the plain data in a pickle: dictionaries, lists, texts, numbers. Raises UnreadableFile."""
-    return _read(_Plain(stream, _PLAIN), name)
+    return _load(_PlainUnpickler(stream, _PLAIN), name)
 
 
 def load_tensor(stream: IO[bytes], name: str) -> NDArray[Any]:
@@ -44,36 +44,36 @@ def load_tensor(stream: IO[bytes], name: str) -> NDArray[Any]:
 
     try:
         with zipfile.ZipFile(stream) as archive:
-            (content,) = [one for one in archive.namelist() if one.endswith("/data.pkl")]
+            (content,) = [member for member in archive.namelist() if member.endswith("/data.pkl")]
             folder = content.removesuffix("data.pkl")
-            order = ">" if _text(archive, f"{folder}byteorder") == "big" else "<"
+            order = ">" if _read_member(archive, f"{folder}byteorder") == "big" else "<"
 
-            def storage(key: str, kind: str) -> NDArray[Any]:
+            def read_storage(key: str, kind: str) -> NDArray[Any]:
                 return np.frombuffer(archive.read(f"{folder}data/{key}"), np.dtype(f"{order}{kind}"))
 
             with archive.open(content) as opened:
-                found = _read(_Tensors(opened, storage), name)
+                array = _load(_TensorUnpickler(opened, read_storage), name)
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
         raise UnreadableFile(
             f"{name}: not a tensor of torch ({error})",
             "It must be as torch.save of torch 1.6 or later writes it",
         ) from error
-    if not isinstance(found, np.ndarray):
-        raise UnreadableFile(f"{name}: holds no tensor, but {type(found).__name__}")
-    return found
+    if not isinstance(array, np.ndarray):
+        raise UnreadableFile(f"{name}: holds no tensor, but {type(array).__name__}")
+    return array
 
 
-def _text(archive: zipfile.ZipFile, member: str) -> str:
+def _read_member(archive: zipfile.ZipFile, member: str) -> str:
     return archive.read(member).decode().strip() if member in archive.namelist() else ""
 
 
-def _read(reader: pickle.Unpickler, name: str) -> Any:
+def _load(reader: pickle.Unpickler, name: str) -> Any:
     try:
         return reader.load()
     except _NotPlain as error:
         raise UnreadableFile(
-            f"{name}: it asks for '{error}', which is no plain data",
-            "clew runs nothing that a file asks for; is it really the published one?",
+            f"{name}: it names '{error}', which is no plain data",
+            "clew runs no code of a file; is this the published file?",
         ) from error
     except (
         pickle.UnpicklingError,
@@ -88,62 +88,62 @@ def _read(reader: pickle.Unpickler, name: str) -> Any:
 
 
 class _NotPlain(Exception):
-    """The name of something that would have to be run."""
+    """A pickle names something that is not in the table; the name."""
 
 
 class _Call:
-    """A function of the table. A pickle may also set attributes of what it was given; it cannot of this."""
+    """A function of the table, whose attributes a pickle cannot set."""
 
-    __slots__ = ("_made",)
-    _made: Callable[..., Any]
+    __slots__ = ("_function",)
+    _function: Callable[..., Any]
 
-    def __init__(self, made: Callable[..., Any]) -> None:
-        object.__setattr__(self, "_made", made)
+    def __init__(self, function: Callable[..., Any]) -> None:
+        object.__setattr__(self, "_function", function)
 
     def __call__(self, *arguments: Any) -> Any:
-        return self._made(*arguments)
+        return self._function(*arguments)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(name)
 
 
-class _Plain(pickle.Unpickler):
-    """Finds names in a table, and nowhere else."""
+class _PlainUnpickler(pickle.Unpickler):
+    """Looks names up in a table, and nowhere else."""
 
-    def __init__(self, stream: IO[bytes], known: Mapping[tuple[str, str], Any]) -> None:
+    def __init__(self, stream: IO[bytes], table: Mapping[tuple[str, str], Any]) -> None:
         super().__init__(stream)
-        self._known = known
+        self._table = table
 
     def find_class(self, module: str, name: str) -> Any:
-        """Return what stands for a name. Raises _NotPlain for all that is not in the table."""
+        """Return the table's entry for a name. Raises _NotPlain for a name that is not in the table."""
         try:
-            return self._known[module, name]
+            return self._table[module, name]
         except KeyError:
             raise _NotPlain(f"{module}.{name}") from None
 
 
-class _Tensors(_Plain):
-    """The same, with the storages of tensors."""
+class _TensorUnpickler(_PlainUnpickler):
+    """Also builds tensors from their storages."""
 
-    def __init__(self, stream: IO[bytes], storage: Callable[[str, str], NDArray[Any]]) -> None:
+    def __init__(self, stream: IO[bytes], read_storage: Callable[[str, str], NDArray[Any]]) -> None:
         kinds = {("torch", name): kind for name, kind in _STORAGES.items()}
-        more = {("torch._utils", "_rebuild_tensor_v2"): _Call(_tensor)}
-        super().__init__(stream, {**_PLAIN, **kinds, **more})
-        self._storage = storage
+        rebuild = {("torch._utils", "_rebuild_tensor_v2"): _Call(_rebuild_tensor)}
+        super().__init__(stream, {**_PLAIN, **kinds, **rebuild})
+        self._read_storage = read_storage
 
     def persistent_load(self, pid: Any) -> NDArray[Any]:
         """Return the numbers of a storage: ("storage", type, key, device, count)."""
         _, kind, key, _, count = pid
-        found = self._storage(str(key), str(kind))
-        if len(found) < count:
+        numbers = self._read_storage(str(key), str(kind))
+        if len(numbers) < count:
             raise ValueError("a storage is too short")
-        return found[:count]
+        return numbers[:count]
 
 
-def _tensor(
+def _rebuild_tensor(
     storage: NDArray[Any], offset: int, size: Sequence[int], stride: Sequence[int], *_: object
 ) -> NDArray[Any]:
-    """Return the part of a storage that a tensor is."""
+    """Return a tensor as a view of its storage. Raises ValueError where it reaches beyond the storage."""
     import numpy as np
 
     last = offset + sum((length - 1) * step for length, step in zip(size, stride, strict=True))
@@ -162,27 +162,27 @@ def _tensor(
 
 
 class _Dtype:
-    """What stands for ``numpy.dtype``: numbers and texts alone."""
+    """Stands for ``numpy.dtype``, of numbers and texts only."""
 
-    def __init__(self, said: str, *_: object) -> None:
-        self.said, self.order = said, "<"
+    def __init__(self, code: str, *_: object) -> None:
+        self.code, self.order = code, "<"
 
     def __setstate__(self, state: Sequence[Any]) -> None:
         if isinstance(state[1], str) and state[1] in "<>|":
             self.order = state[1].replace("|", "<")
 
-    def made(self) -> np.dtype[Any]:
+    def to_numpy(self) -> np.dtype[Any]:
         """Return the type of numbers or texts. Raises _NotPlain for any other."""
         import numpy as np
 
-        found = np.dtype(self.said)
-        if found.kind not in _KINDS:
-            raise _NotPlain(f"numpy.dtype({self.said!r})")
-        return found.newbyteorder(self.order)  # type: ignore[arg-type]
+        dtype = np.dtype(self.code)
+        if dtype.kind not in _KINDS:
+            raise _NotPlain(f"numpy.dtype({self.code!r})")
+        return dtype.newbyteorder(self.order)  # type: ignore[arg-type]
 
 
 class _Array:
-    """What stands for ``numpy.ndarray``."""
+    """Stands for ``numpy.ndarray``; ``values`` are nested lists."""
 
     def __init__(self, *_: object) -> None:
         self.values: Any = []
@@ -191,29 +191,29 @@ class _Array:
         import numpy as np
 
         _, shape, dtype, fortran, data = state
-        if isinstance(data, list):  # an array of objects: they were read as plain data themselves
+        if isinstance(data, list):  # an array of objects, which were read as plain data themselves
             self.values = data
             return
-        found = np.frombuffer(data, dtype.made())
-        self.values = found.reshape(shape, order="F" if fortran else "C").tolist()
+        numbers = np.frombuffer(data, dtype.to_numpy())
+        self.values = numbers.reshape(shape, order="F" if fortran else "C").tolist()
 
 
 def _from_buffer(data: bytes, dtype: _Dtype, shape: Sequence[int], order: str) -> _Array:
-    """Return an array as pickles of protocol 5 keep it."""
-    made = _Array()
-    made.__setstate__((1, tuple(shape), dtype, order == "F", bytes(data)))
-    return made
+    """Return an array from the form that it has in pickles of protocol 5."""
+    array = _Array()
+    array.__setstate__((1, tuple(shape), dtype, order == "F", bytes(data)))
+    return array
 
 
 def _scalar(dtype: _Dtype, data: bytes) -> Any:
-    """Return a number or text of numpy as Python's own."""
+    """Return a scalar of numpy as a number or text of Python."""
     import numpy as np
 
-    return np.frombuffer(data, dtype.made(), 1)[0].item()
+    return np.frombuffer(data, dtype.to_numpy(), 1)[0].item()
 
 
 def _encode(text: str, encoding: str = "latin1") -> bytes:
-    """Return bytes that an old pickle keeps as text."""
+    """Return the bytes that an old pickle stores as text."""
     if encoding != "latin1":
         raise ValueError(f"bytes in {encoding}")
     return text.encode("latin1")
@@ -225,17 +225,17 @@ _PLAIN: Mapping[tuple[str, str], Any] = {
     ("__builtin__", "set"): set,
     ("_codecs", "encode"): _Call(_encode),
     ("numpy", "dtype"): _Call(_Dtype),
-    ("numpy", "ndarray"): None,  # named, and never made
+    ("numpy", "ndarray"): None,  # named, but never called
     ("numpy.core.numeric", "_frombuffer"): _Call(_from_buffer),
     ("numpy._core.numeric", "_frombuffer"): _Call(_from_buffer),
     **{
-        (module, name): stands
+        (module, name): function
         for module in ("numpy.core.multiarray", "numpy._core.multiarray")
-        for name, stands in (("scalar", _Call(_scalar)), ("_reconstruct", _Call(_Array)))
+        for name, function in (("scalar", _Call(_scalar)), ("_reconstruct", _Call(_Array)))
     },
 }
 
 
 def to_list(value: Any) -> Any:
-    """Return an array that was read as a list, anything else as it is."""
+    """Return an array that was read as nested lists, any other value as it is."""
     return value.values if isinstance(value, _Array) else value

@@ -1,4 +1,4 @@
-"""One file of a graph: what form it has, and who reads it."""
+"""Reads a graph file of any format."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import Literal
 from clew.core.errors import UnreadableFile, unknown_name_error
 from clew.core.protocols import GraphSink
 from clew.parse.graphs.files import RowErrors, is_compressed, open_graph_file
-from clew.parse.graphs.stark import answer_types, is_stark, read_stark
-from clew.parse.graphs.stark import list_stark_files as stark_files
+from clew.parse.graphs.jsonlines import read_json_lines
+from clew.parse.graphs.rdf import read_rdf
+from clew.parse.graphs.stark import answer_types, is_stark, list_stark_files, read_stark
+from clew.parse.graphs.tables import read_parquet, read_table
 
-#: The forms of files, each with the endings of names that mean it.
+#: The formats of graph files, each with the suffixes that mean it.
 FORMATS = {
     "csv": ("csv", "txt"),
     "tsv": ("tsv", "tab"),
@@ -22,19 +24,22 @@ FORMATS = {
     "ntriples": ("nt",),
     "turtle": ("ttl",),
     "rdfxml": ("rdf", "owl", "xml"),
-    "stark": (),  # a folder or zip archive, known by what is in it
+    "stark": (),  # a folder or zip archive, recognised by the files in it
 }
 _RDF = frozenset({"ntriples", "turtle", "rdfxml"})
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """How files are read.
+class GraphReadOptions:
+    """How graph files are read.
 
-    ``format`` "" goes by the name of each file. ``columns`` names the columns of tables; ``header`` says whether
-    their first row does (None: look); ``kind`` says that a table holds ``nodes`` or ``edges``. ``languages`` are
-    those of texts in RDF, lower case, the preferred first; ``*`` for any. ``answers`` are the types of nodes that may
-    answer a question; none: as the files declare it, else all.
+    - ``format`` is one of ``FORMATS``; "" is that of each file's suffix.
+    - ``columns`` names the columns of tables. ``header`` says whether their first row does (None: detected).
+    - ``kind``: a table holds ``nodes`` or ``edges`` ("": detected).
+    - ``languages`` are those of texts in RDF, in lower case, the preferred one first; ``*`` is any.
+    - ``answers`` are the types of nodes that may answer a question; none: those that the files declare, else all.
+
+    The fields are stored with each graph, as JSON: they cannot be renamed.
     """
 
     format: str = ""
@@ -45,72 +50,66 @@ class Options:
     answers: tuple[str, ...] = ()
 
 
-def detect_format(path: Path, asked: str = "") -> str:
-    """Return the form of a file: the one asked for, or that of its name. Raises UsageError, UnreadableFile."""
-    if asked:
-        if asked not in FORMATS:
-            raise unknown_name_error("form of graph files", asked, FORMATS)
-        return asked
+def detect_format(path: Path, format: str = "") -> str:
+    """Return ``format`` if it is given, else the format of a file by its name and, for STaRK, by what is in it.
+
+    Raises UsageError for an unknown format, UnreadableFile for an unknown suffix.
+    """
+    if format:
+        if format not in FORMATS:
+            raise unknown_name_error("format of graph files", format, FORMATS)
+        return format
     if is_stark(path):
         return "stark"
     name = PurePath(path.stem) if is_compressed(path) else path
-    ending = name.suffix.lower().removeprefix(".")
-    for form, endings in FORMATS.items():
-        if ending in endings:
-            return form
-    known = ", ".join(f".{ending}" for endings in FORMATS.values() for ending in endings)
+    suffix = name.suffix.lower().removeprefix(".")
+    for known_format, suffixes in FORMATS.items():
+        if suffix in suffixes:
+            return known_format
+    known = ", ".join(f".{suffix}" for suffixes in FORMATS.values() for suffix in suffixes)
     raise UnreadableFile(
-        f"{path}: its name does not say what form of graph it holds",
-        f"Say it: --format {'|'.join(FORMATS)}; known by name: {known}",
+        f"{path}: its name does not tell the format of its graph",
+        f"Name the format: --format {'|'.join(FORMATS)}; known suffixes: {known}",
     )
 
 
-def list_files(path: Path, asked: str = "") -> list[Path]:
-    """Return the files that are read for a path: itself, but for a folder. Raises as :func:`format_of`."""
-    return stark_files(path) if detect_format(path, asked) == "stark" else [path]
+def list_files(path: Path, format: str = "") -> list[Path]:
+    """Return the files that are read for a path: the path itself, but for a folder. Raises as detect_format."""
+    return list_stark_files(path) if detect_format(path, format) == "stark" else [path]
 
 
-def declared_answer_types(path: Path, asked: str = "") -> tuple[str, ...]:
-    """Return the types of nodes that may answer, where the file declares it. Raises as :func:`format_of`."""
-    return answer_types(path) if detect_format(path, asked) == "stark" else ()
+def declared_answer_types(path: Path, format: str = "") -> tuple[str, ...]:
+    """Return the types of nodes that a file declares to be answers. Raises as detect_format."""
+    return answer_types(path) if detect_format(path, format) == "stark" else ()
 
 
-def has_iri_ids(path: Path, asked: str = "") -> bool:
-    """Return whether the ids in a file are IRIs. Raises as :func:`format_of`."""
-    return detect_format(path, asked) in _RDF
+def has_iri_ids(path: Path, format: str = "") -> bool:
+    """Return whether the ids in a file are IRIs. Raises as detect_format."""
+    return detect_format(path, format) in _RDF
 
 
 def read_graph(
     path: Path,
     sink: GraphSink,
-    options: Options,
-    faults: RowErrors,
-    tick: Callable[[int], None] = lambda done: None,
+    options: GraphReadOptions,
+    errors: RowErrors,
+    report_progress: Callable[[int], None] = lambda done: None,
 ) -> None:
-    """Give what a file holds to ``sink``; ``tick`` is told now and then how many of its bytes are read.
+    """Add the nodes and edges of a file to ``sink``; bad rows go to ``errors``.
 
-    Raises UnreadableFile for a file that cannot be read, BadRows for rows that make no sense (unless ``faults``
-    skips them), MissingExtra.
+    ``report_progress`` is called now and then with the number of bytes that are read. Raises UnreadableFile for a
+    file that cannot be read, BadRows for bad rows unless ``errors`` skips them, MissingExtra.
     """
     options = replace(options, format=detect_format(path, options.format))
     if options.format == "stark":
-        read_stark(path, sink, tick)
-        return
-    if options.format == "parquet":
-        from clew.parse.graphs.tables import read_parquet
-
-        read_parquet(path, sink, options, faults, tick)
-        return
-    with open_graph_file(path, tick) as source:
-        if options.format in _RDF:
-            from clew.parse.graphs.rdf import read_rdf
-
-            read_rdf(source, sink, options, faults)
-        elif options.format == "jsonl":
-            from clew.parse.graphs.jsonlines import read_json_lines
-
-            read_json_lines(source, sink, faults)
-        else:
-            from clew.parse.graphs.tables import read_table
-
-            read_table(source, sink, options, faults)
+        read_stark(path, sink, report_progress)
+    elif options.format == "parquet":
+        read_parquet(path, sink, options, errors, report_progress)
+    else:
+        with open_graph_file(path, report_progress) as file:
+            if options.format in _RDF:
+                read_rdf(file, sink, options, errors)
+            elif options.format == "jsonl":
+                read_json_lines(file, sink, errors)
+            else:
+                read_table(file, sink, options, errors)

@@ -1,4 +1,4 @@
-"""CSV and TSV: triples, and node and edge tables.
+"""CSV, TSV and Parquet: triples, and node and edge tables. Parquet needs the extra ``graphs`` (pyarrow).
 
 CSV has quotation marks as RFC 4180 says. In TSV a quotation mark is a character like any other, as its registration
 says (IANA, text/tab-separated-values): tables of triples are full of them.
@@ -16,6 +16,9 @@ from clew.core.errors import MissingExtra, UnreadableFile
 from clew.core.protocols import GraphSink
 from clew.parse.delimiters import detect_delimiter
 from clew.parse.graphs.columns import (
+    HEAD,
+    RELATION,
+    TAIL,
     Column,
     edge_columns,
     node_columns,
@@ -26,98 +29,112 @@ from clew.parse.graphs.columns import (
 from clew.parse.graphs.files import BadRow, GraphFile, RowErrors
 
 if TYPE_CHECKING:
-    from clew.parse.graphs.reader import Options
+    from clew.parse.graphs.reader import GraphReadOptions
 
+#: Lines from which the delimiter is guessed.
 _SAMPLE = 50
-#: Characters of the longest cell; a whole book fits, a file behind a forgotten quotation mark does not.
-_CELL = 1 << 24
+#: Characters of the longest cell: a whole book fits, the rest of a file after an unclosed quotation mark does not.
+_MAX_CELL = 1 << 24
+#: Rows of Parquet that are read at a time.
+_BATCH = 10_000
+_ROLES = (HEAD, RELATION, TAIL)
 
 
-def read_table(source: GraphFile, sink: GraphSink, options: Options, faults: RowErrors) -> None:
-    """Read a table. Raises UnreadableFile, BadRows."""
-    lines = source.read_lines(faults)
+def read_table(file: GraphFile, sink: GraphSink, options: GraphReadOptions, errors: RowErrors) -> None:
+    """Read a CSV or TSV table. Raises UnreadableFile, BadRows."""
+    lines = file.read_lines(errors)
     sample = list(islice(lines, _SAMPLE))
-    tabs = options.format == "tsv"
-    divider = "\t" if tabs else detect_delimiter(sample)
-    # A limit of the whole process: it is set each time, since other readers set theirs.
-    csv.field_size_limit(_CELL)
+    is_tsv = options.format == "tsv"
+    delimiter = "\t" if is_tsv else detect_delimiter(sample)
+    # The limit is one of the whole process. It is set each time, since other readers set theirs.
+    csv.field_size_limit(_MAX_CELL)
     rows = csv.reader(
-        chain(sample, lines), delimiter=divider, quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL
+        chain(sample, lines), delimiter=delimiter, quoting=csv.QUOTE_NONE if is_tsv else csv.QUOTE_MINIMAL
     )
     try:
-        _take_rows(rows, sink, source, options, faults)
+        _read_rows(rows, sink, file, options, errors)
     except csv.Error as error:
         raise UnreadableFile(
-            f"{source.path}: line {rows.line_num:,}: {error}", "Is a quotation mark never closed before that?"
+            f"{file.path}: line {rows.line_num:,}: {error}", "Is a quotation mark never closed before that?"
         ) from error
 
 
-def _take_rows(rows: Any, sink: GraphSink, source: GraphFile, options: Options, faults: RowErrors) -> None:
-    take: Callable[[Sequence[Any]], None] | None = None
+def _read_rows(
+    rows: Any, sink: GraphSink, file: GraphFile, options: GraphReadOptions, errors: RowErrors
+) -> None:
+    read_row: Callable[[Sequence[Any]], None] | None = None
     for cells in rows:
         if not cells or (len(cells) == 1 and not cells[0].strip()):
             continue
-        if take is None:
-            columns, is_header = _columns(cells, source, options)
-            take = _triple(sink, columns) if _is_triple(columns) else row_reader(columns, sink)
+        if read_row is None:
+            columns, is_header = _find_columns(cells, file, options)
+            read_row = _triple_reader(columns, sink) if _are_triples(columns) else row_reader(columns, sink)
             if is_header:
                 continue
         try:
-            take(cells)
+            read_row(cells)
         except BadRow as error:
-            # A row ends where the reader stands; it began as many lines before as its cells have breaks.
-            inside = sum(cell.count("\n") for cell in cells)
-            faults.add(source.path, rows.line_num - inside, str(error))
+            # The reader is at the row's last line; it began as many lines before as its cells have line breaks.
+            breaks = sum(cell.count("\n") for cell in cells)
+            errors.add(file.path, rows.line_num - breaks, str(error))
 
 
-def _columns(cells: list[str], source: GraphFile, options: Options) -> tuple[list[Column], bool]:
-    """Return the columns of a table and whether its first row, ``cells``, is their header."""
+def _find_columns(cells: list[str], file: GraphFile, options: GraphReadOptions) -> tuple[list[Column], bool]:
+    """Return the columns of a table, and whether its first row, ``cells``, is their header."""
     header = list(options.columns) or cells
-    wanted = {"nodes": (node_columns,), "edges": (edge_columns,), "": (edge_columns, node_columns)}[
-        options.kind
-    ]
-    found = next((one for reader in wanted if (one := reader(header))), None)
+    columns = _columns_of_kind(header, options.kind)
     if options.columns:
-        if found is None:
-            raise unknown_columns_error(str(source.path), header, options.kind)
-        named = any(reader(cells) for reader in (edge_columns, node_columns))
-        return found, named if options.header is None else options.header
-    if options.header is not False and found:
-        return found, True
-    if len(cells) == 3 and options.kind != "nodes":  # head, relation, tail
-        return edge_columns(("head", "relation", "tail")) or [], options.header is True
-    raise unknown_columns_error(str(source.path), cells, options.kind)
+        if columns is None:
+            raise unknown_columns_error(str(file.path), header, options.kind)
+        is_header = _columns_of_kind(cells, "") is not None if options.header is None else options.header
+        return columns, is_header
+    if options.header is not False and columns:
+        return columns, True
+    if len(cells) == 3 and options.kind != "nodes":
+        return edge_columns(_ROLES) or [], options.header is True
+    raise unknown_columns_error(str(file.path), cells, options.kind)
 
 
-def _is_triple(columns: Sequence[Column]) -> bool:
-    plain = not any(one.space for one in columns)
-    return plain and sorted(one.role for one in columns) == ["head", "relation", "tail"]
+def _columns_of_kind(header: Sequence[str], kind: str) -> list[Column] | None:
+    """Return the columns of a header, None where it is that of no table of the ``kind``."""
+    if kind != "nodes" and (columns := edge_columns(header)):
+        return columns
+    return node_columns(header) if kind != "edges" else None
 
 
-def _triple(sink: GraphSink, columns: Sequence[Column]) -> Callable[[Sequence[str]], None]:
-    """Return what takes rows of nothing but head, relation and tail: millions of them, so without detours."""
-    h, r, t = ([one.role for one in columns].index(role) for role in ("head", "relation", "tail"))
-    give = sink.add_edge
+def _are_triples(columns: Sequence[Column]) -> bool:
+    has_spaces = any(column.space for column in columns)
+    return not has_spaces and sorted(column.role for column in columns) == sorted(_ROLES)
 
-    def take(cells: Sequence[str]) -> None:
+
+def _triple_reader(columns: Sequence[Column], sink: GraphSink) -> Callable[[Sequence[str]], None]:
+    """Return a function that adds a row of head, relation and tail alone: the fast path for millions of rows."""
+    h, r, t = ([column.role for column in columns].index(role) for role in _ROLES)
+    add_edge = sink.add_edge
+
+    def read_row(cells: Sequence[str]) -> None:
         if len(cells) != 3:
             raise BadRow(f"{len(cells)} cells instead of 3")
         head, relation, tail = cells[h].strip(), cells[r].strip(), cells[t].strip()
         if not (head and relation and tail) or "\n" in head or "\n" in relation or "\n" in tail:
-            for cell, what in ((head, "head"), (relation, "relation"), (tail, "tail")):
-                read_identifier(cell, what)
-        give(head, relation, tail)
+            for cell, role in zip((head, relation, tail), _ROLES, strict=True):
+                read_identifier(cell, role)
+        add_edge(head, relation, tail)
 
-    return take
-
-
-_BATCH = 10_000
+    return read_row
 
 
 def read_parquet(
-    path: Path, sink: GraphSink, options: Options, faults: RowErrors, tick: Callable[[int], None]
+    path: Path,
+    sink: GraphSink,
+    options: GraphReadOptions,
+    errors: RowErrors,
+    report_progress: Callable[[int], None],
 ) -> None:
-    """Read a table; a bad row's line is its number, from 1. Raises UnreadableFile, BadRows, MissingExtra."""
+    """Read a Parquet table; a bad row is named by its number, from 1.
+
+    Raises UnreadableFile, BadRows, MissingExtra.
+    """
     try:
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
@@ -127,26 +144,19 @@ def read_parquet(
     try:
         with ParquetFile(path) as file:
             names = [str(name) for name in file.schema_arrow.names]
-            wanted = {"nodes": (node_columns,), "edges": (edge_columns,)}
-            readers = wanted.get(options.kind, (edge_columns, node_columns))
-            header = list(options.columns) or names
-            columns = next((one for reader in readers if (one := reader(header))), None)
+            columns = _columns_of_kind(list(options.columns) or names, options.kind)
             if columns is None:
                 raise unknown_columns_error(str(path), names, options.kind)
-            take = row_reader(columns, sink, typed=True)
+            read_row = row_reader(columns, sink, typed=True)
             total, done = max(file.metadata.num_rows, 1), 0
             for batch in file.iter_batches(_BATCH):
-                for number, cells in enumerate(
-                    zip(*(one.to_pylist() for one in batch.columns), strict=True), 1
-                ):
+                rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+                for number, cells in enumerate(rows, 1):
                     try:
-                        take(cells)
+                        read_row(cells)
                     except BadRow as error:
-                        faults.add(path, done + number, str(error))
+                        errors.add(path, done + number, str(error))
                 done += batch.num_rows
-                tick(size * done // total)
+                report_progress(size * done // total)
     except (ArrowException, OSError) as error:
         raise UnreadableFile(f"{path}: {str(error).splitlines()[0]}") from error
-
-
-# MERGED: Parquet: tables of nodes or edges, whose columns have types. Needs the extra ``graphs`` (pyarrow).

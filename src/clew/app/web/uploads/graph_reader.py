@@ -9,7 +9,7 @@ from pathlib import Path
 from clew.core.errors import BadRows, ClewError, StoreError, UnreadableFile
 from clew.knowledge_base.knowledge_base import open as open_base
 from clew.knowledge_base.originals import UPLOAD_PREFIX
-from clew.parse.graphs.reader import Options
+from clew.parse.graphs.reader import GraphReadOptions
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -21,7 +21,7 @@ def read_uploaded_graph(
     :class:`clew.parse.documents.pool.ParsePool`. Raises UnreadableFile; returns what is not the file's fault."""
     try:
         with open_base(base) as opened:
-            report = opened.add_graph(path, name=graph, options=Options(form))
+            report = opened.add_graph(path, name=graph, options=GraphReadOptions(form))
             sources = [replace(one, path=f"{UPLOAD_PREFIX}{name}") for one in report.graph.sources]
             opened.store.graphs.update_sources(graph, sources)
     except BadRows as error:
