@@ -1,4 +1,4 @@
-"""Makes the arrays of a graph (:mod:`clew.store.graphs.arrays`) from what is stored of it."""
+"""Building the arrays of a graph (:mod:`clew.store.graphs.arrays`) from its packed form in the database."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.arrays import run_offsets
+from clew.core.arrays import range_indices, run_offsets
 from clew.core.text import fold_name, hash_term, parse_number, scalar_text
 from clew.store.array_files import write_arrays, write_manifest
-from clew.store.graphs import tables as truth
+from clew.store.graphs import tables
 from clew.store.graphs.arrays import MAKER, MANIFEST, DirectedEdges
 from clew.store.graphs.packing import StoredGraph
 from clew.store.graphs.spelling_index import build_spelling_index, clip_name
@@ -25,47 +25,50 @@ if TYPE_CHECKING:
 
     from clew.store.array_files import Arrays
 
-#: Edges of a relation that are shown as examples of it.
+#: Number of examples that are kept of a relation.
 EXAMPLES = 3
-#: Names that are put in order at once.
-_AT_ONCE = 1 << 16
+#: Names that are copied at once.
+_NAME_BATCH = 1 << 16
 
 
 def build_arrays(connection: sqlite3.Connection, graph: StoredGraph, folder: Path) -> None:
-    """Make the arrays of a graph in ``folder``. Raises Damaged where the graph itself cannot be read."""
-    names = truth.read_relations(connection, graph)
-    ways: dict[str, list[DirectedEdges]] = {"out": [], "in": []}
-    examples: list[list[int]] = []
+    """Build the arrays of a graph in ``folder``. Raises Damaged where the graph itself cannot be read."""
+    names = tables.read_relations(connection, graph)
+    directions: dict[str, list[DirectedEdges]] = {"out": [], "in": []}
+    example_rows: list[list[int]] = []
     for name in names:
-        packed = bytearray().join(truth.read_pairs(connection, graph, name))
+        packed = bytearray().join(tables.read_pairs(connection, graph, name))
         pairs = np.frombuffer(packed, dtype="<u4").astype(np.uint32, copy=False).reshape(-1, 2)
-        for way, direction in zip(ways, _both_ways(pairs, graph.nodes), strict=True):
-            ways[way].append(direction)
-        examples.append(_spread(pairs))
-    nodes = _Nodes({row for rows in examples for row in rows})
-    for row, line in enumerate(truth.read_node_lines(connection, graph)):
-        nodes.take(row, json.loads(line.decode()))
+        forward, backward = _both_directions(pairs, graph.nodes)
+        directions["out"].append(forward)
+        directions["in"].append(backward)
+        example_rows.append(_example_rows(pairs))
+    nodes = _NodeCollector({row for rows in example_rows for row in rows})
+    for row, line in enumerate(tables.read_node_lines(connection, graph)):
+        nodes.add(row, json.loads(line.decode()))
     types = nodes.types(graph.nodes)
     relations = {
         name: {
-            "edges": len(out.tails),
-            "head_types": types.counted(out),
-            "tail_types": types.counted(back),
-            "examples": [nodes.pair(rows[n : n + 2]) for n in range(0, len(rows), 2)],
+            "edges": len(forward.tails),
+            "head_types": types.count_edges(forward),
+            "tail_types": types.count_edges(backward),
+            "examples": [nodes.names_of(rows[n : n + 2]) for n in range(0, len(rows), 2)],
         }
-        for name, out, back, rows in zip(names, ways["out"], ways["in"], examples, strict=True)
+        for name, forward, backward, rows in zip(
+            names, directions["out"], directions["in"], example_rows, strict=True
+        )
     }
     arrays = nodes.arrays(folder.parent) | {"types.starts": types.starts, "types.rows": types.rows}
-    columns, numbers = nodes.columns.joined()
+    columns, column_places = nodes.columns.arrays()
     arrays |= columns
-    whole = {way: [one] for way, one in zip(ways, _merged(ways["out"], graph.nodes), strict=True)}
+    forward, backward = _merge_relations(directions["out"], graph.nodes)
     places: dict[str, dict[str, list[list[int]]]] = {"": {}, "any.": {}}
-    for prefix, every in (("any.", whole), ("", ways)):
-        for way, directions in every.items():
-            made, places[prefix][way] = _joined(directions)
-            arrays |= {f"{prefix}{way}.{part}": one for part, one in made.items()}
-            directions.clear()
-    # The manifest is written last, so that a folder without one is an unfinished one.
+    for prefix, by_direction in (("any.", {"out": [forward], "in": [backward]}), ("", directions)):
+        for direction, edges in by_direction.items():
+            joined, places[prefix][direction] = _concatenate(edges)
+            arrays |= {f"{prefix}{direction}.{part}": array for part, array in joined.items()}
+            edges.clear()  # to free memory
+    # The manifest is written last: a folder without one is unfinished.
     files = write_arrays(arrays, folder)
     content = {
         "maker": MAKER,
@@ -74,12 +77,12 @@ def build_arrays(connection: sqlite3.Connection, graph: StoredGraph, folder: Pat
         "relations": relations,
         "places": places[""],
         "any": places["any."],
-        "columns": numbers,
+        "columns": column_places,
     }
     write_manifest(folder / MANIFEST, content)
 
 
-def _both_ways(pairs: NDArray[np.uint32], size: int) -> tuple[DirectedEdges, DirectedEdges]:
+def _both_directions(pairs: NDArray[np.uint32], size: int) -> tuple[DirectedEdges, DirectedEdges]:
     """Return the edges of sorted pairs, from their heads and from their tails."""
     heads, tails = np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
     keys = (tails.astype(np.uint64) << np.uint64(32)) | heads
@@ -90,15 +93,15 @@ def _both_ways(pairs: NDArray[np.uint32], size: int) -> tuple[DirectedEdges, Dir
     )
 
 
-def _merged(relations: list[DirectedEdges], size: int) -> tuple[DirectedEdges, DirectedEdges]:
+def _merge_relations(relations: list[DirectedEdges], size: int) -> tuple[DirectedEdges, DirectedEdges]:
     """Return the edges of all relations as one, from their heads and from their tails."""
-    keys = np.empty(sum(len(one.tails) for one in relations), dtype=np.uint64)
+    keys = np.empty(sum(len(edges.tails) for edges in relations), dtype=np.uint64)
     at = 0
-    for one in relations:
-        sources = np.arange(size, dtype=np.uint64) if one.heads is None else one.heads.astype(np.uint64)
-        part = keys[at : at + len(one.tails)]
-        part[:] = np.repeat(sources << np.uint64(32), np.diff(one.starts))
-        part |= one.tails
+    for edges in relations:
+        sources = np.arange(size, dtype=np.uint64) if edges.heads is None else edges.heads.astype(np.uint64)
+        part = keys[at : at + len(edges.tails)]
+        part[:] = np.repeat(sources << np.uint64(32), np.diff(edges.starts))
+        part |= edges.tails
         at += len(part)
     if len(relations) > 1:
         keys.sort()
@@ -106,10 +109,10 @@ def _merged(relations: list[DirectedEdges], size: int) -> tuple[DirectedEdges, D
     pairs = np.empty((len(keys), 2), dtype=np.uint32)
     pairs[:, 0], pairs[:, 1] = keys >> np.uint64(32), keys & np.uint64(0xFFFFFFFF)
     del keys
-    return _both_ways(pairs, size)
+    return _both_directions(pairs, size)
 
 
-class _Columns:
+class _ColumnCollector:
     """Collects the values of properties, row after row."""
 
     def __init__(self) -> None:
@@ -118,167 +121,172 @@ class _Columns:
         self._texts: dict[str, bytearray] = {}
         self._lengths: dict[str, array[int]] = {}
 
-    def take(self, row: int, properties: dict[str, Any]) -> None:
-        """Take the properties of a row."""
-        for name, given in properties.items():
+    def add(self, row: int, properties: dict[str, Any]) -> None:
+        """Add the properties of a row."""
+        for name, content in properties.items():
             if name not in self._rows:
                 self._rows[name], self._numbers[name] = array("I"), array("d")
                 self._texts[name], self._lengths[name] = bytearray(), array("q")
-            for value in given if isinstance(given, list) else [given]:
+            for value in content if isinstance(content, list) else [content]:
                 text = fold_name(scalar_text(value)).encode("utf-8", "surrogatepass")
                 self._rows[name].append(row)
                 self._numbers[name].append(parse_number(value))
                 self._texts[name] += text
                 self._lengths[name].append(len(text))
 
-    def joined(self) -> tuple[Arrays, dict[str, list[int]]]:
-        """Return the arrays of all properties, one after the other, and where each starts: its values, its texts,
-        and how many of both it has."""
+    def arrays(self) -> tuple[Arrays, dict[str, list[int]]]:
+        """Return the arrays of all properties, one after the other, and the place of each.
+
+        A place is the position of the first value, the number of values, the position of the first byte of the texts,
+        and the number of bytes.
+        """
         places: dict[str, list[int]] = {}
         at = byte = 0
         for name, rows in self._rows.items():
             places[name] = [at, len(rows), byte, len(self._texts[name])]
             at, byte = at + len(rows), byte + len(self._texts[name])
-        starts = [run_offsets(np.frombuffer(one, dtype=np.int64)) for one in self._lengths.values()]
+        starts = [run_offsets(np.frombuffer(lengths, dtype=np.int64)) for lengths in self._lengths.values()]
         return {
-            "columns.rows": _end_to_end(self._rows, np.uint32),
-            "columns.numbers": _end_to_end(self._numbers, np.float64),
-            "columns.texts": _end_to_end(self._texts, np.uint8),
+            "columns.rows": _concatenate_buffers(self._rows, np.uint32),
+            "columns.numbers": _concatenate_buffers(self._numbers, np.float64),
+            "columns.texts": _concatenate_buffers(self._texts, np.uint8),
             "columns.starts": np.concatenate([np.empty(0, dtype=np.int64), *starts]),
         }, places
 
 
-def _end_to_end(parts: Mapping[str, array[Any] | bytearray], dtype: Any) -> NDArray[Any]:
-    return np.concatenate([np.empty(0, dtype=dtype), *(np.frombuffer(one, dtype) for one in parts.values())])
+def _concatenate_buffers(parts: Mapping[str, array[Any] | bytearray], dtype: Any) -> NDArray[Any]:
+    return np.concatenate(
+        [np.empty(0, dtype=dtype), *(np.frombuffer(part, dtype) for part in parts.values())]
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Types:
-    """The types of a graph: their names, sorted, and their rows, type after type."""
+    """The types of a graph: their names, sorted, and their rows, type after type.
+
+    ``codes`` are the types of each row as positions in ``names``; those of row n start at ``row_starts[n]``.
+    """
 
     names: list[str]
     starts: NDArray[np.int64]
     rows: NDArray[np.uint32]
-    of_row: NDArray[np.int64]  # places in codes at which each row's types start
+    row_starts: NDArray[np.int64]
     codes: NDArray[np.int64]
 
-    def counted(self, one: DirectedEdges) -> dict[str, int]:
+    def count_edges(self, edges: DirectedEdges) -> dict[str, int]:
         """Return how many edges of a direction start at nodes of each type."""
-        degrees = np.diff(one.starts)
-        heads = np.arange(len(degrees)) if one.heads is None else one.heads
-        sizes = self.of_row[heads + 1] - self.of_row[heads]
-        starts = run_offsets(sizes)
-        places = np.repeat(self.of_row[heads] - starts[:-1], sizes) + np.arange(int(starts[-1]))
+        degrees = np.diff(edges.starts)
+        heads = np.arange(len(degrees)) if edges.heads is None else edges.heads
+        sizes = self.row_starts[heads + 1] - self.row_starts[heads]
+        places = range_indices(self.row_starts[heads], sizes)
         counts = np.bincount(self.codes[places], weights=np.repeat(degrees, sizes), minlength=len(self.names))
         return {name: int(count) for name, count in zip(self.names, counts, strict=True) if count}
 
 
-class _Nodes:
-    """Collects ids, types and names, row after row; the names themselves of the rows in ``wanted`` alone."""
+class _NodeCollector:
+    """Collects ids, types and names, row after row; names are kept as text only for ``named_rows``."""
 
-    def __init__(self, wanted: set[int]) -> None:
-        self._wanted = wanted
+    def __init__(self, named_rows: set[int]) -> None:
+        self._named_rows = named_rows
         self._names: dict[int, str] = {}
         self._ids = bytearray()
-        self._ends = array("q", [0])
+        self._id_ends = array("q", [0])
         self._types: dict[str, array[int]] = {}
         self._hashes = array("Q")
         self._owners = array("I")
         self._texts = bytearray()
-        self._cuts = array("q", [0])
-        self.columns = _Columns()
+        self._text_ends = array("q", [0])
+        self.columns = _ColumnCollector()
 
-    def take(self, row: int, kept: dict[str, Any]) -> None:
-        """Take the node of a row."""
-        self._ids += kept["id"].encode()
-        self._ends.append(len(self._ids))
-        for one in kept.get("types", ()):
-            if one not in self._types:
-                self._types[one] = array("I")
-            self._types[one].append(row)
-        if "properties" in kept:
-            self.columns.take(row, kept["properties"])
-        own = kept.get("name", kept["id"])
-        if row in self._wanted:
-            self._names[row] = own
-        names = {fold_name(own)}
-        if "aliases" in kept:
-            names.update(map(fold_name, kept["aliases"]))
+    def add(self, row: int, node: dict[str, Any]) -> None:
+        """Add the node of a row, in its stored form."""
+        self._ids += node["id"].encode()
+        self._id_ends.append(len(self._ids))
+        for type in node.get("types", ()):
+            if type not in self._types:
+                self._types[type] = array("I")
+            self._types[type].append(row)
+        if "properties" in node:
+            self.columns.add(row, node["properties"])
+        own_name = node.get("name", node["id"])
+        if row in self._named_rows:
+            self._names[row] = own_name
+        names = {fold_name(own_name)}
+        if "aliases" in node:
+            names.update(map(fold_name, node["aliases"]))
         for name in names:
             self._hashes.append(hash_term(name))
             self._owners.append(row)
             self._texts += clip_name(name)
-            self._cuts.append(len(self._texts))
+            self._text_ends.append(len(self._texts))
 
-    def pair(self, rows: Sequence[int]) -> list[str]:
-        """Return the names of two rows."""
+    def names_of(self, rows: Sequence[int]) -> list[str]:
+        """Return the names of rows, which must be among the named ones."""
         return [self._names[row] for row in rows]
 
     def arrays(self, folder: Path) -> Arrays:
-        """Return the arrays of ids and names; what is between is put into a nameless file in ``folder``."""
+        """Return the arrays of ids and names; intermediate data goes to a nameless file in ``folder``."""
         hashes = np.frombuffer(self._hashes, dtype=np.uint64)
         owners = np.frombuffer(self._owners, dtype=np.uint32)
         order = np.lexsort((owners, hashes))
         hashes, owners = hashes[order], owners[order]
         firsts = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]])) if len(hashes) else order
-        texts, starts = _picked(self._texts, self._cuts, order[firsts])
-        self._texts, self._cuts = bytearray(), array("q", [0])
+        texts, starts = _reorder_texts(self._texts, self._text_ends, order[firsts])
+        self._texts, self._text_ends = bytearray(), array("q", [0])
         folder.mkdir(parents=True, exist_ok=True)
-        made: Arrays = {
+        arrays: Arrays = {
             "ids": np.frombuffer(self._ids, dtype=np.uint8),
-            "ids.starts": np.frombuffer(self._ends, dtype=np.int64),
+            "ids.starts": np.frombuffer(self._id_ends, dtype=np.int64),
             "names.hashes": hashes[firsts],
             "names.owners": np.append(firsts, len(hashes)).astype(np.int64),
             "names.rows": owners,
             "names.texts": texts,
             "names.starts": starts,
         }
-        return made | build_spelling_index(texts, starts, folder)
+        return arrays | build_spelling_index(texts, starts, folder)
 
     def types(self, size: int) -> _Types:
         """Return the types; ``size`` is the number of rows."""
         names = sorted(self._types)
-        by_type = [np.frombuffer(self._types[one], dtype=np.uint32) for one in names]
-        sizes = np.array([len(one) for one in by_type], dtype=np.int64)
+        by_type = [np.frombuffer(self._types[name], dtype=np.uint32) for name in names]
+        sizes = np.array([len(rows) for rows in by_type], dtype=np.int64)
         rows = np.concatenate([np.empty(0, dtype=np.uint32), *by_type])
         order = np.argsort(rows, kind="stable")
         codes = np.repeat(np.arange(len(names)), sizes)[order]
         return _Types(names, run_offsets(sizes), rows, run_offsets(np.bincount(rows, minlength=size)), codes)
 
 
-def _picked(
-    texts: bytearray, cuts: array[int], places: NDArray[np.int64]
+def _reorder_texts(
+    texts: bytearray, text_ends: array[int], places: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Return texts in the order of ``places``, one after the other, and where each starts."""
-    content, ends = np.frombuffer(texts, dtype=np.uint8), np.frombuffer(cuts, dtype=np.int64)
+    content, ends = np.frombuffer(texts, dtype=np.uint8), np.frombuffer(text_ends, dtype=np.int64)
     starts = run_offsets(ends[places + 1] - ends[places])
-    picked = np.empty(int(starts[-1]), dtype=np.uint8)
-    for first in range(0, len(places), _AT_ONCE):
-        some = places[first : first + _AT_ONCE]
-        sizes = ends[some + 1] - ends[some]
-        offsets = run_offsets(sizes)
-        at = np.repeat(ends[some] - offsets[:-1], sizes) + np.arange(int(offsets[-1]))
-        picked[starts[first] : starts[first] + len(at)] = content[at]
-    return picked, starts
+    ordered = np.empty(int(starts[-1]), dtype=np.uint8)
+    for first in range(0, len(places), _NAME_BATCH):
+        batch = places[first : first + _NAME_BATCH]
+        byte_places = range_indices(ends[batch], ends[batch + 1] - ends[batch])
+        ordered[starts[first] : starts[first] + len(byte_places)] = content[byte_places]
+    return ordered, starts
 
 
-def _spread(pairs: NDArray[np.uint32]) -> list[int]:
-    """Return the rows of both ends of a few edges from all over the relation."""
+def _example_rows(pairs: NDArray[np.uint32]) -> list[int]:
+    """Return the rows of both ends of a few edges, spread evenly over the relation."""
     places = sorted({int(place) for place in np.linspace(0, len(pairs) - 1, EXAMPLES + 2)[1:-1]})
     return list(map(int, pairs[places].ravel()))
 
 
-def _joined(directions: list[DirectedEdges]) -> tuple[Arrays, list[list[int]]]:
-    """Return the arrays of all relations one after the other, and where each has its part."""
+def _concatenate(relations: list[DirectedEdges]) -> tuple[Arrays, list[list[int]]]:
+    """Return the arrays of all relations one after the other, and the place of each relation in them."""
     places: list[list[int]] = []
     first = at = edge = 0
-    for one in directions:
-        count = -1 if one.heads is None else len(one.heads)
-        places.append([first, count, at, len(one.starts), edge, len(one.tails)])
-        first, at, edge = first + max(count, 0), at + len(one.starts), edge + len(one.tails)
-    heads = [one.heads for one in directions if one.heads is not None]
+    for edges in relations:
+        count = -1 if edges.heads is None else len(edges.heads)
+        places.append([first, count, at, len(edges.starts), edge, len(edges.tails)])
+        first, at, edge = first + max(count, 0), at + len(edges.starts), edge + len(edges.tails)
+    heads = [edges.heads for edges in relations if edges.heads is not None]
     return {
         "heads": np.concatenate([np.empty(0, dtype=np.uint32), *heads]),
-        "starts": np.concatenate([np.empty(0, dtype=np.int64), *(one.starts for one in directions)]),
-        "tails": np.concatenate([np.empty(0, dtype=np.uint32), *(one.tails for one in directions)]),
+        "starts": np.concatenate([np.empty(0, dtype=np.int64), *(edges.starts for edges in relations)]),
+        "tails": np.concatenate([np.empty(0, dtype=np.uint32), *(edges.tails for edges in relations)]),
     }, places

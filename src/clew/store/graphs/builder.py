@@ -1,7 +1,7 @@
-"""From what a reader gives, in whatever order, to a packed graph that is a function of its content alone.
+"""Building a graph: from nodes and edges in any order to a packed graph that is a function of its content alone.
 
-Nodes are staged in a temporary file that has no name, so that a process that is killed leaves nothing behind; edges
-as pairs of uint32 in memory, 8 bytes each. What is packed is written to a second such file, so that the transaction
+Nodes are staged in a temporary file without a name, so that a killed process leaves nothing behind; edges are
+pairs of uint32 in memory, 8 bytes each. The packed graph is written to a second such file, so that the transaction
 that stores it only copies.
 """
 
@@ -35,13 +35,14 @@ from clew.store.graphs.packing import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: How the IRI of a Wikidata property in a statement becomes that of the property itself, which has the label.
+#: Replaces the IRI of a Wikidata property in a statement by that of the property itself, which has the label.
 _WIKIDATA = ("http://www.wikidata.org/prop/direct/", "http://www.wikidata.org/entity/")
-_TICK = 50_000
+#: Nodes between two calls of the progress callback.
+_PROGRESS_STEP = 50_000
 
 
-class _File:
-    """Bytes appended one after the other to a temporary file, and read back by number."""
+class _BlobFile:
+    """A temporary file of byte strings, appended one after the other and read back by number."""
 
     def __init__(self, folder: Path) -> None:
         self._file: IO[bytes] = TemporaryFile(dir=folder)  # noqa: SIM115 - closed by close()
@@ -75,41 +76,44 @@ class _File:
 
 @dataclass(slots=True)
 class PackedGraph:
-    """A graph ready to be stored. ``pairs`` and ``statements`` say of what relation and number each blob is."""
+    """A graph ready to be stored. ``pairs`` and ``statements`` have the relation and the number of each blob."""
 
     digest: str
     nodes: int
     edges: int
     relations: dict[str, str]
-    node_blobs: _File
-    edge_blobs: _File
+    node_blobs: _BlobFile
+    edge_blobs: _BlobFile
     pairs: list[tuple[str, int]] = field(default_factory=list)
-    statement_blobs: _File | None = None
+    statement_blobs: _BlobFile | None = None
     statements: list[tuple[str, int]] = field(default_factory=list)
 
     def close(self) -> None:
-        """Forget the temporary files."""
-        for one in (self.node_blobs, self.edge_blobs, self.statement_blobs):
-            if one is not None:
-                one.close()
+        """Delete the temporary files."""
+        for file in (self.node_blobs, self.edge_blobs, self.statement_blobs):
+            if file is not None:
+                file.close()
 
 
 class GraphBuilder:
-    """:class:`clew.core.protocols.GraphSink`. ``iris``: ids are IRIs, so that nodes may be given in parts, and
-    what has no
-    name of its own is called by the readable part of its IRI."""
+    """A :class:`clew.core.protocols.GraphSink` that collects a graph and packs it.
+
+    ``iris``: ids are IRIs. Nodes may then be given in parts, and the readable part of an IRI names a node, type or
+    property that has no name of its own.
+    """
 
     def __init__(self, name: str, folder: Path, *, iris: bool = False) -> None:
         self.name = name
         self._folder, self._iris = folder, iris
         self._numbers: dict[str, int] = {}
         self._edges: dict[str, array[int]] = {}
-        self._parts = _File(folder)
+        self._parts = _BlobFile(folder)
         self._owners = array("I")
         self._described = bytearray()
         self._keys: set[str] = set()  # IRIs of properties and types
-        self._said = _File(folder)
-        self._said_at: dict[str, array[int]] = {}  # relation -> (number of its edge, number in _said), flat
+        self._statements = _BlobFile(folder)  # properties of edges
+        # relation -> (number of its edge, number in _statements), flat
+        self._statement_places: dict[str, array[int]] = {}
 
     def add_node(
         self,
@@ -122,7 +126,7 @@ class GraphBuilder:
         properties: Mapping[str, Any] | None = None,
         rank: int = 0,
     ) -> None:
-        """Take (part of) a node."""
+        """Add a node, or a part of one."""
         number = self._number(id)
         if number >= len(self._described):
             self._described.extend(bytes(number - len(self._described) + 1))
@@ -136,19 +140,19 @@ class GraphBuilder:
         self._owners.append(number)
 
     def has_node(self, id: str) -> bool:
-        """Return whether :meth:`node` was called for this id."""
+        """Return whether :meth:`add_node` was called for this id."""
         number = self._numbers.get(id)
         return number is not None and number < len(self._described) and self._described[number] > 0
 
     def count_undescribed(self) -> int:
-        """Return how many nodes edges alone name, where others are described; 0 for RDF, where that says nothing."""
+        """Return how many nodes only edges mention, where others are described; 0 for RDF, where it means nothing."""
         described = sum(self._described)
         return len(self._numbers) - described if described and not self._iris else 0
 
     def add_edge(
         self, head: str, relation: str, tail: str, properties: Mapping[str, Any] | None = None
     ) -> None:
-        """Take an edge."""
+        """Add an edge."""
         pairs = self._edges.get(relation)
         if pairs is None:
             pairs = self._edges[relation] = array("I")
@@ -156,127 +160,140 @@ class GraphBuilder:
         pairs.append(numbers.setdefault(head, len(numbers)))
         pairs.append(numbers.setdefault(tail, len(numbers)))
         if properties:
-            at = self._said_at.setdefault(relation, array("Q"))
-            at.extend((len(pairs) // 2 - 1, len(self._said)))
-            self._said.append(canonical_json(properties).encode())
+            places = self._statement_places.setdefault(relation, array("Q"))
+            places.extend((len(pairs) // 2 - 1, len(self._statements)))
+            self._statements.append(canonical_json(properties).encode())
 
     def _number(self, id: str) -> int:
         return self._numbers.setdefault(id, len(self._numbers))
 
     def close(self) -> None:
-        """Forget what was staged."""
+        """Delete the staged nodes and edges."""
         self._parts.close()
-        self._said.close()
+        self._statements.close()
 
     # Packing
 
     def pack(self, progress: Callable[[int, int], None] | None = None) -> PackedGraph:
-        """Return the graph, packed. The builder is used up."""
-        tick = progress or (lambda done, total: None)
+        """Return the packed graph. The builder cannot be used afterwards."""
         ids = list(self._numbers)
         order = sorted(range(len(ids)), key=ids.__getitem__)
         rank = np.empty(len(ids), dtype=np.uint32)
         rank[order] = np.arange(len(ids), dtype=np.uint32)
-        names = self._names(self._grouped()) if self._iris else {}
-        made = hashlib.blake2b(digest_size=16)
-        nodes, edges = _File(self._folder), _File(self._folder)
-        relations = {names.get(one, one): one for one in self._edges}
-        packed = PackedGraph("", len(ids), 0, {k: v for k, v in relations.items() if k != v}, nodes, edges)
-        made.update(f"{len(ids)}\n{canonical_json(packed.relations)}\n".encode())
-        for batch in split_batches(self._lines(ids, order, names, tick), NODES_PER_BLOB):
+        labels = self._choose_labels(self._group_parts()) if self._iris else {}
+        digest = hashlib.blake2b(digest_size=16)
+        nodes, edges = _BlobFile(self._folder), _BlobFile(self._folder)
+        relations = {labels.get(relation, relation): relation for relation in self._edges}
+        renamed = {label: relation for label, relation in relations.items() if label != relation}
+        packed = PackedGraph("", len(ids), 0, renamed, nodes, edges)
+        digest.update(f"{len(ids)}\n{canonical_json(packed.relations)}\n".encode())
+        for batch in split_batches(self._node_lines(ids, order, labels, progress), NODES_PER_BLOB):
             for line in batch:
-                made.update(line + b"\n")
+                digest.update(line + b"\n")
             nodes.append(compress_lines(batch))
         self._numbers.clear()
         for relation in sorted(relations):
-            self._pack_relation(relation, relations[relation], rank, packed, made)
-        packed.digest = made.hexdigest()
+            self._pack_relation(relation, relations[relation], rank, packed, digest)
+        packed.digest = digest.hexdigest()
         return packed
 
-    def _grouped(self) -> Callable[[int], Iterable[int]]:
-        """Return what gives the parts of a node, by its number."""
+    def _group_parts(self) -> Callable[[int], Iterable[int]]:
+        """Return a function from the number of a node to the numbers of its parts."""
         owners = np.frombuffer(self._owners, dtype=np.uint32)
         by_owner = np.argsort(owners, kind="stable")
         starts = np.searchsorted(owners[by_owner], np.arange(len(self._numbers) + 1))
         return lambda number: by_owner[starts[number] : starts[number + 1]].tolist()
 
-    def _lines(
-        self, ids: list[str], order: list[int], names: Mapping[str, str], tick: Callable[[int, int], None]
+    def _node_lines(
+        self,
+        ids: list[str],
+        order: list[int],
+        labels: Mapping[str, str],
+        progress: Callable[[int, int], None] | None,
     ) -> Iterator[bytes]:
-        parts_of = self._grouped()
+        """Yield the line of every node, in order of ids."""
+        parts_of = self._group_parts()
         for done, number in enumerate(order):
-            if not done % _TICK:
-                tick(done, len(order))
+            if progress and not done % _PROGRESS_STEP:
+                progress(done, len(order))
             id, parts = ids[number], list(parts_of(number))
             if self._iris:
-                given = [json.loads(self._parts[part]) for part in parts]
-                yield canonical_json(merge_node_parts(id, given, iri_label(id), names)).encode()
+                yield canonical_json(
+                    merge_node_parts(id, self._read_parts(parts), iri_label(id), labels)
+                ).encode()
             elif not parts:
                 yield f'{{"id":{canonical_json(id)}}}'.encode()
             elif len(parts) == 1:
                 yield self._parts[parts[0]]
             else:
-                given = [json.loads(self._parts[part]) for part in parts]
-                yield canonical_json(merge_node_parts(id, given, id, {})).encode()
-        tick(len(order), len(order))
+                yield canonical_json(merge_node_parts(id, self._read_parts(parts), id, {})).encode()
+        if progress:
+            progress(len(order), len(order))
 
-    def _names(self, parts_of: Callable[[int], Iterable[int]]) -> dict[str, str]:
-        """Return what each property and type is called: by its label, else by the readable part of its IRI;
-        by the IRI where two would be called the same."""
-        properties = sorted({*self._edges, *self._keys})
-        wanted = [self._label(one, parts_of) or iri_label(one) for one in properties]
-        times = Counter(wanted)
-        return {one: name if times[name] == 1 else one for one, name in zip(properties, wanted, strict=True)}
+    def _read_parts(self, numbers: Iterable[int]) -> list[dict[str, Any]]:
+        return [json.loads(self._parts[number]) for number in numbers]
+
+    def _choose_labels(self, parts_of: Callable[[int], Iterable[int]]) -> dict[str, str]:
+        """Return the name of each relation, property and type.
+
+        It is its label, else the readable part of its IRI; the IRI where two would have the same name.
+        """
+        iris = sorted({*self._edges, *self._keys})
+        labels = [self._label(iri, parts_of) or iri_label(iri) for iri in iris]
+        counts = Counter(labels)
+        return {iri: label if counts[label] == 1 else iri for iri, label in zip(iris, labels, strict=True)}
 
     def _label(self, iri: str, parts_of: Callable[[int], Iterable[int]]) -> str:
-        for one in dict.fromkeys((iri, iri.replace(*_WIKIDATA))):
-            number = self._numbers.get(one)
-            parts = [] if number is None else [json.loads(self._parts[part]) for part in parts_of(number)]
-            if named := sorted((part.get("rank", 0), part["name"]) for part in parts if "name" in part):
-                return str(named[0][1])
+        """Return the name of lowest rank of the node with this IRI; "" where there is none."""
+        for candidate in dict.fromkeys((iri, iri.replace(*_WIKIDATA))):
+            number = self._numbers.get(candidate)
+            parts = [] if number is None else self._read_parts(parts_of(number))
+            if names := sorted((part.get("rank", 0), part["name"]) for part in parts if "name" in part):
+                return str(names[0][1])
         return ""
 
     def _pack_relation(
-        self, name: str, relation: str, rank: NDArray[np.uint32], packed: PackedGraph, made: hashlib.blake2b
+        self, name: str, relation: str, rank: NDArray[np.uint32], packed: PackedGraph, digest: hashlib.blake2b
     ) -> None:
-        given = np.frombuffer(self._edges.pop(relation), dtype=np.uint32).reshape(-1, 2)
-        keys = (rank[given[:, 0]].astype(np.uint64) << np.uint64(32)) | rank[given[:, 1]]
-        del given
-        unique = np.sort(keys)  # and not np.unique, which hashes first: ten times as long
+        edges = np.frombuffer(self._edges.pop(relation), dtype=np.uint32).reshape(-1, 2)
+        keys = (rank[edges[:, 0]].astype(np.uint64) << np.uint64(32)) | rank[edges[:, 1]]
+        del edges
+        unique = np.sort(keys)  # np.unique hashes first, which takes ten times as long
         unique = unique[np.concatenate([[True], unique[1:] != unique[:-1]])]
         pairs = np.empty((len(unique), 2), dtype="<u4")
         pairs[:, 0], pairs[:, 1] = unique >> np.uint64(32), unique & np.uint64(0xFFFFFFFF)
-        made.update(f"{canonical_json(name)}\n{len(unique)}\n".encode())
-        made.update(pairs.tobytes())
+        digest.update(f"{canonical_json(name)}\n{len(unique)}\n".encode())
+        digest.update(pairs.tobytes())
         for start in range(0, len(pairs), PAIRS_PER_BLOB):
             packed.edge_blobs.append(pairs[start : start + PAIRS_PER_BLOB].tobytes())
             packed.pairs.append((name, start // PAIRS_PER_BLOB))
         packed.edges += len(pairs)
-        if relation in self._said_at:
-            at = np.frombuffer(self._said_at[relation], dtype=np.uint64).reshape(-1, 2)
-            places = np.searchsorted(unique, keys[at[:, 0].astype(np.int64)])
-            self._pack_statements(name, places, at[:, 1], packed, made)
+        if relation in self._statement_places:
+            numbers = np.frombuffer(self._statement_places[relation], dtype=np.uint64).reshape(-1, 2)
+            places = np.searchsorted(unique, keys[numbers[:, 0].astype(np.int64)])
+            self._pack_statements(name, places, numbers[:, 1], packed, digest)
 
     def _pack_statements(
         self,
         name: str,
         places: NDArray[np.int64],
-        said: NDArray[np.uint64],
+        statements: NDArray[np.uint64],
         packed: PackedGraph,
-        made: hashlib.blake2b,
+        digest: hashlib.blake2b,
     ) -> None:
-        """Store the properties of the edges at ``places`` among the pairs of the relation."""
+        """Pack ``statements``, the properties of the edges at ``places`` among the pairs of the relation."""
         if packed.statement_blobs is None:
-            packed.statement_blobs = _File(self._folder)
+            packed.statement_blobs = _BlobFile(self._folder)
         order = np.argsort(places, kind="stable")
         blocks = places[order] // STATEMENTS_PER_BLOB
         for block in np.unique(blocks).tolist():
             inside = order[np.searchsorted(blocks, block) : np.searchsorted(blocks, block, side="right")]
             by_place: dict[int, set[bytes]] = {}
-            for one in inside.tolist():
-                by_place.setdefault(int(places[one]), set()).add(self._said[int(said[one])])
-            found = [b"[%d,[%s]]" % (place, b",".join(sorted(texts))) for place, texts in by_place.items()]
-            for line in found:
-                made.update(line + b"\n")
-            packed.statement_blobs.append(compress_lines(found))
+            for number in inside.tolist():
+                texts = by_place.setdefault(int(places[number]), set())
+                texts.add(self._statements[int(statements[number])])
+            lines = [b"[%d,[%s]]" % (place, b",".join(sorted(texts))) for place, texts in by_place.items()]
+            for line in lines:
+                digest.update(line + b"\n")
+            packed.statement_blobs.append(compress_lines(lines))
             packed.statements.append((name, block))

@@ -1,4 +1,4 @@
-"""The graphs of one base: put in, opened, checked, taken out."""
+"""The imported and mounted graphs of one base: adding, opening, checking and removing them."""
 
 from __future__ import annotations
 
@@ -12,41 +12,40 @@ from typing import TYPE_CHECKING
 from clew.core.errors import Damaged, NotFound, UsageError, refuse_password, unknown_name_error
 from clew.core.types import GraphInfo, GraphSource
 from clew.store.database import Database, hold_lock
-from clew.store.graphs import tables as truth
+from clew.store.graphs import tables
 
 if TYPE_CHECKING:
     from clew.core.protocols import PropertyGraph
     from clew.store.graphs.builder import GraphBuilder
-    from clew.store.graphs.node_index import NodeFolder
     from clew.store.graphs.packing import StoredGraph
     from clew.store.sparql.mount_options import MountOptions
     from clew.store.sparql.mounted_graph import MountedGraph
 
 _NAME = re.compile(r"[^\W_][\w.-]*")
-#: Seconds after which an index of titles that nobody writes on is taken to be abandoned.
+#: Seconds without a write after which an unfinished index of titles counts as abandoned.
 _ABANDONED = 3600
-#: What the key of a document looks like: its nodes' ids begin with it, as a graph's begin with the graph's name.
+#: The form of a document's key: ids of its nodes begin with it, as ids of a graph's nodes begin with its name.
 _KEY = re.compile(r"[0-9a-f]{32}")
 
 
 class GraphStore:
-    """The imported and mounted graphs of a base. ``lock`` is that of derived data."""
+    """The graphs of a base. ``lock`` is the lock file of derived data."""
 
     def __init__(self, database: Database, derived: Path, lock: Path) -> None:
         self._database, self._derived, self._lock = database, derived, lock
 
     def graph_infos(self) -> list[GraphInfo]:
-        """Return what is known of every graph, sorted by name."""
+        """Return a description of every graph, sorted by name."""
         with self._database.read_transaction() as connection:
-            return truth.read_graph_infos(connection)
+            return tables.read_graph_infos(connection)
 
     def create_builder(self, name: str, *, iris: bool = False) -> GraphBuilder:
-        """Return what takes the graph of that name as it is read, to be given to :meth:`store`.
+        """Return a builder for the graph ``name``, to be filled by a reader and passed to :meth:`store_graph`.
 
-        ``iris``: its ids are IRIs. Raises UsageError for a name that cannot be one, or is a mount's.
+        ``iris``: its ids are IRIs. Raises UsageError for an invalid name, and for the name of a mount.
         """
         check_graph_name(name)
-        if any(one.name == name and one.url for one in self.graph_infos()):
+        if any(info.name == name and info.url for info in self.graph_infos()):
             raise mounted_name_error(name)
         from clew.store.graphs.builder import GraphBuilder
 
@@ -59,7 +58,7 @@ class GraphStore:
         options: str = "",
         progress: Callable[[int, int], None] | None = None,
     ) -> str:
-        """Pack what was read and store it in one transaction, in place of a graph of that name; make its arrays.
+        """Store the graph of a builder in one transaction, in place of a graph of that name, and build its arrays.
 
         Return ``added``, ``replaced`` or ``unchanged``.
         """
@@ -69,33 +68,33 @@ class GraphStore:
             builder.close()
         try:
             with self._database.write_transaction() as connection:
-                done = truth.store_graph(connection, builder.name, packed, sources, options)
+                status = tables.store_graph(connection, builder.name, packed, sources, options)
         finally:
             packed.close()
         self._database.scrub()
-        (known,) = (one for one in self._stored() if one.name == builder.name)
-        self._opened(known)
-        self._tidy()
-        return done
+        (stored,) = (graph for graph in self._read_graphs() if graph.name == builder.name)
+        self._open_imported(stored)
+        self._delete_stale_files()
+        return status
 
     def update_sources(self, name: str, sources: Sequence[GraphSource]) -> None:
-        """Note new times of the files that a graph was made of."""
+        """Update the sources of a graph, whose files have new times."""
         with self._database.write_transaction() as connection:
-            truth.update_sources(connection, name, sources)
+            tables.update_sources(connection, name, sources)
 
     def remove(self, name: str) -> GraphInfo:
-        """Forget a graph: nothing of it remains when this returns. Raises UsageError where there is none."""
+        """Remove a graph; nothing of it remains when this returns. Raises UsageError where there is none."""
         with self._database.write_transaction() as connection:
-            gone = truth.remove_graph(connection, name)
+            removed = tables.remove_graph(connection, name)
         self._database.scrub()
-        self._tidy()
-        return gone
+        self._delete_stale_files()
+        return removed
 
     def mount(self, name: str, url: str, options: MountOptions) -> MountedGraph:
-        """Note a graph that stays elsewhere, a SPARQL endpoint or an Oxigraph store, and ask what it holds.
+        """Mount a graph that stays elsewhere, in a SPARQL endpoint or an Oxigraph store, and ask for its schema.
 
-        Raises UsageError for a name, an option or a place that cannot be one, UnreadableFile for a table of titles
-        that is none, MissingExtra, RemoteError where it does not answer: then nothing is noted.
+        Raises UsageError for an invalid name, option or place, UnreadableFile for an invalid table of titles,
+        MissingExtra, and RemoteError where the graph does not answer. Nothing is stored then.
         """
         check_graph_name(name)
         refuse_password(url, "the address of the graph", "Only endpoints that need none can be mounted")
@@ -112,120 +111,123 @@ class GraphStore:
         graph = open_mounted_graph(self._derived, name, url, options.to_json())
         graph.relations()
         with self._database.write_transaction() as connection:
-            truth.store_mount(connection, name, url, options.to_json())
+            tables.store_mount(connection, name, url, options.to_json())
         return graph
 
     def graphs_by_name(self) -> dict[str, StoredGraph | tuple[str, str, str]]:
-        """Return every graph and mount by name, as :meth:`open` takes them."""
+        """Return every graph and mount by name, in the form that :meth:`open` accepts."""
         with self._database.read_transaction() as connection:
-            found: dict[str, StoredGraph | tuple[str, str, str]] = {
-                one.name: one for one in truth.read_graphs(connection)
+            imported: dict[str, StoredGraph | tuple[str, str, str]] = {
+                graph.name: graph for graph in tables.read_graphs(connection)
             }
-            return found | {one[0]: one for one in truth.read_mounts(connection)}
+            return imported | {mount[0]: mount for mount in tables.read_mounts(connection)}
 
-    def open(self, known: StoredGraph | tuple[str, str, str]) -> PropertyGraph:
-        """Open a graph; its arrays are made where they are missing. Raises Damaged, NotFound."""
-        if isinstance(known, tuple):
+    def open(self, stored: StoredGraph | tuple[str, str, str]) -> PropertyGraph:
+        """Open a graph or a mount; missing arrays are built. Raises Damaged and NotFound."""
+        if isinstance(stored, tuple):
             from clew.store.sparql.mounted_graph import open_mounted_graph
 
-            return open_mounted_graph(self._derived, *known)
-        return self._opened(known)
+            return open_mounted_graph(self._derived, *stored)
+        return self._open_imported(stored)
 
-    def _opened(self, known: StoredGraph) -> PropertyGraph:
+    def _open_imported(self, stored: StoredGraph) -> PropertyGraph:
         from clew.store.graphs import arrays
         from clew.store.graphs.imported_graph import ImportedGraph
-
-        folder = arrays.arrays_folder(self._derived, known.digest)
-        found = arrays.load_arrays(folder)
-        if found is None:
-            with hold_lock(self._lock):
-                found = arrays.load_arrays(folder)  # another process may have made them meanwhile
-                if found is None:
-                    self._build(known, folder)
-                    found = arrays.load_arrays(folder)
-        if found is None:
-            raise Damaged(f"the arrays of the graph '{known.name}' cannot be read", "Run: clew doctor")
-        return ImportedGraph(self._database, known, found, self._place(known))
-
-    def _place(self, known: StoredGraph) -> NodeFolder:
         from clew.store.graphs.node_index import node_folder
 
-        def there() -> bool:
-            return known.digest in {one.digest for one in self._stored()}
+        folder = arrays.arrays_folder(self._derived, stored.digest)
+        opened = arrays.load_arrays(folder)
+        if opened is None:
+            with hold_lock(self._lock):
+                opened = arrays.load_arrays(folder)  # another process may have built them meanwhile
+                if opened is None:
+                    self._build_arrays(stored, folder)
+                    opened = arrays.load_arrays(folder)
+        if opened is None:
+            raise Damaged(f"the arrays of the graph '{stored.name}' cannot be read", "Run: clew doctor")
+        nodes = node_folder(self._derived, stored.digest, lambda: stored.digest in self._digests())
+        return ImportedGraph(self._database, stored, opened, nodes)
 
-        return node_folder(self._derived, known.digest, there)
-
-    def _build(self, known: StoredGraph, folder: Path) -> None:
+    def _build_arrays(self, stored: StoredGraph, folder: Path) -> None:
         from clew.store.graphs.array_builder import build_arrays
 
         with self._database.separate_read_transaction() as connection:
-            if known.digest not in {one.digest for one in truth.read_graphs(connection)}:
-                raise NotFound(f"the graph '{known.name}' was removed or replaced a moment ago", "Ask again")
-            build_arrays(connection, known, folder)
+            if stored.digest not in {graph.digest for graph in tables.read_graphs(connection)}:
+                raise NotFound(f"the graph '{stored.name}' was removed or replaced a moment ago", "Ask again")
+            build_arrays(connection, stored, folder)
 
-    def _stored(self) -> list[StoredGraph]:
+    def _read_graphs(self) -> list[StoredGraph]:
         with self._database.read_transaction() as connection:
-            return truth.read_graphs(connection)
+            return tables.read_graphs(connection)
 
-    def _tidy(self) -> None:
-        from clew.store.graphs import arrays
-        from clew.store.graphs import node_index as nodes
+    def _digests(self) -> list[str]:
+        return [graph.digest for graph in self._read_graphs()]
+
+    def _delete_stale_files(self) -> None:
+        """Delete the derived data of graphs and mounts that are gone."""
+        from clew.store.graphs import arrays, node_index
 
         with hold_lock(self._lock):
-            arrays.delete_stale_arrays(self._derived, [one.digest for one in self._stored()])
-            self._tidy_mounts()
-        nodes.delete_stale_node_data(self._derived, [one.digest for one in self._stored()])
+            arrays.delete_stale_arrays(self._derived, self._digests())
+            self._delete_stale_mount_files()
+        node_index.delete_stale_node_data(self._derived, self._digests())
 
-    def _tidy_mounts(self) -> None:
+    def _delete_stale_mount_files(self) -> None:
         folder = self._derived / "mounts"
-        if folder.exists():
-            from clew.store.sparql.mounted_graph import mount_files
-            from clew.store.sparql.title_table import UNFINISHED_SUFFIX
+        if not folder.exists():
+            return
+        from clew.store.sparql.mounted_graph import mount_files
+        from clew.store.sparql.title_table import UNFINISHED_SUFFIX
 
-            with self._database.read_transaction() as connection:
-                kept = {
-                    path for one in truth.read_mounts(connection) for path in mount_files(self._derived, *one)
-                }
-            for path in folder.iterdir():
-                # What another process is writing just now is its own; what a killed one left goes later.
-                fresh = path.suffix == UNFINISHED_SUFFIX and time.time() - path.stat().st_mtime < _ABANDONED
-                if path not in kept and not fresh:
-                    path.unlink(missing_ok=True)
+        with self._database.read_transaction() as connection:
+            used = {
+                path
+                for mount in tables.read_mounts(connection)
+                for path in mount_files(self._derived, *mount)
+            }
+        for path in folder.iterdir():
+            # Another process may be writing an unfinished file; one that a killed process left is deleted later.
+            in_progress = path.suffix == UNFINISHED_SUFFIX and time.time() - path.stat().st_mtime < _ABANDONED
+            if path not in used and not in_progress:
+                path.unlink(missing_ok=True)
 
     def check(self, repair: bool, checksums: bool) -> list[tuple[str, str, bool]]:
-        """Return what is wrong, as what, problem, and whether it was put right; arrays are made anew."""
-        if not (stored := self._stored()):
+        """Return each problem: of what, the problem, and whether it was repaired. Damaged arrays are rebuilt."""
+        stored_graphs = self._read_graphs()
+        if not stored_graphs:
             return []
         import shutil
 
-        from clew.store.graphs import arrays
-        from clew.store.graphs import node_index as nodes
+        from clew.store.graphs import arrays, node_index
 
         findings = []
-        for one in stored:
-            folder = arrays.arrays_folder(self._derived, one.digest)
+        for graph in stored_graphs:
+            subject = f"graph {graph.name}"
+            folder = arrays.arrays_folder(self._derived, graph.digest)
             sound = arrays.load_arrays(folder) is not None and not (checksums and arrays.find_faults(folder))
-            if checksums and (problem := self._damage(one)):
-                findings.append((f"graph {one.name}", problem, False))
+            if checksums and (problem := self._content_problem(graph)):
+                findings.append((subject, problem, False))
             elif not sound:
                 if repair:
                     with hold_lock(self._lock):
                         shutil.rmtree(folder, ignore_errors=True)
-                    self._opened(one)
-                findings.append((f"graph {one.name}", "its arrays are missing or damaged", repair))
-            for problem, done in nodes.check_node_data(self._derived, one.digest, repair, checksums):
-                findings.append((f"graph {one.name}", problem, done))
+                    self._open_imported(graph)
+                findings.append((subject, "its arrays are missing or damaged", repair))
+            for problem, repaired in node_index.check_node_data(
+                self._derived, graph.digest, repair, checksums
+            ):
+                findings.append((subject, problem, repaired))
         return findings
 
-    def _damage(self, one: StoredGraph) -> str:
+    def _content_problem(self, graph: StoredGraph) -> str:
+        """Return what is wrong with the stored content of a graph; "" where nothing is."""
         try:
             with self._database.separate_read_transaction() as connection:
-                whole = truth.recompute_digest(connection, one) == one.digest
+                if tables.recompute_digest(connection, graph) == graph.digest:
+                    return ""
         except Damaged as error:
             return error.problem
-        return (
-            "" if whole else f"does not hold what was added; clew graph remove {one.name}, and add it again"
-        )
+        return f"its content has changed since it was added; clew graph remove {graph.name}, and add it again"
 
 
 def mounted_name_error(name: str) -> UsageError:
@@ -236,7 +238,7 @@ def mounted_name_error(name: str) -> UsageError:
 
 
 def check_graph_name(name: str) -> None:
-    """Raise UsageError for what cannot be the name of a graph."""
+    """Raise UsageError for an invalid name of a graph."""
     if not _NAME.fullmatch(name) or _KEY.fullmatch(name):
         raise UsageError(
             f"a graph cannot be named '{name}'",

@@ -1,4 +1,4 @@
-"""The properties of a graph's nodes, described from their columns."""
+"""An imported graph as the rest of clew sees it: arrays for its structure, the database for what is shown."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.arrays import run_offsets
+from clew.core.arrays import range_indices, run_offsets
 from clew.core.errors import NotFound, unknown_name_error
 from clew.core.protocols import PropertyColumn
 from clew.core.text import fold_name, hash_term
 from clew.core.types import Entity, Property, Relation
 from clew.store.database import Database
-from clew.store.graphs import tables as truth
+from clew.store.graphs import tables
 from clew.store.graphs.arrays import DirectedEdges, GraphArrays
 from clew.store.graphs.node_index import NodeFolder, StoredNodeVectors, node_word_postings
 from clew.store.graphs.packing import StoredGraph
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RowTypes:
-    """The types of every row: those of row n are ``codes[starts[n]:starts[n + 1]]``, as places in ``names``."""
+    """The types of every row: those of row n are ``codes[starts[n]:starts[n + 1]]``, as positions in ``names``."""
 
     names: tuple[str, ...]
     starts: NDArray[np.int64]
@@ -38,7 +38,7 @@ class RowTypes:
 
     @classmethod
     def from_arrays(cls, opened: GraphArrays, size: int) -> RowTypes:
-        """Turn round the arrays that have the rows of every type."""
+        """Invert the arrays that list the rows of every type."""
         starts: Any = opened.arrays["types.starts"]
         rows: Any = opened.arrays["types.rows"]
         codes = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
@@ -47,12 +47,10 @@ class RowTypes:
         return cls(names, run_offsets(np.bincount(rows, minlength=size)), codes[order])
 
     def describe_column(self, column: PropertyColumn) -> Property:
-        """Return what a column holds; its example is in the middle, where it is no odd beginning."""
+        """Return a summary of a column. Its example is from the middle, since the first values are often odd ones."""
         rows = column.rows.astype(np.int64)
         starts = self.starts[rows]
-        sizes = self.starts[rows + 1] - starts
-        offsets = run_offsets(sizes)
-        places = np.repeat(starts - offsets[:-1], sizes) + np.arange(int(offsets[-1]))
+        places = range_indices(starts, self.starts[rows + 1] - starts)
         counts = np.bincount(self.codes[places], minlength=len(self.names))
         return Property(
             len(rows),
@@ -62,33 +60,34 @@ class RowTypes:
         )
 
 
-#: Types whose nodes are kept as one flag for each row.
-_MARKED = 32
+#: Types whose masks, one flag for each row, are cached.
+_MAX_MASKS = 32
 
 
 class ImportedGraph:
-    """:class:`clew.core.protocols.PropertyGraph` of a graph in a base. Rows are in order of ids, so that a tie
-    broken by
-    row is one broken by id."""
+    """A :class:`clew.core.protocols.PropertyGraph` that is stored in a base.
+
+    Rows are in order of ids, so a tie broken by row is broken by id.
+    """
 
     is_mounted = False
 
     def __init__(
-        self, database: Database, stored: StoredGraph, opened: GraphArrays, place: NodeFolder
+        self, database: Database, stored: StoredGraph, opened: GraphArrays, nodes: NodeFolder
     ) -> None:
-        self._database, self._stored, self._opened, self._place = database, stored, opened, place
+        self._database, self._stored, self._opened, self._nodes = database, stored, opened, nodes
         self.name = stored.name
         self.size = stored.nodes
         self._ids: Any = opened.arrays["ids"]
         self._starts: Any = opened.arrays["ids.starts"]
         self._relations = {name: number for number, name in enumerate(opened.manifest["relations"])}
         self._types = {name: number for number, name in enumerate(opened.manifest["types"])}
-        self._directions: dict[tuple[str | None, bool], DirectedEdges] = {}
-        self._described: dict[str, Relation] | None = None
+        self._edges: dict[tuple[str | None, bool], DirectedEdges] = {}
+        self._relation_infos: dict[str, Relation] | None = None
         self._properties: dict[str, Property] | None = None
-        self._marked: dict[int, Mask] = {}
+        self._type_masks: dict[int, Mask] = {}
         self._vectors: dict[tuple[str, str], StoredNodeVectors] = {}
-        self._words: dict[str, Postings] = {}
+        self._postings: dict[str, Postings] = {}
 
     def types(self) -> Mapping[str, int]:
         """Return the node types, with how many nodes have each."""
@@ -97,18 +96,18 @@ class ImportedGraph:
 
     def relations(self) -> Mapping[str, Relation]:
         """Return the relations by name, with their numbers of edges, types of ends, and examples."""
-        if self._described is None:  # made once: a graph may have thousands, and linkers ask for each name
-            self._described = {
+        if self._relation_infos is None:  # cached: a graph may have thousands, and linkers ask for each name
+            self._relation_infos = {
                 name: Relation(
-                    kept["edges"],
-                    kept["head_types"],
-                    kept["tail_types"],
-                    tuple((head, tail) for head, tail in kept["examples"]),
+                    info["edges"],
+                    info["head_types"],
+                    info["tail_types"],
+                    tuple((head, tail) for head, tail in info["examples"]),
                     self._stored.relations.get(name, ""),
                 )
-                for name, kept in self._opened.manifest["relations"].items()
+                for name, info in self._opened.manifest["relations"].items()
             }
-        return self._described
+        return self._relation_infos
 
     def rows(self, ids: Sequence[str]) -> Rows:
         """Return the row of each id. Raises NotFound."""
@@ -116,9 +115,9 @@ class ImportedGraph:
 
     def _row(self, id: str) -> int:
         graph, _, external = id.partition(":")
-        wanted = external.encode("utf-8", "surrogatepass")
-        row = bisect_left(range(self.size), wanted, key=self._id)
-        if graph != self.name or row == self.size or self._id(row) != wanted:
+        encoded = external.encode("utf-8", "surrogatepass")
+        row = bisect_left(range(self.size), encoded, key=self._id)
+        if graph != self.name or row == self.size or self._id(row) != encoded:
             raise NotFound(
                 f"no node '{id}' in the graph '{self.name}'",
                 f"Ids are {self.name}:ID; by name: clew graph show {self.name} NAME",
@@ -126,8 +125,8 @@ class ImportedGraph:
         return row
 
     def _id(self, row: int) -> bytes:
-        found: bytes = self._ids[self._starts[row] : self._starts[row + 1]].tobytes()
-        return found
+        encoded: bytes = self._ids[self._starts[row] : self._starts[row + 1]].tobytes()
+        return encoded
 
     def ids(self, rows: Rows) -> list[str]:
         """Return the id of each row."""
@@ -136,40 +135,43 @@ class ImportedGraph:
     def entities(self, rows: Rows) -> list[Entity]:
         """Return the nodes of ``rows``, in that order. Raises NotFound where the graph was replaced meanwhile."""
         with self._database.read_transaction() as connection:
-            return truth.read_entities(connection, self._current(connection), np.asarray(rows).tolist())
+            return tables.read_entities(connection, self._current(connection), np.asarray(rows).tolist())
 
     def _current(self, connection: Any) -> StoredGraph:
-        found = {one.name: one for one in truth.read_graphs(connection)}.get(self.name)
-        if found is None or found.digest != self._stored.digest:
+        """Return the stored graph. Raises NotFound where it was removed or replaced since this one was opened."""
+        stored = {graph.name: graph for graph in tables.read_graphs(connection)}.get(self.name)
+        if stored is None or stored.digest != self._stored.digest:
             raise NotFound(f"the graph '{self.name}' was removed or replaced a moment ago", "Ask again")
-        return found
+        return stored
 
     def rows_of_type(self, type: str) -> Rows:
-        """Return the rows of a type, ascending."""
+        """Return the rows of a type, ascending; none for a type that does not occur."""
         number = self._types.get(type)
-        if number is None:
-            return np.empty(0, dtype=np.int64)
+        return np.empty(0, dtype=np.int64) if number is None else self._typed_rows(number).astype(np.int64)
+
+    def _typed_rows(self, number: int) -> NDArray[np.uint32]:
         starts: Any = self._opened.arrays["types.starts"]
-        return self._opened.arrays["types.rows"][starts[number] : starts[number + 1]].astype(np.int64)
+        rows: Any = self._opened.arrays["types.rows"]
+        typed: NDArray[np.uint32] = rows[starts[number] : starts[number + 1]]
+        return typed
 
     def has_type(self, rows: Rows, type: str) -> Mask:
         """Return which of ``rows`` have a type, (n,)."""
         number = self._types.get(type)
         if number is None:
             return np.zeros(len(rows), dtype=np.bool_)
-        if number not in self._marked:
-            starts: Any = self._opened.arrays["types.starts"]
+        if number not in self._type_masks:
             mask = np.zeros(self.size, dtype=np.bool_)
-            mask[self._opened.arrays["types.rows"][starts[number] : starts[number + 1]]] = True
-            while len(self._marked) >= _MARKED:
-                self._marked.pop(next(iter(self._marked)), None)
-            self._marked[number] = mask
+            mask[self._typed_rows(number)] = True
+            while len(self._type_masks) >= _MAX_MASKS:
+                self._type_masks.pop(next(iter(self._type_masks)), None)
+            self._type_masks[number] = mask
             return mask[rows]
-        return self._marked[number][rows]
+        return self._type_masks[number][rows]
 
     def properties(self) -> Mapping[str, Property]:
-        """Return the properties that nodes have, by name, in the order of names."""
-        if self._properties is None:  # made once: it looks at every value
+        """Return the properties of nodes, by name, in the order of names."""
+        if self._properties is None:  # cached: it looks at every value
             columns = sorted(self._opened.manifest["columns"])
             types = RowTypes.from_arrays(self._opened, self.size) if columns else None
             self._properties = (
@@ -181,114 +183,115 @@ class ImportedGraph:
         """Return the values of a property."""
         opened = self._opened
         numbers = {name: n for n, name in enumerate(opened.manifest["columns"])}
-        at, count, byte, bytes = opened.manifest["columns"].get(property, (0, 0, 0, 0))
-        first = at + numbers.get(property, 0)  # each property before has one start more than values
+        at, count, byte, byte_count = opened.manifest["columns"].get(property, (0, 0, 0, 0))
+        first = at + numbers.get(property, 0)  # every property before it has one start more than values
         return PropertyColumn(
             opened.arrays["columns.rows"][at : at + count],  # type: ignore[arg-type]
             opened.arrays["columns.numbers"][at : at + count],  # type: ignore[arg-type]
-            opened.arrays["columns.texts"][byte : byte + bytes],  # type: ignore[arg-type]
+            opened.arrays["columns.texts"][byte : byte + byte_count],  # type: ignore[arg-type]
             opened.arrays["columns.starts"][first : first + count + 1],  # type: ignore[arg-type]
         )
 
     def find_by_name(self, name: str) -> Rows:
         """Return the rows with this name or alias, ascending."""
         hashes: Any = self._opened.arrays["names.hashes"]
-        wanted = np.uint64(hash_term(fold_name(name)))
-        place = int(np.searchsorted(hashes, wanted))
-        if place == len(hashes) or hashes[place] != wanted:
+        name_hash = np.uint64(hash_term(fold_name(name)))
+        place = int(np.searchsorted(hashes, name_hash))
+        if place == len(hashes) or hashes[place] != name_hash:
             return np.empty(0, dtype=np.int64)
-        return self._owned(np.array([place], dtype=np.int64))[1]
+        return self._name_owners(np.array([place], dtype=np.int64))[1]
 
-    def _owned(self, places: Rows) -> tuple[NDArray[np.int64], Rows]:
-        """Return whose the names at ``places`` are: how many rows have each, and the rows, ascending for each."""
+    def _name_owners(self, places: Rows) -> tuple[NDArray[np.int64], Rows]:
+        """Return the owners of the names at ``places``: how many rows have each, and the rows, ascending for each."""
         owners: Any = self._opened.arrays["names.owners"]
         starts, sizes = owners[places], owners[places + 1] - owners[places]
-        at = np.repeat(starts - run_offsets(sizes)[:-1], sizes) + np.arange(int(sizes.sum()))
-        return sizes, self._opened.arrays["names.rows"][at].astype(np.int64)
+        rows = self._opened.arrays["names.rows"][range_indices(starts, sizes)]
+        return sizes, rows.astype(np.int64)
 
     def find_similar_names(self, name: str, k: int) -> tuple[Rows, Floats]:
-        """Return the rows whose name or alias is most like ``name``, at most ``k``, best first, with their likeness;
-        ties in the order of ids."""
-        places, alike = SpellingIndex(self._opened.arrays).find_similar(name)
-        sizes, rows = self._owned(places)
-        # What is spelled with common grams alone, or is longer than what is kept, is found by its hash.
+        """Return at most ``k`` rows with the name or alias most similar to ``name``, best first, and the similarity.
+
+        Ties are in the order of ids.
+        """
+        places, similarity = SpellingIndex(self._opened.arrays).find_similar(name)
+        sizes, rows = self._name_owners(places)
+        # A name of common grams alone, or longer than the index keeps, is found by its hash.
         exact = self.find_by_name(name)
         rows = np.concatenate([exact, rows])
-        alike = np.concatenate([np.ones(len(exact)), np.repeat(np.minimum(alike, 0.99), sizes)])
-        order = np.lexsort((rows, -alike))
+        similarity = np.concatenate([np.ones(len(exact)), np.repeat(np.minimum(similarity, 0.99), sizes)])
+        order = np.lexsort((rows, -similarity))
         _, firsts = np.unique(rows[order], return_index=True)
         best = order[np.sort(firsts)[:k]]
-        return rows[best], alike[best]
+        return rows[best], similarity[best]
 
     def neighbours(
         self, rows: Rows, relation: str | None, inverse: bool = False
     ) -> tuple[NDArray[np.int64], Rows]:
-        """Return the tails of ``rows`` (with ``inverse``: the heads): offsets (n + 1), rows ascending for each;
-        ``relation`` None: along any."""
-        return self._direction(relation, inverse).neighbours(np.asarray(rows, dtype=np.int64))
+        """Return the tails of ``rows`` (with ``inverse``: the heads): offsets (n + 1), rows ascending for each.
+
+        ``relation`` None: along any relation.
+        """
+        return self._directed_edges(relation, inverse).neighbours(np.asarray(rows, dtype=np.int64))
 
     def adjacency(self, relation: str | None, inverse: bool = False) -> DirectedEdges:
         """Return the edges of a relation (None: of any) as arrays."""
-        return self._direction(relation, inverse)
+        return self._directed_edges(relation, inverse)
 
-    def _direction(self, relation: str | None, inverse: bool) -> DirectedEdges:
-        found = self._directions.get((relation, inverse))
-        if found is None:
+    def _directed_edges(self, relation: str | None, inverse: bool) -> DirectedEdges:
+        edges = self._edges.get((relation, inverse))
+        if edges is None:
             if relation is not None and relation not in self._relations:
                 raise unknown_name_error(f"relation in the graph '{self.name}'", relation, self._relations)
             number = None if relation is None else self._relations[relation]
-            found = self._directions[relation, inverse] = self._opened.edges(number, inverse)
-        return found
+            edges = self._edges[relation, inverse] = self._opened.edges(number, inverse)
+        return edges
 
     def relations_at(self, rows: Rows) -> list[str]:
         """Return the relations that have an edge at one of ``rows``, at either end, sorted by name."""
-        wanted = np.asarray(rows, dtype=np.int64)
-        names, found = list(self._relations), set[int]()
-        for way in ("out", "in"):
-            places = np.array(self._opened.manifest["places"][way], dtype=np.int64).reshape(-1, 6)
+        ends = np.asarray(rows, dtype=np.int64)
+        names, numbers = list(self._relations), set[int]()
+        for direction in ("out", "in"):
+            places = np.array(self._opened.manifest["places"][direction], dtype=np.int64).reshape(-1, 6)
+            # The heads of all relations that list their heads lie in one array, relation after relation.
             sparse = np.flatnonzero(places[:, 1] > 0)
-            at = np.flatnonzero(np.isin(self._opened.arrays[f"{way}.heads"], wanted.astype(np.uint32)))
-            found.update(sparse[np.searchsorted(places[sparse, 0], at, side="right") - 1].tolist())
+            heads = np.isin(self._opened.arrays[f"{direction}.heads"], ends.astype(np.uint32))
+            owners = np.searchsorted(places[sparse, 0], np.flatnonzero(heads), side="right") - 1
+            numbers.update(sparse[owners].tolist())
             for number in np.flatnonzero(places[:, 1] < 0).tolist():
-                starts, ends = self._direction(names[number], way == "in").bounds(wanted)
-                found.update({number} if (ends > starts).any() else ())
-        return sorted(names[number] for number in found)
+                starts, stops = self._directed_edges(names[number], direction == "in").bounds(ends)
+                if (stops > starts).any():
+                    numbers.add(number)
+        return sorted(names[number] for number in numbers)
 
     def edge_properties(self, head: int, relation: str, tail: int) -> Sequence[Mapping[str, Any]]:
-        """Return the properties of an edge, one mapping for each time that it was given with any."""
-        one = self._direction(relation, inverse=False)
-        starts, ends = one.bounds(np.array([head], dtype=np.int64))
-        place = int(starts[0] + np.searchsorted(one.tails[starts[0] : ends[0]], np.uint32(tail)))
-        if place >= ends[0] or one.tails[place] != tail:
+        """Return the properties of an edge, one mapping for each time that the edge was given with any."""
+        edges = self._directed_edges(relation, inverse=False)
+        starts, ends = edges.bounds(np.array([head], dtype=np.int64))
+        place = int(starts[0] + np.searchsorted(edges.tails[starts[0] : ends[0]], np.uint32(tail)))
+        if place >= ends[0] or edges.tails[place] != tail:
             return []
         with self._database.read_transaction() as connection:
-            return truth.read_edge_properties(connection, self._current(connection), relation, place)
-
-    # What is kept of the nodes' texts
+            return tables.read_edge_properties(connection, self._current(connection), relation, place)
 
     def answer_types(self) -> Sequence[str]:
-        """Return the types of the nodes that may answer a question; none where any may."""
+        """Return the types of nodes that may answer a question; empty for any."""
         return self._stored.answer_types
 
-    def node_vectors(self, encoder: Encoder, what: str) -> StoredNodeVectors:
-        """Return the vectors that ``encoder`` made, or is to make, of the texts that ``what`` names."""
-        found = self._vectors.get((encoder.name, what))
-        if found is None or found.encoder is not encoder:
-            found = self._vectors[encoder.name, what] = StoredNodeVectors(
-                self._place, encoder, what, self.size
-            )
-        return found
+    def node_vectors(self, encoder: Encoder, kind: str) -> StoredNodeVectors:
+        """Return the vectors of a kind of text; those that are missing can be made by ``encoder``."""
+        vectors = self._vectors.get((encoder.name, kind))
+        if vectors is None or vectors.encoder is not encoder:
+            vectors = StoredNodeVectors(self._nodes, encoder, kind, self.size)
+            self._vectors[encoder.name, kind] = vectors
+        return vectors
 
     def node_postings(
-        self, what: str, texts: NodeTexts | None = None, progress: ProgressCallback | None = None
+        self, kind: str, texts: NodeTexts | None = None, progress: ProgressCallback | None = None
     ) -> Postings | None:
-        """Return the postings of the texts that ``what`` names; made of ``texts`` where there are none."""
-        found = self._words.get(what)
-        if found is None:
-            found = node_word_postings(self._place, what, self.size, texts, progress)
-            if found is not None:  # what is summed over all postings is summed once
-                self._words[what] = found
-        return found
-
-
-# MERGED: A graph as the rest of clew sees it: the arrays for structure, the truth for what is shown.
+        """Return the postings of a kind of text; where there are none yet, count the words of ``texts``."""
+        postings = self._postings.get(kind)
+        if postings is None:
+            postings = node_word_postings(self._nodes, kind, self.size, texts, progress)
+            if postings is not None:  # cached: sums over all postings are computed once
+                self._postings[kind] = postings
+        return postings

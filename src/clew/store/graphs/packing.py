@@ -1,4 +1,4 @@
-"""How a graph is packed: the canonical line of a node, and the sizes of what is stored together. No numpy."""
+"""The packed form of a graph: the canonical line of a node, and how many items share a database row. No numpy."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from typing import Any
 
 from clew.core.types import Entity
 
-#: Nodes in one compressed row: few enough that reading one node is quick, enough to compress.
+#: Nodes in one compressed row: few enough that reading one node is quick, enough to compress well.
 NODES_PER_BLOB = 64
-#: Pairs in one row of edges, half a megabyte.
+#: Pairs in one row of edges: half a megabyte.
 PAIRS_PER_BLOB = 1 << 16
-#: Edges whose properties are stored together.
+#: Edges whose properties share a row.
 STATEMENTS_PER_BLOB = 1 << 10
-#: A name of this rank or a higher one serves only where there is no other, and is no alias.
+#: A name of this rank or a higher one serves only where there is no other, and is never an alias.
 FALLBACK_RANK = 1000
-_LEVEL = 3
-
-
-_encode = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
+_COMPRESSION = 3
+_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)
 class StoredGraph:
-    """The row of one graph in the table ``graph``. ``relations`` maps a relation to its own id where that differs;
-    ``answers`` are the types of nodes that may answer, as its options say."""
+    """The row of one graph in the table ``graph``.
+
+    ``relations`` maps a relation to its own id where that differs from its name; ``answer_types`` are the types of
+    nodes that may answer a question, from its options.
+    """
 
     number: int
     name: str
@@ -40,16 +41,16 @@ class StoredGraph:
 
 def canonical_json(value: object) -> str:
     """Return the canonical JSON of a value."""
-    return _encode(value)
+    return _ENCODER.encode(value)
 
 
 def compress_lines(lines: Sequence[bytes]) -> bytes:
-    """Return lines as they are stored."""
-    return zlib.compress(b"\n".join(lines), _LEVEL)
+    """Return lines in their stored form."""
+    return zlib.compress(b"\n".join(lines), _COMPRESSION)
 
 
 def decompress_lines(blob: bytes) -> list[bytes]:
-    """Return the lines that :func:`compressed` stored. Raises zlib.error for what it did not."""
+    """Return the lines that :func:`compress_lines` compressed. Raises zlib.error for other bytes."""
     return zlib.decompress(blob).split(b"\n")
 
 
@@ -61,66 +62,67 @@ def node_fields(
     text: str,
     properties: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return what is stored of a node: its id and whatever is not empty; a name that is the id is left out."""
-    kept: dict[str, Any] = {"id": id}
-    if types and (types := [one for one in dict.fromkeys(types) if one]):
-        kept["types"] = types
+    """Return the stored form of a node: its id and all non-empty fields; a name equal to the id is omitted."""
+    fields: dict[str, Any] = {"id": id}
+    if types and (types := [type for type in dict.fromkeys(types) if type]):
+        fields["types"] = types
     if name and name != id:
-        kept["name"] = name
-    if aliases and (aliases := sorted({one for one in aliases if one} - {name})):
-        kept["aliases"] = aliases
+        fields["name"] = name
+    if aliases and (aliases := sorted({alias for alias in aliases if alias} - {name})):
+        fields["aliases"] = aliases
     if text:
-        kept["text"] = text
-    # Nothing, and what is not a number, is no value: it is not equal to itself either.
+        fields["text"] = text
+    # None and NaN, which is not equal to itself, are no values.
     if properties and (
-        said := {key: value for key, value in properties.items() if value is not None and value == value}
+        values := {key: value for key, value in properties.items() if value is not None and value == value}
     ):
-        kept["properties"] = said
-    return kept
+        fields["properties"] = values
+    return fields
 
 
 def merge_node_parts(
-    id: str, parts: Sequence[Mapping[str, Any]], readable: str, called: Mapping[str, str]
+    id: str, parts: Sequence[Mapping[str, Any]], fallback_name: str, labels: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return one node of what was given in parts; the same whatever their order.
+    """Return one node from its parts; their order does not matter.
 
-    The name is the one of the lowest rank, alphabetically the first among several, else ``readable``. ``called``
-    says what types and properties are called.
+    The name is the one of the lowest rank, alphabetically the first among several, else ``fallback_name``. ``labels``
+    are the names of types and properties.
     """
-    named = sorted((one.get("rank", 0), one["name"]) for one in parts if "name" in one)
-    aliases = {name for rank, name in named[1:] if rank < FALLBACK_RANK}
+    ranked_names = sorted((part.get("rank", 0), part["name"]) for part in parts if "name" in part)
+    aliases = {name for rank, name in ranked_names[1:] if rank < FALLBACK_RANK}
     properties: dict[str, set[str]] = {}
-    for one in parts:
-        aliases.update(one.get("aliases", ()))
-        for key, value in one.get("properties", {}).items():
-            several = value if isinstance(value, list) else [value]
-            properties.setdefault(called.get(key, key), set()).update(map(canonical_json, several))
-    plain = {
-        key: found[0] if len(found) == 1 else found
-        for key, values in properties.items()
-        if (found := [json.loads(text) for text in sorted(values)])
+    for part in parts:
+        aliases.update(part.get("aliases", ()))
+        for key, value in part.get("properties", {}).items():
+            values = value if isinstance(value, list) else [value]
+            properties.setdefault(labels.get(key, key), set()).update(map(canonical_json, values))
+    sorted_values = {
+        key: [json.loads(text) for text in sorted(encoded)] for key, encoded in properties.items() if encoded
     }
     return node_fields(
         id,
-        sorted({called.get(type, type) for one in parts for type in one.get("types", ())}),
-        named[0][1] if named else readable,
+        sorted({labels.get(type, type) for part in parts for type in part.get("types", ())}),
+        ranked_names[0][1] if ranked_names else fallback_name,
         aliases,
-        "\n".join(sorted({one["text"] for one in parts if "text" in one})),
-        plain,
+        "\n".join(sorted({part["text"] for part in parts if "text" in part})),
+        {key: values[0] if len(values) == 1 else values for key, values in sorted_values.items()},
     )
 
 
 def parse_entity(graph: str, line: bytes) -> Entity:
     """Return the node of a stored line."""
-    kept = json.loads(line.decode())
-    types = kept.get("types", ())
+    fields = json.loads(line.decode())
+    types = fields.get("types", ())
     return Entity(
-        f"{graph}:{kept['id']}",
+        f"{graph}:{fields['id']}",
         types[0] if types else "",
-        kept.get("name", kept["id"]),
-        tuple(kept.get("aliases", ())),
-        kept.get("text", ""),
-        {k: tuple(v) if isinstance(v, list) else v for k, v in kept.get("properties", {}).items()},
+        fields.get("name", fields["id"]),
+        tuple(fields.get("aliases", ())),
+        fields.get("text", ""),
+        {
+            key: tuple(value) if isinstance(value, list) else value
+            for key, value in fields.get("properties", {}).items()
+        },
         tuple(types[1:]),
     )
 
