@@ -189,7 +189,7 @@ def grown(filings: Path, folder: Path, size: int, data: Path, seed: int) -> clew
     if not folder.exists():
         shutil.copytree(filings, folder)
         with clew.open(folder) as base:
-            base.set_encoder(None)
+            base.encoding.set(None)
             for document in islice(assembled(data, seed), max(size - len(base.documents()), 0)):
                 base.store.put_document(document, document_location(document))
             base.store.catch_up()
@@ -230,11 +230,11 @@ def main() -> None:
     if options.limit:
         questions = random.Random(options.seed).sample(questions, options.limit)
     with clew.open(options.kb, create=True) as base:
-        base.set_encoder(None if options.encoder == "none" else options.encoder)
+        base.encoding.set(None if options.encoder == "none" else options.encoder)
         base.add([pdfs])
         if options.encoder != "none":
-            base.encode()
-        bench = Bench(base, questions, base.encoder(), page_texts(pdfs), options.seed)
+            base.encoding.encode_missing()
+        bench = Bench(base, questions, base.encoding.encoder(), page_texts(pdfs), options.seed)
         print(f"{len(questions)} questions, seed {options.seed}, encoder {options.encoder}\n")
         shown = {"oracle": oracle, "blind": blind, "growth": lambda one: growth(one, options.data)}
         for line in shown[options.shown](bench):

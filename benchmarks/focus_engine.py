@@ -61,8 +61,8 @@ def films() -> None:
     if not (DATA / "graph.tsv").is_file():
         sys.exit(f"absent: {DATA}")
     with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
-        base.add_graph(DATA / "graph.tsv", name="films")
-        graph = base.graph("films")
+        base.graphs.add(DATA / "graph.tsv", name="films")
+        graph = base.graphs.get("films")
         relations = {one.replace(" ", "_"): one for one in graph.relations()}
         plain = Algorithm2(graph, [relations[one] for one in RELATIONS.values() if one in relations])
         print(
@@ -139,7 +139,7 @@ def step_ask(folder: Path, chosen: argparse.Namespace) -> dict[str, float]:
     """Open the graph in a fresh process and ask it every form of pattern."""
     started = time.perf_counter()
     base = clew.open(folder / "kb")
-    graph = base.graph("g")
+    graph = base.graphs.get("g")
     opened = time.perf_counter() - started
     asked = list(patterns(graph, chosen.number, chosen.seed))
     substitute(graph, asked[0][1])
@@ -176,7 +176,7 @@ def line(form: str, sizes: list[int], took: list[float], worked: list[float]) ->
 def step_check(folder: Path, chosen: argparse.Namespace) -> dict[str, float]:
     """Compare with a join of whole tables, and with Algorithm 2 on Python sets, on 200 patterns."""
     base = clew.open(folder / "kb")
-    graph = base.graph("g")
+    graph = base.graphs.get("g")
     number = -(-200 // len(FORMS))
     asked = list(patterns(graph, number, chosen.seed + 1))
     found, _, ours = timed(lambda one: substitute(graph, one[1]).rows, asked)

@@ -83,11 +83,11 @@ def measure(folder: Path, number: int, seed: int) -> None:
     """Ask everything twice and print what it took."""
     started = time.perf_counter()
     base = clew.open(folder / "kb")
-    graph = base.graph("g")
+    graph = base.graphs.get("g")
     opened = time.perf_counter() - started
-    if base.encoder() is None:
-        base.set_encoder("clew:hops")
-    encoder = base.encoder()
+    if base.encoding.encoder() is None:
+        base.encoding.set("clew:hops")
+    encoder = base.encoding.encoder()
     assert encoder is not None
     encoder.encode(["loads the model"])
     draw = np.random.default_rng(seed)
@@ -117,9 +117,9 @@ def measure(folder: Path, number: int, seed: int) -> None:
 def count_words(folder: Path) -> None:
     """Count the words of all nodes."""
     with clew.open(folder / "kb") as base:
-        texts = NodeTexts(base.graph("g"))
+        texts = NodeTexts(base.graphs.get("g"))
         started = time.perf_counter()
-        base.graph("g").node_postings(texts.document_name, texts.single_texts)
+        base.graphs.get("g").node_postings(texts.document_name, texts.single_texts)
         print(f"words counted in {time.perf_counter() - started:.0f} s, peak {memory():,.0f} MB")
 
 

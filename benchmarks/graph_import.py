@@ -97,8 +97,8 @@ def step_open(kb: Path, _: list[str]) -> dict[str, float]:
         return (time.perf_counter() - started) / times * 1000
 
     with clew.open(kb) as base:
-        opening = timed(lambda: base.graph("g").relations())
-        graph = base.graph("g")
+        opening = timed(lambda: base.graphs.get("g").relations())
+        graph = base.graphs.get("g")
         relation = max(graph.relations().items(), key=lambda one: one[1].edges)[0]
         draw = np.random.default_rng(1)
         few, many = draw.integers(0, graph.size, 10), draw.integers(0, graph.size, 100_000)
@@ -119,7 +119,7 @@ def step_remove(kb: Path, _: list[str]) -> dict[str, float]:
 
     started = time.perf_counter()
     with clew.open(kb) as base:
-        base.remove_graph("g")
+        base.graphs.remove("g")
         seconds = time.perf_counter() - started
         left = len(list(base.store.dump())), len(list((kb / "derived").glob("graphs/*")))
     return {"seconds": seconds, "lines of the dump": left[0], "folders of arrays": left[1]}

@@ -84,7 +84,7 @@ def main() -> None:
     asked = [one for one in examples if given.all or one.id.startswith("2hop")]
     with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
         fill_store(base.store, pool_paragraphs(examples), EvaluationSettings(encoder=encoder))
-        base.add_graph(given.data / "musique/train100_openie.jsonl", name="extracted", skip_bad=True)
+        base.graphs.add(given.data / "musique/train100_openie.jsonl", name="extracted", skip_bad=True)
         recipe = f"chain(sources='kg,text', retriever={given.retriever})"
         kg, text = catalog.build_method(recipe, base.store, encoder=encoder).sources  # type: ignore[attr-defined]
         settings = [

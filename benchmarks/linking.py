@@ -74,7 +74,7 @@ def imported(path: Path) -> Iterator[PropertyGraph]:
     """Yield the graph of a file, added to a base of its own; print what that took."""
     with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
         started = time.perf_counter()
-        report = base.add_graph(path, name="g")
+        report = base.graphs.add(path, name="g")
         seconds = time.perf_counter() - started
         index = sum(
             file.stat().st_size
@@ -83,7 +83,7 @@ def imported(path: Path) -> Iterator[PropertyGraph]:
             if "graphs" in file.parts
         )
         print(f"{report.graph.nodes:,} nodes, added in {seconds:.1f} s; index of names {index / 1e6:.1f} MB")
-        yield base.graph("g")
+        yield base.graphs.get("g")
 
 
 def film_asked(graph: PropertyGraph, count: int, seed: int) -> dict[str, list[tuple[str, str]]]:

@@ -185,14 +185,16 @@ def main() -> None:
         store.flush()
         del store
         with clew.open(folder / "kb", create=True) as base, served(folder / "store") as url:
-            base.add_graph(DATA / "graph.tsv", name="embedded")
-            base.mount_graph("file", str(folder / "store"))
-            base.mount_graph("server", url)
+            base.graphs.add(DATA / "graph.tsv", name="embedded")
+            base.graphs.mount("file", str(folder / "store"))
+            base.graphs.mount("server", url)
             results = {}
             for name in ("embedded", "file", "server"):
-                method = catalog.build_method("chain(sources=kg)", base.store, encoder=base.encoder())
+                method = catalog.build_method(
+                    "chain(sources=kg)", base.store, encoder=base.encoding.encoder()
+                )
                 results[name] = timed(by_method(method, name), chains)
-                results[f"{name}, rows only"] = timed(partial(by_rows, base.graph(name)), chains)
+                results[f"{name}, rows only"] = timed(partial(by_rows, base.graphs.get(name)), chains)
             report(results, chains)
 
 

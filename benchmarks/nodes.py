@@ -55,7 +55,7 @@ def timed(work: list[float]) -> str:
 
 
 def measure(base: clew.KnowledgeBase, count: int, seed: int, searches: int) -> None:
-    graph, encoder = base.graph("films"), base.encoder()
+    graph, encoder = base.graphs.get("films"), base.encoding.encoder()
     assert encoder is not None
     texts = NodeTexts(graph)
     started = time.perf_counter()
@@ -116,9 +116,9 @@ def main() -> None:
     if not FILMS.is_file():
         raise SystemExit(f"absent: {FILMS}")
     with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
-        base.set_encoder(chosen.encoder)
+        base.encoding.set(chosen.encoder)
         catalog.load_encoder(chosen.encoder).encode(["loads the model"])
-        base.add_graph(FILMS, name="films")
+        base.graphs.add(FILMS, name="films")
         measure(base, chosen.count, chosen.seed, chosen.searches)
 
 

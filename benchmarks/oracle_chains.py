@@ -110,10 +110,10 @@ def oracle(
     examples = examples[: given.limit]
     with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
         if given.encoder:
-            base.set_encoder(None if given.encoder == "none" else given.encoder)
+            base.encoding.set(None if given.encoder == "none" else given.encoder)
         films = given.data / "metaqa/graph.tsv"
-        base.add_graph(graph_of(examples, films, Path(folder), held), name="oracle")
-        yield examples, catalog.build_method("chain(sources=kg)", base.store, encoder=base.encoder())
+        base.graphs.add(graph_of(examples, films, Path(folder), held), name="oracle")
+        yield examples, catalog.build_method("chain(sources=kg)", base.store, encoder=base.encoding.encoder())
 
 
 def main() -> None:

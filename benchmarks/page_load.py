@@ -68,7 +68,7 @@ def main() -> None:
 def filled(folder: Path, number: int) -> None:
     """Make a base of the samples and as many notes as are missing."""
     with TemporaryDirectory() as notes, clew.open(folder, create=True) as base:
-        base.set_encoder(None)
+        base.encoding.set(None)
         base.add([SAMPLES])
         for n in range(len(base.documents()), number):
             Path(notes, f"note-of-day-{n:04}.md").write_text(f"# Day {n}\n\nThe gauge stood at {n} cm.\n")

@@ -161,12 +161,12 @@ def main() -> None:
         for line in report(f"BM25 of page texts, {kind}", PageBM25(texts, word), questions, options.seed):
             print(line, flush=True)
     with tempfile.TemporaryDirectory() as temporary, clew.open(options.kb or temporary, create=True) as base:
-        base.set_encoder(None)
+        base.encoding.set(None)
         base.add([pdfs])
         for encoder in options.encoder or ["none", "clew:hops"]:
-            base.set_encoder(None if encoder == "none" else encoder)
+            base.encoding.set(None if encoder == "none" else encoder)
             if encoder != "none":
-                base.encode()
+                base.encoding.encode_missing()
             for retriever in retrievers:
                 name = f"clew {retriever}, encoder {encoder.rpartition('/')[2]}"
                 for line in report(name, ClewSearch(base, retriever), questions, options.seed):

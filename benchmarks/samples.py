@@ -60,7 +60,7 @@ def main() -> None:
     print("|---|---|---|")
     misses = []
     with tempfile.TemporaryDirectory() as temporary, clew.open(temporary, create=True) as base:
-        base.set_encoder(None if options.encoder == "none" else options.encoder)
+        base.encoding.set(None if options.encoder == "none" else options.encoder)
         base.add([SAMPLES / "documents"])
         for retriever in options.retriever or ["search", "default", "bm25"]:
             misses += measure(

@@ -89,7 +89,7 @@ def main() -> None:
     rows, trails, right = list[str](), list[str](), dict.fromkeys(METHODS, 0)
     with tempfile.TemporaryDirectory() as folder, clew.open(Path(folder) / "kb", create=True) as base:
         fill_store(base.store, pool_paragraphs(asked), EvaluationSettings(encoder=encoder))
-        base.add_graph(graph_of(asked, given.data / "metaqa/graph.tsv", Path(folder)), name="half")
+        base.graphs.add(graph_of(asked, given.data / "metaqa/graph.tsv", Path(folder)), name="half")
         methods = {
             name: catalog.build_method(one, base.store, encoder=encoder) for name, one in METHODS.items()
         }

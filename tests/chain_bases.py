@@ -55,7 +55,7 @@ def fill(store, folder):
     store.catch_up()
     path = folder / "films.tsv"
     path.write_text("\n".join(graph_lines()) + "\n", encoding="utf-8")
-    clew.KnowledgeBase(store).add_graph(path)
+    clew.KnowledgeBase(store).graphs.add(path)
     return store
 
 

@@ -26,8 +26,8 @@ METRICS = ("Hit@1", "Hit@5", "recall@20", "MRR")
 @pytest.fixture
 def prime(tmp_path: Path) -> Path:
     with clew.open(tmp_path / "kb", create=True) as base:
-        base.set_encoder(None)
-        base.add_graph(write_stark(tmp_path / "prime"))
+        base.encoding.set(None)
+        base.graphs.add(write_stark(tmp_path / "prime"))
     return tmp_path / "kb"
 
 

@@ -140,7 +140,7 @@ def test_a_model_may_choose_which_of_several_things_is_meant(world, tmp_path):
     ]  # fmt: skip
     path.write_text("\n".join(map(json.dumps, lines)))
     opened = clew.KnowledgeBase(world)
-    opened.add_graph(path)
+    opened.graphs.add(path)
     chain = "Mill Lane >> length >> #1; final answer: #1"
     try:
         for choice, length in ((2, "9 km"), (1, "3 km")):
@@ -153,19 +153,19 @@ def test_a_model_may_choose_which_of_several_things_is_meant(world, tmp_path):
             assert [step.name for step in answer.trail] == ["chain", "link", "fill", "filled"]
         assert "chosen by the model" in steps(answer, "fill")[0].detail["entities"][0]["how"]
     finally:
-        opened.remove_graph("streets")
+        opened.graphs.remove("streets")
 
 
 def test_sources_that_disagree_are_shown_with_the_evidence_of_both(world, tmp_path):
     path = tmp_path / "gossip.tsv"
     path.write_text(f"{DIRECTOR}\tplace of birth\tOskell Bay\n")
     opened = clew.KnowledgeBase(world)
-    opened.add_graph(path)
+    opened.graphs.add(path)
     chain = f"{FILM} >> director >> #1; #1 >> place of birth >> #2; final answer: #2"
     try:
         answer, _ = run(world, Agent(chain), "Where was the director born?", "chain(k=3, choose=hop)")
     finally:
-        opened.remove_graph("gossip")
+        opened.graphs.remove("gossip")
     (conflict,) = steps(answer, "conflict")
     assert conflict.detail["unknown"] == "#2"
     assert conflict.detail["taken"] == {"source": "gossip", "values": ["Oskell Bay"]}

@@ -13,7 +13,7 @@ def test_all_values_of_a_graph_are_kept_and_counted(world, tmp_path):
     path = tmp_path / "many.tsv"
     path.write_text("".join(f"Film {n:03}\tdirected_by\tBusy Bee\n" for n in range(130)))
     opened = clew.KnowledgeBase(world)
-    opened.add_graph(path)
+    opened.graphs.add(path)
     try:
         chain = "Film 007 >> director >> #1; #2 >> directed by >> #1; final answer: #2"
         answer, requests = run(world, Agent(chain), "Which other films did the director of Film 007 make?")
@@ -24,7 +24,7 @@ def test_all_values_of_a_graph_are_kept_and_counted(world, tmp_path):
         answer, _ = run(world, Agent(chain), "How many other films did the director of Film 007 make?")
         assert answer.text == "and 109 more" or answer.text == "129"
     finally:
-        opened.remove_graph("many")
+        opened.graphs.remove("many")
 
 
 def test_what_is_asked_for_by_its_own_name_is_no_other_relation(world, tmp_path):
@@ -38,7 +38,7 @@ def test_what_is_asked_for_by_its_own_name_is_no_other_relation(world, tmp_path)
         '{"head": "c", "relation": "directed_by", "tail": "Ilse Varn"}\n'
     )
     opened = clew.KnowledgeBase(world)
-    opened.add_graph(tmp_path / "crew.jsonl")
+    opened.graphs.add(tmp_path / "crew.jsonl")
     try:
 
         def asked(chain):
@@ -53,7 +53,7 @@ def test_what_is_asked_for_by_its_own_name_is_no_other_relation(world, tmp_path)
         # A word that names no relation of the graph stands for what is nearest and there.
         assert asked("Film B >> casting >> #1; final answer: #1").text == "Zed Lind"
     finally:
-        opened.remove_graph("crew")
+        opened.graphs.remove("crew")
 
 
 def test_a_person_may_say_what_else_a_relation_is_called(world, tmp_path):
@@ -75,7 +75,7 @@ def test_a_hop_goes_on_in_another_graph_where_the_same_thing_has_another_name(wo
     ]
     path.write_text("\n".join(map(json.dumps, people)))
     opened = clew.KnowledgeBase(world)
-    opened.add_graph(path)
+    opened.graphs.add(path)
     chain = f"{FILM} >> director >> #1; #1 >> spouse >> #2; final answer: #2"
     try:
         answer, _ = run(world, Agent(chain), "Whom did the director marry?")
@@ -84,7 +84,7 @@ def test_a_hop_goes_on_in_another_graph_where_the_same_thing_has_another_name(wo
         (said,) = steps(answer, "fill")[1].detail["same"]
         assert said == f"films:{DIRECTOR} is people:p1: alias '{DIRECTOR}'"
     finally:
-        opened.remove_graph("people")
+        opened.graphs.remove("people")
 
 
 def test_a_triple_that_was_extracted_comes_with_its_passage(world):

@@ -183,7 +183,7 @@ def test_only_the_target_is_restricted_to_declared_answers(tmp_path):
         (tmp_path / "n.csv").write_text("\n".join(rows) + "\n")
         (tmp_path / "e.csv").write_text("head,relation,tail\nf1,by,p1\nf1,with,p2\n")
         options = GraphReadOptions(answers=("film",))
-        base.add_graph([tmp_path / "n.csv", tmp_path / "e.csv"], name="g", options=options)
+        base.graphs.add([tmp_path / "n.csv", tmp_path / "e.csv"], name="g", options=options)
         asked = base.ask("", recipe="focus", chain="#1 >> by >> Ilse; #1 >> with >> #2; final answer: #1")
         assert asked.values == ("Low Water",)
         asked = base.ask("", recipe="focus", chain="Low Water >> with >> #1; final answer: #1")

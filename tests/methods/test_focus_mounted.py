@@ -46,7 +46,7 @@ def ask(store, text):
 )
 def test_a_mounted_graph_is_asked(base, tmp_path, text, expected):
     place = stored(tmp_path / "store", turtle("directed_by", "starred_actors", "born_in"))
-    clew.KnowledgeBase(base).mount_graph("films", str(place))
+    clew.KnowledgeBase(base).graphs.mount("films", str(place))
     answer = ask(base, f"{text}; final answer: #1")
     assert set(answer.values) == expected
     assert all(one.meets_all and not one.missed_constraints for one in answer.ranking)
@@ -55,7 +55,7 @@ def test_a_mounted_graph_is_asked(base, tmp_path, text, expected):
 
 def test_a_contradiction_is_found_in_a_mounted_graph(base, tmp_path):
     place = stored(tmp_path / "store", turtle("directed_by", "born_in"))
-    clew.KnowledgeBase(base).mount_graph("films", str(place))
+    clew.KnowledgeBase(base).graphs.mount("films", str(place))
     answer = ask(
         base, "#1 >> directed_by >> Ilse Varnholt; #1 >> directed_by >> Marit Solheim; final answer: #1"
     )
@@ -67,7 +67,7 @@ def test_a_contradiction_is_found_in_a_mounted_graph(base, tmp_path):
 def test_a_mounted_graph_without_the_answer_stands_beside_one_that_has_it(base, tmp_path):
     films(base)
     place = stored(tmp_path / "store", turtle("born_in"))
-    clew.KnowledgeBase(base).mount_graph("places", str(place))
+    clew.KnowledgeBase(base).graphs.mount("places", str(place))
     answer = ask(base, "#1 : film; #1 >> directed_by >> Marit Solheim; final answer: #1")
     assert set(answer.values) == {"The Tin Parade", "Nine Lanterns"}
     assert {one.hit.node.document_name for one in answer.ranking if one.meets_all} == {"films"}

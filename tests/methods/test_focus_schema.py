@@ -112,5 +112,5 @@ def test_the_command_shows_properties_and_what_a_prompt_would_be_shown(base):
     }  # fmt: skip
     cut = CliRunner().invoke(app, ["graph", "schema", "wide", "--question", QUESTION, *kb])
     with clew.open(base.path) as opened:
-        assert cut.stdout == opened.schema(QUESTION, ["wide"]).text + "\n"
+        assert cut.stdout == opened.graphs.schema(QUESTION, ["wide"]).text + "\n"
     assert "Relations (40 of 203)" in cut.stdout and "won_by" in cut.stdout

@@ -283,7 +283,7 @@ def test_without_a_model_there_are_the_baselines(clinic, tmp_path, monkeypatch):
         assert f"- {encoder}: 30 of the 30 nodes that may answer" in text
     assert "## Errors" not in text
     with clew.open(out / "graphs" / "clinic") as kb:
-        graph = kb.graph("clinic")
+        graph = kb.graphs.get("clinic")
         for dimension, name in ((8, "VSS"), (12, f"Dense retriever ({encoders[12]}, untrained)")):
             lists = [nearest(graph, question, dimension)[:20] for question, *_ in QUESTIONS]
             right = [gold for _, gold, _, _ in QUESTIONS]
@@ -316,8 +316,8 @@ def test_what_makes_no_sense_is_said_before_anything_runs(clinic, tmp_path):
     (tmp_path / "a.tsv").write_text(WATER_BIRDS)
     (tmp_path / "b.tsv").write_text(WATER_BIRDS)
     with clew.open(tmp_path / "kb") as kb:
-        kb.add_graph(tmp_path / "a.tsv")
-        kb.add_graph(tmp_path / "b.tsv")
+        kb.graphs.add(tmp_path / "a.tsv")
+        kb.graphs.add(tmp_path / "b.tsv")
     assert "has the graphs a, b, where" in said("--data", data, "--graph", tmp_path / "kb")
     shutil.copytree(base.parent, tmp_path / "other" / "clinic")
     twice = ["--graph", base, "--graph", tmp_path / "other" / "clinic" / "processed"]

@@ -45,7 +45,7 @@ def short(graph, rows) -> list[str]:
 
 def test_similar_names_of_a_store_without_a_search(place: str, tmp_path: Path) -> None:
     with clew.open(tmp_path / "kb", create=True) as base:
-        graph = base.mount_graph("g", place)
+        graph = base.graphs.mount("g", place)
         assert graph.lookup.service == "scan"
         rows, likeness = graph.find_similar_names("Wiliam Dieterle", 3)
         assert short(graph, rows)[0] == "d" and 0.9 < likeness[0] < 1
@@ -72,21 +72,21 @@ def test_similar_names_of_a_store_without_a_search(place: str, tmp_path: Path) -
 
 def test_without_a_search_equal_names_are_found_alone(place: str, tmp_path: Path) -> None:
     with clew.open(tmp_path / "kb", create=True) as base:
-        graph = base.mount_graph("g", place, MountOptions(lookup="labels"))
+        graph = base.graphs.mount("g", place, MountOptions(lookup="labels"))
         assert (
             short(graph, graph.find_by_name("KISMET")) == ["k", "k2"]
             and len(graph.find_by_name("Gert Frobe")) == 0
         )
         assert len(graph.find_similar_names("Kismett", 3)[0]) == 0
-        german = base.mount_graph("de", place, MountOptions(("de",)))
+        german = base.graphs.mount("de", place, MountOptions(("de",)))
         assert short(german, german.find_by_name("odland")) == ["o"]
         with pytest.raises(UsageError, match="Did you mean 'scan'"):
-            base.mount_graph("x", place, MountOptions(lookup="scam"))
+            base.graphs.mount("x", place, MountOptions(lookup="scam"))
 
 
 def test_what_is_given_stays_inside_its_quotes(place: str, tmp_path: Path) -> None:
     with clew.open(tmp_path / "kb", create=True) as base:
-        graph = base.mount_graph("g", place)
+        graph = base.graphs.mount("g", place)
         for name in ('") } #', "a\\", 'Kismet" || true || "', "x\ny\t'z'", "{{{ ?x", "'"):
             graph.find_by_name(name)
             graph.find_similar_names(name, 2)
@@ -137,7 +137,7 @@ def test_an_endpoints_own_search_is_found_and_asked(
     """Of these three services only the questions are tested: that they are sent, and what is made of the answers."""
     seen, answer = searched(mark, strict, loose, labels=service != "wikidata")
     with ScriptedEndpoint(answer) as server, clew.open(tmp_path / "kb", create=True) as base:
-        graph = base.mount_graph("g", server.url)
+        graph = base.graphs.mount("g", server.url)
         assert graph.lookup.service == service and len(seen) == 1
         rows, likeness = graph.find_similar_names("Kismat", 2)
         assert short(graph, rows) == ["k", "kd"] and likeness[0] == pytest.approx(10 / 12)
@@ -145,7 +145,7 @@ def test_an_endpoints_own_search_is_found_and_asked(
         # Looking up a name asks the strictest question alone.
         assert len(graph.find_by_name("Kismat")) == 0 and len(seen) == 4
     with clew.open(tmp_path / "kb") as base:
-        assert base.graph("g").lookup.service == service  # kept, not asked again
+        assert base.graphs.get("g").lookup.service == service  # kept, not asked again
         assert len(seen) == 4
 
 
@@ -174,7 +174,7 @@ def test_auto_chooses_no_scan_of_a_large_store(tmp_path: Path) -> None:
         return [{"l": "Some Label"}] if query.endswith("LIMIT 20") else []
 
     with ScriptedEndpoint(answer) as server, clew.open(tmp_path / "kb", create=True) as base:
-        assert base.mount_graph("g", server.url).lookup.service == "labels"
+        assert base.graphs.mount("g", server.url).lookup.service == "labels"
 
 
 TITLES = "title\tid\nKismet_(film)\t{ex}k2\nDie_Göttliche\t{ex}m\nBill\t{ex}d\nGone\t{ex}gone\nEarth\tQ2\n"
@@ -199,7 +199,7 @@ def test_a_table_of_titles_comes_first(place: str, tmp_path: Path, form: str) ->
     else:
         table.write_text(text.replace("\t", "," if form.endswith(".csv") else "\t"))
     with clew.open(tmp_path / "kb", create=True) as base:
-        graph = base.mount_graph("g", place, MountOptions(titles=str(table)))
+        graph = base.graphs.mount("g", place, MountOptions(titles=str(table)))
         assert short(graph, graph.find_by_name("Kismet (film)")) == ["k2"]  # not :k, which no title is of
         assert short(graph, graph.find_by_name("bill")) == ["d"] and short(
             graph, graph.find_similar_names("Bill", 1)[0]
@@ -210,7 +210,7 @@ def test_a_table_of_titles_comes_first(place: str, tmp_path: Path, form: str) ->
         assert graph.lookup.titles.find_ids("Earth") == ["http://www.wikidata.org/entity/Q2"]
         kept = list((tmp_path / "kb" / "derived" / "mounts").glob("*.titles"))
         assert len(kept) == (0 if form == "index.db" else 1)
-        base.remove_graph("g")
+        base.graphs.remove("g")
         assert not list((tmp_path / "kb" / "derived" / "mounts").iterdir()) and table.exists()
 
 
@@ -219,25 +219,25 @@ def test_the_index_of_titles_is_made_once_and_again_when_the_file_changes(place:
     table.write_text(f"Bill\t{EX}d\n")
     folder = tmp_path / "kb" / "derived" / "mounts"
     with clew.open(tmp_path / "kb", create=True) as base:
-        base.mount_graph("g", place, MountOptions(titles=str(table)))
-        graph = base.graph("g")
+        base.graphs.mount("g", place, MountOptions(titles=str(table)))
+        graph = base.graphs.get("g")
         assert short(graph, graph.find_by_name("Bill")) == ["d"]
         (first,) = folder.glob("*.titles")
         before = first.stat().st_mtime_ns
     with clew.open(tmp_path / "kb") as base:
-        graph = base.graph("g")
+        graph = base.graphs.get("g")
         assert short(graph, graph.find_by_name("Bill")) == ["d"]
         assert first.stat().st_mtime_ns == before
     table.write_text(f"Bill\t{EX}m\n")
     os.utime(table, ns=(1, 1))
     with clew.open(tmp_path / "kb") as base:
-        graph = base.graph("g")
+        graph = base.graphs.get("g")
         assert short(graph, graph.find_by_name("Bill")) == ["m"]
     table.unlink()
     with clew.open(tmp_path / "kb") as base:
         with pytest.raises(UnreadableFile, match="No such file"):
-            base.graph("g")
-        base.remove_graph("g")
+            base.graphs.get("g")
+        base.graphs.remove("g")
         assert not list(folder.iterdir())
 
 
@@ -257,7 +257,7 @@ def test_tables_that_are_none(place: str, tmp_path: Path, name: str, content: by
     (tmp_path / name).write_bytes(content)
     with clew.open(tmp_path / "kb", create=True) as base:
         with pytest.raises(UnreadableFile, match=said):
-            base.mount_graph("g", place, MountOptions(titles=str(tmp_path / name))).find_by_name("Bill")
+            base.graphs.mount("g", place, MountOptions(titles=str(tmp_path / name))).find_by_name("Bill")
         assert not list(tmp_path.rglob("*.titles*"))
 
 
@@ -275,26 +275,26 @@ def test_folders_that_are_no_store(tmp_path: Path) -> None:
             "a.ttl": "is a file",
         }.items():
             with pytest.raises(UsageError, match=said):
-                base.mount_graph("g", str(tmp_path / place))
-        assert base.graphs() == [] and not list((tmp_path / "empty").iterdir())
+                base.graphs.mount("g", str(tmp_path / place))
+        assert base.graphs.infos() == [] and not list((tmp_path / "empty").iterdir())
 
 
 def test_without_pyoxigraph_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyoxigraph", None)
     with clew.open(tmp_path / "kb", create=True) as base:
         with pytest.raises(MissingExtra, match="which reads RDF stores"):
-            base.mount_graph("g", str(tmp_path))
-        assert base.graphs() == []
+            base.graphs.mount("g", str(tmp_path))
+        assert base.graphs.infos() == []
 
 
 def test_an_index_that_is_being_made_is_left_alone(place: str, tmp_path: Path) -> None:
     folder = tmp_path / "kb" / "derived" / "mounts"
     with clew.open(tmp_path / "kb", create=True) as base:
-        base.mount_graph("g", place)
+        base.graphs.mount("g", place)
         for name in ("new.7.unfinished", "old.7.unfinished"):
             (folder / name).write_bytes(b"half")
         os.utime(folder / "old.7.unfinished", (1, 1))
-        base.remove_graph("g")
+        base.graphs.remove("g")
         assert [path.name for path in folder.iterdir()] == ["new.7.unfinished"]
 
 
@@ -303,9 +303,11 @@ def test_several_processes_read_one_store(tmp_path: Path) -> None:
     folder = stored(tmp_path / "store", TURTLE)
     before = sorted((path.name, path.read_bytes()) for path in folder.iterdir() if path.name != "LOG")
     with clew.open(tmp_path / "kb", create=True) as base:
-        graph = base.mount_graph("g", str(folder))
+        graph = base.graphs.mount("g", str(folder))
         assert short(graph, graph.find_by_name("Kismet")) == ["k", "k2"]
-        program = "import clew, sys; print(len(clew.open(sys.argv[1]).graph('g').find_by_name('kismet')))"
+        program = (
+            "import clew, sys; print(len(clew.open(sys.argv[1]).graphs.get('g').find_by_name('kismet')))"
+        )
         command = [sys.executable, "-c", program, str(tmp_path / "kb")]
         asked = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
         assert [one.communicate()[0].strip() for one in asked] == ["2", "2"]
@@ -317,7 +319,7 @@ def test_only_the_relations_that_a_node_has_are_asked_for(place: str, tmp_path: 
     from clew.knowledge_base.graphs import entity_triples
 
     with clew.open(tmp_path / "kb", create=True) as base:
-        graph = base.mount_graph("g", place)
+        graph = base.graphs.mount("g", place)
         assert graph.relations_at(graph.rows([f"g:{EX}k"])) == ["director"]
-        (found,) = entity_triples(graph, base.entities("g", "William Dieterle")[0])
+        (found,) = entity_triples(graph, base.graphs.entities("g", "William Dieterle")[0])
         assert found.inverse and {end.name for end in found.ends} == {"Kismet"}

@@ -75,10 +75,10 @@ def test_a_mounted_graph_answers_as_the_imported_one(place: str, tmp_path: Path)
     pytest.importorskip("pyoxigraph", reason="the extra 'rdf' is not installed")
     (tmp_path / "a.ttl").write_text(TURTLE)
     with clew.open(tmp_path / "kb", create=True) as base:
-        base.add_graph(tmp_path / "a.ttl", name="here")
-        base.mount_graph("there", place)
+        base.graphs.add(tmp_path / "a.ttl", name="here")
+        base.graphs.mount("there", place)
         assert list(base.store.snapshot().graphs()) == ["here", "there"]
-        here, there = base.graph("here"), base.graph("there")
+        here, there = base.graphs.get("here"), base.graphs.get("there")
         assert there.types() == here.types()
         assert here.properties() and there.properties() == {}  # an endpoint would count for hours
         assert {name: one.edges for name, one in there.relations().items()} == {
@@ -127,10 +127,10 @@ def test_a_mounted_graph_answers_as_the_imported_one(place: str, tmp_path: Path)
 
 def test_a_wikibase_by_the_properties_that_it_lists(wikibase: str, tmp_path: Path) -> None:
     with clew.open(tmp_path / "kb", create=True) as base:
-        graph = base.mount_graph("wikidata", wikibase)
+        graph = base.graphs.mount("wikidata", wikibase)
         assert set(graph.relations()) == {"director", "instance of"} and graph.types() == {}
         assert graph.relations()["director"].id == "http://www.wikidata.org/prop/direct/P57"
-        (film,) = base.entities("wikidata", "kismet")
+        (film,) = base.graphs.entities("wikidata", "kismet")
         assert film.type == "film"
         assert neighbours(graph, film.id, "director") == ["http://www.wikidata.org/entity/Q2"]
         assert graph.ids(graph.rows_of_type("film")) == [film.id]
@@ -141,24 +141,24 @@ def test_what_it_says_of_itself_is_kept_and_goes_with_it(server: str, tmp_path: 
     kb = tmp_path / "kb"
     with clew.open(kb, create=True) as base:
         before = (list(base.store.dump()), base.info().digest)
-        base.mount_graph("g", server)
+        base.graphs.mount("g", server)
         assert base.info().digest != before[1]
     with clew.open(kb) as base:
-        graph = base.graph("g")
+        graph = base.graphs.get("g")
         graph.endpoint.url = "http://127.0.0.1:1/closed"  # nothing is asked for what is known
         assert "directed by" in graph.relations() and graph.types()["film"] == 1
         with pytest.raises(UsageError, match="mounted graph"):
-            base.add_graph(
+            base.graphs.add(
                 Path(__file__), name="g", options=clew.knowledge_base.GraphReadOptions(format="tsv")
             )
-        base.remove_graph("g")
+        base.graphs.remove("g")
         assert (list(base.store.dump()), base.info().digest) == before
         assert not list((kb / "derived" / "mounts").iterdir())
 
 
 def test_what_is_not_there(place: str, tmp_path: Path) -> None:
     with clew.open(tmp_path / "kb", create=True) as base:
-        graph = base.mount_graph("g", place, MountOptions(most=1))
+        graph = base.graphs.mount("g", place, MountOptions(most=1))
         for id in ("g:http://example.org/none", "h:http://example.org/k", "g:a b", "g:http://x/> } #"):
             with pytest.raises(NotFound):
                 graph.rows([id])
@@ -264,8 +264,8 @@ def test_nothing_that_is_given_gets_out_of_its_quotes() -> None:
 
 def test_any_relation_and_the_types_of_rows(tmp_path: Path, place: str) -> None:
     with clew.open(tmp_path / "kb", create=True) as base:
-        graph = base.mount_graph("m", place)
-        graph = base.graph("m")
+        graph = base.graphs.mount("m", place)
+        graph = base.graphs.get("m")
         k, d, m = graph.rows([f"m:http://example.org/{one}" for one in "kdm"])
         offsets, others = graph.neighbours(np.array([k, d]), None)
         assert offsets.tolist() == [0, 2, 2] and others.tolist() == sorted([d, m])
@@ -277,12 +277,12 @@ def test_any_relation_and_the_types_of_rows(tmp_path: Path, place: str) -> None:
 
 def test_nothing_is_kept_of_a_mounted_graphs_nodes_and_that_is_said(place: str, tmp_path: Path) -> None:
     with clew.open(tmp_path / "kb", create=True) as base:
-        base.mount_graph("there", place)
+        base.graphs.mount("there", place)
         record = TrailRecorder()
         retriever = catalog.build_retriever("bm25-nodes", base.store)
         assert explore_retriever(retriever, Question("Kismet"), 3, record) == []
         assert record.steps[0].detail["passed over"] == "it is mounted"
-        graph = base.graph("there")
+        graph = base.graphs.get("there")
         assert list(graph.answer_types()) == []
         with pytest.raises(UsageError, match="mounted graph: no texts of its nodes are kept"):
             graph.node_postings("document")

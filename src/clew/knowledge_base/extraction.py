@@ -124,7 +124,7 @@ class GraphExtraction:
             "documents": [key for key in passages.documents if key not in open_ones],
         }
         done = store_graph(self.base.store.graphs, self.name, passages, options)
-        (info,) = (one for one in self.base.graphs() if one.name == self.name)
+        (info,) = (one for one in self.base.graphs.infos() if one.name == self.name)
         return ExtractionReport(
             info,
             done.outcome,
@@ -149,7 +149,7 @@ class GraphExtraction:
         from clew.store.graphs.graph_store import check_graph_name
 
         check_graph_name(self.name)
-        known = next((one for one in self.base.graphs() if one.name == self.name), None)
+        known = next((one for one in self.base.graphs.infos() if one.name == self.name), None)
         made = extraction_settings(known) if known else {}
         if known is not None and not made:
             raise UsageError(
@@ -202,7 +202,7 @@ def drop_removed_documents(base: KnowledgeBase) -> list[str]:
     from clew.knowledge_base.ingest.extraction import PassageExtractions, store_graph
 
     names = []
-    for graph in base.graphs():
+    for graph in base.graphs.infos():
         if not measure_staleness(base, graph).gone:
             continue
         made = extraction_settings(graph)

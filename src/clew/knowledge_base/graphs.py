@@ -1,34 +1,37 @@
-"""The graphs of a knowledge base, and what a person looks up in them."""
+"""The knowledge graphs of a base: adding, mounting and removing them, and looking things up in them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from clew.core.errors import NotFound
 from clew.core.types import Entity, GraphInfo
-from clew.knowledge_base.encoding import WithEncoder, sample_rows, time_encoding
+from clew.knowledge_base.encoding import Encoding, sample_rows, time_encoding
 from clew.knowledge_base.results import EntityDescription, EntityTriples
 
 if TYPE_CHECKING:
     from clew.core.arrays import Rows
-    from clew.core.protocols import LanguageModel, NodeTexts, NodeVectors, PropertyGraph
-    from clew.knowledge_base.extraction import ExtractionReport
+    from clew.core.protocols import NodeTexts, NodeVectors, PropertyGraph
     from clew.knowledge_base.ingest.graphs import GraphReport
     from clew.knowledge_base.ingest.report import Progress
-    from clew.knowledge_base.knowledge_base import KnowledgeBase
     from clew.methods.focus.schema import Schema
     from clew.parse.graphs.reader import GraphReadOptions
     from clew.store.sparql.mount_options import MountOptions
     from clew.store.sparql.mounted_graph import MountedGraph
+    from clew.store.store import Store
     from clew.triples.linking.entity_alignment import EntityAlignment
 
 
-class WithGraphs(WithEncoder):
-    """The part of :class:`clew.Base` that is about graphs."""
+class KnowledgeGraphs:
+    """The imported, extracted and mounted graphs of a knowledge base: ``base.graphs``."""
 
-    def add_graph(
+    def __init__(self, store: Store, encoding: Encoding) -> None:
+        self._store = store
+        self._encoding = encoding
+
+    def add(
         self,
         files: str | Path | Sequence[str | Path] = (),
         *,
@@ -52,7 +55,7 @@ class WithGraphs(WithEncoder):
             *(tuple(Path(one).expanduser() for one in part) for part in (given, nodes, edges))
         )
         return ingest.add_graph(
-            self.store.graphs,
+            self._store.graphs,
             name or ingest.default_graph_name(chosen.all_files[0] if chosen.all_files else Path()),
             chosen,
             options,
@@ -60,7 +63,7 @@ class WithGraphs(WithEncoder):
             progress=progress or ingest.ignore_event,
         )
 
-    def mount_graph(self, name: str, url: str, options: MountOptions | None = None) -> MountedGraph:
+    def mount(self, name: str, url: str, options: MountOptions | None = None) -> MountedGraph:
         """Mount a SPARQL 1.1 endpoint, or the folder of an Oxigraph store, read-only, as a graph of that name.
 
         It is asked when it is needed. Raises UsageError, UnreadableFile for a table of titles that is none,
@@ -68,7 +71,7 @@ class WithGraphs(WithEncoder):
         """
         from clew.store.sparql.mount_options import MountOptions as Usual
 
-        return self.store.graphs.mount(name, url, options or Usual())
+        return self._store.graphs.mount(name, url, options or Usual())
 
     def schema(self, question: str, graphs: Sequence[str] = ()) -> Schema:
         """Return what a model is shown of ``graphs`` (none: of all) when it is to write a question as typed triples:
@@ -79,46 +82,22 @@ class WithGraphs(WithEncoder):
         from clew.methods.focus.schema import describe_schema
         from clew.triples.linking.relations import GraphRelationLinker
 
-        names = graphs or [one.name for one in self.graphs()]
+        names = graphs or [one.name for one in self.infos()]
         return describe_schema(
-            [self.graph(name) for name in names], question, GraphRelationLinker(self.encoder())
+            [self.get(name) for name in names], question, GraphRelationLinker(self._encoding.encoder())
         )
 
-    def extract_graph(
-        self,
-        name: str,
-        *,
-        llm: str | LanguageModel | None = None,
-        documents: Iterable[str] | None = None,
-        progress: Progress | None = None,
-    ) -> ExtractionReport:
-        """Extract the triples of every passage by a language model, as the graph ``name``; see
-        :class:`clew.knowledge_base.extraction.GraphExtraction`.
-
-        Only passages that it has not read yet are asked about; without ``llm`` the graph is made again of what is
-        known. Raises UsageError, ModelError, StoreError.
-        """
-        from clew.knowledge_base import ingest
-        from clew.knowledge_base import registry as catalog
-        from clew.knowledge_base.extraction import GraphExtraction
-
-        model = catalog.load_language_model(llm, cache=False) if isinstance(llm, str) else llm
-        told = progress or ingest.ignore_event
-        chosen = None if documents is None else tuple(documents)
-        work = GraphExtraction(cast("KnowledgeBase", self), name, model, chosen)
-        return work.run(lambda done, total: told(ingest.Event("extract", done, total)))
-
-    def graphs(self) -> list[GraphInfo]:
+    def infos(self) -> list[GraphInfo]:
         """Return the imported and mounted graphs, sorted by name."""
-        return self.store.graphs.graph_infos()
+        return self._store.graphs.graph_infos()
 
-    def graph(self, name: str) -> PropertyGraph:
+    def get(self, name: str) -> PropertyGraph:
         """Return a graph by its name. Raises UsageError where there is none."""
-        return self.store.snapshot().graph(name)
+        return self._store.snapshot().graph(name)
 
     def entities(self, graph: str, text: str) -> list[Entity]:
         """Return the entities of a graph with this id, name or alias, sorted by id. Raises NotFound, UsageError."""
-        opened = self.graph(graph)
+        opened = self.get(graph)
         for id in (text, f"{graph}:{text}"):
             try:
                 return opened.entities(opened.rows([id]))
@@ -132,12 +111,10 @@ class WithGraphs(WithEncoder):
             )
         return opened.entities(rows)
 
-    def describe_entities(
-        self, graph: str, entities: Sequence[Entity], limit: int = 10
-    ) -> list[EntityDescription]:
+    def describe(self, graph: str, entities: Sequence[Entity], limit: int = 10) -> list[EntityDescription]:
         """Return entities of a graph with their triples, at most ``limit`` of each relation, and what ids and names
         say to be the same. Raises UsageError where there is no such graph."""
-        opened = self.graph(graph)
+        opened = self.get(graph)
         return [
             EntityDescription(
                 one, tuple(entity_triples(opened, one, limit)), self.equivalents(one.id, thorough=False)
@@ -154,22 +131,22 @@ class WithGraphs(WithEncoder):
         """
         from clew.triples import linking as link
 
-        return link.align_entity(self.store.snapshot(), id, remote=self._mounts(), thorough=thorough)
+        return link.align_entity(self._store.snapshot(), id, remote=self._mounts(), thorough=thorough)
 
     def links(self, graph: str | None = None) -> Iterator[EntityAlignment]:
         """Yield what is the same in different graphs, and the documents about a node, with the evidence; those of one
         graph where it is named. Mounted graphs are looked into, not gone through. Raises UsageError."""
         from clew.triples import linking as link
 
-        snapshot = self.store.snapshot()
+        snapshot = self._store.snapshot()
         if graph is not None:
             snapshot.graph(graph)
         return link.align_graphs(snapshot, graph, remote=self._mounts())
 
     def _mounts(self) -> list[str]:
-        return [one.name for one in self.graphs() if one.url]
+        return [one.name for one in self.infos() if one.url]
 
-    def encode_graph(
+    def encode(
         self, name: str, *, names: bool = False, every: bool = False, progress: Progress | None = None
     ) -> int:
         """Make the vectors of a graph's nodes that the base's encoder has not made yet; return of how many. Stopped,
@@ -193,19 +170,19 @@ class WithGraphs(WithEncoder):
             )
         return kept.encode_missing(rows, texts, lambda done, total: told(ingest.Event("encode", done, total)))
 
-    def estimate_graph_encoding(
+    def estimate_encoding(
         self, name: str, *, names: bool = False, every: bool = False
     ) -> tuple[int, float | None]:
-        """Return how many vectors :meth:`encode_graph` has to make, and about how many seconds they take: by some
+        """Return how many vectors :meth:`encode` has to make, and about how many seconds they take: by some
         that are made now, and not kept. None for an encoder that sends texts elsewhere."""
         from clew.models.names import leaves_machine
 
         _, kept, rows, texts = self._node_vectors(name, names, every)
         missing = kept.rows_without_vectors(rows)
-        if not len(missing) or leaves_machine(self.encoder_name() or ""):
+        if not len(missing) or leaves_machine(self._encoding.name or ""):
             return len(missing), None if len(missing) else 0.0
         some = sample_rows(missing)
-        taken = time_encoding(self.require_encoder(), [part for one in texts(some) for part in one])
+        taken = time_encoding(self._encoding.require(), [part for one in texts(some) for part in one])
         return len(missing), len(missing) * taken / len(some)
 
     def _node_vectors(
@@ -218,7 +195,7 @@ class WithGraphs(WithEncoder):
         from clew.retrieve.nodes import answer_rows_or_all
         from clew.triples.linking.nearest_names import NAME_VECTORS, node_names
 
-        graph, encoder = self.graph(name), self.require_encoder()
+        graph, encoder = self.get(name), self._encoding.require()
         if names:
             return (
                 graph,
@@ -230,9 +207,9 @@ class WithGraphs(WithEncoder):
         chosen = np.arange(graph.size) if every else answer_rows_or_all(graph)
         return graph, graph.node_vectors(encoder, texts.document_name), chosen, texts.single_texts
 
-    def remove_graph(self, name: str) -> GraphInfo:
+    def remove(self, name: str) -> GraphInfo:
         """Forget a graph: the base is as if it had never been added. Raises UsageError where there is none."""
-        return self.store.graphs.remove(name)
+        return self._store.graphs.remove(name)
 
 
 def entity_triples(graph: PropertyGraph, entity: Entity, limit: int = 10) -> list[EntityTriples]:

@@ -116,7 +116,7 @@ class SummaryJob:
 
         if self.words < 1:
             raise UsageError("a summary of no words cannot be made", "For example: --words 64")
-        encoder = self.base.encoder()
+        encoder = self.base.encoding.encoder()
         resources = open_resources(self.base.store, self.llm, encoder)
         outlines = Outlines(resources.snapshot, encoder)
         keys = [document.key for document in self.base.documents()]

@@ -44,9 +44,9 @@ def test_what_has_no_vector_yet_is_said_and_its_time_foretold(embedded, tmp_path
     (tmp_path / "a.md").write_text("The Oskell bridge was built by Alf Clausen.\n", encoding="utf-8")
     run("add", tmp_path / "a.md", "--kb", tmp_path / "kb", "--encoder", "none")
     with clew.open(tmp_path / "kb") as base:
-        assert base.estimate_encoding() == (0, 0.0)
-        base.set_encoder("clew:hops")
-        missing, seconds = base.estimate_encoding()
+        assert base.encoding.estimate() == (0, 0.0)
+        base.encoding.set("clew:hops")
+        missing, seconds = base.encoding.estimate()
         assert missing == 1 and seconds is not None and seconds > 0
     for words in (("search", "bridge"), ("ask", "Who built the Oskell bridge?")):
         assert "1 passage can be found by words alone" in run(*words, "--kb", tmp_path / "kb").stderr

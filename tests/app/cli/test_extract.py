@@ -53,7 +53,7 @@ def kb(tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "lighters.md").write_text(LIGHTERS)
     with clew.open(tmp_path / "kb", create=True) as base:
-        base.set_encoder(None)
+        base.encoding.set(None)
         base.add([tmp_path / "docs"])
     return tmp_path / "kb"
 
@@ -94,7 +94,7 @@ def test_a_graph_is_extracted_once_and_says_where_each_triple_was_said(run, kb, 
     assert "Osk Brothers  (company, yard)" in shown and shown.count("said in lighters.md (") == 1
     assert "first lighter >> built by >> Osk Brothers" in shown and shown.count("said in yard.md (") == 2
     with clew.open(kb) as base:
-        graph = base.graph("notes")
+        graph = base.graphs.get("notes")
         (head,), (tail,) = (
             graph.find_by_name(name).tolist() for name in ("Maria Hale", "Tolland Coal Company")
         )
@@ -117,13 +117,13 @@ def test_what_a_removed_document_said_leaves_the_graph_with_it(run, kb, tmp_path
         run("remove", "yard.md")
         with clew.open(kb) as base:
             assert list(base.store.dump()) == before
-            assert len(base.graph("notes").find_by_name("Garrow")) == 0
+            assert len(base.graphs.get("notes").find_by_name("Garrow")) == 0
         assert "behind" not in run("graph", "list").stdout
         # A file that changed is another document: what the old one said is gone at once.
         (tmp_path / "docs" / "lighters.md").write_text(YARD)
         run("add", str(tmp_path / "docs"))
         with clew.open(kb) as base:
-            graph = base.graph("notes")
+            graph = base.graphs.get("notes")
             assert graph.size == 0 and graph.relations() == {}
         assert "1 document new" in run("graph", "list").stdout
         assert len(server.requests) == 3
@@ -141,7 +141,7 @@ def test_a_removal_that_was_killed_is_put_right_by_doctor(run, kb):
     assert "(repaired)" in run("doctor").stdout
     assert run("doctor").stdout.strip() == "all is well"
     with clew.open(kb) as base:
-        assert base.graph("notes").size == 0
+        assert base.graphs.get("notes").size == 0
 
 
 def test_a_reply_that_makes_no_sense_is_named_and_asked_again(run):
@@ -191,7 +191,7 @@ def test_a_model_that_fails_leaves_what_was_found_before(kb, run, tmp_path):
     with ScriptedServer(failing) as server, clew.open(kb) as base:
         with pytest.raises(ModelError):
             base.extract_graph("notes", llm=server.llm)
-        assert base.graphs() == []
+        assert base.graphs.infos() == []
     with ScriptedServer(reply) as other, clew.open(kb) as base:
         # Another model reads everything itself.
         assert base.extract_graph("notes", llm=other.llm).passages == 22
@@ -229,7 +229,7 @@ def test_a_small_model_is_read_leniently_and_nothing_is_made_up(run, kb):
     with ScriptedServer(lambda request: Reply(said, usage=long)) as server, clew.open(kb) as base:
         report = base.extract_graph("notes", llm=server.llm)
         assert report.unreadable == () and report.graph.edges == 1 and report.incomplete == report.cut == 2
-        assert {one.name for one in base.entities("notes", "garrow")} == {"Garrow"}
+        assert {one.name for one in base.graphs.entities("notes", "garrow")} == {"Garrow"}
 
 
 def test_what_is_found_is_read_back_as_it_was_kept():

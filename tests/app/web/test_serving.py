@@ -96,16 +96,16 @@ def test_what_lies_at_a_documents_path_now_is_not_taken_for_it(tmp_path) -> None
     with clew.open(tmp_path / "kb", create=True) as base:
         base.add([path])
         (document,) = base.documents()
-        assert base.original_file(document.key) == path
+        assert base.files.original(document.key) == path
         path.unlink()
         path.symlink_to(other)
-        for look in (base.original_file, lambda key: base.page_image(key, 1)):
+        for look in (base.original_file, lambda key: base.files.page_image(key, 1)):
             with pytest.raises(NotFound, match="was changed"):
                 look(document.key)
         with pytest.raises(NotFound, match="has no page 2"):
-            base.page_image(document.key, 2)
+            base.files.page_image(document.key, 2)
         with pytest.raises(UsageError, match="scale"):
-            base.page_image(document.key, 1, 100.0)
+            base.files.page_image(document.key, 1, 100.0)
 
 
 def test_a_question_is_streamed_remembered_exported_and_forgotten(app) -> None:

@@ -173,7 +173,7 @@ def test_the_same_file_twice_is_one_document_and_removal_leaves_nothing(own) -> 
 def test_doctor_deletes_kept_files_of_no_document(tmp_path) -> None:
     with clew.open(tmp_path / "kb", create=True) as base:
         (tmp_path / "a").write_text("Text about a quay.")
-        with base.uploads() as uploads:
+        with base.files.open_uploads() as uploads:
             added = uploads.add(tmp_path / "a", "quay.txt")
             with pytest.raises(UsageError, match="no name"):
                 uploads.add(tmp_path / "a", "../quay.txt")

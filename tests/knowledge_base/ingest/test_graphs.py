@@ -26,36 +26,36 @@ def test_an_unchanged_file_is_not_read_again_and_a_changed_one_replaces(tmp_path
     path = tmp_path / "films.old.tsv"
     path.write_text("Kismet\tdirector\tDieterle\n")
     with clew.open(tmp_path / "kb", create=True) as base:
-        assert base.add_graph(path).outcome == "added"
-        (first,) = base.graphs()
+        assert base.graphs.add(path).outcome == "added"
+        (first,) = base.graphs.infos()
         assert first.name == "films" and first.sources[0].path == str(path)
         generation = base.info().generation
-        assert base.add_graph(path).outcome == "unchanged"
+        assert base.graphs.add(path).outcome == "unchanged"
         assert base.info().generation == generation
         path.touch()
-        assert base.add_graph(path).outcome == "unchanged"
-        assert base.graphs()[0].sources[0].mtime_ns == path.stat().st_mtime_ns
+        assert base.graphs.add(path).outcome == "unchanged"
+        assert base.graphs.infos()[0].sources[0].mtime_ns == path.stat().st_mtime_ns
         path.write_text("Kismet\tdirector\tWilliam Dieterle\n")
-        assert base.add_graph(path).outcome == "replaced"
-        assert base.graph("films").ids(base.graph("films").find_by_name("william dieterle")) == [
+        assert base.graphs.add(path).outcome == "replaced"
+        assert base.graphs.get("films").ids(base.graphs.get("films").find_by_name("william dieterle")) == [
             "films:William Dieterle"
         ]
         with pytest.raises(UnreadableFile):  # read in another way: now its columns make no sense
-            base.add_graph(path, options=GraphReadOptions(columns=("id", "name", "type", "x")))
-        assert base.graphs()[0].digest != first.digest
+            base.graphs.add(path, options=GraphReadOptions(columns=("id", "name", "type", "x")))
+        assert base.graphs.infos()[0].digest != first.digest
 
 
 def test_nodes_and_edges_that_do_not_say_what_they_are(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("id,name,type\n1,Ada,person\n2,Charles,person\n")
     (tmp_path / "knows.csv").write_text("1,knows,2\n2,knows,3\n")
     with clew.open(tmp_path / "kb", create=True) as base:
-        report = base.add_graph(
+        report = base.graphs.add(
             nodes=[tmp_path / "people.csv"], edges=[tmp_path / "knows.csv"], name="people"
         )
         assert (report.graph.nodes, report.graph.edges, report.undescribed) == (3, 2, 1)
-        assert base.graph("people").relations()["knows"].head_types == {"person": 2}
+        assert base.graphs.get("people").relations()["knows"].head_types == {"person": 2}
         with pytest.raises(UsageError, match="no file"):
-            base.add_graph(name="x")
+            base.graphs.add(name="x")
 
 
 def run(*words: object) -> str:
@@ -127,12 +127,12 @@ def test_an_import_killed_at_any_instant_leaves_nothing_or_all(tmp_path: Path) -
             left = {one.name for one in (tmp_path / "kb").iterdir()} - {"derived"}
             assert all(one.startswith("base.sqlite") or one.endswith(".lock") for one in left)
             if digest == whole:
-                assert base.graph("g").size <= 9000
+                assert base.graphs.get("g").size <= 9000
                 # Killed right after the commit, it owes the emptying of the log; the next one pays.
                 found = base.doctor()
                 assert not [one for one in found if one.what != "write-ahead log" or not one.repaired]
                 assert base.doctor() == []
-                base.remove_graph("g")
+                base.graphs.remove("g")
             assert base.info().digest == empty
     assert empty in ended
 
@@ -142,16 +142,16 @@ def test_an_import_killed_at_any_instant_leaves_nothing_or_all(tmp_path: Path) -
 def test_the_film_graph(tmp_path: Path) -> None:
     with clew.open(tmp_path / "kb", create=True) as base:
         empty = (list(base.store.dump()), base.info().digest)
-        report = base.add_graph(FILMS, name="films")
+        report = base.graphs.add(FILMS, name="films")
         lines = {tuple(line.split("\t")) for line in FILMS.read_text().splitlines()}
         assert report.graph.edges == len(lines) and report.bad == 0
-        graph = base.graph("films")
+        graph = base.graphs.get("films")
         assert graph.size == len({end for head, _, tail in lines for end in (head, tail)})
         assert sum(one.edges for one in graph.relations().values()) == len(lines)
         acted = {tail for head, relation, tail in lines if (head, relation) == ("$", "starred actors")}
         _, found = graph.neighbours(graph.find_by_name("$"), "starred actors")
         assert set(graph.ids(found)) == {f"films:{one}" for one in acted}
-        base.remove_graph("films")
+        base.graphs.remove("films")
         assert (list(base.store.dump()), base.info().digest) == empty
 
 
@@ -160,10 +160,10 @@ def test_the_film_graph(tmp_path: Path) -> None:
 def test_the_shared_extractions(tmp_path: Path) -> None:
     with clew.open(tmp_path / "kb", create=True) as base:
         with pytest.raises(UnreadableFile, match="line 22: not head, relation, tail"):
-            base.add_graph(EXTRACTED)
-        report = base.add_graph(EXTRACTED, skip_bad=True)
+            base.graphs.add(EXTRACTED)
+        report = base.graphs.add(EXTRACTED, skip_bad=True)
         documents = [json.loads(line) for line in EXTRACTED.read_text().splitlines()]
         passages = {(one["title"], one["text"]) for one in documents}
-        graph = base.graph(report.graph.name)
+        graph = base.graphs.get(report.graph.name)
         assert graph.types() == {"passage": len(passages)}
         assert report.bad == sum(len(triple) != 3 for one in documents for triple in one["triples"])

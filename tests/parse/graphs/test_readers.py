@@ -234,8 +234,8 @@ def test_rdf_as_a_graph_of_a_base(tmp_path: Path, languages, name: str, alias: s
 
     (tmp_path / "a.ttl").write_text(TURTLE)
     with clew.open(tmp_path / "kb", create=True) as base:
-        report = base.add_graph(tmp_path / "a.ttl", name="g", options=GraphReadOptions(languages=languages))
-        (film,) = base.entities("g", name)
+        report = base.graphs.add(tmp_path / "a.ttl", name="g", options=GraphReadOptions(languages=languages))
+        (film,) = base.graphs.entities("g", name)
         assert film.id == "g:http://example.org/Q1" and film.type == "Film" and film.name == name
         assert alias in film.aliases and "キスメット" not in film.aliases
         assert film.properties == {
@@ -247,12 +247,12 @@ def test_rdf_as_a_graph_of_a_base(tmp_path: Path, languages, name: str, alias: s
         }
         assert ("Ein Film." in film.text) == ("de" in languages)
         assert sum(report.left_out.values()) == (2 if languages == ("en",) else 0)
-        graph = base.graph("g")
+        graph = base.graphs.get("g")
         relation = graph.relations()["directed by"]
         assert relation.id == "http://example.org/directedBy"
         ends = graph.entities(graph.neighbours(graph.rows([film.id]), "directed by")[1])
         assert sorted(one.name for one in ends) == ["William Dieterle", "someone"]
-        (other,) = base.entities("g", "カサブランカ")  # no label in a language that was asked for
+        (other,) = base.graphs.entities("g", "カサブランカ")  # no label in a language that was asked for
         assert other.aliases == ()
 
 
@@ -271,7 +271,7 @@ def test_the_same_statements_in_three_forms_make_the_same_graph(tmp_path: Path) 
     digests = set()
     with clew.open(tmp_path / "kb", create=True) as base:
         for name in ("a.ttl", "a.nt.gz", "a.rdf"):
-            digests.add(base.add_graph(tmp_path / name, name=name).graph.digest)
+            digests.add(base.graphs.add(tmp_path / name, name=name).graph.digest)
     assert len(digests) == 1
 
 
@@ -316,11 +316,11 @@ def test_a_bad_row_is_named_with_its_line_or_skipped_and_counted(
     with clew.open(tmp_path / "kb", create=True) as base:
         empty = base.info().digest
         with pytest.raises(UnreadableFile) as caught:
-            base.add_graph(tmp_path / name)
+            base.graphs.add(tmp_path / name)
         assert f"{name}: line {line}: " in caught.value.problem and why in caught.value.problem
         assert "--skip-bad" in caught.value.hint
-        assert base.graphs() == [] and base.info().digest == empty
-        report = base.add_graph(tmp_path / name, skip_bad=True)
+        assert base.graphs.infos() == [] and base.info().digest == empty
+        report = base.graphs.add(tmp_path / name, skip_bad=True)
         assert report.bad == 1 and f"line {line}" in report.bad_rows[0] and report.graph.nodes >= 1
 
 

@@ -30,10 +30,10 @@ def test_the_nodes_and_edges_of_a_base_in_the_official_layout(
             for file in (tmp_path / "prime" / "processed").iterdir():
                 archive.write(file, f"processed/{file.name}")
     with clew.open(tmp_path / "kb", create=True) as base:
-        report = base.add_graph(place)
+        report = base.graphs.add(place)
         assert (report.graph.name, report.graph.nodes, report.graph.edges) == ("prime", 6, len(EDGES))
-        assert base.add_graph(place).outcome == "unchanged"
-        graph = base.graph("prime")
+        assert base.graphs.add(place).outcome == "unchanged"
+        graph = base.graphs.get("prime")
         assert dict(graph.types()) == {"disease": 2, "drug": 2, "gene/protein": 2}
         assert graph.answer_types() == ()  # in PRIME every node may answer
         gene, drug = graph.entities(graph.rows(["prime:2", "prime:4"]))
@@ -82,8 +82,8 @@ def test_mag_leaves_the_names_of_types_to_the_code_and_papers_answer(tmp_path: P
     )
     assert detect_format(place) == "stark" and declared_answer_types(place) == ("paper",)
     with clew.open(tmp_path / "kb", create=True) as base:
-        base.add_graph(tmp_path / "mag", name="mag")
-        graph = base.graph("mag")
+        base.graphs.add(tmp_path / "mag", name="mag")
+        graph = base.graphs.get("mag")
         assert graph.answer_types() == ("paper",)
         assert sorted(graph.relations()) == ["affiliated_with", "writes"]
         author, institution, found = graph.entities(np.arange(3))
@@ -112,8 +112,8 @@ def test_products_have_reviews_those_with_most_votes_first(tmp_path: Path) -> No
         edge_type_dict={0: "has_brand"},
     )
     with clew.open(tmp_path / "kb", create=True) as base:
-        base.add_graph(tmp_path / "amazon", name="amazon")
-        graph = base.graph("amazon")
+        base.graphs.add(tmp_path / "amazon", name="amazon")
+        graph = base.graphs.get("amazon")
         box, brand = graph.entities(np.arange(2))
         assert box.text.splitlines() == [
             "Holds; 1000 cards.",
@@ -138,14 +138,14 @@ def test_files_that_do_not_fit_each_other_add_nothing(tmp_path: Path, changed: d
     place = write_stark(tmp_path / "prime", **changed)
     with clew.open(tmp_path / "kb", create=True) as base:
         with pytest.raises(UnreadableFile, match=said):
-            base.add_graph(place)
-        assert base.graphs() == []
+            base.graphs.add(place)
+        assert base.graphs.infos() == []
 
 
 def test_a_folder_that_holds_something_else_says_so(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     with clew.open(tmp_path / "kb", create=True) as base, pytest.raises(UnreadableFile):
-        base.add_graph(tmp_path / "x")
+        base.graphs.add(tmp_path / "x")
 
 
 class Evil:
@@ -169,7 +169,7 @@ def test_what_a_pickle_asks_to_be_run_is_not_run(tmp_path: Path, protocol: int, 
             clew.open(tmp_path / "kb", create=True) as base,
             pytest.raises(UnreadableFile, match="no plain data"),
         ):
-            base.add_graph(place)
+            base.graphs.add(place)
         assert not witness.exists()
 
 

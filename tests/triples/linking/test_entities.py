@@ -149,8 +149,8 @@ def test_a_name_that_stands_as_it_is_written_outweighs_every_context(tmp_path):
     path = tmp_path / "g.tsv"
     path.write_text("Moulin Rouge!\tdirected_by\tBaz\nMoulin Rouge\tdirected_by\tHuston\n")
     with clew.open(tmp_path / "kb", create=True) as base:
-        base.add_graph(path)
-        graph = base.graph("g")
+        base.graphs.add(path)
+        graph = base.graphs.get("g")
         for name in ("Moulin Rouge!", "Moulin Rouge"):
             ((first, *_),) = GraphEntityLinker(HashEncoder()).link(
                 graph, [name], "the films of Huston and Baz"

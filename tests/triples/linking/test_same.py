@@ -126,7 +126,7 @@ def test_of_one_graph_only_that_one_is_asked(snapshot, base) -> None:
     (said,) = [one.summary for one in align_entity_with(snapshot, "atlas:peru", "films")]
     assert said == "atlas:peru is films:Q419: name 'Peru'"
     with ScriptedEndpoint(lambda query: []) as far:
-        clew.KnowledgeBase(base).mount_graph("far", far.url)
+        clew.KnowledgeBase(base).graphs.mount("far", far.url)
         beside, asked = base.snapshot(), len(far.queries)
         assert told(align_entity_with(beside, "atlas:lima", "films")).keys() == {"films:Q2868", "films:x1"}
         assert len(far.queries) == asked
@@ -204,8 +204,8 @@ def test_the_commands(tmp_path) -> None:
     shown = json.loads(run("graph", "show", "a", "Lima", "--json", *kb))
     assert shown["entities"][0]["same_as"][0]["target"] == "b:x"
     with clew.open(tmp_path / "kb") as base:
-        assert [one.target for one in base.links("a")] == ["b:x", "b:y"]
-        assert base.equivalents("a:Q1")[0].by == ("name 'Lima'",)
+        assert [one.target for one in base.graphs.links("a")] == ["b:x", "b:y"]
+        assert base.graphs.equivalents("a:Q1")[0].by == ("name 'Lima'",)
 
 
 def make(tmp_path, kb: str, rows: str):

@@ -159,7 +159,7 @@ def ask(
     with clew.open(kb) as base:
         behind = describe_unsearchable(base)
         announce_text_destination("the question and passages", model)
-        announce_text_destination(describe_encoder_input("the question", [recipe]), base.encoder())
+        announce_text_destination(describe_encoder_input("the question", [recipe]), base.encoding.encoder())
         announce_search_destination("the question and the queries made of it", [recipe])
         with _watching(quiet=as_json) as watch:
             answer = base.ask(
@@ -305,7 +305,9 @@ def search(
     from clew.app.cli.output import describe_unsearchable, print_json, print_note
 
     with clew.open(kb) as base:
-        announce_text_destination(describe_encoder_input("the question", [retriever]), base.encoder())
+        announce_text_destination(
+            describe_encoder_input("the question", [retriever]), base.encoding.encoder()
+        )
         announce_search_destination("the question", [retriever])
         hits = base.search(query, k=k, retriever=retriever, documents=documents)
         behind = describe_unsearchable(base)

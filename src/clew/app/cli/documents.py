@@ -71,8 +71,8 @@ def add(
 
     with clew.open(kb, create=True, passages=passages) as base:
         if encoder is not None:
-            base.set_encoder(None if encoder == "none" else encoder)
-        announce_text_destination("the passages", base.encoder())
+            base.encoding.set(None if encoder == "none" else encoder)
+        announce_text_destination("the passages", base.encoding.encoder())
         with progress_display(quiet=as_json) as progress:
             report = base.add(paths, sync=sync, checksum=checksum, workers=workers, progress=progress)
         where = base.path

@@ -30,8 +30,8 @@ def list_encoders(kb: Kb = None, as_json: Json = False) -> None:
     from clew.app.cli.output import format_count, print_json
 
     with clew.open(kb) as base:
-        chosen = base.encoder_name()
-        held = base.vector_counts()
+        chosen = base.encoding.name
+        held = base.encoding.vector_counts()
     kinds = clew.knowledge_base.encoder_kinds()
     if as_json:
         shapes = [{"name": v.name, "vectors": v.vectors, "missing": v.missing} for v in held]
@@ -70,7 +70,7 @@ def set_encoder(
     import clew
 
     with clew.open(kb) as base:
-        base.set_encoder(None if name == "none" else name)
+        base.encoding.set(None if name == "none" else name)
         made = _encode(base, as_json) if now and name != "none" else 0
         _said(base, made, as_json)
 
@@ -141,8 +141,8 @@ def _encode(base: KnowledgeBase, quiet: bool) -> int:
     from clew.app.cli.progress import progress_display
     from clew.knowledge_base.ingest.report import Event
 
-    announce_text_destination("passages", base.encoder())
-    missing, seconds = base.estimate_encoding()
+    announce_text_destination("passages", base.encoding.encoder())
+    missing, seconds = base.encoding.estimate()
     if missing:
         print_note(
             f"{format_count(missing, 'vector')} to make"
@@ -150,7 +150,7 @@ def _encode(base: KnowledgeBase, quiet: bool) -> int:
         )
     with progress_display(quiet=quiet) as show:
         try:
-            return base.encode(lambda done, total: show(Event("encode", done, total)))
+            return base.encoding.encode_missing(lambda done, total: show(Event("encode", done, total)))
         except KeyboardInterrupt:
             print_note("clew: stopped; the vectors made so far are kept. To continue: clew encoder encode")
             raise typer.Exit(EXIT_INTERRUPTED) from None
@@ -159,7 +159,7 @@ def _encode(base: KnowledgeBase, quiet: bool) -> int:
 def _said(base: KnowledgeBase, made: int, as_json: bool) -> None:
     from clew.app.cli.output import format_count, print_json
 
-    shape: dict[str, Any] = {"encoder": base.encoder_name(), "encoded": made}
+    shape: dict[str, Any] = {"encoder": base.encoding.name, "encoded": made}
     if as_json:
         print_json(shape)
     else:

@@ -39,7 +39,7 @@ def list_graphs(kb: Kb = None, as_json: Json = False) -> None:
     from clew.knowledge_base.extraction import extraction_maker, measure_staleness
 
     with clew.open(kb) as base:
-        graphs = base.graphs()
+        graphs = base.graphs.infos()
         late = {graph.name: measure_staleness(base, graph) for graph in graphs}
     if as_json:
         print_json(
@@ -102,13 +102,13 @@ def schema(
 
     with clew.open(kb) as base:
         if question is not None:
-            shown = base.schema(question, [name])
+            shown = base.graphs.schema(question, [name])
             if as_json:
                 print_json({"graph": name, "question": question, "text": shown.text, "shown": shown.summary})
             else:
                 print(shown.text)
             return
-        graph = base.graph(name)
+        graph = base.graphs.get(name)
         if as_json:
             print_json(schemas.schema_to_dict(graph))
         else:
@@ -140,7 +140,7 @@ def show(
     from clew.app.cli.output import print_json
 
     with clew.open(kb) as base:
-        found = base.describe_entities(name, base.entities(name, entity), limit)
+        found = base.graphs.describe(name, base.graphs.entities(name, entity), limit)
     if as_json:
         print_json({"entities": [told.to_dict() for told in found]})
         return
@@ -209,7 +209,7 @@ def links(
     from clew.app.cli.output import print_json
 
     with clew.open(kb) as base:
-        found = list(islice(base.links(graph), limit + 1))
+        found = list(islice(base.graphs.links(graph), limit + 1))
     if as_json:
         print_json({"links": [one.to_dict() for one in found[:limit]], "more": len(found) > limit})
         return
@@ -236,7 +236,7 @@ def remove(name: Name, kb: Kb = None, as_json: Json = False) -> None:
     from clew.app.cli.output import print_json
 
     with clew.open(kb) as base:
-        gone = base.remove_graph(name)
+        gone = base.graphs.remove(name)
     if as_json:
         print_json({"removed": gone.to_dict()})
     else:

@@ -114,7 +114,7 @@ def add(
     )
     with clew.open(kb, create=True) as base, progress_display(quiet=as_json) as progress:
         try:
-            report = base.add_graph(
+            report = base.graphs.add(
                 files or (),
                 name=name,
                 nodes=nodes or (),
@@ -237,7 +237,7 @@ def mount(
         titles=str(titles) if titles else "",
     )
     with clew.open(kb, create=True) as base:
-        graph = base.mount_graph(name, place, options)
+        graph = base.graphs.mount(name, place, options)
         types, relations, service = graph.types(), graph.relations(), graph.lookup.service
     if as_json:
         shape = {"graph": name, "url": place, "types": dict(types), "relations": sorted(relations)}
@@ -388,8 +388,8 @@ def encode(
     from clew.app.cli.progress import progress_display
 
     with clew.open(kb) as base:
-        announce_text_destination("texts of nodes", base.encoder())
-        missing, seconds = base.estimate_graph_encoding(name, names=names, every=every)
+        announce_text_destination("texts of nodes", base.encoding.encoder())
+        missing, seconds = base.graphs.estimate_encoding(name, names=names, every=every)
         if missing:
             print_note(
                 f"{format_count(missing, 'vector')} to make"
@@ -397,13 +397,13 @@ def encode(
             )
         with progress_display(quiet=as_json) as show:
             try:
-                made = base.encode_graph(name, names=names, every=every, progress=show)
+                made = base.graphs.encode(name, names=names, every=every, progress=show)
             except KeyboardInterrupt:
                 print_note(
                     f"clew: stopped; the vectors made so far are kept. To continue: clew graph encode {name}"
                 )
                 raise typer.Exit(EXIT_INTERRUPTED) from None
-        encoder = base.encoder_name()
+        encoder = base.encoding.name
     if as_json:
         print_json({"graph": name, "encoder": encoder, "encoded": made})
     else:

@@ -62,7 +62,7 @@ def info(
         }
         where = str(base.path)
         unit = base.store.passage_unit
-        encoder = base.encoder_name()
+        encoder = base.encoding.name
     if as_json:
         shape = {"path": where, "unit": unit, "encoder": encoder, "graphs": [asdict(size) for size in built]}
         behind_them = {"behind": {name: said for name, said in late.items() if said}}

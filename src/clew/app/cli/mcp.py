@@ -104,7 +104,7 @@ def _serve(
     announce_text_destination("questions and passages", model)
     announce_search_destination("questions and the queries made of them", list(allowed))
     for base in bases.values():
-        announce_text_destination(describe_encoder_input("questions", list(allowed)), base.encoder())
+        announce_text_destination(describe_encoder_input("questions", list(allowed)), base.encoding.encoder())
     if sys.stdin.isatty():
         print_note(
             "Waiting for a client on standard input. A client starts this command itself: clew mcp --help"

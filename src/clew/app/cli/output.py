@@ -64,7 +64,7 @@ def format_cost(usage: Usage) -> str:
 
 def describe_unsearchable(base: KnowledgeBase) -> list[str]:
     """Say what a search of a base cannot find yet: documents without an index, passages without vectors."""
-    pending, unencoded = base.store.snapshot().pending, base.missing_vectors()
+    pending, unencoded = base.store.snapshot().pending, base.encoding.count_missing()
     found = [f"{format_count(pending, 'document')} added but not searchable yet."] if pending else []
     if unencoded:
         said = format_count(unencoded, "passage")

@@ -98,7 +98,7 @@ def open_served_base(settings: Settings, name: str) -> KnowledgeBase:
     fresh = not Store.exists(path)
     base = open_base(path, create=True)
     if fresh and settings.encoder is not None:
-        base.set_encoder(None if settings.encoder == "none" else settings.encoder)
+        base.encoding.set(None if settings.encoder == "none" else settings.encoder)
     return base
 
 
@@ -136,11 +136,11 @@ class BaseWarmer:
         # What is wrong with a base is said to the one who asks it.
         with suppress(ClewError):
             if not self._busy() and base.documents():
-                encoder = base.encoder_name()
+                encoder = base.encoding.name
                 # Nothing is sent to an encoder elsewhere that nobody asked.
                 here = encoder is not None and not leaves_machine(encoder)
                 found = catalog.build_retriever(
-                    "default", base.store, encoder=base.encoder() if here else None
+                    "default", base.store, encoder=base.encoding.encoder() if here else None
                 )
                 found.retrieve(Question("What is here?"), 1)
 

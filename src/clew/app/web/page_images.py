@@ -49,7 +49,7 @@ class PageImageCache:
         if not self._room.acquire(blocking=False):
             raise ServerBusy("too many pages are being drawn", 5)
         try:
-            made = shelved.base.page_image(key, page, scale)
+            made = shelved.base.files.page_image(key, page, scale)
         except UnreadableFile as error:
             with self._lock:
                 self._failed[place[:3]] = error

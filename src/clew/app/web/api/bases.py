@@ -71,7 +71,7 @@ def _shape(shelved: ServedBase) -> dict[str, Any]:
         "sections": info.nodes.get("section", 0),
         "bytes": info.bytes,
         "unit": opened.store.passage_unit,
-        "encoder": opened.encoder_name(),
+        "encoder": opened.encoding.name,
         "graphs": [one.name for one in info.imported],
         "pending": info.pending,
         "generation": info.generation,

@@ -18,7 +18,7 @@ from clew.app.web.uploads.spool import FINAL_STATES, Upload, new_upload
 from clew.core.errors import UsageError
 from clew.core.types import GraphInfo
 from clew.knowledge_base.ingest.graphs import default_graph_name
-from clew.knowledge_base.originals import UPLOAD_PREFIX
+from clew.knowledge_base.source_files import UPLOAD_PREFIX
 from clew.parse.graphs.reader import FORMATS
 from clew.store.graphs.graph_store import check_graph_name
 
@@ -33,13 +33,13 @@ _NAMESAKES = 50
 @router.get("/graphs")
 def graphs(opened: CurrentBase) -> dict[str, Any]:
     """List the imported and mounted graphs."""
-    return {"graphs": [_graph(one) for one in opened.base.graphs()]}
+    return {"graphs": [_graph(one) for one in opened.base.graphs.infos()]}
 
 
 @router.get("/graphs/{name}")
 def schema(name: str, opened: CurrentBase) -> dict[str, Any]:
     """Return what a graph holds: types of nodes and relations, with counts and examples."""
-    graph = opened.base.graph(name)
+    graph = opened.base.graphs.get(name)
     relations = sorted(graph.relations().items(), key=lambda one: (-one[1].edges, one[0]))
     return {
         "graph": name,
@@ -58,8 +58,8 @@ def entities(
     limit: Annotated[int, Query(ge=1, le=200, description="Triples of each relation, at most.")] = 10,
 ) -> dict[str, Any]:
     """Return the entities of a graph that are called so, each with its triples and what it is the same as."""
-    found = opened.base.entities(name, called)[:_NAMESAKES]
-    return {"entities": [one.to_dict() for one in opened.base.describe_entities(name, found, limit)]}
+    found = opened.base.graphs.entities(name, called)[:_NAMESAKES]
+    return {"entities": [one.to_dict() for one in opened.base.graphs.describe(name, found, limit)]}
 
 
 @router.post("/graphs", status_code=202, openapi_extra=UPLOAD_SCHEMA)
@@ -86,7 +86,7 @@ async def add(request: Request, here: CurrentServer, opened: CurrentBase) -> dic
 def remove(name: str, here: CurrentServer, opened: CurrentBase) -> dict[str, Any]:
     """Remove a graph: the base is as if it had never been added."""
     with here.open_for_writing(opened) as base:
-        gone = base.remove_graph(name)
+        gone = base.graphs.remove(name)
     return {"removed": gone.name}
 
 
@@ -95,7 +95,7 @@ def _graphs(here: Server, opened: ServedBase) -> set[str]:
     waiting = {
         one["graph"] for one in here.uploads.all_uploads(opened.name) if one["state"] not in FINAL_STATES
     }
-    return {one.name for one in opened.base.graphs()} | waiting
+    return {one.name for one in opened.base.graphs.infos()} | waiting
 
 
 def _checked(upload: Upload, name: str, form: str, taken: Collection[str]) -> Upload:

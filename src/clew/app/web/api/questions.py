@@ -78,7 +78,7 @@ def ask(asked: Ask, here: CurrentServer, opened: CurrentBase) -> dict[str, Any]:
     model = here.settings.model(asked.model)
     # Refused here, where the one who asks still listens.
     for name in asked.graphs or ():
-        opened.base.graph(name)
+        opened.base.graphs.get(name)
     for key in asked.documents or ():
         opened.base.document_keys(key)
     job = here.questions.submit(

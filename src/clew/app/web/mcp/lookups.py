@@ -42,7 +42,7 @@ def pending_notes(base: KnowledgeBase) -> list[str]:
 
 def list_contents(base: KnowledgeBase, start: int = 0) -> ToolResult:
     """Return the documents and graphs that a base holds, from the ``start``-th document."""
-    documents, graphs = base.documents(), base.graphs()
+    documents, graphs = base.documents(), base.graphs.infos()
     lines = [_document_line(one) for one in documents]
     shown, more = _part(lines, start)
     heads = [f"{len(documents)} documents, {len(graphs)} graphs", *pending_notes(base)]
@@ -85,7 +85,7 @@ def show_target(base: KnowledgeBase, what: str, page: int | None = None, start: 
             return _outline(base.tree(key), start)
         return _texts(nodes_within(base.tree(key), node.id), start)
     graph = what.partition(":")[0]
-    if ":" in what and any(one.name == graph for one in base.graphs()):
+    if ":" in what and any(one.name == graph for one in base.graphs.infos()):
         return show_entities(base, graph, what)
     return _outline(base.tree(what), start)
 
@@ -98,8 +98,8 @@ def show_entities(base: KnowledgeBase, graph: str, what: str) -> ToolResult:
     if not what.strip():
         raise UsageError("no entity is named", "Give its id, its name or an alias")
     texts = []
-    named = base.entities(graph, what)
-    described = base.describe_entities(graph, named[:_NAMESAKES], _TRIPLES)
+    named = base.graphs.entities(graph, what)
+    described = base.graphs.describe(graph, named[:_NAMESAKES], _TRIPLES)
     for told in described:
         one, lines = told.entity, _entity_lines(told.entity)
         for triple in told.triples:

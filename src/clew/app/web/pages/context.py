@@ -94,7 +94,7 @@ def document_lists(here: Server, opened: ServedBase, find: str = "") -> dict[str
         "found": len(found),
         "documents": found[:MAX_DOCUMENTS],
         "find": find,
-        "graphs": opened.base.graphs(),
+        "graphs": opened.base.graphs.infos(),
         "read_only": here.settings.read_only,
     }
 

@@ -158,7 +158,9 @@ def _around(opened: ServedBase, graph: str, ends: tuple[str, ...]) -> list[Entit
     """Return what a graph says of the head of a triple."""
     with suppress(ClewError):
         if ends:
-            return entity_triples(opened.base.graph(graph), opened.base.entities(graph, ends[0])[0], _TRIPLES)
+            return entity_triples(
+                opened.base.graphs.get(graph), opened.base.graphs.entities(graph, ends[0])[0], _TRIPLES
+            )
     return []
 
 

@@ -103,13 +103,13 @@ def graph(
     graph: str, here: CurrentServer, opened: CurrentBase, called: Annotated[str, Query(max_length=1_000)] = ""
 ) -> HTMLResponse:
     """Show what a graph holds, or what it says of the nodes that are ``called`` so."""
-    found = opened.base.graph(graph)
+    found = opened.base.graphs.get(graph)
     entities, problem = [], ""
     if called:
         try:
             entities = [
                 (one, entity_triples(found, one, _TRIPLES))
-                for one in opened.base.entities(graph, called)[:20]
+                for one in opened.base.graphs.entities(graph, called)[:20]
             ]
         except NotFound as error:
             problem = error.problem

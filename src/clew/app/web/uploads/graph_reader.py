@@ -21,7 +21,7 @@ def read_uploaded_graph(
     :class:`clew.parse.documents.pool.ParsePool`. Raises UnreadableFile; returns what is not the file's fault."""
     try:
         with open_base(base) as opened:
-            report = opened.add_graph(path, name=graph, options=GraphReadOptions(form))
+            report = opened.graphs.add(path, name=graph, options=GraphReadOptions(form))
             sources = [replace(one, path=f"{UPLOAD_PREFIX}{name}") for one in report.graph.sources]
             opened.store.graphs.update_sources(graph, sources)
     except BadRows as error:

@@ -29,7 +29,7 @@ from clew.app.web.uploads.spool import DONE, ENCODING, INDEXING, READING, Spool,
 from clew.core.errors import ClewError, ModelError, NotFound, StoreError
 from clew.knowledge_base.knowledge_base import KnowledgeBase
 from clew.knowledge_base.knowledge_base import open as open_base
-from clew.knowledge_base.originals import Uploads
+from clew.knowledge_base.source_files import Uploads
 
 LOG = logging.getLogger("clew.app.web")
 #: A file during which the process was killed so often is not tried again.
@@ -162,7 +162,7 @@ class UploadWorker:
     def add_document(self, upload: Upload, seconds: float, memory: int) -> None:
         """Add a document; it is done when it is searchable."""
         if self.reader is None:
-            self.reader = self.resources.enter_context(self.base.uploads(seconds, memory))
+            self.reader = self.resources.enter_context(self.base.files.open_uploads(seconds, memory))
         added = self.reader.add(self.spool.data_path(upload.id), upload.name)
         self.commands.may_write.wait()
         self.passages += added.passages
@@ -202,7 +202,7 @@ class UploadWorker:
         self.commands.may_write.wait()
         self.base.store.catch_up()
         self.passages = 0
-        encodes = self.base.encoder_name() is not None
+        encodes = self.base.encoding.name is not None
         for id, upload in list(self.unindexed.items()):
             # It has left already where encoding gave way to further files.
             with suppress(NotFound):
@@ -219,7 +219,7 @@ class UploadWorker:
 
     def encode_missing(self) -> None:
         """Make the missing vectors, unless something more urgent comes."""
-        if self.base.encoder() is not None:
+        if self.base.encoding.encoder() is not None:
 
             def told(done: int, total: int) -> None:
                 self.send({"base": self.name, "encoding": {"done": done, "total": total}})
@@ -227,7 +227,7 @@ class UploadWorker:
                     raise _Interrupted
 
             try:
-                self.base.encode(told)
+                self.base.encoding.encode_missing(told)
             except _Interrupted:
                 return
             except ModelError as error:

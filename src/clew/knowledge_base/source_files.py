@@ -84,24 +84,28 @@ class Uploads:
         )
 
 
-class WithOriginals:
-    """The part of :class:`clew.Base` that is about the files that documents were read from."""
+#: Pages are drawn one at a time in the whole process: drawing keeps a processor busy.
+_DRAWING = threading.Lock()
 
-    store: Store
-    _drawing: ParsePool | None = None
-    #: One for all bases: drawing takes a processor to itself.
-    _draw_lock = threading.Lock()
-    _verified: dict[str, tuple[str, tuple[int, int, int]]] | None = None
+
+class SourceFiles:
+    """The files that the documents of a knowledge base were read from: ``base.files``."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._pool: ParsePool | None = None
+        #: By document key, the path and status of a file whose bytes were found to be the document's.
+        self._verified: dict[str, tuple[str, tuple[int, int, int]]] = {}
 
     @contextmanager
-    def uploads(self, seconds: float | None = None, memory: int | None = None) -> Iterator[Uploads]:
+    def open_uploads(self, seconds: float | None = None, memory: int | None = None) -> Iterator[Uploads]:
         """Give what takes uploaded files; ``seconds`` and bytes of ``memory`` are what reading one may take."""
         from clew.parse.documents.pool import MEMORY_LIMIT, TIME_LIMIT, ParsePool
 
         with ParsePool(1, time_limit=seconds or TIME_LIMIT, memory_limit=memory or MEMORY_LIMIT) as pool:
-            yield Uploads(self.store, pool)
+            yield Uploads(self._store, pool)
 
-    def original_file(self, document: str) -> Path:
+    def original(self, document: str) -> Path:
         """Return a file that has exactly the bytes that the document (a key) was read from.
 
         The bytes are compared, so that no file is ever taken for a document that it is not. Raises NotFound where
@@ -110,10 +114,9 @@ class WithOriginals:
         from clew.parse.documents.builder import document_key
         from clew.parse.documents.reader import read_bytes
 
-        known = self.store.document(document)
-        uploaded = [_kept(self.store.path, known.key)]
+        known = self._store.document(document)
+        uploaded = [_kept(self._store.path, known.key)]
         elsewhere = [Path(path) for path in known.paths if not path.startswith(UPLOAD_PREFIX)]
-        self._verified = {} if self._verified is None else self._verified
         for path in uploaded + elsewhere:
             try:
                 status = path.stat()
@@ -137,7 +140,7 @@ class WithOriginals:
         It is drawn by a process with limits on time and memory, one page at a time. Raises NotFound for a page that
         is not there, UsageError where the document has none, UnreadableFile where it cannot be drawn.
         """
-        known = self.store.document(document)
+        known = self._store.document(document)
         if known.media_type != "application/pdf":
             raise UsageError(f"'{known.name}' has no pages to draw", "Its text: clew show")
         if not 1 <= page <= known.pages:
@@ -147,32 +150,32 @@ class WithOriginals:
         from clew.parse.documents.pdf.page_images import PageImage, render_page
         from clew.parse.documents.pool import ParsePool
 
-        path = self.original_file(known.key)
-        with self._draw_lock:
-            if self._drawing is None:
-                self._drawing = ParsePool(
+        path = self.original(known.key)
+        with _DRAWING:
+            if self._pool is None:
+                self._pool = ParsePool(
                     1, reader=render_page, time_limit=_DRAW_SECONDS, memory_limit=_DRAW_MEMORY
                 )
-            more = {path: {"page": page, "scale": scale, "max_pixels": MAX_PIXELS}}
-            ((_, outcome),) = self._drawing.read_files([path], options=more)
+            page_options = {path: {"page": page, "scale": scale, "max_pixels": MAX_PIXELS}}
+            ((_, outcome),) = self._pool.read_files([path], options=page_options)
         if isinstance(outcome, UnreadableFile):
             raise outcome
         return cast(PageImage, outcome)
 
-    def _forget_uploads(self, paths: Iterable[str]) -> None:
+    def forget_uploads(self, paths: Iterable[str]) -> None:
         """Delete the kept bytes of uploads that were removed."""
         keys = _keys(paths)
         if not keys:
             return
-        for key in keys - _keys(self.store.locations()):
+        for key in keys - _keys(self._store.locations()):
             with suppress(FileNotFoundError):
-                _kept(self.store.path, key).unlink()
+                _kept(self._store.path, key).unlink()
 
-    def _left_uploads(self, repair: bool) -> int:
+    def find_left_uploads(self, repair: bool) -> int:
         """Return how many kept files belong to no document (a server was killed while it took one in); ``repair``
         deletes them. Those of the last hour may yet become one."""
-        folder = self.store.path / UPLOADS_FOLDER
-        known = _keys(self.store.locations())
+        folder = self._store.path / UPLOADS_FOLDER
+        known = _keys(self._store.locations())
         before = time.time() - _MAY_BECOME
         left = [
             path
@@ -183,11 +186,12 @@ class WithOriginals:
             path.unlink(missing_ok=True)
         return len(left)
 
-    def _close_originals(self) -> None:
-        with self._draw_lock:
-            if self._drawing is not None:
-                self._drawing.close()
-                self._drawing = None
+    def close(self) -> None:
+        """End the process that draws pages, if there is one."""
+        with _DRAWING:
+            if self._pool is not None:
+                self._pool.close()
+                self._pool = None
 
 
 def _kept(folder: Path, key: str) -> Path:
