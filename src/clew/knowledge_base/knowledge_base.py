@@ -218,7 +218,7 @@ class KnowledgeBase:
         ``llm`` is a language model or its name, such as ``openai:gpt-4o-mini``; without it, the answer is a quote
         from the documents. ``documents`` and ``graphs`` restrict where the answer is looked for. ``chain`` is the
         question as triples (:mod:`clew.triples.language`), for the methods ``chain`` and ``focus``; ``question`` may
-        then be empty. ``watch`` receives each step as it happens, and ``stop`` is asked between steps whether to stop.
+        then be empty. ``watch`` receives each step as it happens, and ``stop`` is asked between steps.
         """
         from clew.core.trail import TrailRecorder
         from clew.knowledge_base.registry import build_method
