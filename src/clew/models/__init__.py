@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
+from clew.core.plugins import ENCODERS as ENCODER_PLUGINS
+from clew.core.plugins import load_plugin
 from clew.models.names import (
     ENCODERS,
     LANGUAGE_MODELS,
     ModelName,
     describe_destination,
     leaves_machine,
-    parse_name,
+    parse_encoder_name,
     parse_roles,
     resolve_endpoint,
 )
@@ -70,8 +72,14 @@ def create_language_model(
 
 
 def create_encoder(name: str) -> Encoder:
-    """Return the encoder of a name. Raises UsageError, NotFound; the weights are loaded at the first use."""
-    parsed = parse_name(name, ENCODERS)
+    """Return the encoder of a name; its weights are loaded at the first use.
+
+    Raises UsageError, NotFound, and PluginError for a plug-in that cannot be loaded.
+    """
+    parsed = parse_encoder_name(name)
+    if parsed.scheme not in ENCODERS:
+        encoder: Encoder = load_plugin(ENCODER_PLUGINS, parsed.scheme)(parsed.rest)
+        return encoder
     if parsed.scheme == "clew":
         from clew.models.onnx import OnnxEncoder, embedded_folder
 
@@ -92,7 +100,7 @@ def create_encoder(name: str) -> Encoder:
 def absolute_name(name: str) -> str:
     """Return an encoder's name as a knowledge base stores it: with the folder's path made absolute, so that it means
     the same from any working directory. Raises UsageError."""
-    parsed = parse_name(name, ENCODERS)
+    parsed = parse_encoder_name(name)
     folder = Path(parsed.rest).expanduser()
     if parsed.scheme == "onnx" or (parsed.scheme == "st" and folder.is_dir()):
         return f"{parsed.scheme}:{folder.absolute()}"

@@ -24,6 +24,8 @@ from urllib.parse import urlsplit
 
 from clew.core.config import environment
 from clew.core.errors import UsageError, refuse_password, unknown_name_error
+from clew.core.plugins import ENCODERS as ENCODER_PLUGINS
+from clew.core.plugins import plugin_names, plugin_package
 from clew.models.endpoint import OPENAI, Endpoint, is_loopback
 
 OLLAMA = "http://localhost:11434/v1"
@@ -79,6 +81,13 @@ def parse_name(text: str, known: dict[str, str]) -> ModelName:
     return ModelName(scheme, f"{url.rstrip('/')}#{model}")
 
 
+def parse_encoder_name(text: str) -> ModelName:
+    """Split the name of an encoder, one of clew's or of a plug-in. Raises UsageError as :func:`parse_name` does."""
+    if text.strip().partition(":")[0] in ENCODERS:
+        return parse_name(text, ENCODERS)
+    return parse_name(text, ENCODERS | {name: f"{name}:..." for name in plugin_names(ENCODER_PLUGINS)})
+
+
 def parse_roles(text: str) -> dict[str, ModelName]:
     """Return the language model of each role that is named; ``""`` is for all others."""
     found: dict[str, ModelName] = {}
@@ -127,8 +136,8 @@ def leaves_machine(name: str) -> bool:
 
 def _parts(name: str) -> Iterable[tuple[str, ModelName]]:
     scheme = name.partition(":")[0]
-    if scheme in ENCODERS and scheme not in LANGUAGE_MODELS:
-        return [("", parse_name(name, ENCODERS))]
+    if scheme not in LANGUAGE_MODELS and (scheme in ENCODERS or scheme in plugin_names(ENCODER_PLUGINS)):
+        return [("", parse_encoder_name(name))]
     found = parse_roles(name)
     if len(found) == 1:
         return [("", one) for one in found.values()]
@@ -137,7 +146,10 @@ def _parts(name: str) -> Iterable[tuple[str, ModelName]]:
 
 def _where(name: ModelName) -> str:
     if name.scheme not in _REMOTE:
-        return "stays on this machine"
+        if name.scheme in ENCODERS or name.scheme in LANGUAGE_MODELS:
+            return "stays on this machine"
+        # What other packages do with texts is not known here.
+        return f"sent to the plug-in '{name.scheme}' of {plugin_package(ENCODER_PLUGINS, name.scheme)}"
     if name.scheme == "ollama" and name.rest.endswith("cloud"):
         return "sent to https://ollama.com (by the Ollama on this machine)"
     url = {"openai": _openai_url(), "ollama": OLLAMA}.get(name.scheme) or name.rest.partition("#")[0]

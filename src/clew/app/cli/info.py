@@ -161,27 +161,29 @@ def recipes(as_json: Json = False) -> None:
 
     clew ask "..." --recipe "kgp(graph=keywords(n=20), hops=3)"
     """
-    from clew.app.cli.output import print_json
-    from clew.knowledge_base import registry as catalog
+    from clew.app.cli.output import print_json, print_note
+    from clew.knowledge_base import registry
 
-    found = catalog.describe_components()
+    components = registry.describe_components()
+    for problem in registry.plugin_problems():
+        print_note(problem)
     if as_json:
         print_json(
             {
                 kind: [
-                    {"name": name, "summary": part.summary, "recipe": str(part.defaults)}
-                    for name, part in parts.items()
+                    {"name": name, "summary": component.summary, "recipe": str(component.defaults)}
+                    for name, component in named.items()
                 ]
-                for kind, parts in found.items()
+                for kind, named in components.items()
             }
         )
         return
-    for kind, parts in found.items():
+    for kind, named in components.items():
         print(f"{kind}:")
-        for name, part in parts.items():
-            print(f"  {name}: {part.summary}")
-            if str(part.defaults) != name:
-                print(f"      {part.defaults}")
+        for name, component in named.items():
+            print(f"  {name}: {component.summary}")
+            if str(component.defaults) != name:
+                print(f"      {component.defaults}")
 
 
 def estimate(

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
 from clew.core.component import Component, Resources, declarations
 from clew.core.errors import PluginError, unknown_name_error
-from clew.core.plugins import GRAPHS, METHODS, READERS, RETRIEVERS, load_plugin, plugin_names, plugin_package
+from clew.core.plugins import (
+    ENCODERS,
+    GRAPHS,
+    METHODS,
+    PARSERS,
+    READERS,
+    RETRIEVERS,
+    load_plugin,
+    plugin_names,
+    plugin_package,
+)
 from clew.core.recipe import Recipe
 from clew.knowledge_base.registry.index import BUILT_IN
 
@@ -49,12 +59,24 @@ class ComponentRegistry:
         }
 
     def plugin_problems(self) -> list[str]:
-        """Return for each plug-in that cannot be used which it is, and why."""
-        problems = (
+        """Return for each component, encoder or document format of a plug-in that cannot be used why that is."""
+        from clew.parse.documents.formats import load_format
+
+        problems = [
             _plugin_problem(kind, name)
-            for kind in PLUGIN_GROUPS
-            for name in plugin_names(PLUGIN_GROUPS[kind])
-        )
+            for kind, group in PLUGIN_GROUPS.items()
+            for name in plugin_names(group)
+        ]
+        loaders: dict[str, Callable[[str], Any]] = {
+            PARSERS: load_format,
+            ENCODERS: partial(load_plugin, ENCODERS),
+        }
+        for group, load in loaders.items():
+            for name in plugin_names(group):
+                try:
+                    load(name)
+                except PluginError as error:
+                    problems.append(str(error))
         return [problem for problem in problems if problem]
 
     def complete(self, kind: str, recipe: Recipe) -> Recipe:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Protocol
 
-from clew.core.errors import UsageError
+from clew.core.errors import PluginError
+from clew.core.plugins import PARSERS, load_plugin, plugin_names, plugin_package
 from clew.core.types import ParsedDocument
 from clew.parse.documents.builder import PassageUnit
-
-ENTRY_POINT_GROUP = "clew.parsers"
-"""The entry point group in which other packages name their :class:`DocumentFormat` objects."""
 
 
 class ParseFunction(Protocol):
@@ -61,10 +59,7 @@ class DocumentFormat:
 
 @lru_cache(maxsize=1)
 def document_formats() -> tuple[DocumentFormat, ...]:
-    """Return the installed formats. Those of other packages come first, so that they can replace clew's own.
-
-    Raises UsageError where a package names something that is no format.
-    """
+    """Return the installed formats. Those of other packages come first, so that they can replace clew's own."""
     package = import_module(__name__.rpartition(".")[0])
     names = [module.name for module in pkgutil.iter_modules(package.__path__)]
     modules = [import_module(f"{package.__name__}.{name}") for name in names]
@@ -78,15 +73,20 @@ def format_of_suffix(suffix: str) -> DocumentFormat | None:
 
 
 def _installed_formats() -> list[DocumentFormat]:
+    """Return the formats of other packages. One that cannot be loaded is left out: ``clew recipes`` names it."""
     formats = []
-    for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda entry: entry.name):
-        try:
-            form = entry.load()
-        except (ImportError, AttributeError) as error:
-            raise UsageError(
-                f"the parser '{entry.name}' ({entry.value}) cannot be loaded: {error}"
-            ) from error
-        if not isinstance(form, DocumentFormat):
-            raise UsageError(f"the parser '{entry.name}' ({entry.value}) is no DocumentFormat")
-        formats.append(form)
+    for name in plugin_names(PARSERS):
+        with suppress(PluginError):
+            formats.append(load_format(name))
     return formats
+
+
+def load_format(name: str) -> DocumentFormat:
+    """Return the format of the plug-in ``name``. Raises PluginError where it cannot be loaded, or is no format."""
+    form = load_plugin(PARSERS, name)
+    if not isinstance(form, DocumentFormat):
+        raise PluginError(
+            f"the plug-in '{name}' of {plugin_package(PARSERS, name)} is not a DocumentFormat",
+            "Its entry point has to name one",
+        )
+    return form

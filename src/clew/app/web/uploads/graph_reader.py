@@ -8,7 +8,7 @@ from pathlib import Path
 
 from clew.core.errors import BadRows, ClewError, StoreError, UnreadableFile
 from clew.knowledge_base.knowledge_base import open as open_base
-from clew.knowledge_base.originals import UPLOAD_PREFIX
+from clew.knowledge_base.source_files import UPLOAD_PREFIX
 from clew.parse.graphs.reader import GraphReadOptions
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
