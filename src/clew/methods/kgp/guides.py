@@ -1,18 +1,18 @@
-"""Guides of the KGP traverser: what ranks the neighbours of a path.
+"""Guides of the KGP traverser: they rank the neighbours of a path.
 
-Those of the paper follow Eq. (1), ``argmax over neighbours v of phi(g(X_v), f(X_0 || ... || X_j))``, and are
-two collaborators in a :class:`TextGuide`. An *expectation* is ``f``: it turns the question and a path of
-passages into the text of the evidence still missing. A *matcher* is ``phi`` and ``g``: it scores passages
-against that text. :class:`ResidualGuide` is ours.
+The guides of the paper follow Eq. (1), ``argmax over neighbours v of phi(g(X_v), f(X_0 || ... || X_j))``. A
+:class:`TextGuide` consists of an *expectation*, which is ``f``: it turns the question and a path of passages into the
+text of the evidence still missing; and of a *matcher*, which is ``phi`` and ``g``: it scores passages against that
+text. :class:`ResidualGuide` is ours.
 
 | guide       | expectation        | matcher           | in the paper (Section 4, Supplementary 8.2)     |
 |-------------|--------------------|-------------------|-------------------------------------------------|
-| `none`      | (not asked)        | `EqualMatcher`        | breadth-first search alone                      |
+| `none`      | (not asked)        | `EqualMatcher`    | breadth-first search alone                      |
 | `question`  | the question       | TF-IDF            | "KGP w/o LM"                                    |
 | `tfidf`     | question and path  | TF-IDF            |                                                 |
 | `encoder`   | question and path  | inner product     | KGP-MDR                                         |
 | `generated` | a model writes it  | TF-IDF or encoder | KGP-T5, KGP-LLaMA                               |
-| `residual`  | what the path leaves open of the question, by words and meaning | (KGP-MDR, in part) |
+| `residual`  | the part of the question that the path leaves open, by words and meaning | (KGP-MDR, in part) |
 """
 
 from __future__ import annotations
@@ -40,69 +40,77 @@ if TYPE_CHECKING:
     from clew.core.arrays import Floats, Mask, Rows, Vectors
     from clew.core.types import Question
 
-if TYPE_CHECKING:
-    Scored = tuple[Rows, Floats]
+    #: Rows with their scores.
+    ScoredRows = tuple[Rows, Floats]
 
-#: Prompts of a generated guide: for a model that was not tuned for it, and the two forms in which a model is
+#: The prompts of ``generated``: one for a model that was not tuned for it, and the two forms in which a model is
 #: tuned (Supplementary 8.1: Listing 1 for LLaMA, the instruction as a prefix for T5).
 GENERATION_PROMPTS = {"untuned": "kgp-generate", "listing1": "kgp-listing1", "prefix": "kgp-prefix"}
 
-#: The objective of encoders that are asked with the passages so far.
+#: The objective of multi-hop encoders, whose queries contain the passages so far.
 MDR = "mdr"
-#: A path as the traverser knows it: the texts of its passages, seed first.
+#: A path as the texts of its passages, seed first.
 Texts = Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
-class NeighbourScores:
-    """What a guide says: for each path the rows considered with their scores, and what it cost.
-
-    ``expected`` holds a text per path where a model wrote what to look for, and is empty otherwise.
-    """
-
-    scores: list[Scored]
-    expected: list[str] = field(default_factory=list)
-    usage: Usage = field(default_factory=Usage)
-
-
-class Guide(Protocol):
-    """Ranks what may come next on each of several paths."""
-
-    def score_neighbours(
-        self, question: Question, paths: Sequence[Sequence[int]], near: Sequence[Rows], beyond: OpenCandidates
-    ) -> NeighbourScores:
-        """Score for each path (rows, seed first) its neighbours ``near`` and what ``beyond`` adds; 1 is a
-        perfect match."""
-        ...
-
-
-class Expectation(Protocol):
-    """``f`` of Eq. (1): what evidence is still missing."""
-
-    def expect(self, question: str, paths: Sequence[Texts]) -> tuple[list[str], Usage]:
-        """Return one text per path, and what it cost. Batched over the open paths."""
-        ...
-
-
-class Matcher(Protocol):
-    """``phi`` and ``g`` of Eq. (1): how well passages match a text; 1 is a perfect match."""
-
-    def match(self, texts: Sequence[str], candidates: Sequence[Rows], beyond: OpenCandidates) -> list[Scored]:
-        """Return for each text its candidates, and what ``beyond`` adds to them, with their scores."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
 class OpenCandidates:
-    """How many passages to consider that no edge proposes: the ``k`` best matches of all ``allowed`` ones."""
+    """How many passages to consider that no edge leads to: the ``k`` best matches among the ``allowed`` ones."""
 
     k: int
     allowed: Mask
 
 
 @dataclass(frozen=True, slots=True)
+class NeighbourScores:
+    """For each path the rows that were considered with their scores (1 is a perfect match), and what that cost.
+
+    ``expected`` has for each path the text that a model expected next; it is empty for guides without a model.
+    """
+
+    scores: list[ScoredRows]
+    expected: list[str] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+
+
+class Guide(Protocol):
+    """Ranks the possible next passages of several paths."""
+
+    def score_neighbours(
+        self,
+        question: Question,
+        paths: Sequence[Sequence[int]],
+        neighbours: Sequence[Rows],
+        open_candidates: OpenCandidates,
+    ) -> NeighbourScores:
+        """Score for each path (rows, seed first) its neighbours and the candidates that ``open_candidates`` adds."""
+        ...
+
+
+class Expectation(Protocol):
+    """``f`` of Eq. (1): the evidence that is still missing."""
+
+    def expect(self, question: str, paths: Sequence[Texts]) -> tuple[list[str], Usage]:
+        """Return one text per path, and what that cost."""
+        ...
+
+
+class Matcher(Protocol):
+    """``phi`` and ``g`` of Eq. (1): how well passages match a text; 1 is a perfect match."""
+
+    def match(
+        self, texts: Sequence[str], candidates: Sequence[Rows], open_candidates: OpenCandidates
+    ) -> list[ScoredRows]:
+        """Return for each text its candidates, and those that ``open_candidates`` adds, with their scores."""
+        ...
+
+
+# Expectations
+
+
+@dataclass(frozen=True, slots=True)
 class QuestionOnly:
-    """The question itself, whatever was found so far: the paper's traversal without a language model."""
+    """Expects the question itself, whatever the path: the paper's traversal without a language model."""
 
     def expect(self, question: str, paths: Sequence[Texts]) -> tuple[list[str], Usage]:
         """Return the question for every path."""
@@ -111,7 +119,7 @@ class QuestionOnly:
 
 @dataclass(frozen=True, slots=True)
 class QuestionAndPath:
-    """The question and the passages so far, joined: the input of a multi-hop encoder (MDR)."""
+    """Joins the question and the passages so far: the query of a multi-hop encoder (MDR)."""
 
     def expect(self, question: str, paths: Sequence[Texts]) -> tuple[list[str], Usage]:
         """Return the question followed by each path's passages."""
@@ -120,28 +128,33 @@ class QuestionAndPath:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedEvidence:
-    """A language model writes the next evidence (Section 4; the instruction of Listing 1).
+    """Lets a language model write the next evidence (Section 4; the instruction of Listing 1).
 
-    ``prompt`` renders the question and the path; what the model writes may be wrong in its facts: it is only
-    matched against passages, never shown as evidence.
+    ``template`` renders the question and the path. The text may have wrong facts: it is only matched against passages
+    and never shown as evidence.
     """
 
     model: LanguageModel
     template: PromptTemplate
 
     def expect(self, question: str, paths: Sequence[Texts]) -> tuple[list[str], Usage]:
-        """Return the evidence that the model expects after each path, in one batched call."""
-        # One space between passages, as in Listing 1: a tuned model is asked what it was trained on.
+        """Return the evidence that the model expects after each path, asked for in one batch."""
+        # One space between passages, as in Listing 1: a tuned model is asked as it was trained.
         prompts = [self.template.render(question=question, evidence=" ".join(path)) for path in paths]
         completions = self.model.complete(prompts)
-        # A model that says nothing leaves the question and the path as the best guess of what is missing.
+        # After an empty reply the question and the path are the best guess.
         fallback, _ = QuestionAndPath().expect(question, paths)
-        texts = [made.text.strip() or text for made, text in zip(completions, fallback, strict=True)]
-        return texts, sum((made.usage for made in completions), Usage())
+        texts = [
+            completion.text.strip() or text for completion, text in zip(completions, fallback, strict=True)
+        ]
+        return texts, sum((completion.usage for completion in completions), Usage())
+
+
+# Matchers
 
 
 class LexicalScorer(Protocol):
-    """A lexical scorer over postings, such as :class:`clew.retrieve.lexical.TfIdf`."""
+    """Scores rows by words, such as :class:`clew.retrieve.lexical.TfIdf`."""
 
     def scores(self, query: str, rows: Rows) -> Floats:
         """Return the score of each row."""
@@ -154,49 +167,59 @@ class LexicalScorer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LexicalMatcher:
-    """Matches by words: TF-IDF cosine, as the paper's own matching of generated evidence."""
+    """Matches by words: TF-IDF cosine, which the paper uses for generated evidence."""
 
     scorer: LexicalScorer
 
-    def match(self, texts: Sequence[str], candidates: Sequence[Rows], beyond: OpenCandidates) -> list[Scored]:
+    def match(
+        self, texts: Sequence[str], candidates: Sequence[Rows], open_candidates: OpenCandidates
+    ) -> list[ScoredRows]:
         """Return the TF-IDF cosine of each candidate with its text."""
-        found = []
+        scored = []
         for text, rows in zip(texts, candidates, strict=True):
-            if beyond.k:
-                rows = np.union1d(rows, self.scorer.nearest(text, beyond.k, beyond.allowed))
-            found.append((rows, self.scorer.scores(text, rows)))
-        return found
+            if open_candidates.k:
+                nearest = self.scorer.nearest(text, open_candidates.k, open_candidates.allowed)
+                rows = np.union1d(rows, nearest)
+            scored.append((rows, self.scorer.scores(text, rows)))
+        return scored
 
 
 @dataclass(frozen=True, slots=True)
 class EncoderMatcher:
-    """Matches by inner product of unit vectors."""
+    """Matches by the inner product of unit vectors."""
 
     snapshot: Snapshot
     encoder: Encoder
 
-    def match(self, texts: Sequence[str], candidates: Sequence[Rows], beyond: OpenCandidates) -> list[Scored]:
+    def match(
+        self, texts: Sequence[str], candidates: Sequence[Rows], open_candidates: OpenCandidates
+    ) -> list[ScoredRows]:
         """Return the cosine of each candidate's stored vector with its text's."""
-        view = self.snapshot.vectors(self.encoder.name)
+        index = self.snapshot.vectors(self.encoder.name)
         queries = self.encoder.encode(texts, query=True)
-        if beyond.k:
-            nearest, _ = view.search(queries, beyond.k, beyond.allowed)
+        if open_candidates.k:
+            nearest, _ = index.search(queries, open_candidates.k, open_candidates.allowed)
             candidates = [
-                np.union1d(rows, more[more >= 0]) for rows, more in zip(candidates, nearest, strict=True)
+                np.union1d(rows, found[found >= 0]) for rows, found in zip(candidates, nearest, strict=True)
             ]
         return [
-            (rows, cosines(view.vectors(rows), query))
+            (rows, cosines(index.vectors(rows), query))
             for query, rows in zip(queries, candidates, strict=True)
         ]
 
 
 @dataclass(frozen=True, slots=True)
 class EqualMatcher:
-    """No guide: every neighbour is as good as another, so the traverser takes them in order of node id."""
+    """Scores every neighbour alike, so that the traverser takes them in the order of node ids."""
 
-    def match(self, texts: Sequence[str], candidates: Sequence[Rows], beyond: OpenCandidates) -> list[Scored]:
-        """Return equal scores; without a guide only the graph proposes."""
+    def match(
+        self, texts: Sequence[str], candidates: Sequence[Rows], open_candidates: OpenCandidates
+    ) -> list[ScoredRows]:
+        """Return equal scores; nothing but the graph proposes candidates."""
         return [(rows, np.ones(len(rows))) for rows in candidates]
+
+
+# Guides
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,37 +231,42 @@ class TextGuide:
     matcher: Matcher
 
     def score_neighbours(
-        self, question: Question, paths: Sequence[Sequence[int]], near: Sequence[Rows], beyond: OpenCandidates
+        self,
+        question: Question,
+        paths: Sequence[Sequence[int]],
+        neighbours: Sequence[Rows],
+        open_candidates: OpenCandidates,
     ) -> NeighbourScores:
         """Score the candidates of each path against the text that is expected after it."""
         generated = isinstance(self.expectation, GeneratedEvidence)
-        # An encoder knows passages by what is encoded of them, a language model reads what they say.
-        encoded = isinstance(self.matcher, EncoderMatcher) and not generated
+        # An encoder was given passages with their headings, a language model reads the passages alone.
+        with_headings = isinstance(self.matcher, EncoderMatcher) and not generated
         texts = [
             texts_with_headings(self.snapshot, np.array(path))
-            if encoded
+            if with_headings
             else [node.text for node in self.snapshot.nodes(np.array(path))]
             for path in paths
         ]
-        wanted, usage = self.expectation.expect(question.text, texts)
-        return NeighbourScores(self.matcher.match(wanted, near, beyond), wanted if generated else [], usage)
+        expected, usage = self.expectation.expect(question.text, texts)
+        scores = self.matcher.match(expected, neighbours, open_candidates)
+        return NeighbourScores(scores, expected if generated else [], usage)
 
 
 @dataclass(frozen=True, slots=True)
 class ResidualGuide:
-    """Scores passages by what the path leaves open of the question; needs no language model.
+    """Scores passages by the part of the question that the path leaves open; needs no language model.
 
-    The scorer is that of the search (:class:`clew.retrieve.contextual.ContextualSearch`), with what the
-    passages of the
-    path already say taken out: a word that one of them matches to the degree ``m`` counts ``1 - covered * m``
-    of its weight, and a document's worth fades by ``fading`` with each of its passages on the path. It is the
-    lexical counterpart of asking a model for the evidence that is still missing (Section 4 of the paper).
+    It is the lexical counterpart of asking a model for the evidence that is still missing (Section 4). The scorer is
+    that of the search (:class:`clew.retrieve.contextual.ContextualSearch`), less what the passages of the path say
+    already: a word that one of them matches to the degree ``m`` counts ``1 - covered * m`` of its weight, and the
+    worth of a document fades by ``fading`` with each of its passages on the path.
 
-    Meaning is compared with the question and the path together, where the search has a multi-hop encoder
-    (KGP-MDR), a cosine of 1 adding ``ahead``, for the first ``encoded`` paths: those from the likeliest seeds,
-    on which nearly all of what is found depends. Of a passage its first ``words`` are asked with: about what such
-    an encoder read in its training, and all of what a question waits for. Any other encoder, and the other paths,
-    take the question's vector without its part along those of the path.
+    If the search has a multi-hop encoder, the question and the path together are its query for the first
+    ``encoded_paths`` paths (KGP-MDR): those from the likeliest seeds, on which nearly all of the result depends. A
+    cosine of 1 adds ``meaning``, and up to ``nearest`` passages are proposed for each path. The first ``words`` of a
+    passage go into the query: that is about what the encoder read in training, and encoding more takes most of the
+    time of a question. For the other paths, and with any other encoder, the vector of the question is used without
+    its part along those of the path.
     """
 
     search: ContextualSearch
@@ -250,50 +278,56 @@ class ResidualGuide:
     nearest: int = 30
 
     def score_neighbours(
-        self, question: Question, paths: Sequence[Sequence[int]], near: Sequence[Rows], beyond: OpenCandidates
+        self,
+        question: Question,
+        paths: Sequence[Sequence[int]],
+        neighbours: Sequence[Rows],
+        open_candidates: OpenCandidates,
     ) -> NeighbourScores:
         """Score the candidates of each path: all neighbours, and the best hits of the whole question."""
-        asked = self.search.weigh_question(question)
-        found = (
-            self.search.best_rows(asked, beyond.k, beyond.allowed)[0] if beyond.k else np.zeros(0, np.int64)
-        )
-        wanted = self._wanted(question, paths)
-        hits = self._nearest(wanted, beyond)
-        pools = [np.union1d(np.union1d(found, rows), more) for rows, more in zip(near, hits, strict=True)]
-        everything = np.unique(np.concatenate([*pools, *(np.array(path, np.int64) for path in paths)]))
-        candidates = self.search.coverage_selector(asked, everything)
-        scored = []
-        for path, pool, vector in zip(paths, pools, wanted, strict=True):
-            places = np.searchsorted(everything, path).tolist()
-            ahead = None if vector is None else Lookahead(vector, self.meaning)
-            adds = candidates.gains_after(places, self.covered, self.fading, ahead)
-            scored.append((pool, adds[np.searchsorted(everything, pool)]))
-        return NeighbourScores(scored)
+        weighed = self.search.weigh_question(question)
+        best = np.zeros(0, np.int64)
+        if open_candidates.k:
+            best, _ = self.search.best_rows(weighed, open_candidates.k, open_candidates.allowed)
+        queries = self._hop_vectors(question, paths)
+        nearest = self._nearest_rows(queries, open_candidates)
+        pools = [
+            np.union1d(np.union1d(best, near), proposed)
+            for near, proposed in zip(neighbours, nearest, strict=True)
+        ]
+        every_row = np.unique(np.concatenate([*pools, *(np.array(path, np.int64) for path in paths)]))
+        selector = self.search.coverage_selector(weighed, every_row)
+        scores = []
+        for path, pool, query in zip(paths, pools, queries, strict=True):
+            on_path = np.searchsorted(every_row, path).tolist()
+            lookahead = None if query is None else Lookahead(query, self.meaning)
+            gains = selector.gains_after(on_path, self.covered, self.fading, lookahead)
+            scores.append((pool, gains[np.searchsorted(every_row, pool)]))
+        return NeighbourScores(scores)
 
-    def _wanted(self, question: Question, paths: Sequence[Sequence[int]]) -> list[Vectors | None]:
-        """Return the vector of what each path leads to, or None where it is not encoded."""
+    def _hop_vectors(self, question: Question, paths: Sequence[Sequence[int]]) -> list[Vectors | None]:
+        """Return for each path the vector of the question and the path, None for those that are not encoded."""
         encoder = self.search.encoder
         if encoder is None or encoder.objective != MDR:
             return [None] * len(paths)
-        read = [
-            texts_with_headings(self.search.snapshot, np.array(path)) for path in paths[: self.encoded_paths]
-        ]
-        chosen = [
-            build_hop_query(question.text, [" ".join(text.split()[: self.words]) for text in texts])
-            for texts in read
-        ]
-        vectors = encoder.encode(chosen, query=True)
-        return [*vectors, *[None] * (len(paths) - len(chosen))]
+        queries = []
+        for path in paths[: self.encoded_paths]:
+            texts = texts_with_headings(self.search.snapshot, np.array(path))
+            beginnings = [" ".join(text.split()[: self.words]) for text in texts]
+            queries.append(build_hop_query(question.text, beginnings))
+        vectors = encoder.encode(queries, query=True)
+        return [*vectors, *[None] * (len(paths) - len(queries))]
 
-    def _nearest(self, wanted: Sequence[Vectors | None], beyond: OpenCandidates) -> list[Rows]:
+    def _nearest_rows(self, queries: Sequence[Vectors | None], open_candidates: OpenCandidates) -> list[Rows]:
+        """Return the rows nearest to each query, none for a query that is None."""
         encoder = self.search.encoder
-        vectors = [one for one in wanted if one is not None]
-        nothing = np.zeros(0, np.int64)
-        if encoder is None or not vectors or not beyond.k:
-            return [nothing] * len(wanted)
-        view = self.search.snapshot.vectors(encoder.name, encoder.dimension)
-        found = iter(view.search(np.array(vectors), self.nearest, beyond.allowed)[0])
-        return [nothing if one is None else (rows := next(found))[rows >= 0] for one in wanted]
+        vectors = [query for query in queries if query is not None]
+        no_rows = np.zeros(0, np.int64)
+        if encoder is None or not vectors or not open_candidates.k:
+            return [no_rows] * len(queries)
+        index = self.search.snapshot.vectors(encoder.name, encoder.dimension)
+        nearest = iter(index.search(np.array(vectors), self.nearest, open_candidates.allowed)[0])
+        return [no_rows if query is None else (rows := next(nearest))[rows >= 0] for query in queries]
 
 
 #: The names of guides, and what a generated guide may match by.

@@ -1,23 +1,24 @@
 """Knowledge Graph Prompting (Wang et al., AAAI 2024): walk a graph of passages towards the answer.
 
-A question about structure ("what does the table on page 4 say") is answered from the structure nodes it
-names. Any other is answered by Algorithm 1: from seed passages, breadth first, to the neighbours that best
-match the evidence still missing (:mod:`clew.methods.kgp.guides`).
+:meth:`KGP.answer` is the method of Supplementary 8.3. A question about structure ("what does the table on page 4
+say") is answered from the pages, tables and sections that it names. Any other question is answered by Algorithm 1
+(:meth:`KGP.walk`): from seed passages, breadth first, to the neighbours that best match the evidence still missing
+(Eq. 1, :mod:`clew.methods.kgp.guides`).
 
-Deviations from the printed algorithm (Supplementary 8.3), each on purpose:
+Deviations from Algorithm 1, each on purpose:
 
-- It returns what is left in the queue, so a path that was dequeued and had no neighbour is lost. Here every
-  path that was visited comes back: those that were not extended, and with them all their prefixes.
-- It stops at K + 1 passages. Here K (``budget``) bounds the paths that are returned, which is what 8.2 fixes
-  at 30 for every method ("10 passages, and 3 each, which totally forms 30 reasoning paths").
-- A whole level of the queue is expanded at a time, as far as the budget reaches, so that a language model is
-  asked about many paths in one batch. The paths visited are those of the queue, one by one.
-- ``prior``: the graph as a preference instead of a fence. Any passage may be visited next, and a neighbour's
-  match is raised by ``prior`` times the strength of the edge. ``None`` is the paper's fence.
-- ``sharpness``: scores become probabilities, ``softmax(sharpness * score)`` over what a step considered, and
-  a path's score is their product, so that a passage ranks by the likeliest way to it. Where no continuation
-  stands out, as in a question that one passage answers, the order of the seeds stays as it is. With ``None``
-  a path's score is the product of its steps' matches.
+- The algorithm returns what is left in the queue, so a path that was dequeued and had no neighbour is lost. Here
+  every path that was visited is returned: those that were not extended, and with them all their prefixes.
+- The algorithm stops at K + 1 passages. Here K (``budget``) bounds the paths that are returned, which 8.2 sets to 30
+  for every method ("10 passages, and 3 each, which totally forms 30 reasoning paths").
+- A whole level of the queue is expanded at a time, as far as the budget reaches, so that a language model is asked
+  about many paths in one batch. The visited paths are the same.
+- ``prior`` makes the graph a preference instead of a fence: any passage may be visited next, and the match of a
+  neighbour is raised by ``prior`` times the strength of the edge. ``None`` is the paper's fence.
+- ``sharpness`` turns scores into probabilities, ``softmax(sharpness * score)`` over the candidates of a step. The
+  score of a path is their product, so that a passage ranks by the likeliest path to it; where no continuation stands
+  out, as in a question that one passage answers, the order of the seeds stays. With ``None`` the score of a path is
+  the product of its steps' matches.
 """
 
 from __future__ import annotations
@@ -47,10 +48,10 @@ if TYPE_CHECKING:
 
 
 class StructureFinder(Protocol):
-    """Recognises a question about structure."""
+    """Finds the pages, tables and sections that a question names."""
 
     def find(self, question: Question, trail: Trail) -> Sequence[Hit]:
-        """Return the nodes that the question names, or nothing if it asks about content."""
+        """Return the nodes that the question names; none if it asks about content."""
         ...
 
 
@@ -58,8 +59,8 @@ class StructureFinder(Protocol):
 class Path:
     """A reasoning path: rows of passages, seed first, and whether an edge led to each after the first.
 
-    ``scores`` holds for every prefix how well it fits: the product of its steps' scores or probabilities.
-    The seed's score is the seeding's.
+    ``scores`` has for every prefix the product of its steps' scores or probabilities; the score of the seed comes
+    from the seeding.
     """
 
     rows: tuple[int, ...]
@@ -68,7 +69,7 @@ class Path:
 
     @property
     def score(self) -> float:
-        """How well the whole path fits."""
+        """The score of the whole path."""
         return self.scores[-1]
 
     def prefixes(self) -> list[Path]:
@@ -112,13 +113,16 @@ _PAPER_SETTING = (
 )
 @dataclass(frozen=True, slots=True)
 class KGP:
-    """The whole method. ``seeds``, ``branch``, ``hops`` and ``budget`` (K) count passages per path and paths.
+    """The whole method.
 
-    ``structures`` recognises questions about structure; ``contents``, where given, reads what they name in
-    place of ``reader``. ``beyond`` is how many passages outside the neighbourhood a prior considers.
-    ``relative`` says that a seed's score counts by its share of the best seed's; False where the seeding scores
-    as the guide does. ``context`` says what the reader is given: ``paths``, of which each stands for its passages
-    together (Listing 4); the passages of these paths, each once (``visited``); or the best passages of all.
+    The walk starts from ``seeds`` passages, continues each path with at most ``branch`` neighbours up to ``hops``
+    passages, and returns at most ``budget`` paths (K). With a ``prior``, the guide may also propose the ``beyond``
+    best passages that no edge leads to. ``relative`` divides the scores of the seeds by the best one; False if the
+    seeding scores as the guide does.
+
+    ``structures`` finds what a question about structure names; ``contents``, if given, reads that in place of
+    ``reader``. ``context`` is what the reader is given: ``paths``, each as its passages together (Listing 4); the
+    passages of these paths, each once (``visited``); or the best passages of all (``passages``).
     """
 
     snapshot: Snapshot
@@ -197,184 +201,197 @@ class KGP:
         )
 
     def answer(self, question: Question, trail: Trail) -> Answer:
-        """Return the answer to a question about structure or content."""
-        record = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
-        hits = self._structures(question, record)
-        if hits:
-            return read_answer(self.contents or self.reader, question, hits, record, self.recipe)
-        found = self._seeds(question, self.budget, record)
-        paths = self._walk(question, found, record)
+        """Return the answer to a question about structure or content (Supplementary 8.3)."""
+        recorder = TrailRecorder.forwarding_to(trail)
+        named = self._find_structures(question, recorder)
+        if named:
+            return read_answer(self.contents or self.reader, question, named, recorder, self.recipe)
+        seeds = self._find_seeds(question, self.budget, recorder)
+        paths = self._walk(question, seeds, recorder)
         if self.context == "passages":
-            best = self._ranked(paths, found, self.budget)
-            return read_answer(self.reader, question, best, record, self.recipe)
-        visited = self._visited(paths)
-        items = visited if self.context == "visited" else self.path_hits(paths)
-        return read_answer(self.reader, question, items, record, self.recipe, visited)
-
-    def _structures(self, question: Question, record: TrailRecorder) -> Sequence[Hit]:
-        try:
-            return self.structures.find(question, record) if self.structures else ()
-        except BudgetExceeded as error:
-            record_stop(record, error)
-            return ()
+            best = self._rank_passages(paths, seeds, self.budget)
+            return read_answer(self.reader, question, best, recorder, self.recipe)
+        visited = self._visited_hits(paths)
+        hits = visited if self.context == "visited" else self.path_hits(paths)
+        return read_answer(self.reader, question, hits, recorder, self.recipe, visited)
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
-        """Return the ``k`` best passages, each with the path to it: visited ones, and with a ``prior`` also
-        those that only the seeding found."""
-        found = self._seeds(question, k, None)
-        return self._ranked(self._walk(question, found, None), found, k)
+        """Return the ``k`` best passages, each with the path to it: the visited ones, and with a ``prior`` also those
+        that only the seeding found."""
+        seeds = self._find_seeds(question, k, None)
+        return self._rank_passages(self._walk(question, seeds, None), seeds, k)
 
-    def walk(self, question: Question, trail: TrailRecorder) -> list[Path]:
+    def walk(self, question: Question, recorder: TrailRecorder) -> list[Path]:
         """Return every path of Algorithm 1 that was visited and not extended, in the order of the queue."""
-        return self._walk(question, self._seeds(question, self.budget, trail), trail)
+        return self._walk(question, self._find_seeds(question, self.budget, recorder), recorder)
 
-    def _walk(self, question: Question, found: Sequence[Path], trail: TrailRecorder | None) -> list[Path]:
+    def _find_structures(self, question: Question, recorder: TrailRecorder) -> Sequence[Hit]:
+        try:
+            return self.structures.find(question, recorder) if self.structures else ()
+        except BudgetExceeded as error:
+            record_stop(recorder, error)
+            return ()
+
+    # Algorithm 1
+
+    def _walk(self, question: Question, seeds: Sequence[Path], recorder: TrailRecorder | None) -> list[Path]:
+        """Run Algorithm 1 from ``seeds``. Without a recorder, a spent budget is raised."""
         allowed = self.snapshot.mask(question.scope, RETRIEVED_KINDS)
-        queue = list(found[: min(self.seeds, self.budget)])
+        queue = list(seeds[: min(self.seeds, self.budget)])  # line 2
         ended: list[Path] = []
-        while queue and len(queue[0].rows) < self.hops:
+        while queue and len(queue[0].rows) < self.hops:  # line 5
             # One continuation each makes paths longer, not more: seeds that fill the budget are extended too.
             if self.branch > 1 and len(queue) + len(ended) >= self.budget:
                 break
-            if trail is not None and trail.should_stop():
+            if recorder is not None and recorder.should_stop():
                 break
-            batch, queue = self._affordable(queue, len(ended))
+            batch, queue = self._split_queue(queue, len(ended))  # line 6, for many paths at once
             room = self.budget - len(queue) - len(ended) - len(batch)
             try:
-                expanded = self._expand(question, batch, allowed, trail)
+                expansions = self._expand(question, batch, allowed, recorder)  # line 7
             except BudgetExceeded as error:
-                if trail is None:
+                if recorder is None:
                     raise
-                record_stop(trail, error)
+                record_stop(recorder, error)
                 return (ended + batch + queue)[: self.budget]
-            for path, children in expanded:
-                children = children[: room + 1]
-                room -= max(len(children) - 1, 0)
-                at_end = not children or len(children[0].rows) >= self.hops
-                (ended if at_end else queue).extend(children or [path])
-        return (ended + queue)[: self.budget]
+            for path, continuations in expansions:  # lines 8 to 13
+                continuations = continuations[: room + 1]
+                room -= max(len(continuations) - 1, 0)
+                at_end = not continuations or len(continuations[0].rows) >= self.hops
+                (ended if at_end else queue).extend(continuations or [path])
+        return (ended + queue)[: self.budget]  # line 14
 
-    def path_hits(self, paths: Iterable[Path]) -> list[Hit]:
-        """Return one hit per path: its last passage, reached by the others."""
-        return self._hits([(path.rows[-1], path) for path in paths])
-
-    def _visited(self, paths: Iterable[Path]) -> list[Hit]:
-        """Return the passages of paths, each once, in the order of the paths."""
-        first: dict[int, Path] = {}
-        for path in paths:
-            for prefix in path.prefixes():
-                first.setdefault(prefix.rows[-1], prefix)
-        return self._hits(list(first.items()))
-
-    def _ranked(self, paths: Sequence[Path], found: Sequence[Path], k: int) -> list[Hit]:
-        """Return each passage once, with the best path that leads to it; the ``k`` best, best first."""
-        best: dict[int, Path] = {}
-        for path in (*paths, *(found if self.prior is not None else ())):
-            for prefix in path.prefixes():
-                row = prefix.rows[-1]
-                if row not in best or prefix.score > best[row].score:
-                    best[row] = prefix
-        rows = np.array(list(best), dtype=np.int64)
-        scores = np.array([path.score for path in best.values()])
-        return self._hits([(row, best[row]) for row, _ in best_rows(self.snapshot, rows, scores, k)])
-
-    def _seeds(self, question: Question, k: int, trail: Trail | None) -> list[Path]:
-        """Return paths of one passage, best first: what the walk starts from, and what else was found."""
+    def _find_seeds(self, question: Question, k: int, recorder: TrailRecorder | None) -> list[Path]:
+        """Return paths of one passage, best first: the seeds of the walk, and further hits of the seeding (line
+        1)."""
         started = time.perf_counter()
-        wanted = min(self.seeds, self.budget)
-        depth = wanted if self.prior is None else max(wanted, k, self.beyond)
-        hits = explore_retriever(self.seeding, question, depth, trail or TrailRecorder())
+        count = min(self.seeds, self.budget)
+        depth = count if self.prior is None else max(count, k, self.beyond)
+        hits = explore_retriever(self.seeding, question, depth, recorder or TrailRecorder())
         rows = self.snapshot.rows([hit.node.id for hit in hits])
         scores = np.array([hit.score for hit in hits])
         if self.relative and len(hits) and scores[0] > 0:
             scores = scores / scores[0]
-        if trail is not None:
-            seeds = tuple(hits[:wanted])
-            trail.add(SeedStep(len(seeds), hits=seeds, seconds=time.perf_counter() - started))
+        if recorder is not None:
+            seeds = tuple(hits[:count])
+            recorder.add(SeedStep(len(seeds), hits=seeds, seconds=time.perf_counter() - started))
         return [
             Path((row,), (score,))
-            for row, score in zip(rows.tolist(), self._probable(scores).tolist(), strict=True)
+            for row, score in zip(rows.tolist(), self._to_probabilities(scores).tolist(), strict=True)
         ]
 
-    def _probable(self, scores: Floats) -> Floats:
-        """Return scores as probabilities of what they score, if the method has them."""
+    def _to_probabilities(self, scores: Floats) -> Floats:
+        """Return the softmax of scores; without ``sharpness``, the scores."""
         if self.sharpness is None or not len(scores):
             return scores
-        likely = np.exp(self.sharpness * (scores - scores.max()))
-        found: Floats = likely / likely.sum()
-        return found
+        weights = np.exp(self.sharpness * (scores - scores.max()))
+        probabilities: Floats = weights / weights.sum()
+        return probabilities
 
-    def _affordable(self, queue: list[Path], ended: int) -> tuple[list[Path], list[Path]]:
-        """Split off the front of the queue: paths of one length, no more than the budget can extend."""
-        same = next((n for n, path in enumerate(queue) if len(path.rows) != len(queue[0].rows)), len(queue))
+    def _split_queue(self, queue: list[Path], ended: int) -> tuple[list[Path], list[Path]]:
+        """Split off the front of the queue: paths of one length, as many as the budget can extend."""
+        same_length = next(
+            (n for n, path in enumerate(queue) if len(path.rows) != len(queue[0].rows)), len(queue)
+        )
         room = self.budget - ended - len(queue)
-        most = same if self.branch == 1 else min(same, -(-room // (self.branch - 1)))
-        return queue[:most], queue[most:]
+        size = same_length if self.branch == 1 else min(same_length, -(-room // (self.branch - 1)))
+        return queue[:size], queue[size:]
 
     def _expand(
         self, question: Question, paths: Sequence[Path], allowed: Mask, trail: Trail | None
     ) -> list[tuple[Path, list[Path]]]:
         """Return the ``branch`` best continuations of each path, best first."""
         started = time.perf_counter()
-        near = [self._neighbours(path, allowed) for path in paths]
-        beyond = OpenCandidates(0 if self.prior is None else self.beyond, allowed)
-        judged = self.guide.score_neighbours(question, [path.rows for path in paths], near, beyond)
-        expanded = [
-            (path, self._continue(path, rows, scores, neighbours))
-            for path, (rows, scores), neighbours in zip(paths, judged.scores, near, strict=True)
+        neighbours = [self._neighbours(path, allowed) for path in paths]
+        open_candidates = OpenCandidates(0 if self.prior is None else self.beyond, allowed)
+        ranked = self.guide.score_neighbours(
+            question, [path.rows for path in paths], neighbours, open_candidates
+        )
+        expansions = [
+            (path, self._continue(path, rows, scores, near))
+            for path, (rows, scores), near in zip(paths, ranked.scores, neighbours, strict=True)
         ]
         if trail is not None:
-            trail.add(self._step(expanded, judged, time.perf_counter() - started))
-        return expanded
+            trail.add(self._expand_step(expansions, ranked, time.perf_counter() - started))
+        return expansions
 
     def _neighbours(self, path: Path, allowed: Mask) -> Rows:
         rows = self.graph.neighbours(path.rows[-1])
         return rows[allowed[rows]]
 
-    def _continue(self, path: Path, rows: Rows, scores: Floats, near: Rows) -> list[Path]:
-        fresh = ~np.isin(rows, path.rows)
-        rows, scores = rows[fresh], scores[fresh]
+    def _continue(self, path: Path, rows: Rows, scores: Floats, neighbours: Rows) -> list[Path]:
+        """Return the best continuations of a path among ``rows``, which have ``scores``; ``neighbours`` are those
+        that an edge leads to."""
+        unvisited = ~np.isin(rows, path.rows)
+        rows, scores = rows[unvisited], scores[unvisited]
         if self.prior is not None:
-            joined = np.isin(rows, near)
+            linked = np.isin(rows, neighbours)
             scores = scores.copy()
-            scores[joined] += self.prior * self.graph.strengths(path.rows[-1], rows[joined])
-        scores = self._probable(scores)
-        chosen = best_rows(self.snapshot, rows, scores, self.branch)
-        neighbours = set(near.tolist())
+            scores[linked] += self.prior * self.graph.strengths(path.rows[-1], rows[linked])
+        linked_rows = set(neighbours.tolist())
         return [
             Path(
-                (*path.rows, row), (*path.scores, path.score * score), (*path.follows_edge, row in neighbours)
+                (*path.rows, row),
+                (*path.scores, path.score * score),
+                (*path.follows_edge, row in linked_rows),
             )
-            for row, score in chosen
+            for row, score in best_rows(self.snapshot, rows, self._to_probabilities(scores), self.branch)
         ]
 
-    def _step(
-        self, expanded: Sequence[tuple[Path, list[Path]]], judged: NeighbourScores, seconds: float
+    def _expand_step(
+        self, expansions: Sequence[tuple[Path, list[Path]]], ranked: NeighbourScores, seconds: float
     ) -> ExpandStep:
-        ids = [self.snapshot.ids(np.array(path.rows)) for path, _ in expanded]
-        expected: Sequence[str | None] = judged.expected or [None] * len(expanded)
+        ids = [self.snapshot.ids(np.array(path.rows)) for path, _ in expansions]
+        expected: Sequence[str | None] = ranked.expected or [None] * len(expansions)
         paths = tuple(
-            ExpandedPath(tuple(path), len(rows), len(children), text)
-            for path, (rows, _), (_, children), text in zip(
-                ids, judged.scores, expanded, expected, strict=True
+            ExpandedPath(tuple(path), len(rows), len(continuations), text)
+            for path, (rows, _), (_, continuations), text in zip(
+                ids, ranked.scores, expansions, expected, strict=True
             )
         )
-        hits = self._hits([(child.rows[-1], child) for _, children in expanded for child in children])
-        hop = len(expanded[0][0].rows) + 1
-        return ExpandStep(hop, self.graph.name, paths, hits=tuple(hits), usage=judged.usage, seconds=seconds)
+        hits = self._to_hits([(path.rows[-1], path) for _, group in expansions for path in group])
+        hop = len(expansions[0][0].rows) + 1
+        return ExpandStep(hop, self.graph.name, paths, hits=tuple(hits), usage=ranked.usage, seconds=seconds)
 
-    def _hits(self, found: Sequence[tuple[int, Path]]) -> list[Hit]:
-        nodes = self.snapshot.nodes(np.array([row for row, _ in found], dtype=np.int64))
+    # Paths as evidence
+
+    def path_hits(self, paths: Iterable[Path]) -> list[Hit]:
+        """Return one hit per path: its last passage, reached by the others."""
+        return self._to_hits([(path.rows[-1], path) for path in paths])
+
+    def _visited_hits(self, paths: Iterable[Path]) -> list[Hit]:
+        """Return the passages of paths, each once, in the order of the paths."""
+        first_path: dict[int, Path] = {}
+        for path in paths:
+            for prefix in path.prefixes():
+                first_path.setdefault(prefix.rows[-1], prefix)
+        return self._to_hits(list(first_path.items()))
+
+    def _rank_passages(self, paths: Sequence[Path], seeds: Sequence[Path], k: int) -> list[Hit]:
+        """Return the ``k`` best passages, best first, each once with the best path that leads to it."""
+        best_path: dict[int, Path] = {}
+        for path in (*paths, *(seeds if self.prior is not None else ())):
+            for prefix in path.prefixes():
+                row = prefix.rows[-1]
+                if row not in best_path or prefix.score > best_path[row].score:
+                    best_path[row] = prefix
+        rows = np.array(list(best_path), dtype=np.int64)
+        scores = np.array([path.score for path in best_path.values()])
+        return self._to_hits([(row, best_path[row]) for row, _ in best_rows(self.snapshot, rows, scores, k)])
+
+    def _to_hits(self, passages: Sequence[tuple[int, Path]]) -> list[Hit]:
+        """Return passages, each a row with the path that leads to it, as hits."""
+        nodes = self.snapshot.nodes(np.array([row for row, _ in passages], dtype=np.int64))
         return [
-            Hit(node, path.score, tuple(self.snapshot.ids(np.array(path.rows))), self._via(path))
-            for node, (_, path) in zip(nodes, found, strict=True)
+            Hit(node, path.score, tuple(self.snapshot.ids(np.array(path.rows))), self._explain_edges(path))
+            for node, (_, path) in zip(nodes, passages, strict=True)
         ]
 
-    def _via(self, path: Path) -> tuple[str, ...]:
-        steps = zip(path.rows, path.rows[1:], path.follows_edge, strict=False)
+    def _explain_edges(self, path: Path) -> tuple[str, ...]:
+        pairs = zip(path.rows, path.rows[1:], path.follows_edge, strict=False)
         return tuple(
-            self.graph.explain_edge(one, other) if joined else "no edge: best match"
-            for one, other, joined in steps
+            self.graph.explain_edge(source, target) if linked else "no edge: best match"
+            for source, target, linked in pairs
         )
 
 
@@ -382,7 +399,7 @@ def best_rows(snapshot: Snapshot, rows: Rows, scores: Floats, k: int) -> list[tu
     """Return the ``k`` best rows and scores, best first, ties by node id; scores rounded to 9 decimals."""
     scores = scores.round(9)
     if len(rows) > k:
-        # All rows that tie with the k-th stay in, so that the cut does not depend on row order.
+        # All rows that tie with the k-th stay in, so that the result does not depend on row order.
         keep = scores >= np.partition(scores, -k)[-k]
         rows, scores = rows[keep], scores[keep]
     ranked = zip((-scores).tolist(), snapshot.ids(rows), rows.tolist(), strict=True)
