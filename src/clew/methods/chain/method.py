@@ -1,41 +1,50 @@
-"""Semi-Structured Chain-of-Thought (Su et al., NAACL 2024): a question becomes triples, which are filled in."""
+"""Semi-Structured Chain-of-Thought (Su et al., NAACL 2024): write a question as triples and fill their unknowns.
+
+:meth:`ChainMethod.answer` is the method. A model writes the question as a chain (Section 3.1,
+:mod:`clew.methods.chain.writer`). Graphs and text fill its unknowns hop by hop (Section 3.2: Algorithm 1 with a
+graph, Algorithm 2 with text; here both are :func:`fill_in_order` with another source). The model's memory fills the
+rest and gives the final answer (Section 3.2, last step, :mod:`clew.methods.chain.memory`).
+
+Deviations, each on purpose:
+
+- An unknown keeps every value that was found for it, and the next hop is asked with them: a graph with all, text with
+  the first few.
+- A triple whose tail is known and whose head is not may be asked as well: a graph and text know both directions.
+- The sources take turns hop by hop, so that a value from a later source may open a hop that an earlier one knows. In
+  the paper each source has one turn for the whole chain, so a hop that only the graph knows stays open after one that
+  only the text knows.
+- Several chains are tried, in the order of self-consistency, until one is filled from evidence and its answer is of
+  the kind that the question asks for (the paper's future work: semantic filtering).
+- Comparisons of dates and numbers, yes or no, and counting are decided by rule where possible
+  (:mod:`clew.methods.chain.derived_answers`); the model gives the final answer only in other cases.
+- If no chain can be written, the question is answered from the passages that the retriever finds for it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from clew.core.component import AtLeast, Auto, Resources, component
 from clew.core.errors import BudgetExceeded, UsageError, unknown_name_error
 from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import Reader, Retriever, Trail
-from clew.core.steps import ChainFilling, FilledStep
+from clew.core.steps import FilledStep
 from clew.core.trail import TrailRecorder, retrieve_with_trail
-from clew.core.types import Answer, Hit, Question, Quote
+from clew.core.types import Answer, Question
 from clew.methods.answering import NEAREST_HITS, no_answer_text, read_answer, record_stop
 from clew.methods.chain.answer_types import answer_type_mismatch
-from clew.methods.chain.derived_answers import DerivedAnswer, derive_answer, find_strands
+from clew.methods.chain.attempt import ChainAttempt
+from clew.methods.chain.derived_answers import derive_answer
 from clew.methods.chain.graph_source import EntityChoice, GraphSource
 from clew.methods.chain.memory import Memory
 from clew.methods.chain.text_source import TextSource
-from clew.methods.chain.unknowns import (
-    SHOWN_VALUES,
-    Candidate,
-    FilledChain,
-    KnowledgeSource,
-    record_conflicts,
-)
+from clew.methods.chain.unknowns import FilledChain, KnowledgeSource, record_conflicts
 from clew.methods.chain.writer import ChainWriter, read_given_chain
 from clew.methods.replies import parse_label
 from clew.methods.task_prompts import AutoCount, Task, load_task_prompt
 from clew.triples.language.chain import Chain, Limits
-
-#: Values of an answer that its text lists; ``Answer.values`` has all.
-LISTED_VALUES = 20
-#: Values of an answer that are named at all, each with its evidence.
-MAX_VALUES = 10_000
-
 
 #: Where unknowns are looked up: graphs, text, the model's memory, which is always asked last.
 SOURCES = ("kg", "text", "model")
@@ -64,20 +73,12 @@ def parse_sources(text: str) -> list[str]:
 )
 @dataclass(frozen=True, slots=True)
 class ChainMethod:
-    """Writes a question as a chain, fills its unknowns from ``sources`` and then, with ``memory``, from the model.
+    """The whole method, over ``sources`` and, with ``memory``, the model's memory.
 
-    ``choose`` is ``order`` (the paper: each source as far as it gets, one after the other) or ``hop`` (all are asked,
-    the surest counts, and where they disagree that is shown). Chains are tried in the order of self-consistency, at
-    most ``tries`` of them, until one is filled whole from what has evidence and its answer is of the kind that the
-    question asks for (the paper's future work: semantic filtering); the model's memory is asked about the best of
-    them. Deviations: :mod:`clew.methods.chain.unknowns`; dates, numbers, yes or no and counting are settled by rule
-    where they can be (:mod:`clew.methods.chain.derived_answers`), so the model is asked for the end only where
-    that says
-    nothing. Where no chain can be written, the question is answered from what ``retriever`` finds for it, and the
-    trail says so.
-
-    ``writer`` None: only questions with a chain of their own can be answered. ``claims``: what is asked is whether a
-    claim holds; the model judges the filled chain (Appendix K), and the answer is FEVER's label.
+    ``choose`` is ``order`` (:func:`fill_in_order`) or ``hop`` (:func:`fill_by_hop`). At most ``tries`` chains are
+    filled. ``writer`` None: only questions that come with a chain can be answered. ``claims``: the question is a
+    claim; the model judges the filled chain (Appendix K), and the answer is FEVER's label. ``retriever``, ``k`` and
+    ``reader`` answer a question for which no chain can be written.
     """
 
     writer: ChainWriter | None
@@ -151,190 +152,89 @@ class ChainMethod:
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer with the evidence of every hop. Raises UsageError, ModelError, RemoteError."""
-        record = TrailRecorder(on_step=trail.add, is_cancelled=trail.should_stop)
-        attempts: list[_Attempt] = []
+        recorder = TrailRecorder.forwarding_to(trail)
+        attempts: list[ChainAttempt] = []
         try:
-            chains = self._chains(question, record)
+            chains = self._write_chains(question, recorder)  # Section 3.1
             if not chains:
-                return self._plain(question, record)
+                return self._answer_without_chain(question, recorder)
             for chain in chains[: self.tries]:
-                attempts.append(_Attempt(FilledChain(chain), claims=self.claims))
-                self._attempt(question, attempts[-1], record)
-                if attempts[-1].whole or attempts[-1].only_end_open or record.should_stop():
+                attempt = ChainAttempt(FilledChain(chain), claims=self.claims)
+                attempts.append(attempt)
+                self._fill_from_evidence(question, attempt, recorder)  # Section 3.2
+                if attempt.is_complete or attempt.lacks_only_answer or recorder.should_stop():
                     break
-            self._remember(question, _best(attempts), record)
+            self._fill_from_memory(question, _best_attempt(attempts), recorder)  # Section 3.2, last step
         except BudgetExceeded as error:
-            record_stop(record, error)
-        return self._answered(_best(attempts), record)
+            record_stop(recorder, error)
+        return self._to_answer(_best_attempt(attempts), recorder)
 
-    def _chains(self, question: Question, record: TrailRecorder) -> list[Chain]:
+    def _write_chains(self, question: Question, recorder: TrailRecorder) -> list[Chain]:
         if self.writer is not None:
-            return self.writer.write(question, record)
-        return read_given_chain(question, record)
+            return self.writer.write(question, recorder)
+        return read_given_chain(question, recorder)
 
-    def _attempt(self, question: Question, attempt: _Attempt, record: TrailRecorder) -> None:
-        """Fill one chain from what has evidence, and settle its answer where that follows."""
+    def _answer_without_chain(self, question: Question, recorder: TrailRecorder) -> Answer:
+        hits = retrieve_with_trail(self.retriever, question, self.k, recorder, question.text)
+        return read_answer(self.reader, question, hits, recorder, self.recipe)
+
+    def _fill_from_evidence(self, question: Question, attempt: ChainAttempt, recorder: TrailRecorder) -> None:
+        """Fill a chain from the sources, and derive its answer if it follows by rule."""
         fill = fill_in_order if self.choose == "order" else fill_by_hop
-        fill(attempt.filled, self.sources, question, record)
-        record_conflicts(attempt.filled, record)
-        self._settle(question, attempt, record)
+        fill(attempt.filled, self.sources, question, recorder)
+        record_conflicts(attempt.filled, recorder)
+        self._derive_answer(question, attempt, recorder)
 
-    def _remember(self, question: Question, attempt: _Attempt, record: TrailRecorder) -> None:
-        """Let the model fill what is left of the best chain, and settle its answer."""
-        if self.memory is None or not attempt.needs_model or record.should_stop():
+    def _fill_from_memory(self, question: Question, attempt: ChainAttempt, recorder: TrailRecorder) -> None:
+        """Let the model fill the rest of a chain and give its answer."""
+        if self.memory is None or not attempt.needs_model or recorder.should_stop():
             return
-        final = self.memory.recall(question, attempt.filled, record)
-        attempt.final = parse_label(final) if self.claims else final
-        self._settle(question, attempt, record)
+        final = self.memory.recall(question, attempt.filled, recorder)
+        attempt.model_answer = parse_label(final) if self.claims else final
+        self._derive_answer(question, attempt, recorder)
 
-    def _settle(self, question: Question, attempt: _Attempt, record: TrailRecorder) -> None:
-        attempt.ending = None if self.claims else derive_answer(question.text, attempt.filled)
-        attempt.misfit = (
-            "" if self.claims and attempt.text else answer_type_mismatch(question.text, attempt.text)
-        )
-        record.add(
+    def _derive_answer(self, question: Question, attempt: ChainAttempt, recorder: TrailRecorder) -> None:
+        """Derive the answer by rule where possible, check its kind, and record how far the chain is filled."""
+        attempt.derived = None if self.claims else derive_answer(question.text, attempt.filled)
+        is_label = self.claims and attempt.text
+        attempt.mismatch = "" if is_label else answer_type_mismatch(question.text, attempt.text)
+        recorder.add(
             FilledStep(
                 str(attempt.filled),
                 attempt.text,
-                settled_by=attempt.ending.rule if attempt.ending else None,
+                settled_by=attempt.derived.rule if attempt.derived else None,
                 not_found=", ".join(f"#{number}" for number in attempt.filled.unfilled) or None,
-                does_not_fit=attempt.misfit or None,
-                filling=attempt.filling,
+                does_not_fit=attempt.mismatch or None,
+                filling=attempt.to_filling(),
             )
         )
 
-    def _plain(self, question: Question, record: TrailRecorder) -> Answer:
-        hits = retrieve_with_trail(self.retriever, question, self.k, record, query=question.text)
-        return read_answer(self.reader, question, hits, record, self.recipe)
-
-    def _answered(self, attempt: _Attempt, record: TrailRecorder) -> Answer:
-        found = tuple(dict.fromkeys(hit for step in record.steps for hit in step.hits))
+    def _to_answer(self, attempt: ChainAttempt, recorder: TrailRecorder) -> Answer:
+        every_hit = tuple(dict.fromkeys(hit for step in recorder.steps for hit in step.hits))
         evidence, quotes = attempt.evidence()
-        text = attempt.text
-        if not text:
-            evidence = evidence or found[:NEAREST_HITS]
-            return Answer(
-                no_answer_text(record),
-                evidence,
-                abstained=True,
-                trail=tuple(record.steps),
-                usage=record.usage(),
-                reader="chain",
-                recipe=self.recipe,
-                context=found,
-            )
-        return Answer(
-            text,
+        answer = Answer(
+            attempt.text,
             evidence,
             quotes,
-            trail=tuple(record.steps),
-            usage=record.usage(),
+            trail=tuple(recorder.steps),
+            usage=recorder.usage(),
             reader="chain",
             recipe=self.recipe,
-            context=found,
+            context=every_hit,
             values=attempt.values,
-            from_memory=attempt.remembered,
+            from_memory=attempt.from_memory,
         )
-
-
-def _best(attempts: Sequence[_Attempt]) -> _Attempt:
-    """Return the attempt that came furthest; of equals the first, what most samples agreed on."""
-    return max(attempts, key=lambda one: one.worth, default=_Attempt())
-
-
-@dataclass(slots=True)
-class _Attempt:
-    """One chain as far as it was filled: what was settled by rule, what the model gave as final answer, and what is
-    wrong with the answer."""
-
-    filled: FilledChain = field(default_factory=lambda: FilledChain(Chain(())))
-    ending: DerivedAnswer | None = None
-    final: str = ""
-    misfit: str = ""
-    claims: bool = False
-
-    @property
-    def needs_model(self) -> bool:
-        """Whether something is left that no rule and no source has settled."""
-        return bool(self.filled.unfilled) or not self.values
-
-    @property
-    def only_end_open(self) -> bool:
-        """Whether all unknowns are filled and only the model can say what follows from them."""
-        return not self.filled.unfilled and not self.text
-
-    @property
-    def candidates(self) -> tuple[Candidate, ...]:
-        """The values of the unknown that answers the question, as far as there is one."""
-        number = self.filled.chain.answer
-        if number is None or number not in self.filled.fillings:
-            return ()
-        return self.filled.fillings[number][0].values(MAX_VALUES)
-
-    @property
-    def values(self) -> tuple[str, ...]:
-        """The answers one by one."""
-        if self.ending is not None:
-            return (self.ending.text,)
-        if self.claims:
-            return (self.final,) if self.final else ()
-        named = tuple(dict.fromkeys(one.value for one in self.candidates))
-        return named or ((self.final,) if self.final else self._last())
-
-    def _last(self) -> tuple[str, ...]:
-        """Return the value of the last unknown of a chain of one strand: ``#answer`` can be nothing else."""
-        chain = self.filled.chain
-        last = find_strands(chain) if chain.answer is None else []
-        if len(last) != 1 or last[0].last_unknown not in self.filled.fillings:
-            return ()
-        found = self.filled.fillings[last[0].last_unknown][0].values(MAX_VALUES)
-        return tuple(dict.fromkeys(one.value for one in found))
-
-    @property
-    def text(self) -> str:
-        """The answer's text: its values, the first of them where there are many."""
-        values = self.values
-        more = f" and {len(values) - LISTED_VALUES} more" if len(values) > LISTED_VALUES else ""
-        return ", ".join(values[:LISTED_VALUES]) + more
-
-    @property
-    def whole(self) -> bool:
-        """Whether every unknown is filled and the answer is of the kind that is asked for."""
-        return bool(self.text) and not self.filled.unfilled and not self.misfit
-
-    @property
-    def filling(self) -> ChainFilling:
-        """The chain with its unknowns, the first values of each that has some, and what makes it better than another
-        (:attr:`worth`)."""
-        found = sorted(self.filled.fillings.items())
-        values = {
-            f"#{number}": tuple(one.value for one in some[0].values(SHOWN_VALUES)) for number, some in found
-        }
-        return ChainFilling(str(self.filled.chain), values, self.worth)
-
-    @property
-    def worth(self) -> tuple[bool, bool, bool, int]:
-        """What makes one attempt better than another."""
-        return self.whole, bool(self.text), not self.misfit, len(self.filled.fillings)
-
-    @property
-    def remembered(self) -> tuple[str, ...]:
-        """What rests on the model's memory alone: unknowns, and a final answer that no rule made of the others."""
-        from_model = [
-            f"#{number}: {found[0].candidates[0].value}"
-            for number, found in sorted(self.filled.fillings.items())
-            if found[0].source == "model"
-        ]
-        if self.final and self.ending is None and not self.candidates:
-            from_model.append(f"the answer: {self.final}")
-        return tuple(from_model)
-
-    def evidence(self) -> tuple[tuple[Hit, ...], tuple[Quote, ...]]:
-        """Return the hits of the best value of every unknown, hop after hop, and of every answer; and quotes."""
-        found = [self.filled.fillings[number][0].candidates[0] for number in sorted(self.filled.fillings)]
-        every = [*found, *self.candidates[:LISTED_VALUES]]
-        hits = dict.fromkeys(hit for one in every for hit in one.hits)
-        return tuple(hits), tuple(dict.fromkeys(quote for one in every for quote in one.quotes))
+        if answer.text:
+            return answer
+        return replace(
+            answer,
+            text=no_answer_text(recorder),
+            evidence=evidence or every_hit[:NEAREST_HITS],
+            quotes=(),
+            abstained=True,
+            values=(),
+            from_memory=(),
+        )
 
 
 def fill_in_order(
@@ -342,37 +242,43 @@ def fill_in_order(
 ) -> None:
     """Fill each hop with the first source, in their order, that knows it (the paper's global order).
 
-    Raises what a source raises; what was filled before stays.
+    With a graph as the source this is Algorithm 1, with text Algorithm 2. Raises what a source raises; the values
+    found before that stay.
     """
     while not trail.should_stop():
-        asks = filled.open_hops()
+        hops = filled.open_hops()
         for source in sources:
-            left = [ask for ask in asks if ask.unknown in filled.unfilled]
-            if not left or trail.should_stop():
+            unfilled = [hop for hop in hops if hop.unknown in filled.unfilled]
+            if not unfilled or trail.should_stop():
                 break
-            for ask, found in zip(left, source.fill(question, left, trail), strict=True):
-                if found is not None:
-                    filled.add(ask.unknown, found)
-        if not any(ask.unknown in filled.fillings for ask in asks):
+            for hop, filling in zip(unfilled, source.fill(question, unfilled, trail), strict=True):
+                if filling is not None:
+                    filled.add(hop.unknown, filling)
+        if not any(hop.unknown in filled.fillings for hop in hops):
             break
 
 
 def fill_by_hop(
     filled: FilledChain, sources: Sequence[KnowledgeSource], question: Question, trail: Trail
 ) -> None:
-    """Fill each hop with the source that is surest of it, all having been asked; equals by their order.
+    """Ask all sources for each hop, and take the value of the one that is surest; equals go by their order.
 
-    What the others say stays beside it, so that sources that disagree show (:func:`conflicts`). The paper's future
-    work; it costs as many questions as there are sources and hops.
+    The values of the others are kept beside it, so that disagreements show (:func:`record_conflicts`). It is the
+    paper's future work, and costs as many questions as there are sources and hops.
     """
     while not trail.should_stop():
-        asks = filled.open_hops()
-        if not asks:
+        hops = filled.open_hops()
+        if not hops:
             break
-        said = [source.fill(question, asks, trail) for source in sources]
-        for ask, answers in zip(asks, zip(*said, strict=True), strict=True):
-            known = [found for found in answers if found is not None]
-            for found in sorted(known, key=lambda one: -one.score):
-                filled.add(ask.unknown, found)
-        if all(ask.unknown in filled.unfilled for ask in asks):
+        by_source = [source.fill(question, hops, trail) for source in sources]
+        for hop, fillings in zip(hops, zip(*by_source, strict=True), strict=True):
+            known = [filling for filling in fillings if filling is not None]
+            for filling in sorted(known, key=lambda filling: -filling.score):
+                filled.add(hop.unknown, filling)
+        if all(hop.unknown in filled.unfilled for hop in hops):
             break
+
+
+def _best_attempt(attempts: Sequence[ChainAttempt]) -> ChainAttempt:
+    """Return the best attempt; of equals the first, whose chain most samples agree on."""
+    return max(attempts, key=lambda attempt: attempt.worth, default=ChainAttempt())

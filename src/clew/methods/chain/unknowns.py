@@ -1,4 +1,4 @@
-"""What is known of the unknowns of a chain, and which hops can be asked next."""
+"""The unknowns of a chain: the values that sources give for them, the hops that can be asked next, and conflicts."""
 
 from __future__ import annotations
 
@@ -13,16 +13,20 @@ from clew.core.types import Hit, Question, Quote
 from clew.methods.chain.value_matching import same_value
 from clew.triples.language.chain import Chain, Term, Triple
 
-#: Values of one unknown that the next hop is asked with where each costs a question of its own.
+#: A hop is asked with this many values of a known unknown if each costs a question of its own.
 MAX_KNOWN_VALUES = 5
+#: A step of the trail shows this many values.
+SHOWN_VALUES = 10
+#: This many values of two sources are compared before they are said to disagree.
+_COMPARED = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A value of an unknown: its words, and how sure its source is of it, from 0 to 1.
+    """A value of an unknown. ``score`` is how sure its source is of it, from 0 to 1.
 
-    ``hits`` is what it rests on, the hops before it first; ``quotes`` are words of these. ``id`` is that of the
-    entity where the source has one.
+    ``hits`` are its evidence, that of the hops before first; ``quotes`` are quoted from them. ``id`` is the entity's,
+    if the source has one.
     """
 
     value: str
@@ -33,7 +37,7 @@ class Candidate:
 
 
 class ValueSet(Protocol):
-    """All values of an unknown, where a graph has too many of them to be named one by one at every hop."""
+    """All values of an unknown, for a graph that has too many of them to name them one by one at every hop."""
 
     def __len__(self) -> int:
         """Return how many there are."""
@@ -46,9 +50,9 @@ class ValueSet(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """What one source says that an unknown is: its best values, and all of them where a graph has more.
+    """The values that one source gives for an unknown: the best, and all of them if a graph has more.
 
-    ``source`` is ``kg``, ``text`` or ``model``; ``where`` the graph, or "".
+    ``source`` is ``kg``, ``text`` or ``model``; ``graph`` the name of the graph, or "".
     """
 
     source: str
@@ -75,10 +79,10 @@ class Filling:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One hop: what ``unknown`` is, where ``known`` are the values of the other term, best first.
+    """A triple with one term to find: ``unknown``. ``known`` are the values of the other term, best first.
 
-    ``triple`` has the best known values filled in. ``inverse``: the tail is known and the head asked for. ``found``
-    is what the whole of the known term is, where it is an unknown that was filled before.
+    ``triple`` has the best known values filled in. ``inverse``: the tail is known and the head is to be found.
+    ``known_filling`` is the filling of the known term, if that is an unknown that was filled before.
     """
 
     triple: Triple
@@ -89,25 +93,38 @@ class Hop:
 
     @property
     def known_term(self) -> Term:
-        """The term that is known, with the best values filled in."""
+        """The known term, with the best values filled in."""
         return self.triple.tail if self.inverse else self.triple.head
+
+
+class KnowledgeSource(Protocol):
+    """Gives values for unknowns."""
+
+    @property
+    def name(self) -> str:
+        """The name in a recipe: ``kg``, ``text``."""
+        ...
+
+    def fill(self, question: Question, hops: Sequence[Hop], trail: Trail) -> list[Filling | None]:
+        """Return the values for each hop, None for one that is not known. Raises ModelError, RemoteError."""
+        ...
 
 
 @dataclass(slots=True)
 class FilledChain:
-    """A chain with what was found for its unknowns: the one that counts first, then what other sources say."""
+    """A chain with the values of its unknowns. Of several fillings of an unknown the first one counts."""
 
     chain: Chain
     fillings: dict[int, list[Filling]] = field(default_factory=dict)
 
-    def add(self, unknown: int, found: Filling) -> None:
-        """Take what a source says of an unknown; the first that says something counts."""
-        self.fillings.setdefault(unknown, []).append(found)
+    def add(self, unknown: int, filling: Filling) -> None:
+        """Add the values that a source gives for an unknown."""
+        self.fillings.setdefault(unknown, []).append(filling)
 
     @property
     def best_values(self) -> Mapping[int, str]:
         """The best value of each unknown that has one."""
-        return {number: found[0].candidates[0].value for number, found in self.fillings.items()}
+        return {number: fillings[0].candidates[0].value for number, fillings in self.fillings.items()}
 
     @property
     def unfilled(self) -> tuple[int, ...]:
@@ -119,71 +136,52 @@ class FilledChain:
         return str(self.chain.fill(self.best_values))
 
     def open_hops(self) -> list[Hop]:
-        """Return the hops that can be asked now, in the order of the chain, one for each unknown.
+        """Return the hops that can be asked now, one for each unknown, in the order of the unknowns.
 
-        A hop that asks for a tail goes before one that asks for a head: that is how chains are meant.
+        A hop that asks for a tail goes before one that asks for a head: chains are written that way.
         """
-        asks: dict[int, Hop] = {}
+        hops: dict[int, Hop] = {}
         for inverse in (False, True):
             for triple in self.chain.triples:
                 known, asked = (triple.tail, triple.head) if inverse else (triple.head, triple.tail)
                 number = asked.unknown
-                if number is None or number in asks or number in self.fillings or number in known.unknowns:
+                if number is None or number in hops or number in self.fillings or number in known.unknowns:
                     continue
-                if all(one in self.fillings for one in known.unknowns):
-                    asks[number] = self._ask(triple, known, number, inverse)
-        return [asks[number] for number in sorted(asks)]
+                if all(unknown in self.fillings for unknown in known.unknowns):
+                    hops[number] = self._hop(triple, known, number, inverse)
+        return [hops[number] for number in sorted(hops)]
 
-    def _ask(self, triple: Triple, known: Term, number: int, inverse: bool) -> Hop:
-        found = self.fillings[known.unknown][0] if known.unknown is not None else None
-        return Hop(triple.fill(self.best_values), self._known(known), number, inverse, found)
+    def _hop(self, triple: Triple, known: Term, number: int, inverse: bool) -> Hop:
+        filling = self.fillings[known.unknown][0] if known.unknown is not None else None
+        return Hop(triple.fill(self.best_values), self._known_values(known), number, inverse, filling)
 
-    def _known(self, term: Term) -> tuple[Candidate, ...]:
-        """Return the values of a term whose unknowns all have some, best first."""
+    def _known_values(self, term: Term) -> tuple[Candidate, ...]:
+        """Return the values of a term whose unknowns are all filled, best first."""
         if term.unknown is not None:
             return self.fillings[term.unknown][0].values(MAX_KNOWN_VALUES)
         lists = [self.fillings[number][0].values(MAX_KNOWN_VALUES) for number in term.unknowns]
-        made = []
-        for some in itertools.islice(itertools.product(*lists), MAX_KNOWN_VALUES):
-            words = {number: one.value for number, one in zip(term.unknowns, some, strict=True)}
-            hits = tuple(dict.fromkeys(hit for one in some for hit in one.hits))
-            quotes = tuple(dict.fromkeys(quote for one in some for quote in one.quotes))
-            score = min((one.score for one in some), default=1.0)
-            made.append(Candidate(term.fill(words).text, score, hits, quotes))
-        return tuple(made)
+        values = []
+        for combination in itertools.islice(itertools.product(*lists), MAX_KNOWN_VALUES):
+            words = dict(zip(term.unknowns, (part.value for part in combination), strict=True))
+            hits = tuple(dict.fromkeys(hit for part in combination for hit in part.hits))
+            quotes = tuple(dict.fromkeys(quote for part in combination for quote in part.quotes))
+            score = min((part.score for part in combination), default=1.0)
+            values.append(Candidate(term.fill(words).text, score, hits, quotes))
+        return tuple(values)
 
 
 def is_solvable(chain: Chain) -> bool:
-    """Return whether every unknown could be filled, if each hop that can be asked were answered."""
+    """Return whether every unknown could be filled if each hop that can be asked had an answer."""
     filled = FilledChain(chain)
-    while asks := filled.open_hops():
-        for ask in asks:
-            filled.add(ask.unknown, Filling("", (Candidate("?"),)))
+    while hops := filled.open_hops():
+        for hop in hops:
+            filled.add(hop.unknown, Filling("", (Candidate("?"),)))
     return not filled.unfilled
-
-
-#: Values of each side that are compared before two sources are said to disagree.
-_COMPARED = 20
-#: Values that a step of the trail shows.
-SHOWN_VALUES = 10
-
-
-class KnowledgeSource(Protocol):
-    """Somewhere that unknowns can be looked up."""
-
-    @property
-    def name(self) -> str:
-        """What it is called in a recipe: ``kg``, ``text``."""
-        ...
-
-    def fill(self, question: Question, asks: Sequence[Hop], trail: Trail) -> list[Filling | None]:
-        """Return for each hop what was found, None where it is not known. Raises ModelError, RemoteError."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Two sources that say different things of an unknown; ``one`` is what the chain went on with."""
+    """Two sources that disagree about an unknown; the chain went on with ``used``."""
 
     unknown: int
     used: Filling
@@ -191,31 +189,32 @@ class Conflict:
 
 
 def find_conflicts(filled: FilledChain) -> list[Conflict]:
-    """Return where sources disagree: no value of the one is like a value of the other."""
+    """Return where sources disagree: no value of the one matches a value of the other."""
     return [
-        Conflict(number, found[0], other)
-        for number, found in sorted(filled.fillings.items())
-        for other in found[1:]
-        if not values_agree(found[0], other)
+        Conflict(number, fillings[0], other)
+        for number, fillings in sorted(filled.fillings.items())
+        for other in fillings[1:]
+        if not values_agree(fillings[0], other)
     ]
 
 
-def values_agree(one: Filling, other: Filling) -> bool:
-    """Return whether two sources have a value in common, however each writes it."""
-    theirs = [candidate.value for candidate in other.values(_COMPARED)]
-    return any(same_value(mine.value, value) for mine in one.values(_COMPARED) for value in theirs)
+def values_agree(first: Filling, second: Filling) -> bool:
+    """Return whether two fillings have a value in common, however each writes it."""
+    values = [candidate.value for candidate in second.values(_COMPARED)]
+    return any(
+        same_value(candidate.value, value) for candidate in first.values(_COMPARED) for value in values
+    )
 
 
 def record_conflicts(filled: FilledChain, trail: Trail) -> None:
-    """Enter into the trail where sources disagree, both with their evidence."""
-    for one in find_conflicts(filled):
+    """Add a step to the trail for each conflict, with the evidence of both sides."""
+    for conflict in find_conflicts(filled):
         taken, also = (
-            SourceValues(side.graph or side.source, tuple(value.value for value in side.values(SHOWN_VALUES)))
-            for side in (one.used, one.other)
+            SourceValues(
+                filling.graph or filling.source,
+                tuple(candidate.value for candidate in filling.values(SHOWN_VALUES)),
+            )
+            for filling in (conflict.used, conflict.other)
         )
-        hits = tuple(dict.fromkeys((*one.used.candidates[0].hits, *one.other.candidates[0].hits)))
-        trail.add(ConflictStep(f"#{one.unknown}", taken, also, hits=hits))
-
-
-# MERGED: Filling the unknowns of a chain (Su et al., NAACL 2024, Section 3.2): one loop for every source of
-# knowledge.
+        evidence = (*conflict.used.candidates[0].hits, *conflict.other.candidates[0].hits)
+        trail.add(ConflictStep(f"#{conflict.unknown}", taken, also, hits=tuple(dict.fromkeys(evidence))))
