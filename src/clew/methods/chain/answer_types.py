@@ -1,4 +1,4 @@
-"""Whether an answer can be one to its question, by its kind: a check of what a chain has led to."""
+"""Whether a value can answer its question or relation, by its kind: a date, a number, a name, yes or no."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from clew.methods.readers.answer_kinds import AnswerKind, contains_answer, expec
 
 _BOOLEAN = re.compile(r"^\W*(?:yes|no|true|false)\b", re.IGNORECASE)
 _POLAR = re.compile(r"^\W*(?:are|is|was|were|did|do|does|has|have|had|can|could)\b", re.IGNORECASE)
-#: Neither a question with one of these words nor one of two things to choose between wants yes or no.
+#: A question with one of these words is not answered by yes or no.
 _OPEN = re.compile(r"\b(?:what|which|who|whom|whose|when|where|why|how|or)\b", re.IGNORECASE)
-#: What a relation leads to, by its words.
-_LEADS: tuple[tuple[re.Pattern[str], AnswerKind], ...] = (
+#: The kind of value that a relation leads to, by its words.
+_KINDS: tuple[tuple[re.Pattern[str], AnswerKind], ...] = (
     (re.compile(r"\b(?:date|year|when|day|inception)\b", re.IGNORECASE), "date"),
     (
         re.compile(r"\b(?:place|where|location|located|city|town|country|birthplace)\b", re.IGNORECASE),
@@ -24,12 +24,12 @@ _LEADS: tuple[tuple[re.Pattern[str], AnswerKind], ...] = (
 
 
 def relation_answer_kind(relation: str) -> AnswerKind:
-    """Return what kind of thing a relation leads to, as far as its words tell."""
-    return next((kind for pattern, kind in _LEADS if pattern.search(relation)), "any")
+    """Return the kind of value that a relation leads to, by its words; ``any`` if they do not tell."""
+    return next((kind for pattern, kind in _KINDS if pattern.search(relation)), "any")
 
 
 def contradicts_relation(relation: str, value: str) -> bool:
-    """Return whether a value cannot be where a relation leads: no date where one is meant, one where a place is.
+    """Return whether a value is of another kind than the relation leads to: a date for a place, a name for a date.
 
     >>> contradicts_relation("date of birth", "Lima"), contradicts_relation("born in", "1921")
     (True, False)
@@ -43,10 +43,10 @@ def contradicts_relation(relation: str, value: str) -> bool:
 
 
 def answer_type_mismatch(question: str, answer: str) -> str:
-    """Return why ``answer`` cannot be one to ``question``, "" where nothing speaks against it.
+    """Return why ``answer`` cannot answer ``question``, "" if nothing speaks against it.
 
-    Only what is certain by its form speaks against an answer: a question of when wants a date, one of how many a
-    number, one of who no number, and one that begins with a verb yes or no.
+    Only its form can speak against an answer: "when" asks for a date, "how many" for a number, "who" for anything but
+    a number, and a question that begins with a verb for yes or no.
 
     >>> answer_type_mismatch("When was he born?", "Lima")
     'a date is asked for'

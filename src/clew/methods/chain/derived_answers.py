@@ -1,8 +1,7 @@
-"""Final answers that follow from what was filled, without asking anyone: comparisons of dates and numbers, yes or no,
-and counting.
+"""Final answers that follow from the values of a chain by rule: comparisons of dates and numbers, yes or no, counts.
 
-English questions; whatever is not understood, or not settled by what is known (two years that are equal), is left to
-the model, or unanswered where there is none.
+The rules are for English questions. A question that they do not understand, or that the values do not decide (two
+equal years), is left to the model; without a model it has no answer.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Literal
 from rapidfuzz import fuzz
 
 from clew.methods.chain.unknowns import Candidate, FilledChain, values_agree
-from clew.methods.chain.value_matching import Date, parse_date, parse_number
+from clew.methods.chain.value_matching import parse_date, parse_number
 from clew.triples.language.chain import Chain
 
 _COUNTS = re.compile(r"^\W*how many\b|\bnumber of\b", re.IGNORECASE)
@@ -33,19 +32,17 @@ _MOST = re.compile(
     re.IGNORECASE,
 )
 _LIVED = re.compile(r"\bliv(?:ed|es) (?:longer|shorter)\b", re.IGNORECASE)
-#: Of people, older is to be born earlier: of dates the least, of a number of years the most.
+#: The older of two people has the earlier date of birth, but the greater age in years.
 _AGE = re.compile(r"\b(?:older|oldest|younger|youngest)\b", re.IGNORECASE)
-
-
-#: How much alike, of 100, a name in a chain and one in the question are spelled that are the same.
-_SPELLED = 80
-#: Nobody gets so old, in years.
-_AGED = 150
+#: A name in a chain and one in the question are the same if they are at least this alike, of 100.
+_MIN_SPELLING = 80
+#: A number of years above this is a year, not an age.
+_MAX_AGE = 150
 
 
 @dataclass(frozen=True, slots=True)
 class DerivedAnswer:
-    """A final answer: its words, what it follows from, and by which rule."""
+    """A final answer, the rule that gave it, and the values it is based on."""
 
     text: str
     rule: Literal["comparison", "same", "count"]
@@ -74,19 +71,21 @@ def derive_answer(question: str, filled: FilledChain) -> DerivedAnswer | None:
     if filled.unfilled:
         return None
     if filled.chain.answer is not None:
-        return _counted(question, filled, filled.chain.answer)
-    last = find_strands(filled.chain)
-    if len(last) != 2:
-        return _counted(question, filled, last[0].last_unknown) if len(last) == 1 else None
-    # "Was Ada or Bo born first?" wants one of the two.
-    words = _without([strand.constant for strand in last], question)
+        return _count_values(question, filled, filled.chain.answer)
+    strands = find_strands(filled.chain)
+    if len(strands) == 1:
+        return _count_values(question, filled, strands[0].last_unknown)
+    if len(strands) != 2:
+        return None
+    # "Was Ada or Bo born first?" asks for one of the two, not for yes or no.
+    words = _remove_names([strand.constant for strand in strands], question)
     if _BOOLEAN.search(question) and not _EITHER.search(words):
-        return _same(question, filled, last)
-    return _compared(question, words, filled, last)
+        return _compare_equality(question, filled, strands)
+    return _compare_order(question, words, filled, strands)
 
 
 def find_strands(chain: Chain) -> list[Strand]:
-    """Return the strands of a chain in the order of the question: from each constant to the last of its unknowns."""
+    """Return the strands of a chain, from each constant to the last of its unknowns, in the order of the unknowns."""
     root: dict[int, str] = {}
     used: set[int] = set()
     for triple in chain.triples:
@@ -99,55 +98,57 @@ def find_strands(chain: Chain) -> list[Strand]:
     return [Strand(constant, number) for number, constant in sorted(root.items()) if number not in used]
 
 
-def _counted(question: str, filled: FilledChain, number: int) -> DerivedAnswer | None:
-    """Return how many values the last unknown has, where a graph, which knows all of them, was asked how many."""
-    found = filled.fillings[number][0]
-    if (
-        not _COUNTS.search(question)
-        or found.source != "kg"
-        or parse_number(found.candidates[0].value) is not None
-    ):
+def _count_values(question: str, filled: FilledChain, number: int) -> DerivedAnswer | None:
+    """Return the number of values of an unknown, if the question asks how many and a graph, which has all of them,
+    filled it."""
+    filling = filled.fillings[number][0]
+    is_number = parse_number(filling.candidates[0].value) is not None
+    if not _COUNTS.search(question) or filling.source != "kg" or is_number:
         return None
-    return DerivedAnswer(str(found.count), "count", found.candidates)
+    return DerivedAnswer(str(filling.count), "count", filling.candidates)
 
 
-def _same(question: str, filled: FilledChain, last: list[Strand]) -> DerivedAnswer | None:
-    one, other = (filled.fillings[strand.last_unknown][0] for strand in last)
+def _compare_equality(question: str, filled: FilledChain, strands: list[Strand]) -> DerivedAnswer | None:
+    """Return yes or no to a question whether two strands end in the same or in different values."""
     different = _DIFFERENT.search(question)
     if not different and not _SAME.search(question):
         return None
-    yes = values_agree(one, other) != bool(different)
-    return DerivedAnswer("yes" if yes else "no", "same", (one.candidates[0], other.candidates[0]))
+    first, second = (filled.fillings[strand.last_unknown][0] for strand in strands)
+    yes = values_agree(first, second) != bool(different)
+    return DerivedAnswer("yes" if yes else "no", "same", (first.candidates[0], second.candidates[0]))
 
 
-def _compared(question: str, words: str, filled: FilledChain, last: list[Strand]) -> DerivedAnswer | None:
-    """Return which strand comes first or last; ``words`` are the question's without what it asks about."""
+def _compare_order(
+    question: str, words: str, filled: FilledChain, strands: list[Strand]
+) -> DerivedAnswer | None:
+    """Return the constant whose strand ends in the lesser or greater value. ``words`` is the question without its
+    names."""
     least, most = _LEAST.search(words), _MOST.search(words)
     if (least is None) == (most is None) or _LIVED.search(words):
         return None
-    candidates = [filled.fillings[strand.last_unknown][0].candidates[0] for strand in last]
+    candidates = [filled.fillings[strand.last_unknown][0].candidates[0] for strand in strands]
     order = _order(candidates[0].value, candidates[1].value, by_age=bool(_AGE.search(words)))
     if not order:
         return None
-    chosen = last[0 if (order < 0) == bool(least) else 1].constant
-    return DerivedAnswer(_as_asked(chosen, question), "comparison", tuple(candidates))
+    chosen = strands[0 if (order < 0) == bool(least) else 1].constant
+    return DerivedAnswer(_spell_as_asked(chosen, question), "comparison", tuple(candidates))
 
 
-def _without(names: list[str], question: str) -> str:
-    """Return a question without what it asks about: "Crime After Crime" says nothing of before and after."""
+def _remove_names(names: list[str], question: str) -> str:
+    """Return a question without some names: the film "Crime After Crime" says nothing of before and after."""
     for name in names:
         bare = re.sub(r"\s*\([^)]*\)\s*$", "", name)
-        named = rf"(?<!\w){re.escape(bare)}(?!\w)(?:\s*\([^)]*\))?"
-        question = re.sub(named, " ", question, flags=re.IGNORECASE)
+        pattern = rf"(?<!\w){re.escape(bare)}(?!\w)(?:\s*\([^)]*\))?"
+        question = re.sub(pattern, " ", question, flags=re.IGNORECASE)
     return question
 
 
-def _order(one: str, other: str, by_age: bool) -> int | None:
-    """Return -1 where the first comes first, 1 where the second does, 0 or None where that is not known."""
-    dates: tuple[Date | None, Date | None] = parse_date(one), parse_date(other)
-    numbers = parse_number(one), parse_number(other)
-    years = not by_age or all(date and date.year > _AGED for date in dates)  # "40" is an age
-    if dates[0] and dates[1] and years:
+def _order(first: str, second: str, by_age: bool) -> int | None:
+    """Return -1 if the first value comes before the second, 1 if it comes after; 0 or None if that is not known."""
+    dates = parse_date(first), parse_date(second)
+    numbers = parse_number(first), parse_number(second)
+    are_years = not by_age or all(date and date.year > _MAX_AGE for date in dates)  # "40" is an age
+    if dates[0] and dates[1] and are_years:
         return dates[0].compare(dates[1])
     if numbers[0] is None or numbers[1] is None:
         return None
@@ -155,17 +156,17 @@ def _order(one: str, other: str, by_age: bool) -> int | None:
     return -order if by_age else order
 
 
-def _as_asked(constant: str, question: str) -> str:
-    """Return a constant as the question writes it: what a chain misspells there is spelled as it was asked."""
+def _spell_as_asked(constant: str, question: str) -> str:
+    """Return a constant of the chain in the spelling of the question."""
     bare = re.sub(r"\s*\([^)]*\)\s*$", "", constant)
     for name in (constant, bare):
-        found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", question, re.IGNORECASE)
-        if found:
-            return found.group()
-    near = fuzz.partial_ratio_alignment(bare.lower(), question.lower(), score_cutoff=_SPELLED)
-    if near is None or len(bare) > len(question) or len(question.lower()) != len(question):
+        match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", question, re.IGNORECASE)
+        if match:
+            return match.group()
+    alignment = fuzz.partial_ratio_alignment(bare.lower(), question.lower(), score_cutoff=_MIN_SPELLING)
+    if alignment is None or len(bare) > len(question) or len(question.lower()) != len(question):
         return constant
-    start, end = near.dest_start, near.dest_end
+    start, end = alignment.dest_start, alignment.dest_end
     while start > 0 and question[start - 1].isalnum():
         start -= 1
     while end < len(question) and question[end].isalnum():

@@ -1,9 +1,9 @@
-"""Unknowns filled from knowledge graphs (Su et al., NAACL 2024, Algorithm 1)."""
+"""Values for unknowns from knowledge graphs (Su et al., NAACL 2024, Algorithm 1)."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -33,17 +33,19 @@ if TYPE_CHECKING:
     from clew.core.arrays import Rows
 
 
-#: How a node was found that has the name itself (:mod:`clew.triples.linking.entities`).
+#: The reasons of links to a node that has the name itself (:mod:`clew.triples.linking.entities`).
 EXACT_LINKS = ("name", "alias")
-#: A graph with more relations than this has been extracted from text; of so many nodes the relations are compared.
+#: A graph with more relations than this was extracted from text. Only the relations of this many nodes are then
+#: compared.
 MANY_RELATIONS, SAMPLED_NODES = 500, 50
 
-#: Who chooses among the entities that a name may stand for: the ranking alone, or the model among the first.
+#: How the entity that a name stands for is chosen: by the ranking alone, or by the model among the first.
 EntityChoice = Literal["ranked", "model"]
 
 
 def create_entity_linker(resources: Resources, entities: EntityChoice, component: str) -> EntityLinker:
-    """Return the linker of names. Raises UsageError, naming the component, where it needs a model without one."""
+    """Return the linker of names. Raises UsageError, which names ``component``, if it needs a model and there is
+    none."""
     if entities == "ranked":
         return GraphEntityLinker(resources.encoder)
     model = resources.require_model(f"{component}(entities=model)")
@@ -51,27 +53,31 @@ def create_entity_linker(resources: Resources, entities: EntityChoice, component
 
 
 def create_relation_linker(resources: Resources, aliases: str) -> GraphRelationLinker:
-    """Return the linker of relations, with the wordings of the file ``aliases``, if any. Raises UsageError."""
+    """Return the linker of relations; ``aliases`` is a file of further wordings, or "". Raises UsageError."""
     return GraphRelationLinker(resources.encoder, load_aliases(aliases) if aliases else {})
 
 
 def min_relation_score(resources: Resources) -> float:
-    """Return the score from which on a graph's edges are taken for a hop (docs/benchmarks.md: of relations in other
-    words, nine in ten score more; of hops that a graph lacks, one in fifty). Words alone mistake more for each
-    other."""
+    """Return the lowest score at which the edges of a graph answer a hop.
+
+    Nine in ten relations in other words score more, and one in fifty of the hops that a graph lacks
+    (docs/benchmarks). Without an encoder more relations are mistaken for each other.
+    """
     return 0.4 if resources.encoder is None else 0.3
 
 
 @dataclass(frozen=True, slots=True)
 class GraphSource:
-    """Links the known term and the relation of each hop to the base's graphs, and follows the edges.
+    """Links the known term and the relation of each hop to the graphs of a base, and follows the edges.
 
-    ``least`` is the score from which on a grounding is taken at all, ``same`` that of the entity alone: what a graph
-    does not hold must not become what is spelled a little like it. Of several graphs the one whose grounding scores
-    best answers. Deviations from the paper, which takes the one best entity and the one best property: the ``k`` best
-    of both are tried together, and only pairs that have edges count; a relation may run from its tail; what a graph
-    keeps as properties of a node (dates, numbers) is found as well; and an unknown never is what a constant of the
-    chain stands for, where there is anything else ("films by the director of this film" are other films).
+    Edges count if their grounding scores at least ``min_score`` and its entity at least ``min_entity_score``, so that
+    a name that a graph does not have is not taken for one that is spelled a little like it. Of several graphs the one
+    whose grounding scores best answers.
+
+    Deviations from the paper, which takes the best entity and the best property: the ``k`` best of both are tried
+    together, and only pairs with edges count. A relation may be followed from its tail. Properties of a node (dates,
+    numbers) are values as well. An unknown is never what a constant of the chain stands for, if there is any other
+    value ("films by the director of this film" are other films).
     """
 
     snapshot: Snapshot
@@ -86,7 +92,7 @@ class GraphSource:
     def build(cls, resources: Resources, aliases: str, entities: EntityChoice, component: str) -> GraphSource:
         """Return the source over the graphs of a base; ``aliases`` is a file of wordings of relations, or "".
 
-        Raises UsageError where ``entities`` is ``model`` and there is none.
+        Raises UsageError if ``entities`` is ``model`` and there is no model.
         """
         return cls(
             resources.snapshot,
@@ -95,255 +101,282 @@ class GraphSource:
             min_score=min_relation_score(resources),
         )
 
-    def fill(self, question: Question, asks: Sequence[Hop], trail: Trail) -> list[Filling | None]:
-        """Return what the graphs hold for each hop, None where they do not. Raises RemoteError, ModelError."""
+    def fill(self, question: Question, hops: Sequence[Hop], trail: Trail) -> list[Filling | None]:
+        """Return the values that the graphs have for each hop, None if none. Raises RemoteError, ModelError."""
         started = time.perf_counter()
-        graphs = [self.snapshot.graph(name) for name in self._names(question)]
-        tried = [self._asked(graph, question, asks, trail) for graph in graphs]
-        seconds = (time.perf_counter() - started) / max(len(asks), 1)
-        made: list[Filling | None] = []
-        for number, ask in enumerate(asks):
-            best = max((one[number] for one in tried), key=lambda one: one.score, default=_Tried())
-            found = best.found if best.score >= self.min_score else None
+        wanted = question.scope.graphs
+        names = [name for name in self.snapshot.graphs() if wanted is None or name in wanted]
+        by_graph = [self._ask_graph(self.snapshot.graph(name), question, hops, trail) for name in names]
+        seconds = (time.perf_counter() - started) / max(len(hops), 1)
+        fillings: list[Filling | None] = []
+        for number, hop in enumerate(hops):
+            best = _best([results[number] for results in by_graph] or [_Result()])
+            filling = best.filling if best.score >= self.min_score else None
+            candidates = filling.candidates if filling else ()
             trail.add(
                 FillStep(
                     self.name,
-                    f"#{ask.unknown}",
-                    str(ask.triple),
+                    f"#{hop.unknown}",
+                    str(hop.triple),
                     match=best.match,
-                    values=tuple(one.value for one in found.candidates) if found else None,
-                    of=found.count if found else None,
-                    outcome=None if found else "not in the graphs",
-                    hits=tuple(one.hits[-1] for one in found.candidates) if found else (),
+                    values=tuple(candidate.value for candidate in candidates) if filling else None,
+                    of=filling.count if filling else None,
+                    outcome=None if filling else "not in the graphs",
+                    hits=tuple(candidate.hits[-1] for candidate in candidates),
                     seconds=seconds,
                 )
             )
-            made.append(found)
-        return made
+            fillings.append(filling)
+        return fillings
 
-    def _names(self, question: Question) -> list[str]:
-        wanted = question.scope.graphs
-        return [name for name in self.snapshot.graphs() if wanted is None or name in wanted]
-
-    def _asked(
-        self, graph: PropertyGraph, question: Question, asks: Sequence[Hop], trail: Trail
-    ) -> list[_Tried]:
-        """Return the best that one graph has for each hop."""
-        made = [self._known(graph, ask) for ask in asks]
-        # Names are linked where no node is known, or other nodes may stand for the same thing; all in one call.
-        open_ = [ask for ask, one in zip(asks, made, strict=True) if one.score < self.min_score]
-        names = list(dict.fromkeys(value.value for ask in open_ for value in ask.known))
-        found = self.entities.link(graph, names, question.text, self.k, trail) if names else []
+    def _ask_graph(
+        self, graph: PropertyGraph, question: Question, hops: Sequence[Hop], trail: Trail
+    ) -> list[_Result]:
+        """Return the best result of one graph for each hop."""
+        results = [self._follow_from_nodes(graph, hop) for hop in hops]
+        # Names are linked for hops without a known node, or whose nodes lead nowhere; all in one call.
+        open_hops = [hop for hop, result in zip(hops, results, strict=True) if result.score < self.min_score]
+        names = list(dict.fromkeys(candidate.value for hop in open_hops for candidate in hop.known))
+        links = self.entities.link(graph, names, question.text, self.k, trail) if names else []
         linked = {
-            name: _meant([one for one in some if one.score >= self.min_entity_score])
-            for name, some in zip(names, found, strict=True)
+            name: _prefer_exact_names(
+                [entity for entity in entities if entity.score >= self.min_entity_score]
+            )
+            for name, entities in zip(names, links, strict=True)
         }
         return [
-            one
-            if one.score >= self.min_score
-            else max((one, self._named(graph, ask, linked)), key=lambda tried: tried.score)
-            for ask, one in zip(asks, made, strict=True)
+            result
+            if result.score >= self.min_score
+            else _best([result, self._follow_from_names(graph, hop, linked)])
+            for hop, result in zip(hops, results, strict=True)
         ]
 
-    def _known(self, graph: PropertyGraph, ask: Hop) -> _Tried:
-        """Return the best of a hop from nodes that are known already, here or in another graph."""
-        heads, links = _rows(self.snapshot, graph, ask)
+    def _follow_from_nodes(self, graph: PropertyGraph, hop: Hop) -> _Result:
+        """Return the best result of a hop from nodes that an earlier hop found, in this graph or in another one."""
+        heads, alignments = _known_rows(self.snapshot, graph, hop)
         if heads is None:
-            return _Tried()
-        ways = self._ways(graph, ask, heads)
-        edges = self._from_rows(graph, ask, heads, ways)
-        own = self._own(graph, ask, [(1.0, row) for row in heads.tolist()[:MAX_KNOWN_VALUES]], ways)
-        best = max((edges, own), key=lambda one: one.score)
-        if links:
-            return replace(best, match=replace(best.match or GraphMatch(), same=tuple(links)))
+            return _Result()
+        relations = self._link_relation(graph, hop, heads)
+        scored = [(1.0, row) for row in heads.tolist()[:MAX_KNOWN_VALUES]]
+        best = _best(
+            [
+                self._edges_of_nodes(graph, hop, heads, relations),
+                self._properties(graph, hop, scored, relations),
+            ]
+        )
+        if alignments:
+            return replace(best, match=replace(best.match or GraphMatch(), same=tuple(alignments)))
         return best
 
-    def _named(self, graph: PropertyGraph, ask: Hop, linked: Mapping[str, Sequence[LinkedEntity]]) -> _Tried:
-        """Return the best of a hop from the nodes that its names may stand for."""
-        some = [linked[value.value] for value in ask.known]
-        near = np.array([one.row for each in some for one in each], dtype=np.int64)
-        ways = self._ways(graph, ask, near)
-        edges = self._from_names(graph, ask, some, ways)
-        own = self._own(graph, ask, [(one.score, one.row) for each in some for one in each], ways)
-        return max((edges, own), key=lambda one: one.score)
+    def _follow_from_names(
+        self, graph: PropertyGraph, hop: Hop, linked: Mapping[str, Sequence[LinkedEntity]]
+    ) -> _Result:
+        """Return the best result of a hop from the nodes that the names of its known values may stand for."""
+        by_name = [linked[candidate.value] for candidate in hop.known]
+        entities = [entity for group in by_name for entity in group]
+        rows = np.array([entity.row for entity in entities], dtype=np.int64)
+        relations = self._link_relation(graph, hop, rows)
+        scored = [(entity.score, entity.row) for entity in entities]
+        return _best(
+            [
+                self._edges_of_names(graph, hop, by_name, relations),
+                self._properties(graph, hop, scored, relations),
+            ]
+        )
 
-    def _ways(self, graph: PropertyGraph, ask: Hop, near: Rows) -> list[LinkedRelation]:
-        """Return the relations that the words of a hop may stand for, turned the way in which it is asked.
+    def _link_relation(self, graph: PropertyGraph, hop: Hop, rows: Rows) -> list[LinkedRelation]:
+        """Return the relations that the words of a hop may stand for, in the direction in which it is asked.
 
-        Graphs that were extracted from text have thousands of relations: there only those of the nodes that may be
-        meant are compared.
+        Graphs that were extracted from text have thousands of relations; of these only the relations at ``rows`` are
+        compared.
         """
         labels: RelationSource = graph
         if len(graph.relations()) > MANY_RELATIONS:
-            labels = RelationLabels(graph.name, tuple(graph.relations_at(near[:SAMPLED_NODES])))
-        found = self.relations.link(labels, [ask.triple.relation], self.k)[0]
-        # What is asked for by its own name is no other relation: the graph does not hold it for these nodes, then.
-        exact = {one.name for one in found if has_asked_name(ask.triple.relation, one)}
-        some = [one for one in found if one.name in exact] if _exact(found) else found
-        return [replace(one, inverse=one.inverse ^ ask.inverse) for one in some]
+            labels = RelationLabels(graph.name, tuple(graph.relations_at(rows[:SAMPLED_NODES])))
+        linked: Sequence[LinkedRelation] = self.relations.link(labels, [hop.triple.relation], self.k)[0]
+        if _has_exact(linked):
+            # A relation that has the asked name is meant, even if these nodes have no such edge.
+            names = {each.name for each in linked if has_asked_name(hop.triple.relation, each)}
+            linked = [relation for relation in linked if relation.name in names]
+        return [replace(relation, inverse=relation.inverse ^ hop.inverse) for relation in linked]
 
-    def _from_rows(
-        self, graph: PropertyGraph, ask: Hop, heads: Rows, ways: Sequence[LinkedRelation]
-    ) -> _Tried:
-        """Return where the best relation leads from nodes that are known."""
-        every = (
-            ask.known_filling.all_values
-            if ask.known_filling and ask.known_filling.graph == graph.name
-            else None
-        )
-        before = every if isinstance(every, ReachedNodes) else None
-        for way in ways:
-            _, tails = graph.neighbours(heads, way.name, way.inverse)
+    def _edges_of_nodes(
+        self, graph: PropertyGraph, hop: Hop, heads: Rows, relations: Sequence[LinkedRelation]
+    ) -> _Result:
+        """Return the tails of the best relation that known nodes have."""
+        known = hop.known_filling
+        values = known.all_values if known and known.graph == graph.name else None
+        previous = values if isinstance(values, ReachedNodes) else None
+        for relation in relations:
+            _, tails = graph.neighbours(heads, relation.name, relation.inverse)
             if not len(tails):
                 continue
-            made = _tried(self.snapshot, graph, heads, way, way.score, np.unique(tails), before)
-            if not _strays(ask, made):
-                return made
-        return _Tried()
+            reached = self._reach(graph, heads, relation, relation.score, np.unique(tails), previous)
+            if not _contradicts_relation(hop, reached):
+                return reached
+        return _Result()
 
-    def _from_names(
+    def _edges_of_names(
         self,
         graph: PropertyGraph,
-        ask: Hop,
-        linked: Sequence[Sequence[LinkedEntity]],
-        ways: Sequence[LinkedRelation],
-    ) -> _Tried:
-        """Return where the best pair of entity and relation leads, of each of the names, joined if they agree."""
-        grounded = [ground(graph, some, ways, self.k) for some in linked]
-        for first in sorted((one for some in grounded for one in some), key=lambda one: -one.score):
-            same = _same(first, grounded, self.min_score)
-            heads = np.unique([one.entity.row for one in same])
-            tails = np.unique(np.concatenate([one.rows for one in same]))
-            made = _tried(self.snapshot, graph, heads, first.relation, first.score, tails, None)
-            if not _strays(ask, made):
-                entities = tuple(
-                    LinkedName(one.entity.name, one.entity.id, one.entity.reason) for one in same
+        hop: Hop,
+        by_name: Sequence[Sequence[LinkedEntity]],
+        relations: Sequence[LinkedRelation],
+    ) -> _Result:
+        """Return the tails of the best pair of entity and relation, joined with those of the other names by the same
+        relation."""
+        groundings = [ground(graph, entities, relations, self.k) for entities in by_name]
+        every = (grounding for group in groundings for grounding in group)
+        for first in sorted(every, key=lambda grounding: -grounding.score):
+            joined = _join_names(first, groundings, self.min_score)
+            heads = np.unique([grounding.entity.row for grounding in joined])
+            tails = np.unique(np.concatenate([grounding.rows for grounding in joined]))
+            reached = self._reach(graph, heads, first.relation, first.score, tails, None)
+            if not _contradicts_relation(hop, reached):
+                names = tuple(
+                    LinkedName(each.entity.name, each.entity.id, each.entity.reason) for each in joined
                 )
-                return replace(made, match=replace(made.match or GraphMatch(), entities=entities))
-        return _Tried()
+                return replace(reached, match=replace(reached.match or GraphMatch(), entities=names))
+        return _Result()
 
-    def _own(
+    def _reach(
         self,
         graph: PropertyGraph,
-        ask: Hop,
-        heads: Iterable[tuple[float, int]],
-        ways: Sequence[LinkedRelation],
-    ) -> _Tried:
-        """Return the values of the property of the nodes that fits best: dates and numbers are often no nodes."""
-        scored = list(heads)
-        if ask.inverse or not scored:
-            return _Tried()
-        entities = graph.entities(np.array([row for _, row in scored], dtype=np.int64))
-        best, exact = _Tried(), _exact(ways)
-        for (score, _), entity in zip(scored, entities, strict=True):
-            found = self._property(graph, ask, entity)
-            if found and exact and not has_asked_name(ask.triple.relation, found):
+        heads: Rows,
+        relation: LinkedRelation,
+        score: float,
+        tails: Rows,
+        previous: ReachedNodes | None,
+    ) -> _Result:
+        """Return the tails of a relation, without the constants of the chain if there are others."""
+        roots = heads if previous is None else previous.roots
+        others = tails[~np.isin(tails, roots)]
+        rows = others if len(others) else tails
+        reached = ReachedNodes(
+            self.snapshot, graph, rows, relation.name, relation.inverse, heads, score, previous
+        )
+        filling = Filling("kg", reached.candidates(SHOWN_VALUES), reached, graph.name)
+        arrow = f"<< {relation.name} <<" if relation.inverse else f">> {relation.name} >>"
+        match = GraphMatch(graph.name, arrow, how=relation.reason, score=round(score, 3))
+        return _Result(score, filling, match)
+
+    def _properties(
+        self,
+        graph: PropertyGraph,
+        hop: Hop,
+        heads: Sequence[tuple[float, int]],
+        relations: Sequence[LinkedRelation],
+    ) -> _Result:
+        """Return the values of the best property of nodes, each a score and a row: dates and numbers are often no
+        nodes."""
+        if hop.inverse or not heads:
+            return _Result()
+        entities = graph.entities(np.array([row for _, row in heads], dtype=np.int64))
+        best, has_exact = _Result(), _has_exact(relations)
+        for (score, _), entity in zip(heads, entities, strict=True):
+            linked = self._link_property(graph, hop, entity)
+            if linked is None or (has_exact and not has_asked_name(hop.triple.relation, linked)):
                 continue
-            if found and score * found.score > best.score:
-                made = _valued(graph.name, ask, entity, found, score * found.score)
-                best = best if _strays(ask, made) else made
+            if score * linked.score > best.score:
+                result = _property_result(graph.name, hop, entity, linked, score * linked.score)
+                best = best if _contradicts_relation(hop, result) else result
         return best
 
-    def _property(self, graph: PropertyGraph, ask: Hop, entity: Entity) -> LinkedRelation | None:
+    def _link_property(self, graph: PropertyGraph, hop: Hop, entity: Entity) -> LinkedRelation | None:
+        """Return the property of a node that the words of a hop stand for best."""
         if not entity.properties:
             return None
         labels = RelationLabels(graph.name, tuple(sorted(entity.properties)))
-        found = self.relations.link(labels, [ask.triple.relation], self.k)[0]
-        return next((one for one in found if not one.inverse), None)
+        linked = self.relations.link(labels, [hop.triple.relation], self.k)[0]
+        return next((relation for relation in linked if not relation.inverse), None)
 
 
 @dataclass(frozen=True, slots=True)
-class _Tried:
-    """What one graph has for a hop, how sure it is, and what the trail says of it."""
+class _Result:
+    """The values of one graph for a hop, how sure it is of them, and how it understood the hop."""
 
     score: float = 0.0
-    found: Filling | None = None
+    filling: Filling | None = None
     match: GraphMatch | None = None
 
 
-def _exact(ways: Sequence[LinkedRelation]) -> bool:
-    """Return whether a relation of the graph is called as it is asked for."""
-    return any(one.score == EXACT_SCORE for one in ways)
+def _best(results: Sequence[_Result]) -> _Result:
+    """Return the result with the highest score, the first of equals."""
+    return max(results, key=lambda result: result.score)
 
 
-def _meant(some: Sequence[LinkedEntity]) -> Sequence[LinkedEntity]:
-    """Return the candidates that are called as they are asked for, all where none is: where there is a "Film B", the
-    "Film A" is not meant, though it may have the edges."""
-    return [one for one in some if one.reason.startswith(EXACT_LINKS)] or some
+def _has_exact(relations: Sequence[LinkedRelation]) -> bool:
+    """Return whether one of the relations has the name that was asked for."""
+    return any(relation.score == EXACT_SCORE for relation in relations)
 
 
-def _rows(snapshot: Snapshot, graph: PropertyGraph, ask: Hop) -> tuple[Rows | None, list[str]]:
-    """Return the nodes that the known values are, where they came from this graph or are the same as in another, and
-    then what says so; None where neither is known."""
-    if ask.known_filling is None or ask.known_filling.source != "kg":
+def _prefer_exact_names(entities: Sequence[LinkedEntity]) -> Sequence[LinkedEntity]:
+    """Return the entities that have the asked name, all if none has: if there is a "Film B", the "Film A" is not
+    meant, though it may have the edges."""
+    return [entity for entity in entities if entity.reason.startswith(EXACT_LINKS)] or entities
+
+
+def _known_rows(snapshot: Snapshot, graph: PropertyGraph, hop: Hop) -> tuple[Rows | None, list[str]]:
+    """Return the nodes of the known values: found in this graph, or aligned with nodes of another one; and the
+    alignments in words. None if the values are no nodes."""
+    known = hop.known_filling
+    if known is None or known.source != "kg":
         return None, []
-    if ask.known_filling.graph == graph.name and isinstance(ask.known_filling.all_values, ReachedNodes):
-        return ask.known_filling.all_values.rows, []
-    ids = [one.id for one in ask.known if one.id]
-    if ask.known_filling.graph == graph.name:
+    ids = [candidate.id for candidate in hop.known if candidate.id]
+    if known.graph == graph.name:
+        if isinstance(known.all_values, ReachedNodes):
+            return known.all_values.rows, []
         return (graph.rows(ids) if ids else None), []
-    links = [link for id in ids for link in align_entity_with(snapshot, id, graph.name)]
-    if not links:
+    alignments = [alignment for id in ids for alignment in align_entity_with(snapshot, id, graph.name)]
+    if not alignments:
         return None, []
-    return np.unique(graph.rows([link.target for link in links])), [link.summary for link in links]
+    rows = graph.rows([alignment.target for alignment in alignments])
+    return np.unique(rows), [alignment.summary for alignment in alignments]
 
 
-def _tried(
-    snapshot: Snapshot,
-    graph: PropertyGraph,
-    heads: Rows,
-    way: LinkedRelation,
-    score: float,
-    tails: Rows,
-    before: ReachedNodes | None,
-) -> _Tried:
-    roots = heads if before is None else before.roots
-    others = tails[~np.isin(tails, roots)]
-    rows = others if len(others) else tails
-    reached = ReachedNodes(snapshot, graph, rows, way.name, way.inverse, heads, score, before)
-    found = Filling("kg", reached.candidates(SHOWN_VALUES), reached, graph.name)
-    arrow = f"<< {way.name} <<" if way.inverse else f">> {way.name} >>"
-    return _Tried(score, found, GraphMatch(graph.name, arrow, how=way.reason, score=round(score, 3)))
-
-
-def _valued(graph: str, ask: Hop, entity: Entity, way: LinkedRelation, score: float) -> _Tried:
-    before = next((one.hits for one in ask.known if one.id == entity.id), ())
-    given = entity.properties[way.name]
+def _property_result(graph: str, hop: Hop, entity: Entity, linked: LinkedRelation, score: float) -> _Result:
+    """Return the values of a property of a node."""
+    hits_before = next((candidate.hits for candidate in hop.known if candidate.id == entity.id), ())
+    value = entity.properties[linked.name]
     candidates = []
-    for value in given if isinstance(given, tuple) else (given,):
-        hits = (*before, triple_hit(graph, entity, way.name, str(value), score=score))
-        candidates.append(Candidate(str(value), score, hits, quote_triples(hits)))
-    match = GraphMatch(graph, property=way.name, how=way.reason, score=round(score, 3))
-    return _Tried(score, Filling("kg", tuple(candidates), graph=graph), match)
+    for each in value if isinstance(value, tuple) else (value,):
+        hits = (*hits_before, triple_hit(graph, entity, linked.name, str(each), score=score))
+        candidates.append(Candidate(str(each), score, hits, quote_triples(hits)))
+    match = GraphMatch(graph, property=linked.name, how=linked.reason, score=round(score, 3))
+    return _Result(score, Filling("kg", tuple(candidates), graph=graph), match)
 
 
-def _strays(ask: Hop, made: _Tried) -> bool:
-    """Return whether nothing that was found can be what the relation of a hop leads to."""
-    values = made.found.candidates if made.found else ()
-    return not ask.inverse and all(contradicts_relation(ask.triple.relation, one.value) for one in values)
+def _contradicts_relation(hop: Hop, result: _Result) -> bool:
+    """Return whether no value of a result can be what the relation of a hop leads to."""
+    candidates = result.filling.candidates if result.filling else ()
+    return not hop.inverse and all(
+        contradicts_relation(hop.triple.relation, candidate.value) for candidate in candidates
+    )
 
 
-def _same(first: Grounding, grounded: Sequence[Sequence[Grounding]], least: float) -> list[Grounding]:
+def _join_names(
+    first: Grounding, groundings: Sequence[Sequence[Grounding]], min_score: float
+) -> list[Grounding]:
     """Return a grounding with those of the other names by the same relation: an unknown may have several values."""
-    alike = [
-        next((one for one in some if one.relation == first.relation and one.score >= least), None)
-        for some in grounded
-        if first not in some
-    ]
-    return [first, *(one for one in alike if one is not None)]
+    joined = [first]
+    for group in groundings:
+        if first not in group:
+            same = (each for each in group if each.relation == first.relation and each.score >= min_score)
+            joined += [grounding for grounding in (next(same, None),) if grounding is not None]
+    return joined
 
 
-#: Of so many values the passages are looked up that they were extracted from.
-_SAID = 20
+#: The source passages of a triple are looked up for this many values.
+_VALUES_WITH_PASSAGES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class ReachedNodes:
-    """The nodes of a graph that one relation leads to from others: all values of an unknown, without their names.
+    """The nodes of a graph that one relation leads to: all values of an unknown, without their names.
 
-    ``rows`` and ``heads`` are rows of the graph, ascending; ``before`` is how the heads were reached, None where they
+    ``rows`` and ``heads`` are rows of the graph, ascending. ``previous`` is how the heads were reached, None if they
     are what a constant of the chain stands for. ``inverse``: the relation was followed from its tails. ``snapshot``
-    is where the passages are that a triple was extracted from.
+    has the passages that triples were extracted from.
     """
 
     snapshot: Snapshot
@@ -360,47 +393,41 @@ class ReachedNodes:
 
     @property
     def roots(self) -> Rows:
-        """The rows that constants of the chain stand for, from which these were reached."""
+        """The rows of the constants of the chain from which these nodes were reached."""
         return self.heads if self.previous is None else self.previous.roots
 
     def candidates(self, most: int) -> tuple[Candidate, ...]:
         """Return the first ``most`` values by id, each with the triples that lead to it, the first hop first."""
         rows = self.rows[:most]
-        paths = self._paths(rows)
         return tuple(
-            Candidate(one.name, self.score, hits, quote_triples(hits), one.id)
-            for one, hits in zip(self.graph.entities(rows), paths, strict=True)
+            Candidate(entity.name, self.score, hits, quote_triples(hits), entity.id)
+            for entity, hits in zip(self.graph.entities(rows), self._evidence(rows), strict=True)
         )
 
-    def _paths(self, rows: Rows) -> list[tuple[Hit, ...]]:
-        """Return for each row the triples of one path that leads to it; of several heads the first by id."""
-        offsets, near = self.graph.neighbours(rows, self.relation, not self.inverse)
-        heads = np.array(
-            [
-                self._first(near[start:end])
-                for start, end in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
-            ],
-            dtype=np.int64,
-        )
-        before = [()] * len(rows) if self.previous is None else self.previous._paths(heads)
-        ends = zip(self.graph.entities(heads), self.graph.entities(rows), strict=True)
-        said = [
-            self._said(*pair) if place < _SAID else ()
-            for place, pair in enumerate(zip(heads.tolist(), rows.tolist(), strict=True))
+    def _evidence(self, rows: Rows) -> list[tuple[Hit, ...]]:
+        """Return for each row the triples of one path to it, with their source passages; of several heads the first
+        by id counts."""
+        offsets, neighbours = self.graph.neighbours(rows, self.relation, not self.inverse)
+        starts, ends = offsets[:-1].tolist(), offsets[1:].tolist()
+        first_heads = [
+            int(near[np.isin(near, self.heads)][0])
+            for near in (neighbours[start:end] for start, end in zip(starts, ends, strict=True))
         ]
-        return [
-            (*path, self._fact(*pair), *passages)
-            for path, pair, passages in zip(before, ends, said, strict=True)
-        ]
+        heads = np.array(first_heads, dtype=np.int64)
+        before = [()] * len(rows) if self.previous is None else self.previous._evidence(heads)
+        entities = zip(self.graph.entities(heads), self.graph.entities(rows), strict=True)
+        evidence = []
+        for place, (path, (source, target)) in enumerate(zip(before, entities, strict=True)):
+            passages: tuple[Hit, ...] = ()
+            if place < _VALUES_WITH_PASSAGES:
+                passages = self._passages(int(heads[place]), int(rows[place]))
+            evidence.append((*path, self._triple(source, target), *passages))
+        return evidence
 
-    def _said(self, source: int, target: int) -> tuple[Hit, ...]:
-        """Return the passages that a triple was extracted from."""
+    def _passages(self, source: int, target: int) -> tuple[Hit, ...]:
         head, tail = (target, source) if self.inverse else (source, target)
         return source_passages(self.snapshot, self.graph, (head, self.relation, tail), self.score)
 
-    def _first(self, near: Rows) -> int:
-        return int(near[np.isin(near, self.heads)][0])
-
-    def _fact(self, source: Entity, target: Entity) -> Hit:
+    def _triple(self, source: Entity, target: Entity) -> Hit:
         head, tail = (target, source) if self.inverse else (source, target)
         return triple_hit(self.graph.name, head, self.relation, tail.name, tail.id, self.score)

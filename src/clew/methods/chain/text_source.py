@@ -1,4 +1,4 @@
-"""Unknowns filled from text (Su et al., NAACL 2024, Algorithm 2)."""
+"""Values for unknowns from text (Su et al., NAACL 2024, Algorithm 2): retrieve and read for each hop."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from clew.methods.chain.unknowns import SHOWN_VALUES, Candidate, Filling, Hop
 from clew.triples.language.chain import Term, Triple
 
 _LABEL = re.compile(r"^\W*(?:question\s*:\s*)?", re.IGNORECASE)
-#: How sure a reader is: of what it quotes, of what it does not.
+#: The score of an answer with a quote, and of one without.
 _QUOTED, _UNQUOTED = 0.8, 0.5
-#: The first word of a question for what a relation leads to.
+#: The first words of a question, by the kind of value that its relation leads to.
 _FIRST = {"date": "When ", "place": "Where ", "amount": "How many ", "person": "Who "}
 
 
@@ -40,11 +40,11 @@ class BatchReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TextSource:
-    """Each hop becomes a question, ``k`` passages are retrieved for it, the reader answers or does not know.
+    """Writes each hop as a question, retrieves ``k`` passages for it, and lets the reader answer or abstain.
 
-    With a model, ``template`` (``chain-question``, 15 exemplars) makes the questions, all in one call; without, they
-    are made by rule. Hops that do not depend on each other are read at the same time. Where the hop before has
-    several values, the first ``values`` are asked about (the paper: one).
+    A model writes the questions of all hops in one call (``template`` is ``chain-question``, 15 exemplars); without a
+    model they are written by rule. Hops that do not depend on each other are read at the same time. If the hop before
+    has several values, a question is asked for each of the first ``values`` (the paper: for one).
     """
 
     retriever: Retriever
@@ -59,36 +59,42 @@ class TextSource:
     def build(
         cls, resources: Resources, retriever: Retriever, reader: Reader, k: int, values: int
     ) -> TextSource:
-        """Return the source over the documents of a base; a model, where there is one, words the questions."""
+        """Return the source over the documents of a base; the model, if there is one, writes the questions."""
         template = None if resources.model is None else load_prompt("chain-question")
         return cls(retriever, reader, resources.model, template, k, values)
 
-    def fill(self, question: Question, asks: Sequence[Hop], trail: Trail) -> list[Filling | None]:
-        """Return the answers to the questions of each hop, None where the reader found none. Raises ModelError."""
-        each = [_apart(ask, self.values) for ask in asks]
-        flat = [one for some in each for one in some]
-        questions = [Question(text, question.scope) for text in self._questions(flat, trail)]
-        hits = [retrieve_with_trail(self.retriever, one, self.k, trail, query=one.text) for one in questions]
+    def fill(self, question: Question, hops: Sequence[Hop], trail: Trail) -> list[Filling | None]:
+        """Return the answers to the questions of each hop, None if the reader found none. Raises ModelError."""
+        parts_of_hops = [_split_by_value(hop, self.values) for hop in hops]
+        parts = [part for group in parts_of_hops for part in group]
+        questions = [Question(text, question.scope) for text in self._write_questions(parts, trail)]
+        hits = [
+            retrieve_with_trail(self.retriever, each, self.k, trail, query=each.text) for each in questions
+        ]
         answers = iter(zip(questions, self._read(questions, hits, trail), strict=True))
-        made = []
-        for ask, some in zip(asks, each, strict=True):
-            told = [(one, *next(answers)) for one in some]
-            known = [_candidate(one.known[0], answer) for one, _, answer in told if _says(answer)]
-            best = tuple(sorted(known, key=lambda one: -one.score))
-            evidence = tuple(dict.fromkeys(hit for _, _, answer in told for hit in answer.evidence))
+        fillings = []
+        for hop, group in zip(hops, parts_of_hops, strict=True):
+            answered = [(part, *next(answers)) for part in group]
+            candidates = [
+                _to_candidate(part.known[0], answer)
+                for part, _, answer in answered
+                if not answer.abstained and answer.text.strip()
+            ]
+            best = tuple(sorted(candidates, key=lambda candidate: -candidate.score))
+            evidence = tuple(dict.fromkeys(hit for _, _, answer in answered for hit in answer.evidence))
             trail.add(
                 FillStep(
                     self.name,
-                    f"#{ask.unknown}",
-                    str(ask.triple),
-                    question=" / ".join(asked.text for _, asked, _ in told),
-                    values=tuple(one.value for one in best[:SHOWN_VALUES]),
+                    f"#{hop.unknown}",
+                    str(hop.triple),
+                    question=" / ".join(asked.text for _, asked, _ in answered),
+                    values=tuple(candidate.value for candidate in best[:SHOWN_VALUES]),
                     outcome=None if best else "not in the passages",
                     hits=evidence if best else (),
                 )
             )
-            made.append(Filling(self.name, best) if best else None)
-        return made
+            fillings.append(Filling(self.name, best) if best else None)
+        return fillings
 
     def _read(
         self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]], trail: Trail
@@ -96,68 +102,71 @@ class TextSource:
         """Return the answers: in one call of a reader that can, else each in a thread of its own."""
         if isinstance(self.reader, BatchReader):
             return self.reader.read_all(questions, hits, trail)
-        records = [TrailRecorder() for _ in questions]
+        recorders = [TrailRecorder() for _ in questions]
         with ThreadPoolExecutor(max_workers=max(len(questions), 1)) as pool:
-            waiting = [
-                pool.submit(self.reader.read, *one) for one in zip(questions, hits, records, strict=True)
+            futures = [
+                pool.submit(self.reader.read, *arguments)
+                for arguments in zip(questions, hits, recorders, strict=True)
             ]
-        for record in records:  # whatever became of the others, what was paid for is told
-            for step in record.steps:
+        for recorder in recorders:  # a question that fails does not hide the cost of the others
+            for step in recorder.steps:
                 trail.add(step)
-        return [one.result() for one in waiting]
+        return [future.result() for future in futures]
 
-    def _questions(self, asks: Sequence[Hop], trail: Trail) -> list[str]:
+    def _write_questions(self, hops: Sequence[Hop], trail: Trail) -> list[str]:
         if self.model is None or self.template is None:
-            return [rule_question(one) for one in asks]
+            return [rule_question(hop) for hop in hops]
         started = time.perf_counter()
-        made = self.model.complete([self.template.render(triplet=masked_triple(one)) for one in asks])
-        usage = sum((one.usage for one in made), Usage())
-        texts = [_question(one.text) or rule_question(ask) for one, ask in zip(made, asks, strict=True)]
+        prompts = [self.template.render(triplet=masked_triple(hop)) for hop in hops]
+        completions = self.model.complete(prompts)
+        usage = sum((completion.usage for completion in completions), Usage())
+        questions = tuple(
+            _parse_question(completion.text) or rule_question(hop)
+            for completion, hop in zip(completions, hops, strict=True)
+        )
         seconds = time.perf_counter() - started
-        trail.add(QuestionsStep(self.template.name, tuple(texts), usage=usage, seconds=seconds))
-        return texts
+        trail.add(QuestionsStep(self.template.name, questions, usage=usage, seconds=seconds))
+        return list(questions)
 
 
-def masked_triple(ask: Hop) -> str:
-    """Return the triple with ``?`` for what is asked, as the paper's examples have it (Table 4)."""
-    triple = ask.triple
-    head, tail = ("?", f'"{triple.tail}"') if ask.inverse else (f'"{triple.head}"', "?")
+def masked_triple(hop: Hop) -> str:
+    """Return the triple of a hop with ``?`` for the unknown, as in the paper's examples (Table 4)."""
+    triple = hop.triple
+    head, tail = ("?", f'"{triple.tail}"') if hop.inverse else (f'"{triple.head}"', "?")
     return f'({head}, "{triple.relation}", {tail})'
 
 
-def rule_question(ask: Hop) -> str:
-    """Return the question that asks for the hop, without a model.
+def rule_question(hop: Hop) -> str:
+    """Return the question of a hop as rules write it, without a model.
 
     >>> from clew.triples.language.chain import Term, Triple
     >>> rule_question(Hop(Triple(Term("Lima"), "country", Term("#1")), (), 1))
     'Where Lima: country?'
     """
-    relation, known = ask.triple.relation, ask.known_term
-    first = "" if ask.inverse else _FIRST.get(relation_answer_kind(relation), "")
-    return f"{relation}: {known}?" if ask.inverse else f"{first}{known}: {relation}?"
+    relation = hop.triple.relation
+    if hop.inverse:
+        return f"{relation}: {hop.known_term}?"
+    return f"{_FIRST.get(relation_answer_kind(relation), '')}{hop.known_term}: {relation}?"
 
 
-def _question(reply: str) -> str:
-    """Return the first line of a reply that is a question, or "" where none is."""
+def _parse_question(reply: str) -> str:
+    """Return the first line of a reply that is a question, "" if none is."""
     lines = [_LABEL.sub("", line).strip(" \t*_\"'`") for line in clean_reply(reply).splitlines()]
     return next((line for line in lines if len(line) > 1 and line.endswith("?")), "")
 
 
-def _apart(ask: Hop, most: int) -> list[Hop]:
-    """Return the hop for each of its first known values."""
-    made = []
-    for value in ask.known[:most]:
-        known, triple = Term(value.value), ask.triple
-        head, tail = (triple.head, known) if ask.inverse else (known, triple.tail)
-        made.append(Hop(Triple(head, triple.relation, tail), (value,), ask.unknown, ask.inverse))
-    return made
+def _split_by_value(hop: Hop, most: int) -> list[Hop]:
+    """Return the hop once for each of its first known values."""
+    parts = []
+    for candidate in hop.known[:most]:
+        known, triple = Term(candidate.value), hop.triple
+        head, tail = (triple.head, known) if hop.inverse else (known, triple.tail)
+        parts.append(Hop(Triple(head, triple.relation, tail), (candidate,), hop.unknown, hop.inverse))
+    return parts
 
 
-def _says(answer: Answer) -> bool:
-    return not answer.abstained and bool(answer.text.strip())
-
-
-def _candidate(known: Candidate, answer: Answer) -> Candidate:
+def _to_candidate(known: Candidate, answer: Answer) -> Candidate:
+    """Return an answer as a value, with the evidence of the known value before it."""
     hits = tuple(dict.fromkeys((*known.hits, *answer.evidence)))
     quotes = tuple(dict.fromkeys((*known.quotes, *answer.quotes)))
     score = _QUOTED if answer.quotes else _UNQUOTED

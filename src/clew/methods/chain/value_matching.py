@@ -1,4 +1,4 @@
-"""Whether two words stand for the same thing: names, dates and numbers as people write them."""
+"""Matching values as people write them: names, dates and numbers."""
 
 from __future__ import annotations
 
@@ -37,36 +37,36 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Date:
-    """A date as far as it is known: month and day are 0 where they are not; years before Christ are negative."""
+    """A date. An unknown month or day is 0; years before Christ are negative."""
 
     year: int
     month: int = 0
     day: int = 0
 
     def compare(self, other: Date) -> int | None:
-        """Return -1, 0 or 1 for earlier, the same day, later; None where what is known of both does not tell."""
-        mine, theirs = (self.year, self.month, self.day), (other.year, other.month, other.day)
-        for one, two in zip(mine, theirs, strict=True):
-            if not one or not two:
+        """Return -1 if this date is earlier, 0 if it is the same day, 1 if it is later, None if that is not known."""
+        own, others = (self.year, self.month, self.day), (other.year, other.month, other.day)
+        for own_part, other_part in zip(own, others, strict=True):
+            if not own_part or not other_part:
                 return None
-            if one != two:
-                return -1 if one < two else 1
+            if own_part != other_part:
+                return -1 if own_part < other_part else 1
         return 0
 
 
 def parse_date(text: str) -> Date | None:
-    """Return the date that a text is, or None.
+    """Return the date that a text consists of, or None.
 
     >>> parse_date("March 1, 1963"), parse_date("c. 44 BC"), parse_date("Lima")
     (Date(year=1963, month=3, day=1), Date(year=-44, month=0, day=0), None)
     """
-    for form in _DATES:
-        found = form.fullmatch(text.strip().rstrip("."))
-        if found is None:
+    for pattern in _DATES:
+        match = pattern.fullmatch(text.strip().rstrip("."))
+        if match is None:
             continue
-        parts = found.groupdict()
-        said = parts.get("month") or "0"
-        month = int(said) if said.isdigit() else _MONTH[said[:3].lower()]
+        parts = match.groupdict()
+        name = parts.get("month") or "0"
+        month = int(name) if name.isdigit() else _MONTH[name[:3].lower()]
         day = int(parts.get("day") or 0)
         year = -int(parts["year"]) if parts["era"] else int(parts["year"])
         return Date(year, month, day) if month <= 12 and day <= 31 else None
@@ -79,41 +79,41 @@ def parse_number(text: str) -> float | None:
     >>> parse_number("$1,250.5"), parse_number("3.2 million people"), parse_number("two"), parse_number("Lima")
     (1250.5, 3200000.0, 2.0, None)
     """
-    plain = text.strip()
-    if plain.lower() in _WORDS:
-        return float(_WORDS[plain.lower()])
-    found = _NUMBER.match(plain)
-    if found is None:
+    text = text.strip()
+    if text.lower() in _WORDS:
+        return float(_WORDS[text.lower()])
+    match = _NUMBER.match(text)
+    if match is None:
         return None
-    return float(found["digits"].replace(",", "")) * _SCALE.get((found["scale"] or "").lower(), 1.0)
+    return float(match["digits"].replace(",", "")) * _SCALE.get((match["scale"] or "").lower(), 1.0)
 
 
-def same_value(one: str, other: str) -> bool:
+def same_value(first: str, second: str) -> bool:
     """Return whether two values say the same: equal names, one within the other, dates that do not contradict, or
     equal numbers.
 
     >>> same_value("André Berthomieu", "Andre Berthomieu"), same_value("10 April 1960", "1960"), same_value("3", "4")
     (True, True, False)
     """
-    names = _plain(one), _plain(other)
+    names = _normalise(first), _normalise(second)
     if names[0] == names[1]:
         return True
-    dates = parse_date(one), parse_date(other)
+    dates = parse_date(first), parse_date(second)
     if dates[0] and dates[1]:
         return dates[0].year == dates[1].year and dates[0].compare(dates[1]) in {0, None}
-    numbers = parse_number(one), parse_number(other)
+    numbers = parse_number(first), parse_number(second)
     if numbers[0] is not None and numbers[1] is not None:
         return numbers[0] == numbers[1]
-    short, long = sorted((f" {name} " for name in names), key=len)
-    return bool(short.strip()) and short in long
+    shorter, longer = sorted((f" {name} " for name in names), key=len)
+    return bool(shorter.strip()) and shorter in longer
 
 
 def mentions_name(name: str, text: str) -> bool:
-    """Return whether a text has a name in it, in whatever case, with or without what stands in brackets after it."""
-    words = f" {_plain(text)} "
+    """Return whether a text mentions a name, in any case, with or without the words in brackets after it."""
+    words = f" {_normalise(text)} "
     bare = re.sub(r"\s*\([^)]*\)\s*$", "", name)
-    return any(f" {_plain(one)} " in words for one in (name, bare) if one.strip())
+    return any(f" {_normalise(form)} " in words for form in (name, bare) if form.strip())
 
 
-def _plain(name: str) -> str:
+def _normalise(name: str) -> str:
     return normalise_name(fold_name(name))

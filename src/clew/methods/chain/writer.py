@@ -1,4 +1,4 @@
-"""Chains from questions: sampled from a model, filtered, and put in the order in which they are tried."""
+"""Writing questions as chains (Su et al., NAACL 2024, Section 3.1): samples of a model, filtered and ordered."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ from clew.triples.language.chain import Chain, Limits, parse_chain
 from clew.triples.language.consistency import rank_by_agreement
 from clew.triples.language.errors import ChainError, MaskUnderflowError
 
-#: A person's own chain may be as short or as long as it likes.
+#: The limits of a chain that a person wrote.
 UNLIMITED = Limits(1, 99)
 DEFAULT_LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
 class ChainWriter:
-    """Asks for ``samples`` chains, leaves out those with syntactic errors, and orders the rest by self-consistency
-    (Su et al., NAACL 2024, Section 3.1 and Appendix B).
+    """Asks for ``samples`` chains, drops those with syntactic errors (Appendix B), and orders the rest by
+    self-consistency.
 
     ``template`` is ``chain-parse`` (25 exemplars, free text) or ``chain-structured`` (zero-shot, with a JSON schema,
-    for models that follow instructions). One sample is taken at temperature 0. Beyond the paper: a chain with fewer
-    unknowns than ``limits`` allow counts where no other was written (a question of one triple); where no chain can be
-    used, the model is told why and asked once more; a chain with an unknown that nothing leads to is left out.
+    for models that follow instructions). One sample is drawn at temperature 0.
+
+    Beyond the paper: a chain with fewer unknowns than ``limits`` allow is used if there is no other (a question of
+    one triple). If no chain can be used, the model is told why and asked once more. A chain with an unknown that
+    nothing leads to is dropped.
     """
 
     model: LanguageModel
@@ -41,25 +43,26 @@ class ChainWriter:
     limits: Limits = DEFAULT_LIMITS
 
     def write(self, question: Question, trail: Trail) -> list[Chain]:
-        """Return the chains of a question, the one that most samples agree on first; none where none can be used.
+        """Return the chains of a question, the one that most samples agree on first; an empty list if none can be
+        used.
 
-        Raises ModelError, and ChainError for a chain of the question's own that is none.
+        Raises ModelError, and ChainError if the question comes with a chain that cannot be read.
         """
         if question.chain:
             return read_given_chain(question, trail)
         started = time.perf_counter()
         prompt = self.template.render(question=question.text)
         prompts = sample_prompts(prompt, self.samples)
-        made = self.model.complete(prompts)
-        usage = sum((one.usage for one in made), Usage())
-        chains, errors = self._read(made)
+        completions = self.model.complete(prompts)
+        usage = sum((completion.usage for completion in completions), Usage())
+        chains, errors = self._parse_replies(completions)
         if not chains:
-            said = "; ".join(dict.fromkeys(error.problem for error in errors))
-            wrong = clean_reply(f"Your last reply could not be used: {said}. {errors[-1].hint}")
-            made = self.model.complete([replace(prompt, user=f"{prompt.user}\n\n{wrong}")])
-            usage += made[0].usage
-            chains, more = self._read(made)
-            errors += more
+            problems = "; ".join(dict.fromkeys(error.problem for error in errors))
+            remark = clean_reply(f"Your last reply could not be used: {problems}. {errors[-1].hint}")
+            completions = self.model.complete([replace(prompt, user=f"{prompt.user}\n\n{remark}")])
+            usage += completions[0].usage
+            chains, further_errors = self._parse_replies(completions)
+            errors += further_errors
         ranked = rank_by_agreement(chains)
         kinds = Counter(type(error).__name__ for error in errors)
         trail.add(
@@ -76,43 +79,43 @@ class ChainWriter:
         )
         return ranked
 
-    def _read(self, made: Sequence[Completion]) -> tuple[list[Chain], list[ChainError]]:
-        """Return the chains of replies that can be used, and what is wrong with the others."""
+    def _parse_replies(self, completions: Sequence[Completion]) -> tuple[list[Chain], list[ChainError]]:
+        """Return the chains of the replies that can be used, and the errors of the others."""
         chains: list[Chain] = []
-        short: list[Chain] = []
+        short_chains: list[Chain] = []
         errors: list[ChainError] = []
-        for one in made:
+        for completion in completions:
             try:
-                text = self._text(one.text)
+                text = self._to_chain_text(completion.text)
                 try:
-                    chain, where = parse_chain(text, self.limits), chains
+                    chain, group = parse_chain(text, self.limits), chains
                 except MaskUnderflowError as error:
                     errors.append(error)
-                    chain, where = parse_chain(text, replace(self.limits, least=1)), short
+                    chain, group = parse_chain(text, replace(self.limits, least=1)), short_chains
                 if is_solvable(chain):
-                    where.append(chain)
+                    group.append(chain)
                 else:
                     errors.append(
                         ChainError("nothing leads to one of the unknowns", "Begin with what is known")
                     )
             except ChainError as error:
                 errors.append(error)
-        return chains or short, errors
+        return chains or short_chains, errors
 
-    def _text(self, reply: str) -> str:
-        """Return the chain of a reply as text; a structured one in the form that the parser reads."""
+    def _to_chain_text(self, reply: str) -> str:
+        """Return the chain of a reply, JSON or text, in the form that the parser reads."""
         if self.template.schema is None:
             return reply
         try:
-            said = self.template.parse(reply)
+            content = self.template.parse(reply)
         except BadCompletion as error:
             raise ChainError(error.problem, error.hint) from error
-        triples = [" >> ".join((one["head"], one["relation"], one["tail"])) for one in said["triples"]]
-        return "; ".join([*triples, f"final answer: {said['answer']}"])
+        triples = [" >> ".join((each["head"], each["relation"], each["tail"])) for each in content["triples"]]
+        return "; ".join([*triples, f"final answer: {content['answer']}"])
 
 
 def read_given_chain(question: Question, trail: Trail) -> list[Chain]:
-    """Return the chain that a person wrote for a question. Raises ChainError; UsageError where nobody wrote one."""
+    """Return the chain that a person wrote for a question. Raises ChainError; UsageError if there is none."""
     if not question.chain:
         raise UsageError(
             "'chain' needs a language model to write the question as triples, and none is set",
