@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from clew.app.answers.citations import cite_answer, cited_answer_to_dict, render_text, summarise_step
+from clew.app.answers.view import AnswerView, StepView
 from clew.app.web.openai.wire import neutralise_markdown
 from clew.core.steps import FillStep, RetrieveStep
 from clew.core.types import Answer, ConstraintCheck, Hit, Node, Quote, RankedAnswer, Step, StoppedStep, Usage
@@ -14,6 +15,10 @@ def node(id, text, page=None, kind="passage"):
 
 def hit(id, text, **more):
     return Hit(node(id, text, **more), 1.0)
+
+
+def view(*args, **more):
+    return AnswerView.from_answer(Answer(*args, **more))
 
 
 def quote(of, words):
@@ -29,40 +34,40 @@ REED = hit("reed", "Reeds grow by the water.")
 def test_numbers_stand_after_the_words_of_an_extracted_answer_and_unused_evidence_has_none():
     quotes = (quote(FERRY, FERRY.node.text), quote(MILL, MILL.node.text), quote(REED, REED.node.text))
     text = "The ferry costs 9 pence.\nThe mill was built in 1919. It stands on the Oskell."
-    found = cite_answer(Answer(text, (FERRY, MILL, REED), quotes))
-    assert found.text == (
+    cited = cite_answer(view(text, (FERRY, MILL, REED), quotes))
+    assert cited.text == (
         "The ferry costs 9 pence. [1]\nThe mill was built in 1919. It stands on the Oskell. [2]"
     )
-    assert [one.node.id for one in found.citations] == ["ferry", "mill"]
-    assert found.source_list() == "Sources:\n[1] ferry.txt\n[2] mill.txt, page 3"
+    assert [one.node.id for one in cited.citations] == ["ferry", "mill"]
+    assert cited.source_list() == "Sources:\n[1] ferry.txt\n[2] mill.txt, page 3"
 
 
 def test_what_a_model_wrote_is_cited_at_its_end_with_the_words():
     quotes = (quote(MILL, "built in 1919"), quote(FERRY, "9 pence"), quote(MILL, "on the Oskell"))
-    found = cite_answer(Answer("In 1919, for 9 pence, said they.", (MILL, FERRY), quotes, reader="gpt"))
-    assert found.text == "In 1919, for 9 pence [2], said they. [1]"
+    cited = cite_answer(view("In 1919, for 9 pence, said they.", (MILL, FERRY), quotes, reader="gpt"))
+    assert cited.text == "In 1919, for 9 pence [2], said they. [1]"
     assert (
-        found.source_list()
+        cited.source_list()
         == "Sources:\n[1] mill.txt, page 3: “built in 1919 … on the Oskell”\n[2] ferry.txt"
     )
 
 
 def test_a_number_is_a_word_of_its_own():
     nine = hit("nine", "9")
-    found = cite_answer(Answer("In 1919.", (nine,), (quote(nine, "9"),), reader="gpt"))
-    assert found.text == "In 1919. [1]" and not found.citations[0].inline
+    cited = cite_answer(view("In 1919.", (nine,), (quote(nine, "9"),), reader="gpt"))
+    assert cited.text == "In 1919. [1]" and not cited.citations[0].inline
 
 
 def test_evidence_without_quotes_is_cited_whole_and_a_mark_makes_no_cell_of_a_table():
     table = hit("table", "| a | b |\n| --- | --- |\n| 1 | 2 |", kind="table")
-    found = cite_answer(Answer(f"{table.node.text}\n\n{REED.node.text}", (table, REED)))
-    assert found.text == f"{table.node.text}\n[1]\n\n{REED.node.text} [2]"
+    cited = cite_answer(view(f"{table.node.text}\n\n{REED.node.text}", (table, REED)))
+    assert cited.text == f"{table.node.text}\n[1]\n\n{REED.node.text} [2]"
 
 
 def test_an_answer_that_abstains_cites_nothing_and_says_what_came_nearest():
-    answer = Answer("Not found.", (REED, MILL), abstained=True, rejected_quotes=("words of nobody",))
-    found = cite_answer(answer)
-    assert not found.citations and found.text == "Not found." and len(found.nearest) == 2
+    answer = view("Not cited.", (REED, MILL), abstained=True, rejected_quotes=("words of nobody",))
+    cited = cite_answer(answer)
+    assert not cited.citations and cited.text == "Not cited." and len(cited.nearest) == 2
     text = render_text(answer)
     assert "What came nearest:\n- reed.txt: “Reeds grow by the water.”" in text
     assert "not counted as evidence: “words of nobody”" in text and "extract" not in text
@@ -70,18 +75,18 @@ def test_an_answer_that_abstains_cites_nothing_and_says_what_came_nearest():
 
 def test_what_only_the_model_remembers_and_what_was_stopped_is_said():
     spent = StoppedStep("over the budget of 3 calls")
-    answer = Answer("Oskell", (), trail=(spent,), reader="chain", from_memory=("#1 is Oskell",))
+    answer = view("Oskell", (), trail=(spent,), reader="chain", from_memory=("#1 is Oskell",))
     text = render_text(answer)
     assert "without evidence: #1 is Oskell" in text and "over the budget of 3 calls" in text
     assert "in part from the model's memory" in text
     assert cited_answer_to_dict(answer)["stopped"] == "over the budget of 3 calls"
 
 
-def test_a_quote_of_what_only_a_step_found_is_cited():
+def test_a_quote_of_what_only_a_step_cited_is_cited():
     triple = hit("films:1", "Kismet >> director >> Ada", kind="triple")
     step = FillStep("kg", "#1", "Kismet >> director >> #1", hits=(triple,), usage=Usage(1))
-    found = cite_answer(Answer("Ada", (), (quote(triple, triple.node.text),), trail=(step,), reader="chain"))
-    assert found.citations[0].place == "graph films:1.txt"
+    cited = cite_answer(view("Ada", (), (quote(triple, triple.node.text),), trail=(step,), reader="chain"))
+    assert cited.citations[0].node.place == "graph films:1.txt"
 
 
 def test_ranked_answers_say_what_they_meet_and_miss():
@@ -92,7 +97,7 @@ def test_ranked_answers_say_what_they_meet_and_miss():
         (ConstraintCheck("#1 >> by >> Ada", 0.0), ConstraintCheck("#1 = 3", None)),
         "vector 0.7",
     )
-    [shape] = cited_answer_to_dict(Answer("mill", (MILL,), ranking=(one,)))["ranked"]
+    [shape] = cited_answer_to_dict(view("mill", (MILL,), ranking=(one,)))["ranked"]
     assert shape["checks"][0] == {"constraint": "#1 >> by >> Ada", "met": 0.0, "evidence": []}
     assert shape["checks"][1]["met"] is None and shape["by"] == "vector 0.7"
 
@@ -105,12 +110,11 @@ class PlanStep(Step):
 
 def test_a_step_in_a_line():
     step = RetrieveStep("who  led\nit" + " very" * 40, count=2, hits=(MILL, REED))
-    line = summarise_step(step)
+    line = summarise_step(StepView.from_step(step))
     assert line.startswith("retrieve: query who led it very") and line.endswith("…, hits 2")
-    assert (
-        summarise_step(PlanStep(("a list is not shown",), hits=(MILL,))) == "plan: 1 found"
-        and summarise_step(PlanStep()) == "plan"
-    )
+    step = PlanStep(("a list is not shown",), hits=(MILL,))
+    assert summarise_step(StepView.from_step(step)) == "plan: 1 found"
+    assert summarise_step(StepView.from_step(PlanStep())) == "plan"
 
 
 def test_markdown_of_documents_is_made_text_however_it_is_escaped():

@@ -71,23 +71,26 @@ def arrived(uploads, name, data=b"text"):
 
 
 def test_only_so_many_uploads_arrive_at_once(uploads):
-    with uploads.arriving("kb", 0) as take, uploads.arriving("kb", 0):
+    with uploads.reserve_space("kb", 0) as take, uploads.reserve_space("kb", 0):
         take(900)
-        with pytest.raises(ServerBusy, match="2 uploads are arriving already"), uploads.arriving("kb", 0):
+        with (
+            pytest.raises(ServerBusy, match="2 uploads are arriving already"),
+            uploads.reserve_space("kb", 0),
+        ):
             pass
-    with pytest.raises(ServerBusy, match="more are not taken on"), uploads.arriving("kb", 1_001):
+    with pytest.raises(ServerBusy, match="more are not taken on"), uploads.reserve_space("kb", 1_001):
         pass
     # What was refused holds no place.
-    with uploads.arriving("kb", 1_000), uploads.arriving("kb", 1_000):
+    with uploads.reserve_space("kb", 1_000), uploads.reserve_space("kb", 1_000):
         pass
 
 
 def test_a_file_that_cannot_be_stored_takes_no_other_with_it(uploads):
     first, lost, last = (arrived(uploads, f"{name}.md") for name in ("first", "lost", "last"))
-    uploads.spools["kb"].drop(lost.id)  # the disk has lost it
+    uploads.spools["kb"].discard(lost.id)  # the disk has lost it
     [(upload, error)] = uploads.accept("kb", [first, lost, last])
     assert upload == lost and error.status == 507
-    assert [one["name"] for one in uploads.every("kb")] == ["first.md", "last.md"]
+    assert [one["name"] for one in uploads.all_uploads("kb")] == ["first.md", "last.md"]
     assert {path.stem for path in uploads.spools["kb"].path.iterdir()} == {first.id, last.id}
 
 

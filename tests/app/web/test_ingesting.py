@@ -43,13 +43,13 @@ def test_a_file_waits_as_long_as_the_base_cannot_be_written_to(work):
     blocked = work.base.path / "uploads"
     blocked.write_text("no folder, so nothing can be kept in it")
     for _ in range(5):
-        (waiting,) = work.spool.waiting()
+        (waiting,) = work.spool.waiting_uploads()
         with pytest.raises(StoreError, match="the base cannot be written to"):
-            work.read(waiting, SECONDS, MEMORY)
+            work.read_upload(waiting, SECONDS, MEMORY)
         assert last_told(work)["state"] == "waiting" and "cannot be written to" in last_told(work)["error"]
-        assert work.spool.data(id).exists()
+        assert work.spool.data_path(id).exists()
     blocked.unlink()
-    work.read(work.spool.waiting()[0], SECONDS, MEMORY)
+    work.read_upload(work.spool.waiting_uploads()[0], SECONDS, MEMORY)
     assert last_told(work)["state"] == INDEXING and not last_told(work)["error"]
 
 
@@ -58,16 +58,16 @@ def test_what_the_spool_cannot_be_told_is_no_fault_of_the_file_either(work):
     blocked = work.spool.path / f"{id}.new"
     blocked.mkdir()
     with pytest.raises(StoreError, match="the base cannot be written to"):
-        work.read(work.spool.waiting()[0], SECONDS, MEMORY)
+        work.read_upload(work.spool.waiting_uploads()[0], SECONDS, MEMORY)
     blocked.rmdir()
     (work.base.path / "uploads").write_text("no folder")
     for tries in range(1, 6):
         with pytest.raises(StoreError):
-            work.read(work.spool.waiting()[0], SECONDS, MEMORY)
+            work.read_upload(work.spool.waiting_uploads()[0], SECONDS, MEMORY)
         # A disk that took the note of the beginning, and not that of the end.
-        work.spool.write(replace(work.spool.waiting()[0], tries=tries))
+        work.spool.write_record(replace(work.spool.waiting_uploads()[0], tries=tries))
     (work.base.path / "uploads").unlink()
-    work.read(work.spool.waiting()[0], SECONDS, MEMORY)
+    work.read_upload(work.spool.waiting_uploads()[0], SECONDS, MEMORY)
     assert last_told(work)["state"] == INDEXING
 
 
@@ -77,37 +77,37 @@ def test_a_graph_waits_as_long_as_the_base_cannot_be_written_to(work, tmp_path):
     away = database.rename(tmp_path / "away.sqlite")
     database.write_text("no database")
     with pytest.raises(StoreError):
-        work.read(work.spool.waiting()[0], SECONDS, MEMORY)
-    assert last_told(work)["state"] == "waiting" and work.spool.data(id).exists()
+        work.read_upload(work.spool.waiting_uploads()[0], SECONDS, MEMORY)
+    assert last_told(work)["state"] == "waiting" and work.spool.data_path(id).exists()
     away.replace(database)
-    work.read(work.spool.waiting()[0], SECONDS, MEMORY)
-    assert last_told(work)["state"] == "done" and not work.spool.every()
+    work.read_upload(work.spool.waiting_uploads()[0], SECONDS, MEMORY)
+    assert last_told(work)["state"] == "done" and not work.spool.all_uploads()
 
 
 def next_server(work):
     """The work of a process that starts over the same base, where the one of ``work`` was killed."""
-    return UploadWorker("kb", work.base, work.spool, io.StringIO(), work.told)
+    return UploadWorker("kb", work.base, work.spool, io.StringIO(), work.commands)
 
 
 def test_a_document_that_is_in_the_base_is_not_read_again_however_often_the_server_is_killed(work):
     id = accepted(work, "mill.md", b"# Mill\n\nThe mill grinds barley.\n")
-    work.read(work.spool.waiting()[0], SECONDS, MEMORY)
+    work.read_upload(work.spool.waiting_uploads()[0], SECONDS, MEMORY)
     for _ in range(5):
         later = next_server(work)
-        later.read(later.spool.waiting()[0], SECONDS, MEMORY)
-        assert last_told(later)["state"] == INDEXING and last_told(later)["key"] and not later.uploads
+        later.read_upload(later.spool.waiting_uploads()[0], SECONDS, MEMORY)
+        assert last_told(later)["state"] == INDEXING and last_told(later)["key"] and not later.reader
     later.catch_up()
-    assert last_told(later)["state"] == "done" and not work.spool.every()
-    assert not work.spool.data(id).exists() and work.base.search("barley")
+    assert last_told(later)["state"] == "done" and not work.spool.all_uploads()
+    assert not work.spool.data_path(id).exists() and work.base.search("barley")
 
 
 def test_a_commit_that_a_power_cut_took_is_made_again(work):
     accepted(work, "mill.md", b"# Mill\n\nThe mill grinds barley.\n")
-    work.read(work.spool.waiting()[0], SECONDS, MEMORY)
+    work.read_upload(work.spool.waiting_uploads()[0], SECONDS, MEMORY)
     work.base.remove(last_told(work)["key"])
     later = next_server(work)
-    with closing(later.open):
-        later.read(later.spool.waiting()[0], SECONDS, MEMORY)
+    with closing(later.resources):
+        later.read_upload(later.spool.waiting_uploads()[0], SECONDS, MEMORY)
     assert [one.name for one in work.base.documents()] == ["mill.md"]
 
 

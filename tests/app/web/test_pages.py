@@ -318,11 +318,11 @@ def test_ranked_answers_are_a_table_of_what_each_meets(tmp_path) -> None:
 
 def test_every_question_of_a_long_history_is_on_some_page(tmp_path) -> None:
     with ServedApp(tmp_path / "kb", encoder="none") as app:
-        history = app.serving.app.state.shelf[app.base].history
+        history = app.serving.app.state.bases[app.base].history
         for number in range(2 * QUESTIONS_PER_PAGE + 5):
             asking = {"question": f"Number {number}?", "chain": "", "recipe": "read", "beside": None}
             history.begin(f"q{number}", asking)
-            history.end(f"q{number}", "done", {"answer": "Nothing.", "abstained": True})
+            history.finish(f"q{number}", "done", {"answer": "Nothing.", "abstained": True})
         address, listed = f"/b/{app.base}/", []
         while address:
             page = fetched(app, address)

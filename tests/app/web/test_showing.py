@@ -6,16 +6,12 @@ from itertools import pairwise
 
 import pytest
 
-from clew.app.answers.view import (
-    ConstraintCheck,
-    TableRow,
-    excerpt,
-    ranked_rows,
-    table_cells,
-    view_answer,
-    view_chain,
-)
-from clew.app.answers.walk import COLUMN, HEIGHT, MAX_NODES, draw_walk
+from clew.app.answers import walk
+from clew.app.answers.chain import view_chain
+from clew.app.answers.text import excerpt, table_cells
+from clew.app.answers.view import AnswerView, CheckView, StepView
+from clew.app.answers.walk import COLUMN, HEIGHT, MAX_NODES
+from clew.app.web.pages.answer import TableRow, make_answer_page
 
 TABLE = "Fleet\n\n| boat | year |\n| --- | --- |\n| Lady \\| Annis | 1926 |"
 
@@ -53,6 +49,19 @@ def step(name, hits=(), **detail):
     return {"name": name, "detail": detail, "hits": list(hits)}
 
 
+def page(*args, rows=None, **more):
+    """Return what the page of an answer shows."""
+    return make_answer_page(AnswerView.from_dict(answer(*args, **more)), rows or {})
+
+
+def draw_walk(data):
+    return walk.draw_walk(AnswerView.from_dict(data))
+
+
+def chain_of(trail):
+    return view_chain([StepView.from_dict(one) for one in trail])
+
+
 def marked(pieces):
     return "".join(f"[{one.text}]" if one.marked else one.text for one in pieces)
 
@@ -71,44 +80,40 @@ def test_a_long_passage_is_cut_around_its_quotes_and_never_loses_one() -> None:
 
 
 def test_each_sentence_of_an_extract_has_the_number_of_its_source() -> None:
-    made = view_answer(
-        answer(
-            "She built  it.\nIt was 1901.",
-            [hit("a:1", "She built\nit. So."), hit("a:2", "It was 1901."), hit("a:3", "Else.")],
-            [("a:1", "She built\nit.", (0, 13)), ("a:2", "It was 1901.", (0, 12))],
-        )
+    shown = page(
+        "She built  it.\nIt was 1901.",
+        [hit("a:1", "She built\nit. So."), hit("a:2", "It was 1901."), hit("a:3", "Else.")],
+        [("a:1", "She built\nit.", (0, 13)), ("a:2", "It was 1901.", (0, 12))],
     )
-    assert [(one.text, one.cites) for one in made.blocks] == [
+    assert [(one.text, one.citations) for one in shown.blocks] == [
         ("She built  it.", (1,)),
         ("It was 1901.", (2,)),
     ]
-    assert made.how.startswith("sentences taken")
-    assert [one.quoted for one in made.citations] == [True, True, False]
+    assert shown.view.origin.startswith("sentences taken")
+    assert [bool(one.quotes) for one in shown.view.evidence] == [True, True, False]
 
 
 def test_what_a_model_wrote_rests_on_all_that_is_quoted() -> None:
     evidence = [hit("a:1", "x"), hit("a:2", "y"), hit("a:3", "z")]
     quotes = [("a:1", "x", (0, 1)), ("a:3", "z", (0, 1))]
-    made = view_answer(answer("In 1901.\nBy Ada.", evidence, quotes, reader="http://localhost:1/v1#m"))
-    assert [one.cites for one in made.blocks] == [(), (1, 3)]
-    assert made.how == "written by m, from the evidence"
+    shown = page("In 1901.\nBy Ada.", evidence, quotes, reader="http://localhost:1/v1#m")
+    assert [one.citations for one in shown.blocks] == [(), (1, 3)]
+    assert shown.view.origin == "written by m, from the evidence"
 
 
 def test_an_answer_that_abstains_cites_nothing() -> None:
-    made = view_answer(answer("Not found.", [hit("a:1", "x")], abstained=True))
-    assert made.heading == "Not answered" and made.blocks[0].cites == ()
+    shown = page("Not found.", [hit("a:1", "x")], abstained=True)
+    assert shown.view.heading == "Not answered" and shown.blocks[0].citations == ()
 
 
 def test_tables_in_answers_and_rows_in_evidence_are_tables() -> None:
     assert table_cells(TABLE) == (("boat", "year"), ("Lady | Annis", "1926"))
     row = TableRow("Fleet", (("boat", "year"), ("Lady | Annis", "1926")))
-    made = view_answer(
-        answer(TABLE, [hit("a:1", TABLE, "table"), hit("a:2", "Fleet. ...", "row")]), {"a:2": row}
-    )
-    assert [bool(one.cells) for one in made.blocks] == [False, True, False]
-    assert made.blocks[-1].cites == (1, 2)
-    assert made.citations[0].cells == made.blocks[1].cells
-    assert made.citations[1].cells == row.cells and made.citations[1].caption == "Fleet"
+    shown = page(TABLE, [hit("a:1", TABLE, "table"), hit("a:2", "Fleet. ...", "row")], rows={"a:2": row})
+    assert [bool(one.cells) for one in shown.blocks] == [False, True, False]
+    assert shown.blocks[-1].citations == (1, 2)
+    assert shown.evidence[0].cells == shown.blocks[1].cells
+    assert shown.evidence[1].cells == row.cells and shown.evidence[1].caption == "Fleet"
 
 
 WHOLE = [True, True, True, 3]
@@ -128,13 +133,13 @@ def test_a_chain_shows_each_unknown_with_its_source() -> None:
         step("conflict", unknown="#1", **sides),
         step("filled", filling={"chain": CHAIN, "values": values, "worth": WHOLE}),
     ]
-    made = view_chain(trail)
-    first = made.hops[0]
+    shown = chain_of(trail)
+    first = shown.hops[0]
     assert (first.head, first.relation, first.tail) == ("Kismet", "director", "#1")
-    sources = {name: one.source for name, one in made.unknowns.items()}
+    sources = {name: one.source for name, one in shown.unknowns.items()}
     assert sources == {"#1": "the graph films", "#2": "the documents", "#3": "the model's memory"}
-    assert made.unknowns["#1"].also == (("the documents", "Vidor"),)
-    assert made.final == "#3"
+    assert shown.unknowns["#1"].conflicts == (("the documents", "Vidor"),)
+    assert shown.answer == "#3"
 
 
 def test_of_several_chains_the_one_is_shown_that_was_answered_from() -> None:
@@ -144,16 +149,16 @@ def test_of_several_chains_the_one_is_shown_that_was_answered_from() -> None:
         "values": {"#1": ["Dieterle"], "#2": ["Germany"]},
         "worth": [False, False, True, 2],
     }
-    for told in ([short, long], [long, short]):
-        made = view_chain([step("filled", filling=one) for one in told])
-        assert [one.relation for one in made.hops] == ["year"]
+    for fillings in ([short, long], [long, short]):
+        shown = chain_of([step("filled", filling=one) for one in fillings])
+        assert [one.relation for one in shown.hops] == ["year"]
 
 
 def test_an_unknown_that_was_not_found_stays_open() -> None:
     part = {"chain": CHAIN, "values": {"#1": ["Dieterle"]}, "worth": [False, False, True, 1]}
-    made = view_chain([step("filled", filling=part)])
-    assert made.unknowns["#1"].values and not made.unknowns["#2"].values
-    assert view_chain([step("read")]) is None
+    shown = chain_of([step("filled", filling=part)])
+    assert shown.unknowns["#1"].values and not shown.unknowns["#2"].values
+    assert chain_of([step("read")]) is None
 
 
 def test_ranked_answers_are_a_table_over_all_constraints() -> None:
@@ -166,11 +171,15 @@ def test_ranked_answers_are_a_table_over_all_constraints() -> None:
         {"name": "Tron", "id": "k:3", "graph": "a.pdf", "by": "read", "meets_all": False,
          "checks": [check("#1 >> by >> Lynch", 0.0), check("#1.year < 1985", 0.5)]},
     ]  # fmt: skip
-    names, rows = ranked_rows(ranked)
-    assert names == ("#1 >> by >> Lynch", "#1.year < 1985")
+    shown = page(ranked=ranked)
+    rows = shown.ranked
+    assert shown.view.constraints == ("#1 >> by >> Lynch", "#1.year < 1985")
     assert [[one.state for one in row.checks] for row in rows] == [["met", "unknown"], ["missed", "partly"]]
-    assert rows[0].checks == (ConstraintCheck(1.0, ("Dune >> by >> Lynch",)), ConstraintCheck(None))
-    assert (rows[0].graph, rows[0].inside) == ("films", "9")
+    assert rows[0].checks == (
+        CheckView("#1 >> by >> Lynch", 1.0, ("Dune >> by >> Lynch",)),
+        CheckView("#1.year < 1985"),
+    )
+    assert (rows[0].graph, rows[0].entity) == ("films", "9")
     # What was read in a document has no node in a graph to look up.
     assert rows[1].graph == ""
 
@@ -191,29 +200,29 @@ def walked():
 
 
 def test_a_walk_has_the_seeds_what_was_considered_and_the_chosen_path() -> None:
-    walk = draw_walk(walked())
-    places = {one.id: one for one in walk.places}
+    drawn = draw_walk(walked())
+    places = {one.id: one for one in drawn.nodes}
     assert [places[id].column for id in ("a:1", "a:2", "a:3", "a:4")] == [0, 0, 1, 1]
     assert {id for id, one in places.items() if one.seed} == {"a:1", "a:2"}
     assert {id for id, one in places.items() if one.chosen} == {"a:1", "a:2", "a:3"}
-    assert places["a:3"].cite == 1 and places["a:2"].cite == 2 and places["a:1"].cite == 0
-    assert places["a:1"].considered == 102 and places["a:1"].taken == 2
+    assert places["a:3"].citation == 1 and places["a:2"].citation == 2 and places["a:1"].citation == 0
+    assert places["a:1"].considered == 102 and places["a:1"].followed == 2
     assert places["a:1"].expected == ["where Ada was born"]
-    assert [(w.source, w.target, w.chosen) for w in walk.ways] == [
+    assert [(w.source, w.target, w.chosen) for w in drawn.edges] == [
         ("a:1", "a:2", False),
         ("a:2", "a:4", False),
         ("a:1", "a:3", True),
     ]
-    assert [way.via for way in walk.into("a:3")] == ["keywords: ohio"]
+    assert [edge.via for edge in drawn.edges_into("a:3")] == ["keywords: ohio"]
 
 
 def test_no_two_nodes_of_a_walk_lie_over_each_other() -> None:
-    walk = draw_walk(walked())
-    for column in {one.column for one in walk.places}:
-        tops = sorted(one.y for one in walk.places if one.column == column)
+    drawn = draw_walk(walked())
+    for column in {one.column for one in drawn.nodes}:
+        tops = sorted(one.y for one in drawn.nodes if one.column == column)
         assert all(b - a > HEIGHT for a, b in pairwise(tops))
-        assert tops[-1] + HEIGHT <= walk.height
-    assert max(one.x for one in walk.places) == pytest.approx(COLUMN + 8)
+        assert tops[-1] + HEIGHT <= drawn.height
+    assert max(one.x for one in drawn.nodes) == pytest.approx(COLUMN + 8)
 
 
 def test_a_search_has_no_walk() -> None:
@@ -223,7 +232,7 @@ def test_a_search_has_no_walk() -> None:
 def test_a_long_walk_keeps_the_paths_to_the_evidence() -> None:
     many = [hit(f"a:{n}", path=("a:0", f"a:{n}"), via=["x"]) for n in range(1, 3 * MAX_NODES)]
     last = many[-1]
-    walk = draw_walk(answer("x", [last], trail=[step("seed", [hit("a:0")]), step("expand", many, paths=[])]))
-    assert len(walk.places) == MAX_NODES and walk.left_out == 3 * MAX_NODES - MAX_NODES
-    assert {"a:0", last["id"]} <= {one.id for one in walk.places}
-    assert all(way.source in {one.id for one in walk.places} for way in walk.ways)
+    drawn = draw_walk(answer("x", [last], trail=[step("seed", [hit("a:0")]), step("expand", many, paths=[])]))
+    assert len(drawn.nodes) == MAX_NODES and drawn.left_out == 3 * MAX_NODES - MAX_NODES
+    assert {"a:0", last["id"]} <= {one.id for one in drawn.nodes}
+    assert all(edge.source in {one.id for one in drawn.nodes} for edge in drawn.edges)

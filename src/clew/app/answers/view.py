@@ -1,113 +1,127 @@
-"""An answer as its page shows it: text in blocks, citations numbered, quoted words marked."""
+"""An answer as every renderer sees it.
+
+An :class:`AnswerView` is built once, from an :class:`~clew.core.types.Answer` or from its stored JSON, and holds
+plain values: the evidence with its places, the ranked answers with their constraints, the steps of the trail. It is
+shown
+
+- on a terminal by :mod:`clew.app.cli.answer`,
+- on web pages by :mod:`clew.app.web.pages.answer` and the templates,
+- as a Markdown file by :mod:`clew.app.answers.markdown`,
+- to programs, as text with numbered citations, by :mod:`clew.app.answers.citations`,
+- as JSON by its own :attr:`AnswerView.data`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
-from clew.core.errors import ClewError
-from clew.core.types import ENTITY, TABLE, TRIPLE
+from clew.core.types import ENTITY, TRIPLE, Answer, ConstraintSummary, Exclusion, Node, Quote, Step, Usage
 from clew.methods.answering import describe_origin
-from clew.triples.language.chain import Chain, Limits, parse_chain
-from clew.triples.language.consistency import best_filling
-
-#: Characters of a passage that are shown around its quotes.
-_AROUND = 320
-#: A cut of fewer characters would cost more than it saves.
-_WORTH_CUTTING = 80
-#: Ranked answers that a page lists.
-_ROWS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class TextPiece:
-    """A piece of text, marked or not."""
+class NodeView:
+    """A node that an answer mentions: where it lies, and its text.
 
-    text: str
-    marked: bool = False
+    ``document`` is the name of its document or graph, ``key`` the document's key and ``position`` the node's place in
+    it. What is not known of a node is empty.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A paragraph of an answer with the numbers of what it rests on, or a table: ``cells``, the header first."""
-
-    text: str = ""
-    cites: tuple[int, ...] = ()
-    cells: tuple[tuple[str, ...], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class TableRow:
-    """A row of a table: the table's caption, and its header and the row as ``cells``."""
-
-    caption: str
-    cells: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class EvidenceView:
-    """A piece of evidence. ``kind`` is that of its node; ``cells`` are a table's, or a row's below the header;
-    ``ends`` are head, relation and tail of a triple; ``path`` says how it was reached, from the first node on."""
-
-    number: int
     id: str
-    kind: str
     document: str
-    key: str
-    page: int | None
-    section: str
-    score: float
-    pieces: tuple[TextPiece, ...]
-    cells: tuple[tuple[str, ...], ...] = ()
-    caption: str = ""
-    ends: tuple[str, ...] = ()
-    path: tuple[str, ...] = ()
-    via: tuple[str, ...] = ()
-    quoted: bool = False
+    page: int | None = None
+    section: str = ""
+    text: str = ""
+    kind: str = ""
+    name: str = ""
+    key: str = ""
+    position: int | None = None
+
+    @classmethod
+    def from_node(cls, node: Node) -> Self:
+        """Return the view of a node of a knowledge base."""
+        section = " > ".join(node.headings)
+        return cls(
+            node.id,
+            node.document_name,
+            node.page,
+            section,
+            node.text,
+            node.kind,
+            node.name,
+            node.document,
+            node.position,
+        )
+
+    @classmethod
+    def from_dict(cls, hit: Mapping[str, Any]) -> Self:
+        """Return the view of the node in the JSON of a hit; a hit of a step has no text."""
+        section, text, kind, name, key = (
+            str(hit.get(field) or "") for field in ("section", "text", "kind", "name", "key")
+        )
+        return cls(hit["id"], hit["document"], hit["page"], section, text, kind, name, key)
 
     @property
     def in_graph(self) -> bool:
-        """Whether it lies in a graph and not in a document."""
+        """Whether it belongs to a knowledge graph and not to a document."""
         return self.kind in {TRIPLE, ENTITY}
 
+    @property
+    def location(self) -> str:
+        """Document, page and section: ``report.pdf, page 3, Results > Costs``."""
+        page = "" if self.page is None else f"page {self.page}"
+        return ", ".join(part for part in (self.document, page, self.section) if part)
 
-@dataclass(frozen=True, slots=True)
-class HopView:
-    """A triple of a chain: its terms, each text with the unknowns in it marked."""
-
-    head: str
-    relation: str
-    tail: str
-
-
-@dataclass(frozen=True, slots=True)
-class UnknownView:
-    """An unknown of a chain: its values, where they come from, and what was asked there. ``also`` holds what other
-    sources say."""
-
-    name: str
-    values: tuple[str, ...] = ()
-    source: str = ""
-    also: tuple[tuple[str, str], ...] = ()
+    @property
+    def place(self) -> str:
+        """The location of a node in a document; the graph of a triple or an entity."""
+        return f"graph {self.document}" if self.in_graph else self.location
 
 
 @dataclass(frozen=True, slots=True)
-class ChainView:
-    """A chain as far as it was filled."""
+class HitView:
+    """A hit: its node, its score, and the node ids and the edges of the path by which it was reached."""
 
-    hops: tuple[HopView, ...]
-    unknowns: Mapping[str, UnknownView]
-    final: str = ""
+    node: NodeView
+    score: float
+    path: tuple[str, ...] = ()
+    via: tuple[str, ...] = ()
+
+    @classmethod
+    def from_dict(cls, hit: Mapping[str, Any], nodes: Mapping[str, NodeView]) -> Self:
+        """Return the hit of its JSON; its node is that of ``nodes`` where it is there."""
+        node = nodes.get(hit["id"]) or NodeView.from_dict(hit)
+        return cls(node, hit["score"], tuple(hit["path"]), tuple(hit["via"]))
 
 
 @dataclass(frozen=True, slots=True)
-class ConstraintCheck:
-    """How far an answer meets a constraint, and the triples by which it does; ``met`` None where nothing says so."""
+class Evidence(HitView):
+    """A piece of evidence: ``number`` counts from 1; ``quotes`` are the quotations of the answer from its text."""
 
-    met: float | None
+    number: int = 0
+    quotes: tuple[Quote, ...] = ()
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """Where the quotations stand in the node's text."""
+        return [quote.span for quote in self.quotes]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckView:
+    """How far an answer meets a constraint: from 0 to 1, None where nothing says so; and the texts that say so."""
+
+    constraint: str
+    met: float | None = None
     evidence: tuple[str, ...] = ()
+
+    @classmethod
+    def from_dict(cls, check: Mapping[str, Any]) -> Self:
+        """Return the check of its JSON."""
+        return cls(check["constraint"], check["met"], tuple(hit["text"] for hit in check["evidence"]))
 
     @property
     def state(self) -> str:
@@ -120,242 +134,168 @@ class ConstraintCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class RankedRow:
-    """One answer of a ranked list. ``inside`` is its id within ``graph``, which is "" where it comes from a document.
-    ``checks`` are in the order of the constraints of the whole list."""
+class RankedView:
+    """One answer of a ranked list. ``ranked_by`` says what placed it, such as ``vector 0.71``; one that does not meet
+    all constraints only fills the list up. ``graph`` is the document's name where it was read in a document."""
 
     name: str
+    id: str
     graph: str
-    inside: str
-    by: str
-    firm: bool
-    checks: tuple[ConstraintCheck, ...]
+    score: float
+    ranked_by: str
+    meets_all: bool
+    checks: tuple[CheckView, ...] = ()
+    missed: tuple[str, ...] = ()
+    text: str = ""
+
+    @classmethod
+    def from_dict(cls, ranked: Mapping[str, Any]) -> Self:
+        """Return the ranked answer of its JSON."""
+        return cls(
+            ranked["name"],
+            ranked["id"],
+            ranked["graph"],
+            ranked.get("score", 0.0),
+            ranked["by"],
+            ranked["meets_all"],
+            tuple(map(CheckView.from_dict, ranked["checks"])),
+            tuple(ranked.get("missed", ())),
+            ranked.get("text", ""),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """A step of the trail: its name, what it says of itself, what it found, and what it cost."""
+
+    name: str
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    hits: tuple[HitView, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+
+    @classmethod
+    def from_step(cls, step: Step) -> Self:
+        """Return the view of a step as it happens."""
+        return cls.from_dict(step.to_dict(), _nodes_by_id(step))
+
+    @classmethod
+    def from_dict(cls, step: Mapping[str, Any], nodes: Mapping[str, NodeView] = MappingProxyType({})) -> Self:
+        """Return the step of its JSON, with the texts of the ``nodes`` that are known."""
+        hits = tuple(HitView.from_dict(hit, nodes) for hit in step["hits"])
+        return cls(step["name"], step["detail"], hits, _usage(step), step.get("seconds", 0.0))
+
+    @property
+    def facts(self) -> dict[str, str | int | float]:
+        """What the step says of itself in single words and numbers."""
+        return {
+            key: value
+            for key, value in self.detail.items()
+            if isinstance(value, str | int | float) and value != ""
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerView:
-    """An answer, ready to be shown. ``constraints`` are those that ``ranked`` answers are checked by."""
+    """An answer, ready to be shown.
 
-    heading: str
-    how: str
-    blocks: tuple[Block, ...]
-    citations: tuple[EvidenceView, ...]
-    filling: ChainView | None = None
-    constraints: tuple[str, ...] = ()
-    ranked: tuple[RankedRow, ...] = ()
-
-
-def view_answer(answer: Mapping[str, Any], rows: Mapping[str, TableRow] = MappingProxyType({})) -> AnswerView:
-    """Return what the page of an answer shows, from its JSON shape; ``rows`` are the table rows in its evidence."""
-    citations = tuple(
-        view_evidence(number, hit, answer, rows.get(hit["id"]))
-        for number, hit in enumerate(answer["evidence"], 1)
-    )
-    heading = "Not answered" if answer["abstained"] else "Answer"
-    return AnswerView(
-        heading,
-        "" if answer["abstained"] else _how(answer),
-        _blocks(answer, citations),
-        citations,
-        view_chain(answer["trail"]),
-        *ranked_rows(answer.get("ranked") or ()),
-    )
-
-
-def view_evidence(
-    number: int, hit: Mapping[str, Any], answer: Mapping[str, Any], row: TableRow | None = None
-) -> EvidenceView:
-    """Return evidence number ``number`` of an answer."""
-    cells = table_cells(hit["text"]) if hit["kind"] == TABLE else ()
-    spans = [tuple(quote["span"]) for quote in answer["quotes"] if quote["node"] == hit["id"]]
-    return EvidenceView(
-        number,
-        hit["id"],
-        hit["kind"],
-        hit["document"],
-        hit["key"],
-        hit["page"],
-        hit["section"],
-        hit["score"],
-        excerpt(hit["text"], [] if hit["kind"] == TRIPLE else spans),
-        cells if row is None else row.cells,
-        hit["name"] if row is None else row.caption,
-        tuple(hit["text"].split(" >> ")) if hit["kind"] == TRIPLE else (),
-        tuple(hit["path"]),
-        tuple(hit["via"]),
-        bool(spans),
-    )
-
-
-def excerpt(
-    text: str, spans: Sequence[tuple[int, ...]], around: int | None = _AROUND
-) -> tuple[TextPiece, ...]:
-    """Return a text with its ``spans`` marked, cut to their neighbourhood; whole where ``around`` is None.
-
-    >>> [(one.text, one.marked) for one in excerpt("one two three", [(4, 7)])]
-    [('one ', False), ('two', True), (' three', False)]
+    ``nodes`` are the nodes that it mentions, by id, as far as their texts are known: of an Answer all, of stored JSON
+    those of the evidence. ``constraint_summary`` says how the constraints of a question were matched; it is None for
+    stored JSON, which has that only in its trail. ``data`` is the answer's JSON.
     """
-    inside = sorted((max(0, span[0]), min(len(text), span[1])) for span in spans)
-    first = min((start for start, _ in inside), default=0)
-    last = max((end for _, end in inside), default=0)
-    start, end = (0, len(text)) if around is None else (first - around, max(last, around) + around)
-    start = 0 if start < _WORTH_CUTTING else start
-    end = len(text) if len(text) - end < _WORTH_CUTTING else end
-    pieces, at = [TextPiece("… ")] if start else [], start
-    for begin, stop in inside:
-        if stop <= at:
-            continue
-        pieces.append(TextPiece(text[at : max(at, begin)]))
-        pieces.append(TextPiece(text[max(at, begin) : stop], marked=True))
-        at = stop
-    pieces.append(TextPiece(text[at:end] + (" …" if end < len(text) else "")))
-    return tuple(one for one in pieces if one.text)
 
+    text: str
+    abstained: bool
+    reader: str
+    evidence: tuple[Evidence, ...] = ()
+    quotes: tuple[Quote, ...] = ()
+    ranked: tuple[RankedView, ...] = ()
+    steps: tuple[StepView, ...] = ()
+    from_memory: tuple[str, ...] = ()
+    rejected: tuple[str, ...] = ()
+    stopped: str = ""
+    recipe: str = ""
+    usage: Usage = field(default_factory=Usage)
+    constraint_summary: ConstraintSummary | None = None
+    nodes: Mapping[str, NodeView] = field(default_factory=dict, repr=False)
+    data: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
-def _how(answer: Mapping[str, Any]) -> str:
-    return describe_origin(
-        answer["reader"], answer["remembered"], [one["by"] for one in answer.get("ranked") or ()]
-    )
+    @classmethod
+    def from_answer(cls, answer: Answer) -> Self:
+        """Return the view of an answer."""
+        view = cls.from_dict(answer.to_dict(), _nodes_by_id(*answer.trail, answer))
+        return replace(view, constraint_summary=answer.constraints)
 
-
-def _blocks(answer: Mapping[str, Any], citations: Sequence[EvidenceView]) -> tuple[Block, ...]:
-    """Divide an answer into paragraphs and tables; each paragraph that is a quote has its number, and what the whole
-    rests on stands at the end."""
-    said: dict[str, int] = {}
-    numbers = {one.id: one.number for one in reversed(citations)}
-    for quote in answer["quotes"]:
-        if quote["node"] in numbers:
-            said.setdefault(" ".join(quote["text"].split()), numbers[quote["node"]])
-    blocks: list[Block] = []
-    lines = answer["answer"].split("\n")
-    while lines:
-        table = [line for line in _leading(lines) if line.startswith("|")]
-        if len(table) > 1:
-            blocks.append(Block(cells=table_cells("\n".join(table))))
-            del lines[: len(table)]
-            continue
-        line = lines.pop(0).strip()
-        if line:
-            number = said.get(" ".join(line.split()))
-            blocks.append(Block(line, () if number is None else (number,)))
-    if answer["abstained"] or any(block.cites for block in blocks):
-        return tuple(blocks)
-    rests = tuple(one.number for one in citations if one.quoted) or tuple(one.number for one in citations[:3])
-    if blocks and not blocks[-1].cells:
-        blocks[-1] = Block(blocks[-1].text, rests)
-    elif rests:
-        blocks.append(Block("", rests))
-    return tuple(blocks)
-
-
-def _leading(lines: Sequence[str]) -> list[str]:
-    """Return the lines at the start that a table may consist of."""
-    number = next((n for n, one in enumerate(lines) if not one.startswith("|")), len(lines))
-    return list(lines[:number])
-
-
-def table_cells(text: str) -> tuple[tuple[str, ...], ...]:
-    r"""Return the cells of the table that a text in Markdown holds, the header first.
-
-    >>> table_cells("| a | b |\n| --- | --- |\n| 1 \\| 2 | x |")
-    (('a', 'b'), ('1 | 2', 'x'))
-    """
-    rows = [line for line in text.splitlines() if line.startswith("|")]
-    found = []
-    for number, row in enumerate(rows):
-        if number == 1:
-            continue  # the rule below the header
-        parts = row.strip()[1:-1].replace("\\|", "\0").split("|")
-        found.append(tuple(part.replace("\0", "|").strip() for part in parts))
-    return tuple(found)
-
-
-# Ranked answers
-
-
-def ranked_rows(ranked: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], tuple[RankedRow, ...]]:
-    """Return the constraints of a ranked list, in the order in which they come up, and its rows."""
-    names = tuple(dict.fromkeys(check["constraint"] for one in ranked for check in one["checks"]))
-    rows = []
-    for one in ranked[:_ROWS]:
-        checks = {
-            check["constraint"]: ConstraintCheck(
-                check["met"], tuple(hit["text"] for hit in check["evidence"])
-            )
-            for check in one["checks"]
-        }
-        graph, inside = one["graph"], str(one["id"]).removeprefix(f"{one['graph']}:")
-        if inside == one["id"]:  # it was read in a document
-            graph = ""
-        rows.append(
-            RankedRow(
-                one["name"],
-                graph,
-                inside,
-                one["by"],
-                one["meets_all"],
-                tuple(checks.get(name, ConstraintCheck(None)) for name in names),
-            )
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], nodes: Mapping[str, NodeView] = MappingProxyType({})) -> Self:
+        """Return the view of an answer's JSON (:meth:`clew.core.types.Answer.to_dict`); ``nodes`` are further
+        nodes whose texts are known."""
+        known = {hit["id"]: NodeView.from_dict(hit) for hit in data["evidence"]} | dict(nodes)
+        quotes = tuple(Quote(quote["node"], quote["text"], tuple(quote["span"])) for quote in data["quotes"])
+        evidence = []
+        for number, hit in enumerate(data["evidence"], 1):
+            quoted = tuple(quote for quote in quotes if quote.node == hit["id"])
+            node, path, via = known[hit["id"]], tuple(hit["path"]), tuple(hit["via"])
+            evidence.append(Evidence(node, hit["score"], path, via, number, quoted))
+        return cls(
+            text=data["answer"],
+            abstained=data["abstained"],
+            reader=data["reader"],
+            evidence=tuple(evidence),
+            quotes=quotes,
+            ranked=tuple(map(RankedView.from_dict, data.get("ranked") or ())),
+            steps=tuple(StepView.from_dict(step, known) for step in data["trail"]),
+            from_memory=tuple(data["remembered"]),
+            rejected=tuple(data.get("rejected", ())),
+            stopped=data.get("stopped") or "",
+            recipe=data.get("recipe", ""),
+            usage=_usage(data),
+            nodes=known,
+            data=data,
         )
-    return names, tuple(rows)
+
+    @property
+    def heading(self) -> str:
+        """``Answer`` or ``Not answered``."""
+        return "Not answered" if self.abstained else "Answer"
+
+    @property
+    def origin(self) -> str:
+        """How the text came about, in words; "" where the question was not answered."""
+        return "" if self.abstained else self.describe_origin()
+
+    def describe_origin(self) -> str:
+        """Say how the text came about."""
+        return describe_origin(self.reader, self.from_memory, [row.ranked_by for row in self.ranked])
+
+    @property
+    def constraints(self) -> tuple[str, ...]:
+        """The constraints that the ranked answers are checked by, in the order in which they come up."""
+        return tuple(dict.fromkeys(check.constraint for row in self.ranked for check in row.checks))
 
 
-# Chains
+def exclusion_checks(exclusion: Exclusion) -> list[CheckView]:
+    """Return how far a node that is no answer meets each constraint."""
+    return [
+        CheckView(check.text, check.satisfaction, tuple(hit.node.text for hit in check.hits))
+        for check in exclusion.checks
+    ]
 
 
-def view_chain(trail: Sequence[Mapping[str, Any]]) -> ChainView | None:
-    """Return the chain that a trail answers from, with the source of each unknown; None where there is none."""
-    best = best_filling(step["detail"]["filling"] for step in trail if step["name"] == "filled")
-    if best is None:
-        return None
-    try:
-        chain = parse_chain(best["chain"], Limits(1, 1_000))
-    except ClewError:  # the chain of another method, which this diagram does not know
-        return None
-    sources, also = _sources(trail, best["values"])
-    unknowns = {
-        name: UnknownView(
-            name, tuple(best["values"].get(name, ())), sources.get(name, ""), tuple(also.get(name, ()))
-        )
-        for name in (f"#{number}" for number in chain.unknowns)
-    }
-    return ChainView(
-        tuple(HopView(str(one.head), one.relation, str(one.tail)) for one in chain.triples),
-        unknowns,
-        _final(chain),
+def _nodes_by_id(*holders: Step | Answer) -> dict[str, NodeView]:
+    hits: Sequence[Any] = [
+        hit for holder in holders for hit in (holder.hits if isinstance(holder, Step) else holder.evidence)
+    ]
+    return {hit.node.id: NodeView.from_node(hit.node) for hit in hits}
+
+
+def _usage(data: Mapping[str, Any]) -> Usage:
+    """Return the usage in the JSON of a step or an answer."""
+    usage = data.get("usage") or {}
+    return Usage(
+        usage.get("calls", 0),
+        usage.get("tokens_in", 0),
+        usage.get("tokens_out", 0),
+        usage.get("seconds", 0.0),
+        usage.get("money", 0.0),
     )
-
-
-def _final(chain: Chain) -> str:
-    return f"#{chain.answer}" if chain.answer is not None else ""
-
-
-def _sources(
-    trail: Sequence[Mapping[str, Any]], values: Mapping[str, Sequence[str]]
-) -> tuple[dict[str, str], dict[str, list[tuple[str, str]]]]:
-    """Return where each unknown's values come from, and what other sources say of it."""
-    sources: dict[str, str] = {}
-    also: dict[str, list[tuple[str, str]]] = {}
-    for step in trail:
-        detail = step["detail"]
-        name = detail.get("unknown")
-        told = values.get(name, ()) if step["name"] == "fill" else ()
-        if set(detail.get("values", ())) & set(told):
-            sources.setdefault(name, _source(detail))
-        if step["name"] == "conflict" and name is not None:
-            other = detail["also"]
-            also.setdefault(name, []).append(
-                (_SOURCES.get(other["source"], other["source"]), "; ".join(other["values"]))
-            )
-    for name in values:
-        sources.setdefault(name, "the model's memory")
-    return sources, also
-
-
-_SOURCES = {"kg": "a graph", "text": "the documents", "model": "the model's memory"}
-
-
-def _source(detail: Mapping[str, Any]) -> str:
-    if detail.get("graph"):
-        return f"the graph {detail['graph']}"
-    return _SOURCES.get(str(detail["source"]), str(detail["source"]))

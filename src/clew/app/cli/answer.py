@@ -1,198 +1,314 @@
-"""Prints an answer: its text, the evidence with the quoted words marked, and the trail as a tree."""
+"""An answer on a terminal: its text, the evidence with the quoted words marked, ranked answers with the constraints
+they meet, and the trail as a tree. Also ranked answers as a CSV file."""
 
 from __future__ import annotations
 
+import csv
+import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from rich.padding import Padding
 from rich.text import Text
 from rich.tree import Tree
 
+from clew.app.answers.text import excerpt
+from clew.app.answers.view import (
+    AnswerView,
+    CheckView,
+    Evidence,
+    HitView,
+    NodeView,
+    StepView,
+    exclusion_checks,
+)
 from clew.app.cli.output import format_cost, format_count, format_duration, make_console
+from clew.core.errors import UsageError
 from clew.core.text import shorten
-from clew.methods.answering import describe_origin
-from clew.methods.readers.contexts import describe_place
+from clew.core.types import ConstraintSummary, Exclusion
 
-if TYPE_CHECKING:
-    from clew.core.types import Answer, Hit, Node, Quote, Step
+#: Formats of a file of ranked answers, by the ending of its name.
+OUTPUT_FORMATS = (".csv", ".json")
+#: Characters of a passage around its quotations, of a line of the trail, of the evidence for a constraint.
+_AROUND, _LINE, _EVIDENCE = 300, 90, 100
+#: Hits of a step that the trail lists; the others are counted. --json gives all.
+_MAX_HITS = 4
+#: A spreadsheet takes a cell that begins with one of these for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
-#: How many characters of a passage are shown around its quotes, how many in a line of the trail.
-_AROUND, _LINE = 300, 90
-#: How many hits of a step the trail shows, a line each; the rest are counted. --json gives all.
-_SHOWN = 4
 
-
-def print_answer(answer: Answer, most: int) -> None:
-    """Print the whole answer, with at most ``most`` pieces of evidence."""
+def print_answer(view: AnswerView, limit: int) -> None:
+    """Print an answer with at most ``limit`` pieces of evidence or ranked answers."""
     out = make_console()
-    nodes = _nodes(answer)
-    out.print(_heading(answer))
-    out.print(Padding(Text(answer.text), (0, 0, 1, 2)))
-    if answer.ranking:
-        from clew.app.cli.ranked import print_ranked, print_relaxed_constraints
-
-        print_relaxed_constraints(answer)
-
-        print_ranked(answer, most)
-    elif answer.evidence:
-        out.print(Text("What came nearest" if answer.abstained else "Evidence", style="bold"))
-    for number, hit in enumerate(() if answer.ranking else answer.evidence[:most], 1):
-        out.print(
-            Text.assemble(f"{number:>3}. ", (describe_place(hit.node), "bold"), (f"  {hit.score:.2g}", "dim"))
-        )
-        quotes = [quote for quote in answer.quotes if quote.node == hit.node.id]
-        out.print(Padding(_excerpt(hit.node.text, quotes), (0, 0, 0, 5)))
-        if len(hit.path) > 1:
-            out.print(Padding(_thread(hit, nodes), (0, 0, 0, 5)))
-    if len(answer.evidence) > most and not answer.ranking:
-        out.print(Text(f"     and {len(answer.evidence) - most} more; see them with --k", style="dim"))
-    for text in answer.from_memory:
+    out.print(_heading(view))
+    out.print(Padding(Text(view.text), (0, 0, 1, 2)))
+    if view.ranked:
+        _print_unmet_constraints(view)
+        _print_ranked(view, limit)
+    elif view.evidence:
+        _print_evidence(view, limit)
+    for text in view.from_memory:
         out.print(Text(f"  from the model's memory, without evidence: {text}", style="red"))
-    for text in answer.rejected_quotes:
+    for text in view.rejected:
         out.print(Text(f"  not in its source, so not counted as evidence: “{text}”", style="red"))
     out.print()
-    out.print(_trail(answer))
+    out.print(_trail(view))
 
 
-def _heading(answer: Answer) -> Text:
-    if answer.abstained:
-        return Text("Not answered", style="bold yellow")
-    how = describe_origin(answer.reader, answer.from_memory, [one.ranked_by for one in answer.ranking])
-    return Text.assemble(("Answer", "bold green"), (f"  ({how})", "dim"))
+def _heading(view: AnswerView) -> Text:
+    if view.abstained:
+        return Text(view.heading, style="bold yellow")
+    return Text.assemble((view.heading, "bold green"), (f"  ({view.origin})", "dim"))
 
 
-def _nodes(answer: Answer) -> dict[str, Node]:
-    """Return every node that the answer mentions, by id."""
-    hits = [*answer.evidence, *(hit for step in answer.trail for hit in step.hits)]
-    return {hit.node.id: hit.node for hit in hits}
+# Evidence
 
 
-def _excerpt(text: str, quotes: Sequence[Quote]) -> Text:
-    """Return a passage, cut to the neighbourhood of its quotes, with these marked."""
-    first = min((quote.span[0] for quote in quotes), default=0)
-    last = max((quote.span[1] for quote in quotes), default=min(len(text), _AROUND))
-    start, end = max(0, first - _AROUND), min(len(text), last + _AROUND)
-    # A cut of a few characters would cost more than it saves.
-    start, end = (0 if start < 80 else start), (len(text) if len(text) - end < 80 else end)
-    shown = Text(text)
-    for quote in quotes:
-        shown.stylize("bold black on yellow", *quote.span)
-    parts = [Text("… ") if start else Text(), shown[start:end], Text(" …") if end < len(text) else Text()]
-    return Text.assemble(*parts)
+def _print_evidence(view: AnswerView, limit: int) -> None:
+    out = make_console()
+    out.print(Text("What came nearest" if view.abstained else "Evidence", style="bold"))
+    for item in view.evidence[:limit]:
+        place, score = (item.node.place, "bold"), (f"  {item.score:.2g}", "dim")
+        out.print(Text.assemble(f"{item.number:>3}. ", place, score))
+        out.print(Padding(_excerpt(item), (0, 0, 0, 5)))
+        if len(item.path) > 1:
+            out.print(Padding(_thread(item, view.nodes), (0, 0, 0, 5)))
+    if len(view.evidence) > limit:
+        out.print(Text(f"     and {len(view.evidence) - limit} more; see them with --k", style="dim"))
 
 
-def _thread(hit: Hit, nodes: Mapping[str, Node]) -> Text:
-    """Return how a hit was reached: each passage before it, and what joined the two."""
+def _excerpt(item: Evidence) -> Text:
+    """Return a passage, cut to the neighbourhood of its quotations, with these marked."""
+    pieces = excerpt(item.node.text, item.spans, _AROUND, 0 if item.quotes else _AROUND)
+    return Text.assemble(*((piece.text, "bold black on yellow" if piece.marked else "") for piece in pieces))
+
+
+def _thread(item: Evidence, nodes: Mapping[str, NodeView]) -> Text:
+    """Return how a piece of evidence was reached: each passage before it, and the edge between the two."""
     thread = Text("reached from ", style="dim")
-    for position, id in enumerate(hit.path[:-1]):
+    for position, id in enumerate(item.path[:-1]):
         node = nodes.get(id)
-        via = hit.via[position] if position < len(hit.via) else ""
-        said = f"{describe_place(node)} “{shorten(node.text, 60)}”" if node else _document(id, nodes)
-        thread.append(said, style="dim")
+        via = item.via[position] if position < len(item.via) else ""
+        before = f"{node.place} “{shorten(node.text, 60)}”" if node else _document_of(id, nodes)
+        thread.append(before, style="dim")
         thread.append(f" —{via or 'next'}→ ", style="cyan")
     return thread.append("this", style="dim")
 
 
-def _trail(answer: Answer) -> Tree:
-    seconds = sum(step.seconds for step in answer.trail)
-    total = "; ".join(
-        part for part in (answer.recipe, format_cost(answer.usage), format_duration(seconds)) if part
+def _document_of(id: str, nodes: Mapping[str, NodeView]) -> str:
+    """Return the name of the document of a node that is not among ``nodes``, if another node of it is."""
+    key = id.rpartition(":")[0]
+    return next((node.document for node in nodes.values() if node.key == key), id)
+
+
+# Ranked answers
+
+
+def _print_unmet_constraints(view: AnswerView) -> None:
+    """Print the constraints of the question that the answer does not rest on, and why."""
+    out = make_console()
+    summary = view.constraint_summary or ConstraintSummary("")
+    for text, reason in summary.dropped.items():
+        out.print(Text.assemble(("Not looked up: ", "yellow"), text, (f"  {reason}", "dim")))
+    for text in summary.relaxed:
+        reason = "  nothing meets it with the others"
+        out.print(Text.assemble(("Given up: ", "yellow"), text, (reason, "dim")))
+
+
+def _print_ranked(view: AnswerView, limit: int) -> None:
+    """Print the first ranked answers: what each meets, by which triples, and what it misses."""
+    out = make_console()
+    total = view.constraint_summary.matching if view.constraint_summary else 0
+    listed = sum(row.meets_all for row in view.ranked)
+    summary = (
+        f"{total:,} meet all constraints that were kept" if total else "nothing restricts what may answer"
     )
-    tree = Tree(Text.assemble(("Trail", "bold"), (f"  {total}", "dim")))
-    nodes = _nodes(answer)
-    for step in answer.trail:
+    if listed < total:
+        summary += f"; the first {listed} are listed"
+    out.print(Text.assemble(("Ranked", "bold"), (f"  {summary}", "dim")))
+    for number, row in enumerate(view.ranked[:limit], 1):
+        remark = ("", "") if row.meets_all else ("  only fills the list up", "yellow")
+        origin = (f"  {row.id}  {row.ranked_by}", "dim")
+        out.print(Text.assemble(f"{number:>3}. ", (row.name, "bold"), origin, remark))
+        for check in row.checks:
+            out.print(Padding(_check(check), (0, 0, 0, 5)))
+    if len(view.ranked) > limit:
+        more = f"     and {len(view.ranked) - limit} more; see them with --k, or --out FILE.csv"
+        out.print(Text(more, style="dim"))
+
+
+def _check(check: CheckView) -> Text:
+    evidence = [" ".join(text.split()) for text in check.evidence]
+    if check.met is None:
+        remark = "  not known; it ranks, and drops nothing"
+        if evidence:
+            remark = f"  not known, but mentioned: {evidence[0]}"[:_EVIDENCE]
+        return Text.assemble(("? ", "dim"), (check.constraint, "dim"), (remark, "dim"))
+    if check.met == 0:
+        return Text.assemble(("✗ ", "red"), check.constraint)
+    certainty = f" ({check.met:.2f})" if check.met < 1 else ""
+    triples = "; ".join(evidence[:2])[:_EVIDENCE]
+    return Text.assemble(
+        ("✓ ", "green"), check.constraint, certainty, (f"  {triples}" if triples else "", "dim")
+    )
+
+
+def print_exclusions(exclusions: Sequence[Exclusion]) -> None:
+    """Print why nodes are no answers."""
+    out = make_console()
+    for exclusion in exclusions:
+        checks = exclusion_checks(exclusion)
+        name, id = (f"{exclusion.name}?", "bold"), (f"  {exclusion.id}", "dim")
+        out.print(Text.assemble(("Why not ", "bold"), name, id))
+        out.print(Padding(Text(_reason(exclusion, checks)), (0, 0, 0, 2)))
+        if not exclusion.is_answer and not exclusion.restriction:
+            for text in exclusion.constraints:
+                out.print(Padding(Text(text, style="bold"), (0, 0, 0, 4)))
+        for check in checks:
+            out.print(Padding(_check(check), (0, 0, 0, 5)))
+
+
+def _reason(exclusion: Exclusion, checks: Sequence[CheckView]) -> str:
+    if exclusion.is_answer:
+        unknown = any(check.met is None for check in checks)
+        met = "all that the graph can hold" if unknown else "all constraints"
+        return f"It is an answer: it meets {met}."
+    if exclusion.restriction:
+        return f"Whatever the constraints: {exclusion.restriction}."
+    if len(exclusion.constraints) == 1:
+        return "This drops it:"
+    if exclusion.each_alone and exclusion.constraints:
+        return "Each of these drops it, and without any one of them it would be an answer:"
+    return "All of these would have to go:"
+
+
+# Files
+
+
+def check_output_file(path: Path) -> None:
+    """Raise UsageError for a file that ranked answers cannot be written to."""
+    if path.suffix.lower() not in OUTPUT_FORMATS:
+        raise UsageError(f"'{path.name}' is neither .csv nor .json", "Such as --out answers.csv")
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"no folder {path.absolute().parent}")
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder")
+
+
+def write_answer_file(path: Path, view: AnswerView) -> None:
+    """Write an answer to a file: its JSON, or as CSV its ranked answers with a column for each constraint."""
+    if path.suffix.lower() == ".json":
+        path.write_text(json.dumps(view.data, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        return
+    constraints = view.constraints
+    header = ["rank", "name", "id", "score", "by", "meets_all", *constraints, "missed", "evidence", "text"]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(map(_cell, header))
+        for rank, row in enumerate(view.ranked, 1):
+            met = {check.constraint: check.met for check in row.checks}
+            evidence = dict.fromkeys(text for check in row.checks for text in check.evidence)
+            cells: list[Any] = [rank, row.name, row.id, round(row.score, 6), row.ranked_by, row.meets_all]
+            cells += ["" if met.get(text) is None else met[text] for text in constraints]
+            cells += ["; ".join(row.missed), "; ".join(evidence), row.text]
+            writer.writerow(map(_cell, cells))
+
+
+def _cell(value: Any) -> Any:
+    """Return a value as a cell that no spreadsheet takes for a formula."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in _FORMULA else value
+
+
+# The trail
+
+
+def _trail(view: AnswerView) -> Tree:
+    seconds = format_duration(sum(step.seconds for step in view.steps))
+    summary = "; ".join(part for part in (view.recipe, format_cost(view.usage), seconds) if part)
+    tree = Tree(Text.assemble(("Trail", "bold"), (f"  {summary}", "dim")))
+    for step in view.steps:
         branch = tree.add(_step(step))
-        for detail in _details(step.detail, nodes):
-            branch.add(detail)
-        for hit in step.hits[:_SHOWN]:
-            branch.add(_hop(hit, nodes))
-        if len(step.hits) > _SHOWN:
-            branch.add(Text(f"and {len(step.hits) - _SHOWN} more", style="dim"))
+        for line in _details(step.detail, view.nodes):
+            branch.add(line)
+        for hit in step.hits[:_MAX_HITS]:
+            branch.add(_hop(hit, view.nodes))
+        if len(step.hits) > _MAX_HITS:
+            branch.add(Text(f"and {len(step.hits) - _MAX_HITS} more", style="dim"))
     return tree
 
 
-def _step(step: Step) -> Text:
-    plain = [
+def _step(step: StepView) -> Text:
+    # The triples of a step "prepare" are its constants and relations, which have their own lines.
+    words = [
         f"{key} {value}"
-        for key, value in step.detail.items()
-        if isinstance(value, str | int | float)
-        and value != ""
-        and not (key == "triples" and step.name == "prepare")
+        for key, value in step.facts.items()
+        if not (key == "triples" and step.name == "prepare")
     ]
-    facts = [
-        *plain,
-        format_count(len(step.hits), "node") if step.hits else "",
-        format_cost(step.usage),
-        format_duration(step.seconds),
-    ]
+    found = format_count(len(step.hits), "node") if step.hits else ""
+    facts = [*words, found, format_cost(step.usage), format_duration(step.seconds)]
     return Text.assemble((step.name, "bold"), (f"  {', '.join(fact for fact in facts if fact)}", "dim"))
 
 
-def _details(detail: Mapping[str, Any], nodes: Mapping[str, Node]) -> Iterable[Text]:
-    """Yield what was expected to come next, for each path that a model was asked about; what was chosen, and why."""
+def _details(detail: Mapping[str, Any], nodes: Mapping[str, NodeView]) -> Iterable[Text]:
+    """Yield a step's own lines: the evidence that a model expected next, the values and sources of an unknown, the
+    sections that were chosen and why."""
     for path in detail.get("paths", ()):
         if isinstance(path, Mapping) and path.get("expected"):
             last = nodes.get(path["path"][-1])
-            after = f"after {describe_place(last)}: " if last else ""
-            yield Text.assemble(
-                (after, "dim"), "expects ", (f"“{shorten(str(path['expected']), _LINE)}”", "italic")
-            )
+            after = f"after {last.place}: " if last else ""
+            expected = f"“{shorten(str(path['expected']), _LINE)}”"
+            yield Text.assemble((after, "dim"), "expects ", (expected, "italic"))
     if values := detail.get("values"):
         more = detail.get("of", len(values)) - len(values)
         listed = "; ".join(map(str, values)) + (f"; and {more} more" if more > 0 else "")
         yield Text.assemble(("= ", "dim"), (shorten(listed, _LINE), "bold"))
-    yield from _substituted(detail)
+    yield from _substitution(detail)
     for key in ("taken", "also"):
         if isinstance(side := detail.get(key), Mapping):
             yield Text.assemble((f"{side['source']} says ", "dim"), ("; ".join(side["values"]), "bold"))
     chosen = detail.get("chosen", ())
-    for one in chosen if isinstance(chosen, list) else ():
-        name, why = (one["section"], one["why"]) if isinstance(one, Mapping) else (one, ())
-        yield Text.assemble(
-            (shorten(str(name), _LINE), "bold"), (f"  {'; '.join(why)}" if why else "", "dim")
-        )
+    for choice in chosen if isinstance(chosen, list) else ():
+        name, reasons = (choice["section"], choice["why"]) if isinstance(choice, Mapping) else (choice, ())
+        why = f"  {'; '.join(reasons)}" if reasons else ""
+        yield Text.assemble((shorten(str(name), _LINE), "bold"), (why, "dim"))
 
 
-def _substituted(detail: Mapping[str, Any]) -> Iterable[Text]:
-    """Yield what the words of a question stand for in a graph, and what its unknowns can be."""
-    for name, some in detail.get("constants", {}).items():
-        meant = [f"{one['name']} {one['id']} {one['score']:g} ({one['how']})" for one in some[:_SHOWN]]
-        yield Text.assemble((name, "bold"), (f" is {shorten('; '.join(meant) or 'nothing', _LINE)}", "dim"))
-    for words, how in detail.get("relations", {}).items():
-        yield Text.assemble((words, "bold"), (f" is {how}", "dim"))
+def _substitution(detail: Mapping[str, Any]) -> Iterable[Text]:
+    """Yield what the words of a question stand for in a graph, and the candidates of its unknowns."""
+    for name, entities in detail.get("constants", {}).items():
+        meanings = [
+            f"{entity['name']} {entity['id']} {entity['score']:g} ({entity['how']})"
+            for entity in entities[:_MAX_HITS]
+        ]
+        meaning = shorten("; ".join(meanings) or "nothing", _LINE)
+        yield Text.assemble((name, "bold"), (f" is {meaning}", "dim"))
+    for words, relation in detail.get("relations", {}).items():
+        yield Text.assemble((words, "bold"), (f" is {relation}", "dim"))
     dropped = detail.get("dropped", {})
-    for text, why in dropped.items() if isinstance(dropped, Mapping) else ():
-        yield Text.assemble((text, "yellow"), (f"  ranks only: {why}", "dim"))
-    sets = detail.get("candidates", {})
-    for name, one in sets.items() if isinstance(sets, Mapping) else ():
-        many = "anything" if one["count"] is None else f"{one['count']:,}"
-        yield Text.assemble(
-            (f"{name} ", "bold"),
-            f"{many}: " if one["first"] else many,
-            (shorten("; ".join(one["first"]), _LINE), "dim"),
-        )
+    for text, reason in dropped.items() if isinstance(dropped, Mapping) else ():
+        yield Text.assemble((text, "yellow"), (f"  ranks only: {reason}", "dim"))
+    candidates = detail.get("candidates", {})
+    for name, some in candidates.items() if isinstance(candidates, Mapping) else ():
+        total = "anything" if some["count"] is None else f"{some['count']:,}"
+        first = shorten("; ".join(some["first"]), _LINE)
+        yield Text.assemble((f"{name} ", "bold"), f"{total}: " if some["first"] else total, (first, "dim"))
     for text in detail.get("given up", ()):
         yield Text.assemble((text, "yellow"), ("  given up", "dim"))
 
 
-def _hop(hit: Hit, nodes: Mapping[str, Node]) -> Text:
+def _hop(hit: HitView, nodes: Mapping[str, NodeView]) -> Text:
+    """Return a hit in a line, with the node and the edge before it."""
     parts: list[Any] = [f"{hit.score:.2g}  "]
     if len(hit.path) > 1:
         before = nodes.get(hit.path[-2])
         via = hit.via[-1] if hit.via else "next"
-        said = _short(before) if before else _document(hit.path[-2], nodes)
-        parts += [(said, "dim"), (f" —{shorten(via, 40)}→ ", "cyan")]
-    parts += [(_short(hit.node), "bold"), f"  {shorten(hit.node.text, _LINE)}"]
+        place = _short_place(before) if before else _document_of(hit.path[-2], nodes)
+        parts += [(place, "dim"), (f" —{shorten(via, 40)}→ ", "cyan")]
+    parts += [(_short_place(hit.node), "bold"), f"  {shorten(hit.node.text, _LINE)}"]
     return Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
 
 
-def _document(id: str, nodes: Mapping[str, Node]) -> str:
-    """Return the name of the document of a node that is not among ``nodes``, where another one of it is."""
-    key = id.rpartition(":")[0]
-    return next((node.document_name for node in nodes.values() if node.document == key), id)
-
-
-def _short(node: Node) -> str:
+def _short_place(node: NodeView) -> str:
     """Return a node's place in few characters: ``report.pdf p. 4``."""
-    return node.document_name + (f" p. {node.page}" if node.page is not None else "")
+    return node.document + (f" p. {node.page}" if node.page is not None else "")

@@ -1,29 +1,43 @@
-"""How every command ends: an error as problem and hint, an interrupt, a pipe that was closed.
+"""Groups of commands: how every command ends, and commands that other packages add.
 
-Exit statuses: 0 all is well (an ``ask`` that found nothing included), 1 some file could not be added or
-``doctor`` found a fault that it could not repair, 2 the request made no sense or the knowledge base cannot be
-used, 3 a budget was spent before an answer was complete, 130 interrupted.
+Exit statuses: 0 success (also if ``ask`` found no answer), 1 a file could not be added or ``doctor`` could not repair
+a fault, 2 the request was wrong or the knowledge base cannot be used, 3 a budget ran out before an answer was
+complete, 130 interrupted.
+
+A package adds commands by entry points of the group ``clew.commands``. An entry point's name is the path of the
+command with dots, its value a function (which becomes the command, with its docstring as help) or a ``typer.Typer``
+(which becomes a group of commands)::
+
+    [project.entry-points."clew.commands"]
+    "translate" = "my_package.commands:translate"      # clew translate
+    "eval.speed" = "my_package.commands:speed_app"     # clew eval speed ...
+
+They are looked up when no built-in command has the name, or when help is printed.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from importlib.metadata import EntryPoint
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command as make_click_command
 
 from clew.core.errors import ClewError
 
 EXIT_FAILED, EXIT_USAGE, EXIT_BUDGET, EXIT_INTERRUPTED = 1, 2, 3, 130
+#: The group of entry points that add commands.
+ENTRY_POINTS = "clew.commands"
 
 
 class CommandGroup(TyperGroup):
-    """Runs a command and turns what goes wrong into lines on stderr and an exit status."""
+    """A group of commands that prints errors without a traceback, and finds the commands of other packages."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command. A ClewError is printed without a traceback."""
+        """Run the command. A ClewError is printed as problem and hint on stderr."""
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
@@ -41,3 +55,47 @@ class CommandGroup(TyperGroup):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
         return result
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands, those of other packages last."""
+        names = super().list_commands(ctx)
+        return [*names, *(name for name in _entry_points(_path(ctx)) if name not in names)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command by name; None if there is none."""
+        command: Any = super().get_command(ctx, cmd_name)
+        if command is None and (entry_point := _entry_points(_path(ctx)).get(cmd_name)) is not None:
+            command = _load(entry_point, cmd_name)
+            self.add_command(command, cmd_name)
+        return command
+
+
+def _path(context: Any) -> str:
+    """Return the path of a group below ``clew``: "" for the application itself, ``eval`` for ``clew eval``."""
+    names: list[str] = []
+    while context.parent is not None:
+        names.insert(0, context.info_name)
+        context = context.parent
+    return ".".join(names)
+
+
+def _entry_points(path: str) -> dict[str, EntryPoint]:
+    """Return the entry points of the commands directly below a path, by the commands' names."""
+    from importlib.metadata import entry_points
+
+    below = {entry.name.rpartition(".")[::2]: entry for entry in entry_points(group=ENTRY_POINTS)}
+    return {name: entry for (parent, name), entry in below.items() if parent == path}
+
+
+def _load(entry_point: EntryPoint, name: str) -> Any:
+    """Import the command of an entry point, and return it as typer's groups hold commands."""
+    value = entry_point.load()
+    if not isinstance(value, typer.Typer):
+        function, value = (
+            value,
+            typer.Typer(cls=CommandGroup, rich_markup_mode="rich", pretty_exceptions_enable=False),
+        )
+        value.command(name)(function)
+    command: Any = make_click_command(value)
+    command.name = name
+    return command

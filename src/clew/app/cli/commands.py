@@ -1,4 +1,4 @@
-"""The application: its commands, in the order in which a person meets them."""
+"""The application ``clew`` and its commands, in the order in which a newcomer needs them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,7 @@ from typing import Annotated
 
 import typer
 
-from clew.app.cli import ask, documents, encoder, evaluate, graph, info, mcp, serve, train
-from clew.app.cli import ask as search
-from clew.app.cli import documents as add
-from clew.app.cli import documents as show
-from clew.app.cli import enrich as annotate
-from clew.app.cli import enrich as summarise
-from clew.app.cli import info as doctor
-from clew.app.cli import info as estimate
-from clew.app.cli import info as recipes
+from clew.app.cli import ask, documents, encoder, enrich, evaluate, graph, info, mcp, serve, train
 from clew.app.cli.command_group import CommandGroup
 
 app = typer.Typer(
@@ -27,8 +19,8 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         from importlib.metadata import version
 
         print(f"clew {version('clew')}")
@@ -38,38 +30,40 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def clew(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
-    """Answers questions over your own documents, with the thread that leads to every answer.
+    """Answers questions from your own documents and knowledge graphs, and shows the evidence for every answer.
 
-    Start with:
+    Start with two commands:
 
-      clew add FOLDER               reads its PDF, Word, HTML, Markdown, text, CSV and Excel files
+      clew add FOLDER               read its PDF, Word, HTML, Markdown, text, CSV and Excel files
 
-      clew ask "YOUR QUESTION"      prints the answer, its evidence, and how it was reached
+      clew ask "YOUR QUESTION"      print the answer, its evidence, and the steps that led to it
 
-    No language model is needed; with one (--llm), answers are written instead of extracted.
+    You do not need a language model. Without one, answers are quoted from your documents; with one (--llm), they are
+    written. Everything stays on this machine unless you name a model or service elsewhere; then clew tells you first.
 
-    Exit status: 0 fine (also when the documents hold no answer), 1 a file could not be added, 2 the request
-    could not be carried out, 3 a budget was spent before the answer was complete, 130 interrupted.
+    Exit status: 0 success (also if the documents do not contain the answer), 1 a file could not be added, 2 the
+    request was wrong, 3 a budget ran out before the answer was complete, 130 interrupted.
     """
 
 
-app.command("add")(add.add)
+app.command("add")(documents.add)
 app.command("ask")(ask.ask)
-app.command("search")(search.search)
-app.command("show")(show.show)
+app.command("search")(ask.search)
+app.command("show")(documents.show)
 app.command("list")(documents.list_documents)
 app.command("remove")(documents.remove)
 app.command("info")(info.info)
-app.command("estimate")(estimate.estimate)
-app.command("recipes")(recipes.recipes)
+app.command("estimate")(info.estimate)
+app.command("recipes")(info.recipes)
 app.command("serve")(serve.serve)
-app.command("summarise")(summarise.summarise)
+app.command("summarise")(enrich.summarise)
 app.command("mcp")(mcp.mcp)
-app.command("annotate")(annotate.annotate)
-app.command("doctor")(doctor.doctor)
+app.command("annotate")(enrich.annotate)
+app.command("doctor")(info.doctor)
 app.add_typer(graph.app, name="graph")
 app.add_typer(encoder.app, name="encoder")
 app.add_typer(evaluate.app, name="eval")

@@ -1,4 +1,4 @@
-"""What the commands of ``clew eval`` share: units of passages, and what a run will cost."""
+"""What the commands of ``clew eval`` share: models and settings of a run, and how an interrupted run ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from clew.app.cli.command_group import EXIT_INTERRUPTED
+from clew.app.cli.models import announce_text_destination, configured_model, model_name
 from clew.app.cli.output import format_cost, print_note
+from clew.app.cli.progress import show_progress
 from clew.core.config import default_encoder
 from clew.core.errors import UsageError
 
@@ -30,16 +32,45 @@ def parse_unit(passages: str) -> PassageUnit:
     return "paragraph"
 
 
-def choose_encoder(given: str | None) -> str | None:
-    """Return the name that ``--encoder`` gives, or that new bases get; None for none."""
-    name = given or default_encoder()
+def choose_encoder(option: str | None) -> str | None:
+    """Return the encoder that ``--encoder`` names, by default that of new bases; None for none."""
+    name = option or default_encoder()
     return None if name == "none" else name
 
 
 def print_estimate(recipe: str, usage: Usage) -> None:
-    """Say what a recipe will cost."""
-    print_note(
-        f"{recipe}: about {format_cost(usage) or 'no model calls'}, if every reply is as long as it may get"
+    """Print what a recipe will cost at most."""
+    cost = format_cost(usage) or "no model calls"
+    print_note(f"{recipe}: about {cost}, if every reply is as long as it may get")
+
+
+def evaluation_settings(
+    llm: Sequence[str] | None,
+    encoder: str | None,
+    passages: str,
+    sentences: int,
+    seed: int,
+    graphs: Sequence[str] = (),
+    cache: bool = True,
+) -> EvaluationSettings:
+    """Return the settings of a run with its models loaded. ``llm`` is None for the configured model, ``()`` for none.
+
+    Raises UsageError, MissingExtra.
+    """
+    from clew.evaluate.setup import EvaluationSettings
+    from clew.knowledge_base.registry import load_encoder
+
+    model = None if llm == () else configured_model(llm, cache=cache, charged=True)
+    encoder_name = choose_encoder(encoder)
+    return EvaluationSettings(
+        model,
+        load_encoder(encoder_name, remember=True) if encoder_name else None,
+        parse_unit(passages),
+        sentences,
+        seed,
+        (model_name(llm) or "") if model else "",
+        encoder_name or "",
+        tuple(graphs),
     )
 
 
@@ -54,39 +85,18 @@ def evaluation_session(
     workers: int,
     what: str = "questions and passages",
 ) -> Iterator[Callable[[QuestionSet], Experiment]]:
-    """Give what makes of questions the work with the models that were named; an interrupt says that it can be
-    continued. ``llm`` is None for the usual one, ``()`` for none; ``what`` is what models are sent."""
-    from clew.app.cli.models import announce_text_destination
-    from clew.app.cli.output import print_note
-    from clew.app.cli.progress import show_progress
+    """Yield a factory of experiments with the configured models; ``what`` says what the models are sent.
+
+    ``llm`` is None for the configured model, ``()`` for none. An interrupt prints how to continue and exits 130.
+    Raises UsageError, MissingExtra.
+    """
     from clew.evaluate.run_folder import Experiment
 
-    pass
-
-    bench = _bench(llm, encoder, passages, sentences, seed)
-    announce_text_destination(what, bench.llm)
-    announce_text_destination(what, bench.encoder)
+    settings = evaluation_settings(llm, encoder, passages, sentences, seed)
+    announce_text_destination(what, settings.llm)
+    announce_text_destination(what, settings.encoder)
     try:
-        yield lambda data: Experiment(data, bench, out, workers, show_progress, print_estimate)
+        yield lambda questions: Experiment(questions, settings, out, workers, show_progress, print_estimate)
     except KeyboardInterrupt:
         print_note("clew: stopped; what was measured is kept. To continue, run the same command again.")
         raise typer.Exit(EXIT_INTERRUPTED) from None
-
-
-def _bench(
-    llm: Sequence[str] | None, encoder: str | None, passages: str, sentences: int, seed: int
-) -> EvaluationSettings:
-    from clew.app.cli.models import configured_model, model_name
-    from clew.evaluate.setup import EvaluationSettings
-    from clew.knowledge_base import registry as catalog
-
-    pass
-
-    model = None if llm == () else configured_model(llm, charged=True)
-    name = choose_encoder(encoder)
-    found = catalog.load_encoder(name, remember=True) if name else None
-    said = model_name(llm) or "" if model else ""
-    return EvaluationSettings(model, found, parse_unit(passages), sentences, seed, said, name or "")
-
-
-# MERGED: What the analyses of ``clew eval`` are made of: questions, models, and where results go.

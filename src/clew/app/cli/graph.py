@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import clew
 from clew.app.cli import graph_sources as graphadd
 from clew.app.cli import graph_sources as graphencode
 from clew.app.cli import graph_sources as graphextract
 from clew.app.cli import graph_sources as graphmount
 from clew.app.cli.command_group import CommandGroup
 from clew.app.cli.options import Json, Kb
+from clew.app.cli.output import format_count, print_json
 
 if TYPE_CHECKING:
     from clew.core.types import Entity
@@ -34,8 +37,6 @@ def list_graphs(kb: Kb = None, as_json: Json = False) -> None:
 
     clew graph list
     """
-    import clew
-    from clew.app.cli.output import format_count, print_json
     from clew.knowledge_base.extraction import extraction_maker, measure_staleness
 
     with clew.open(kb) as base:
@@ -96,9 +97,7 @@ def schema(
 
       clew graph schema films --question "Which slow films did David Lynch direct before 1990?"
     """
-    import clew
     from clew.app.cli import graph_schema as schemas
-    from clew.app.cli.output import print_json
 
     with clew.open(kb) as base:
         if question is not None:
@@ -136,9 +135,6 @@ def show(
 
       clew graph show films "Gert Frobe"
     """
-    import clew
-    from clew.app.cli.output import print_json
-
     with clew.open(kb) as base:
         found = base.graphs.describe(name, base.graphs.entities(name, entity), limit)
     if as_json:
@@ -203,11 +199,6 @@ def links(
 
       clew graph links films --limit 200
     """
-    from itertools import islice
-
-    import clew
-    from clew.app.cli.output import print_json
-
     with clew.open(kb) as base:
         found = list(islice(base.graphs.links(graph), limit + 1))
     if as_json:
@@ -232,9 +223,6 @@ def remove(name: Name, kb: Kb = None, as_json: Json = False) -> None:
 
     clew graph remove films
     """
-    import clew
-    from clew.app.cli.output import print_json
-
     with clew.open(kb) as base:
         gone = base.graphs.remove(name)
     if as_json:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import clew
 from clew.app.cli.command_group import EXIT_BUDGET, EXIT_FAILED, EXIT_INTERRUPTED
+from clew.app.cli.models import announce_text_destination, configured_model, confirm_cost
 from clew.app.cli.options import BudgetCalls, BudgetMoney, BudgetTokens, Documents, Json, Kb, Llm
+from clew.app.cli.output import format_cost, format_count, format_duration, print_json, print_note
+from clew.app.cli.progress import progress_display
+from clew.core.errors import UnreadableFile
 
 if TYPE_CHECKING:
     from clew.knowledge_base.extraction import ExtractionReport, Staleness
@@ -98,10 +104,6 @@ def add(
 
       clew graph schema films       its types and relations, with examples
     """
-    import clew
-    from clew.app.cli.output import print_json, print_note
-    from clew.app.cli.progress import progress_display
-    from clew.core.errors import UnreadableFile
     from clew.parse.graphs.reader import GraphReadOptions
 
     options = GraphReadOptions(
@@ -137,7 +139,6 @@ def add(
 
 
 def _print_report(report: GraphReport) -> None:
-    from clew.app.cli.output import format_count, format_duration
 
     graph = report.graph
     sizes = f"{format_count(graph.nodes, 'node')}, {format_count(graph.edges, 'edge')}"
@@ -223,8 +224,6 @@ def mount(
 
       clew graph remove films       unmounts it
     """
-    import clew
-    from clew.app.cli.output import format_count, print_json
     from clew.store.sparql.mount_options import MountOptions
 
     usual = MountOptions()
@@ -278,10 +277,6 @@ def extract(
 
       clew graph show notes "Maria Hale"
     """
-    import clew
-    from clew.app.cli.models import announce_text_destination, configured_model, confirm_cost
-    from clew.app.cli.output import format_count, print_json, print_note
-    from clew.app.cli.progress import progress_display
     from clew.knowledge_base.extraction import GraphExtraction
     from clew.knowledge_base.ingest.report import Event
 
@@ -315,15 +310,12 @@ def extract(
 
 def describe_staleness(name: str, behind: Staleness) -> str:
     """Return in what an extracted graph is behind its documents, and what brings it up to date; "" for nothing."""
-    from clew.app.cli.output import format_count
-
     parts = [f"{format_count(behind.gone, 'document')} gone"] if behind.gone else []
     parts += [f"{format_count(behind.new, 'document')} new"] if behind.new else []
     return f"behind its documents ({', '.join(parts)}); run: clew graph extract {name}" if parts else ""
 
 
 def _print(report: ExtractionReport) -> None:
-    from clew.app.cli.output import format_cost, format_count, format_duration
 
     graph = report.graph
     sizes = f"{format_count(graph.nodes, 'node')}, {format_count(graph.edges, 'edge')}"
@@ -347,7 +339,6 @@ def _print(report: ExtractionReport) -> None:
 
 
 def _shape(report: ExtractionReport) -> dict[str, Any]:
-    from dataclasses import asdict
 
     return report.graph.to_dict() | {
         "outcome": report.outcome,
@@ -382,11 +373,6 @@ def encode(
 
       clew ask "Which film is about a labyrinth?" --retriever vss
     """
-    import clew
-    from clew.app.cli.models import announce_text_destination
-    from clew.app.cli.output import format_count, format_duration, print_json, print_note
-    from clew.app.cli.progress import progress_display
-
     with clew.open(kb) as base:
         announce_text_destination("texts of nodes", base.encoding.encoder())
         missing, seconds = base.graphs.estimate_encoding(name, names=names, every=every)

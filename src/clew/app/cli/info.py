@@ -1,4 +1,4 @@
-"""``clew info``."""
+"""``clew info``, ``doctor``, ``recipes`` and ``estimate``: what there is, what is damaged, what work will cost."""
 
 from __future__ import annotations
 
@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import clew
 from clew.app.cli.command_group import EXIT_FAILED
+from clew.app.cli.models import model_name
 from clew.app.cli.options import Documents, Json, Kb, Llm, Recipe, Retriever, Workers
+from clew.app.cli.output import (
+    format_cost,
+    format_count,
+    format_duration,
+    format_size,
+    print_json,
+    print_note,
+)
 
 if TYPE_CHECKING:
     from clew.core.types import GraphInfo
@@ -20,7 +30,7 @@ if TYPE_CHECKING:
 
 def info(
     digest: Annotated[
-        bool, typer.Option("--digest", help="Print only the digest of what the base holds.")
+        bool, typer.Option("--digest", help="Print only the digest of the knowledge base's contents.")
     ] = False,
     graphs: Annotated[
         list[str] | None,
@@ -35,9 +45,9 @@ def info(
     kb: Kb = None,
     as_json: Json = False,
 ) -> None:
-    """Say how large the knowledge base is, what is in it, and which state it is in.
+    """Print the size, contents and state of the knowledge base.
 
-    Two bases with the same digest hold the same documents, read the same way.
+    Two knowledge bases with the same digest hold the same documents, read the same way.
 
       clew info
 
@@ -45,41 +55,37 @@ def info(
 
       clew info --graphs keywords --graphs mentions
     """
-    import clew
-    from clew.app.cli import graph_sources as graphextract
-    from clew.app.cli.output import print_json
+    from clew.app.cli.graph_sources import describe_staleness
     from clew.knowledge_base.extraction import measure_staleness
 
     with clew.open(kb) as base:
         if digest:
             print(base.store.digest())
             return
-        sizes = base.info()
-        built = base.graph_sizes(graphs) if graphs else []
-        late = {
-            one.name: graphextract.describe_staleness(one.name, measure_staleness(base, one))
-            for one in sizes.imported
+        store_info = base.info()
+        graph_sizes = base.graph_sizes(graphs) if graphs else []
+        staleness = {
+            graph.name: describe_staleness(graph.name, measure_staleness(base, graph))
+            for graph in store_info.imported
         }
-        where = str(base.path)
-        unit = base.store.passage_unit
-        encoder = base.encoding.name
+        folder, unit, encoder = str(base.path), base.store.passage_unit, base.encoding.name
+    stale = {name: text for name, text in staleness.items() if text}
     if as_json:
-        shape = {"path": where, "unit": unit, "encoder": encoder, "graphs": [asdict(size) for size in built]}
-        behind_them = {"behind": {name: said for name, said in late.items() if said}}
-        print_json(asdict(sizes) | shape | behind_them)
-    else:
-        _print(sizes, where, unit, encoder, built)
-        for name, said in late.items():
-            if said:
-                print(f"graph {name}: {said}")
+        sizes = [asdict(size) for size in graph_sizes]
+        settings = {"path": folder, "unit": unit, "encoder": encoder, "graphs": sizes, "behind": stale}
+        print_json(asdict(store_info) | settings)
+        return
+    _print_info(store_info, folder, unit, encoder, graph_sizes)
+    for name, text in stale.items():
+        print(f"graph {name}: {text}")
 
 
-def _print(info: StoreInfo, where: str, unit: str, encoder: str | None, graphs: list[GraphSize]) -> None:
-    from clew.app.cli.output import format_count, format_size
-
+def _print_info(
+    info: StoreInfo, folder: str, unit: str, encoder: str | None, graphs: list[GraphSize]
+) -> None:
     nodes: dict[str, int] = dict(info.nodes)
     lines: list[tuple[str, Any]] = [
-        ("knowledge base", where),
+        ("knowledge base", folder),
         ("documents", f"{info.documents:,}"),
         ("pages", f"{info.pages:,}"),
         ("passages", f"{nodes.get('passage', 0):,} (one per {unit})"),
@@ -91,63 +97,54 @@ def _print(info: StoreInfo, where: str, unit: str, encoder: str | None, graphs: 
         ("encoder", encoder or "none"),
     ]
     if info.pending:
-        lines.append(
-            ("not searchable yet", f"{format_count(info.pending, 'document')}; run clew add again, or search")
-        )
+        pending = format_count(info.pending, "document")
+        lines.append(("not searchable yet", f"{pending}; run clew add again, or search"))
     lines += [(f"made by {name}", format_count(number, "part")) for name, number in info.kept.items()]
-    lines += [
-        (f"relation {name}", format_count(number, "edge")) for name, number in sorted(info.relations.items())
-    ]
-    lines += [(f"graph {one.name}", one.url or _stored(one)) for one in info.imported]
-    lines += [(f"graph {graph.name}", _graph(graph)) for graph in graphs]
+    relations = sorted(info.relations.items())
+    lines += [(f"relation {name}", format_count(number, "edge")) for name, number in relations]
+    lines += [(f"graph {graph.name}", graph.url or _describe_import(graph)) for graph in info.imported]
+    lines += [(f"graph {graph.name}", _describe_size(graph)) for graph in graphs]
     width = max(len(name) for name, _ in lines)
     for name, value in lines:
         print(f"{name:<{width}}  {value}")
 
 
-def _stored(graph: GraphInfo) -> str:
-    from clew.app.cli.output import format_count
+def _describe_import(graph: GraphInfo) -> str:
     from clew.knowledge_base.extraction import extraction_maker
 
     sizes = f"{format_count(graph.nodes, 'node')}, {format_count(graph.edges, 'edge')}"
     return f"{sizes}, {'extracted' if extraction_maker(graph) else 'imported'}"
 
 
-def _graph(graph: GraphSize) -> str:
-    from clew.app.cli.output import format_count, format_duration
-
-    return (
-        f"{format_count(graph.nodes, 'node')}, {format_count(graph.edges, 'edge')}, density {graph.density:.5f}, "
-        f"mean degree {graph.mean_degree:.1f}, {graph.isolated:,} without neighbours ({format_duration(graph.seconds)})"  # noqa: E501
-    )
+def _describe_size(graph: GraphSize) -> str:
+    sizes = f"{format_count(graph.nodes, 'node')}, {format_count(graph.edges, 'edge')}"
+    density = f"density {graph.density:.5f}, mean degree {graph.mean_degree:.1f}"
+    return f"{sizes}, {density}, {graph.isolated:,} without neighbours ({format_duration(graph.seconds)})"
 
 
 def doctor(
     repair: Annotated[
-        bool, typer.Option("--repair/--check-only", help="Rebuild what is damaged and can be rebuilt.")
+        bool, typer.Option("--repair/--check-only", help="Rebuild damaged parts that can be rebuilt.")
     ] = True,
     checksums: Annotated[
-        bool, typer.Option("--checksums/--quick", help="Read every file whole; --quick looks at sizes only.")
+        bool, typer.Option("--checksums/--quick", help="Check the contents of every file, or only its size.")
     ] = True,
     kb: Kb = None,
     as_json: Json = False,
 ) -> None:
     """Check the knowledge base, and rebuild indexes that are missing or damaged.
 
-    Exit status 1 if something is wrong and was not repaired.
+    Exits with status 1 if a fault was found and not repaired.
 
       clew doctor
 
       clew doctor --check-only --json
     """
-    import clew
-    from clew.app.cli.output import format_count, print_json
-
     with clew.open(kb) as base:
         findings = base.doctor(repair=repair, checksums=checksums)
     if as_json:
-        shapes = [{"what": f.what, "problem": f.problem, "repaired": f.repaired} for f in findings]
-        print_json({"findings": shapes})
+        faults = [{"what": f.what, "problem": f.problem, "repaired": f.repaired} for f in findings]
+        print_json({"findings": faults})
     else:
         for finding in findings:
             print(f"{finding.what}: {finding.problem}{' (repaired)' if finding.repaired else ''}")
@@ -157,30 +154,31 @@ def doctor(
 
 
 def recipes(as_json: Json = False) -> None:
-    """List methods, retrievers, graphs and readers, with their options and defaults.
+    """List the methods, retrievers, graphs and readers, with their options and defaults.
 
-    clew ask "..." --recipe "kgp(graph=keywords(n=20), hops=3)"
+    A recipe is a method with options; options that are left out have the printed defaults.
+
+      clew ask "..." --recipe "kgp(graph=keywords(n=20), hops=3)"
     """
-    from clew.app.cli.output import print_json, print_note
-    from clew.knowledge_base import registry
+    from clew.knowledge_base.registry import describe_components, plugin_problems
 
-    components = registry.describe_components()
-    for problem in registry.plugin_problems():
+    kinds = describe_components()
+    for problem in plugin_problems():
         print_note(problem)
     if as_json:
         print_json(
             {
                 kind: [
                     {"name": name, "summary": component.summary, "recipe": str(component.defaults)}
-                    for name, component in named.items()
+                    for name, component in components.items()
                 ]
-                for kind, named in components.items()
+                for kind, components in kinds.items()
             }
         )
         return
-    for kind, named in components.items():
+    for kind, components in kinds.items():
         print(f"{kind}:")
-        for name, component in named.items():
+        for name, component in components.items():
             print(f"  {name}: {component.summary}")
             if str(component.defaults) != name:
                 print(f"      {component.defaults}")
@@ -189,32 +187,31 @@ def recipes(as_json: Json = False) -> None:
 def estimate(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(help="What would be added.", metavar="PATH...", show_default=False),
+        typer.Argument(help="Files and folders that you would add.", metavar="PATH...", show_default=False),
     ] = None,
     ask: Annotated[
         str | None,
-        typer.Option("--ask", metavar="QUESTION", help="What asking this would cost.", show_default=False),
+        typer.Option("--ask", metavar="QUESTION", help="A question that you would ask.", show_default=False),
     ] = None,
     llm: Llm = None,
     recipe: Recipe = "default",
     retriever: Retriever = None,
     documents: Documents = None,
     sample: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Files of each type to read; 0 reads all of them.")
+        int, typer.Option(min=0, metavar="N", help="Read N files of each type; 0 reads all of them.")
     ] = 3,
     workers: Workers = None,
     kb: Kb = None,
     as_json: Json = False,
 ) -> None:
-    """Say what adding files or asking a question would bring and cost, before it happens.
+    """Estimate what adding files or asking a question would take, without doing it.
 
-    clew estimate ~/Documents/reports
+    No model is called. Files are read as a sample; a question is rehearsed to count its model calls and tokens.
 
-    clew estimate --ask "Who built the mill?" --llm openai:gpt-4o-mini
+      clew estimate ~/Documents/reports
+
+      clew estimate --ask "Who built the mill?" --llm openai:gpt-4o-mini
     """
-    import clew
-    from clew.app.cli.models import model_name
-    from clew.app.cli.output import print_json
     from clew.knowledge_base.knowledge_base import open_or_empty
     from clew.knowledge_base.models import estimate_question
     from clew.knowledge_base.registry import replace_retriever
@@ -224,42 +221,31 @@ def estimate(
     if retriever is not None:
         recipe = replace_retriever(recipe, retriever)
     with clew.open(kb) if ask else open_or_empty(kb) as base:
-        added = base.estimate(paths, sample=sample, workers=workers) if paths else None
+        addition = base.estimate(paths, sample=sample, workers=workers) if paths else None
         costs = estimate_question(base, ask, model_name(llm), recipe, documents) if ask else []
     if as_json:
-        print_json({"add": asdict(added) if added else None, "ask": [asdict(cost) for cost in costs]})
+        print_json({"add": asdict(addition) if addition else None, "ask": [asdict(cost) for cost in costs]})
         return
-    if added:
-        _print_added(added)
+    if addition:
+        _print_addition(addition)
     if ask:
         _print_costs(costs)
 
 
-def _print_added(added: Estimate) -> None:
-    from clew.app.cli.output import format_count, format_size, print_note
-
-    about = "" if added.exact else "about "
-    print(
-        f"{format_count(added.files, 'new or changed file')} ({format_size(added.bytes)}), {added.unchanged:,} unchanged"  # noqa: E501
-    )
-    print(
-        f"  {about}{format_count(added.documents, 'document')}, {format_count(added.pages, 'page')}, "
-        f"{format_count(added.passages, 'passage')}, {format_count(added.tables, 'table')} with {format_count(added.rows, 'row')}"  # noqa: E501
-    )
-    print(f"  an encoder would read {added.characters:,} characters; adding calls no language model")
-    for failure in added.failed:
+def _print_addition(addition: Estimate) -> None:
+    files, size = format_count(addition.files, "new or changed file"), format_size(addition.bytes)
+    print(f"{files} ({size}), {addition.unchanged:,} unchanged")
+    counts = {"document": addition.documents, "page": addition.pages, "passage": addition.passages}
+    texts = ", ".join(format_count(number, noun) for noun, number in counts.items())
+    tables = f"{format_count(addition.tables, 'table')} with {format_count(addition.rows, 'row')}"
+    print(f"  {'' if addition.exact else 'about '}{texts}, {tables}")
+    print(f"  an encoder would read {addition.characters:,} characters; adding calls no language model")
+    for failure in addition.failed:
         print_note(f"clew: {failure}")
 
 
 def _print_costs(costs: list[RoleCost]) -> None:
-    from clew.app.cli.output import format_cost
-
     if not costs:
         print("asking calls no language model: none is set (--llm)")
-    for one in costs:
-        print(f"{one.role}: {format_cost(one.usage)}, if every reply is as long as it may get")
-
-
-# MERGED: ``clew doctor``.
-# MERGED: ``clew recipes``.
-# MERGED: ``clew estimate``.
+    for cost in costs:
+        print(f"{cost.role}: {format_cost(cost.usage)}, if every reply is as long as it may get")

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import clew
+from clew.app.cli.models import (
+    announce_search_destination,
+    announce_text_destination,
+    configured_model,
+    describe_encoder_input,
+)
 from clew.app.cli.options import BudgetCalls, BudgetMoney, BudgetTokens, Llm
+from clew.app.cli.output import print_json, print_note
+from clew.core.config import knowledge_base_name, knowledge_base_path
+from clew.core.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,8 +77,6 @@ def mcp(
     stderr, which clients keep as their log. A model's key goes into the client's list as "env": {"OPENAI_API_KEY":
     "..."}. Budgets are for all questions together. Needs the extra serve: pip install 'clew[serve]'
     """
-    from clew.app.cli.models import configured_model
-
     folders = _folders(kbs)
     if config:
         _print_config(folders, llm, recipes)
@@ -76,25 +85,15 @@ def mcp(
         llm, budget_calls=budget_calls, budget_tokens=budget_tokens, budget_money=budget_money
     )
     with ExitStack() as opened:
-        import clew
-
         _serve({name: opened.enter_context(clew.open(at)) for name, at in folders.items()}, model, recipes)
 
 
 def _serve(
     bases: Mapping[str, KnowledgeBase], model: LanguageModel | None, recipes: Sequence[str] | None
 ) -> None:
-    import sys
 
-    from clew.app.cli.models import (
-        announce_search_destination,
-        announce_text_destination,
-        describe_encoder_input,
-    )
-    from clew.app.cli.output import print_note
     from clew.app.web.mcp.tools import ToolContext
     from clew.app.web.method_choices import DEFAULT, evidence_methods, validate_recipes
-    from clew.core.errors import MissingExtra
 
     allowed = validate_recipes(recipes or [DEFAULT, *evidence_methods(model is not None)])
     try:
@@ -117,9 +116,6 @@ def _folders(given: Sequence[str] | None) -> dict[str, Path]:
 
     Raises UsageError where two have one name.
     """
-    from clew.core.config import knowledge_base_name, knowledge_base_path
-    from clew.core.errors import UsageError
-
     found: dict[str, Path] = {}
     for one in given or [""]:
         name, equals, rest = one.partition("=")
@@ -135,9 +131,6 @@ def _folders(given: Sequence[str] | None) -> dict[str, Path]:
 def _print_config(
     folders: Mapping[str, Path], llm: Sequence[str] | None, recipes: Sequence[str] | None
 ) -> None:
-    import sys
-
-    from clew.app.cli.output import print_json
 
     words = ["-m", "clew", "mcp"]
     for name, folder in folders.items():

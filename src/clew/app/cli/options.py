@@ -12,20 +12,18 @@ Kb: TypeAlias = Annotated[
     typer.Option(
         "--kb",
         metavar="FOLDER",
-        help="The knowledge base.",
+        help="The folder of the knowledge base.",
         show_default="$CLEW_HOME, else ./.clew",
     ),
 ]
-Json: TypeAlias = Annotated[
-    bool, typer.Option("--json", help="Print JSON for programs, and nothing else, on stdout.")
-]
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
 Documents: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         "--documents",
         "-d",
         metavar="DOCUMENT",
-        help="Only in this document or folder: file name, path or key. Repeat for several.",
+        help="Search only this document or folder, by file name, path or key. Repeat for several.",
         show_default=False,
     ),
 ]
@@ -34,8 +32,8 @@ Llm: TypeAlias = Annotated[
     typer.Option(
         "--llm",
         metavar="MODEL",
-        help="The language model: openai:gpt-4o-mini, ollama:llama3.1, http://localhost:8000/v1#name, "
-        "replay:file.jsonl; or one per role, repeated: guide=ollama:llama3.1.",
+        help="The language model: openai:gpt-4o-mini, ollama:llama3.1, http://localhost:8000/v1#name or "
+        "replay:file.jsonl. For different models per role, repeat: guide=ollama:llama3.1.",
         show_default="$CLEW_LLM, else none",
     ),
 ]
@@ -45,8 +43,8 @@ Recipe: TypeAlias = Annotated[
         "--recipe",
         "--method",
         metavar="RECIPE",
-        help="The method and its parameters: default, kgp-paper, selfask, or written out, such as "
-        "'kgp(graph=keywords, guide=tfidf, budget=30)'.",
+        help="The method, such as default, chain or selfask, or with its options: "
+        "'kgp(graph=keywords, guide=tfidf, budget=30)'. See clew recipes.",
     ),
 ]
 Retriever: TypeAlias = Annotated[
@@ -54,25 +52,32 @@ Retriever: TypeAlias = Annotated[
     typer.Option(
         "--retriever",
         metavar="NAME",
-        help="What the method searches with, for methods that leave it open: see clew recipes.",
+        help="The retriever that the method searches with, if it lets you choose; see clew recipes.",
         show_default=False,
     ),
 ]
 Workers: TypeAlias = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="Reading processes.", show_default="one per core"),
+    typer.Option(min=1, metavar="N", help="Read files in N processes.", show_default="one per core"),
 ]
 BudgetCalls: TypeAlias = Annotated[
     int | None,
-    typer.Option(min=0, metavar="N", help="Stop before more model calls than this.", show_default=False),
+    typer.Option(
+        min=0, metavar="N", help="Stop before the model is called more than N times.", show_default=False
+    ),
 ]
 BudgetTokens: TypeAlias = Annotated[
     int | None,
     typer.Option(
-        min=0, metavar="N", help="Stop before model calls take more tokens, in and out.", show_default=False
+        min=0,
+        metavar="N",
+        help="Stop before the model reads and writes more than N tokens.",
+        show_default=False,
     ),
 ]
 BudgetMoney: TypeAlias = Annotated[
     float | None,
-    typer.Option(min=0, metavar="DOLLARS", help="Stop before model calls cost more.", show_default=False),
+    typer.Option(
+        min=0, metavar="DOLLARS", help="Stop before the model costs more than this.", show_default=False
+    ),
 ]

@@ -19,13 +19,13 @@ def print_json(value: Any) -> None:
 
 
 def print_note(line: str) -> None:
-    """Print a remark for people on stderr, where it does not disturb what programs read."""
+    """Print a remark on stderr, so that programs that read stdout do not see it."""
     print(line, file=sys.stderr)
 
 
 def make_console(stderr: bool = False) -> Console:
-    """Return a rich console. Text of documents is printed as it is: no markup, no emoji codes, and colours for
-    what we mark only."""
+    """Return a rich console that prints texts as they are: no markup, no emoji codes, colours only where we set
+    them."""
     from rich.console import Console
 
     return Console(stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=False)
@@ -45,7 +45,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_size(number: int) -> str:
-    """Return a number of bytes as people write it: ``12 KB``, ``3.4 MB``."""
+    """Return a number of bytes in words: ``12 KB``, ``3.4 MB``."""
     amount = float(number)
     for unit in ("bytes", "KB", "MB", "GB"):
         if amount < 1000:
@@ -55,7 +55,7 @@ def format_size(number: int) -> str:
 
 
 def format_cost(usage: Usage) -> str:
-    """Return what model calls cost: ``3 calls, 1,200 tokens in, 80 out, $0.0004``; "" for none."""
+    """Return the cost of model calls: ``3 calls, 1,200 tokens in, 80 out, $0.0004``; "" for none."""
     if not usage.calls:
         return ""
     money = "price unknown" if usage.money is None else f"${usage.money:.4f}"
@@ -63,10 +63,10 @@ def format_cost(usage: Usage) -> str:
 
 
 def describe_unsearchable(base: KnowledgeBase) -> list[str]:
-    """Say what a search of a base cannot find yet: documents without an index, passages without vectors."""
+    """Return lines that say what a search cannot find yet: documents without an index, passages without vectors."""
     pending, unencoded = base.store.snapshot().pending, base.encoding.count_missing()
-    found = [f"{format_count(pending, 'document')} added but not searchable yet."] if pending else []
+    lines = [f"{format_count(pending, 'document')} added but not searchable yet."] if pending else []
     if unencoded:
-        said = format_count(unencoded, "passage")
-        found.append(f"{said} can be found by words alone; to make the vectors: clew encoder encode")
-    return found
+        passages = format_count(unencoded, "passage")
+        lines.append(f"{passages} can be found by words alone; to make the vectors: clew encoder encode")
+    return lines

@@ -1,4 +1,4 @@
-"""Shows what takes long while it happens: bars on a terminal, plain lines elsewhere."""
+"""Shows the progress of long work on stderr: bars on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _TITLES = {
     "pack": "Packing",
     "words": "Counting",
 }
-#: In plain lines, a stage that has no files to name says so once for each tenth of its work.
-_PLAIN_PARTS = 10
+#: Plain lines of a stage that does not name files: one for each tenth of its work.
+_PLAIN_LINES = 10
 
 
 @contextmanager
 def progress_display(quiet: bool = False) -> Iterator[Progress]:
-    """Give a receiver of events that shows them on stderr; ``quiet`` shows none."""
+    """Yield a receiver of progress events that shows them on stderr; ``quiet`` shows none."""
     if quiet:
         yield lambda event: None
     elif sys.stderr.isatty():
@@ -65,31 +65,32 @@ def _bars() -> Iterator[Progress]:
 
 
 class _Lines:
-    """One line per file, and one per tenth of the other stages."""
+    """Prints a line per file, and a line per tenth of the other stages."""
 
     def __init__(self) -> None:
-        self._said: dict[str, int] = {}
+        self._printed: dict[str, int] = {}  # tenths, by stage
 
     def __call__(self, event: Event) -> None:
         if event.stage == "files":
             print_note(f"{event.outcome:>9}  {event.path}  ({event.done} of {event.total})")
             return
-        part = event.done * _PLAIN_PARTS // max(event.total, 1)
-        if part and part > self._said.get(event.stage, 0):
+        part = event.done * _PLAIN_LINES // max(event.total, 1)
+        if part and part > self._printed.get(event.stage, 0):
             print_note(f"{_TITLES[event.stage]} {event.done:,} of {event.total:,}")
-        self._said[event.stage] = part if event.done < event.total else 0
+        self._printed[event.stage] = part if event.done < event.total else 0
 
 
 def show_progress(stage: str) -> Callable[[int, int], None]:
-    """Return what shows a stage's progress: a line that is written over, or one for each tenth."""
-    said = 0
+    """Return a receiver of a stage's progress, done and total: it rewrites one line on a terminal, and prints a line
+    per tenth elsewhere."""
+    printed = 0
 
-    def tell(done: int, total: int) -> None:
-        nonlocal said
+    def show(done: int, total: int) -> None:
+        nonlocal printed
         if sys.stderr.isatty():
             sys.stderr.write(f"\r{stage[:60]}: {done:,} of {total:,}" + ("\n" if done == total else ""))
-        elif done * 10 // max(total, 1) > said:
-            said = done * 10 // max(total, 1)
+        elif done * _PLAIN_LINES // max(total, 1) > printed:
+            printed = done * _PLAIN_LINES // max(total, 1)
             print_note(f"{stage}: {done:,} of {total:,}")
 
-    return tell
+    return show

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clew.app.cli.options import BudgetCalls, BudgetMoney, BudgetTokens
+from clew.app.cli.output import print_note
+from clew.core.config import environment, knowledge_base_path, server_token
 
 if TYPE_CHECKING:
     from clew.app.web.settings import Settings
@@ -99,7 +101,6 @@ def serve(
 
     Needs the extra serve: pip install 'clew\[serve]'
     """
-    from clew.app.cli.output import print_note
     from clew.app.web import require_extra
 
     require_extra()
@@ -111,7 +112,6 @@ def serve(
         name_models,
         new_token,
     )
-    from clew.core.config import environment, knowledge_base_path, server_token
 
     given = token or server_token()
     if given is None and not is_loopback_host(host):
@@ -136,7 +136,6 @@ def serve(
 
 
 def _run(settings: Settings) -> None:
-    from clew.app.cli.output import print_note
     from clew.app.web.running import RunningServer
 
     try:

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from clew.app.cli.command_group import EXIT_INTERRUPTED, CommandGroup
+from clew.app.cli.output import format_count, print_note
+from clew.app.cli.progress import show_progress
+from clew.core.errors import UsageError
 
 if TYPE_CHECKING:
     from clew.train.encoder import Plan as EncoderPlan
@@ -75,8 +78,6 @@ def traverser(
       clew ask "YOUR QUESTION" --recipe "kgp(guide=generated(prompt=prefix))"
       --llm guide=local:t5-guide --llm read=ollama:llama3.1
     """
-    from clew.app.cli.output import print_note
-    from clew.app.cli.progress import show_progress
     from clew.evaluate.datasets import parse_dataset
     from clew.train.traverser import train_traverser
 
@@ -99,7 +100,6 @@ def traverser(
 
 
 def _say(plan: Plan) -> None:
-    from clew.app.cli.output import format_count, print_note
 
     chosen = plan.settings
     print_note(
@@ -171,7 +171,6 @@ def encoder(
 
       clew encoder set onnx:models/ours/onnx
     """
-    from clew.core.errors import UsageError
     from clew.train.encoder import build_settings
     from clew.train.export import parse_form
 
@@ -198,8 +197,6 @@ def encoder(
 
 def _train(work: Training, out: Path, form: ExportForm) -> None:
     """Train, say how the held-out recall changed, and export."""
-    from clew.app.cli.output import print_note
-    from clew.app.cli.progress import show_progress
     from clew.train.encoder import MODEL_FOLDER, train_encoder
     from clew.train.export import export_encoder
 
@@ -222,7 +219,6 @@ def _train(work: Training, out: Path, form: ExportForm) -> None:
 
 
 def _plan(plan: EncoderPlan) -> None:
-    from clew.app.cli.output import format_count, print_note
 
     print_note(f"{format_count(plan.pairs, 'pair')}, {format_count(plan.steps, 'step')}")
     if plan.done:
@@ -249,7 +245,6 @@ def training_data(
 
       clew train data --data hotpotqa=train.json --form instruction --out listing1.jsonl
     """
-    from clew.core.errors import UsageError
     from clew.evaluate.datasets import parse_dataset
     from clew.train.evidence_chains import write_chains, write_instructions
 

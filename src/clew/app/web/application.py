@@ -1,4 +1,4 @@
-"""The app: its parts, its routes, and what stands before them."""
+"""The web application: its parts, its routes, and the middleware around them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 
 from fastapi import FastAPI
 
-from clew.app.web import method_choices as choices
 from clew.app.web.api import bases, documents, graphs, questions, uploads
 from clew.app.web.bases import BaseWarmer, ServedBases
 from clew.app.web.errors import install_error_handlers
 from clew.app.web.guard import RequestGuard
+from clew.app.web.method_choices import offered_methods
 from clew.app.web.model_pool import ModelPool
 from clew.app.web.openai.routes import make_chat_routers
 from clew.app.web.page_images import PageImageCache
@@ -25,18 +25,16 @@ from clew.app.web.server import Server
 from clew.app.web.settings import Settings
 from clew.app.web.uploads.manager import UploadManager
 
-_HERE = Path(__file__).parent
+_STATIC = Path(__file__).parent / "static"
 
 
 def make_app(settings: Settings) -> FastAPI:
-    """Return the server that ``settings`` describe. Its bases are opened here, and closed when it ends.
+    """Return the server that ``settings`` describe. Its bases are opened here, and closed when the server ends.
 
     Raises UsageError for a recipe or model that cannot be used, StoreError for a base that cannot be opened, Locked
     for one that another server takes uploads into.
     """
-    choices.offered_methods(settings.recipes)
-    lender = ModelPool(settings)
-    shelf = ServedBases(settings)
+    offered_methods(settings.recipes)
     app = FastAPI(
         title="clew",
         version=version("clew"),
@@ -44,39 +42,44 @@ def make_app(settings: Settings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
-        lifespan=_running,
+        lifespan=_lifespan,
     )
-    app.state.settings, app.state.shelf, app.state.lender = settings, shelf, lender
+    app.state.settings, app.state.models = settings, ModelPool(settings)
+    app.state.bases = ServedBases(settings)
     install_error_handlers(app)
     for part in (bases, documents, graphs, questions, uploads):
         app.include_router(part.router, prefix="/api")
-    # One more than have a place: in it, whoever has none is told so.
-    app.state.threads = ThreadPoolExecutor(settings.limits.asks + settings.limits.waiting + 1, "clew-chat")
-    for prefix, routes in make_chat_routers(app, settings, app.state.threads):
-        app.include_router(routes, prefix=prefix)
+    # One thread more than there are places: in it, a question without a place is refused.
+    app.state.chat_threads = ThreadPoolExecutor(
+        settings.limits.asks + settings.limits.waiting + 1, "clew-chat"
+    )
+    for prefix, router in make_chat_routers(app, settings, app.state.chat_threads):
+        app.include_router(router, prefix=prefix)
     app.include_router(pages.router)
-    app.mount("/static", RevalidatedStaticFiles(directory=_HERE / "static"), name="static")
+    app.mount("/static", RevalidatedStaticFiles(directory=_STATIC), name="static")
     app.add_middleware(CompressedPages)
     app.add_middleware(RequestGuard, settings=settings)
     return app
 
 
 @asynccontextmanager
-async def _running(app: FastAPI) -> AsyncIterator[None]:
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Start what works beside the requests, and end it with the server."""
     settings: Settings = app.state.settings
-    shelf: ServedBases = app.state.shelf
-    asking = QuestionQueue(settings, app.state.lender)
-    warming = BaseWarmer(shelf, lambda: asking.queue_lengths()["running"] > 0)
-    taking = UploadManager(settings, warming.schedule)
-    app.state.server = Server(settings, shelf, asking, taking, PageImageCache(settings.limits.page_cache))
+    served: ServedBases = app.state.bases
+    queue = QuestionQueue(settings, app.state.models)
+    warmer = BaseWarmer(served, lambda: queue.queue_lengths()["running"] > 0)
+    upload_manager = UploadManager(settings, warmer.schedule)
+    images = PageImageCache(settings.limits.page_cache)
+    app.state.server = Server(settings, served, queue, upload_manager, images)
     try:
-        taking.start()
-        for one in shelf.all():
-            warming.schedule(one.name)
+        upload_manager.start()
+        for base in served.all():
+            warmer.schedule(base.name)
         yield
     finally:
-        asking.close()
-        app.state.threads.shutdown(wait=False, cancel_futures=True)
-        taking.close()
-        warming.close()
-        shelf.close()
+        queue.close()
+        app.state.chat_threads.shutdown(wait=False, cancel_futures=True)
+        upload_manager.close()
+        warmer.close()
+        served.close()

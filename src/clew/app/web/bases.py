@@ -29,7 +29,7 @@ class ServedBase:
     """One base of a server: its name, the base, and the questions that were asked of it."""
 
     name: str
-    base: KnowledgeBase
+    knowledge_base: KnowledgeBase
     history: QuestionHistory
 
     @property
@@ -132,7 +132,7 @@ class BaseWarmer:
     def _search(self, name: str) -> None:
         with self._lock:
             self._waiting.discard(name)
-        base = self._shelf[name].base
+        base = self._shelf[name].knowledge_base
         # What is wrong with a base is said to the one who asks it.
         with suppress(ClewError):
             if not self._busy() and base.documents():

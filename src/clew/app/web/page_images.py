@@ -35,11 +35,11 @@ class PageImageCache:
         self._lock = threading.Lock()
         self._room = threading.BoundedSemaphore(MAX_CONCURRENT)
 
-    def get(self, shelved: ServedBase, key: str, page: int, scale: float) -> PageImage:
+    def get(self, base: ServedBase, key: str, page: int, scale: float) -> PageImage:
         """Return a page of a document at the nearest of :data:`SCALES`; raises as
         :meth:`clew.knowledge_base.Base.page_image`, and Busy where too many are being drawn."""
         scale = nearest_scale(scale)
-        place = (shelved.name, key, page, scale)
+        place = (base.name, key, page, scale)
         with self._lock:
             if place in self._kept:
                 self._kept.move_to_end(place)
@@ -49,7 +49,7 @@ class PageImageCache:
         if not self._room.acquire(blocking=False):
             raise ServerBusy("too many pages are being drawn", 5)
         try:
-            made = shelved.base.files.page_image(key, page, scale)
+            made = base.knowledge_base.files.page_image(key, page, scale)
         except UnreadableFile as error:
             with self._lock:
                 self._failed[place[:3]] = error
@@ -67,10 +67,10 @@ class PageImageCache:
                 self._bytes -= len(old.png)
         return made
 
-    def forget(self, shelved: ServedBase, key: str) -> None:
+    def forget(self, base: ServedBase, key: str) -> None:
         """Forget the pages of a document."""
         with self._lock:
-            for place in [one for one in self._kept if one[:2] == (shelved.name, key)]:
+            for place in [one for one in self._kept if one[:2] == (base.name, key)]:
                 self._bytes -= len(self._kept.pop(place).png)
 
 

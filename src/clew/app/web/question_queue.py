@@ -118,10 +118,10 @@ class QuestionQueue:
         self.chat_slots = AdmissionLimiter(self._limits.asks, self._limits.waiting, "questions")
 
     def submit(
-        self, shelved: ServedBase, asked: QuestionRequest, recipe: str, model: ModelChoice | None
+        self, base: ServedBase, asked: QuestionRequest, recipe: str, model: ModelChoice | None
     ) -> QuestionJob:
         """Take a question on. Raises Busy where too many wait already."""
-        job = QuestionJob(secrets.token_hex(8), shelved, asked, recipe, model)
+        job = QuestionJob(secrets.token_hex(8), base, asked, recipe, model)
         with self._lock:
             if self._closed:
                 raise ServerBusy("the server is being shut down", 10, status=503)
@@ -134,7 +134,7 @@ class QuestionQueue:
             self._open[job.id] = self._jobs[job.id] = job
             ahead = max(0, len(self._open) - self._limits.asks)
         try:
-            shelved.history.begin(job.id, asked.to_dict())
+            base.history.begin(job.id, asked.to_dict())
             job.events.send("waiting", {"id": job.id, "ahead": ahead})
             job.future = self._pool.submit(self._run, job)
         except BaseException:
@@ -142,26 +142,26 @@ class QuestionQueue:
             raise
         return job
 
-    def get(self, shelved: ServedBase, id: str) -> QuestionJob | None:
+    def get(self, base: ServedBase, id: str) -> QuestionJob | None:
         """Return a question of a base that is being answered, or was lately; None for others."""
         job = self._jobs.get(id)
-        return job if job is not None and job.base is shelved else None
+        return job if job is not None and job.base is base else None
 
-    def entry(self, shelved: ServedBase, id: str) -> dict[str, Any]:
+    def entry(self, base: ServedBase, id: str) -> dict[str, Any]:
         """Return a question of the history whole, as one that failed where it has ended and nothing could be written
         of that. Raises NotFound."""
-        entry, job = shelved.history.get(id), self.get(shelved, id)
+        entry, job = base.history.get(id), self.get(base, id)
         if entry["state"] in history.FINAL_STATES or (job is not None and not job.events.closed):
             return entry
-        entry = shelved.history.get(id)  # it may have ended between the two
+        entry = base.history.get(id)  # it may have ended between the two
         if entry["state"] not in history.FINAL_STATES:
             lost = {"error": "what became of this question could not be kept", "hint": "Is the disk full?"}
             entry |= {"state": history.FAILED, "problem": lost}
         return entry
 
-    def stop(self, shelved: ServedBase, id: str) -> QuestionJob:
+    def stop(self, base: ServedBase, id: str) -> QuestionJob:
         """Ask a question to stop: at once if it waits, else after the step that it is at. Raises NotFound."""
-        job = self.get(shelved, id)
+        job = self.get(base, id)
         if job is None:
             raise NotFound(f"no question '{id}' is being answered")
         job.stop_requested = True
@@ -223,7 +223,7 @@ class QuestionQueue:
             job.events.send("step", {"number": number, **step.to_dict()})
             number += 1
 
-        return job.base.base.ask(
+        return job.base.knowledge_base.ask(
             asked.question,
             llm=self.models.lend(job.model, lambda: job.stop_requested),
             recipe=job.recipe,

@@ -63,7 +63,7 @@ class RunningServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._socket.close()
-        self.app.state.shelf.close()
+        self.app.state.bases.close()
 
     @property
     def port(self) -> int:

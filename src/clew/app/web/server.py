@@ -40,12 +40,12 @@ class Server:
             raise RequestRefused(403, "this server is read-only: documents and graphs cannot be changed")
 
     @contextmanager
-    def open_for_writing(self, shelved: ServedBase) -> Iterator[KnowledgeBase]:
+    def open_for_writing(self, base: ServedBase) -> Iterator[KnowledgeBase]:
         """Give a base to write to: opened apart, so that nobody who reads waits for it, while the process that reads
         uploads holds no lock. Raises Refused where the server is read-only."""
         self.require_writable()
-        with self.uploads.pause_worker(), open_served_base(self.settings, shelved.name) as base:
-            yield base
+        with self.uploads.pause_worker(), open_served_base(self.settings, base.name) as writable:
+            yield writable
 
 
 def _server(request: Request) -> Server:

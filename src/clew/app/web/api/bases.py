@@ -1,4 +1,4 @@
-"""What is served: bases, models, methods, limits."""
+"""What a server offers: bases, models, methods, limits."""
 
 from __future__ import annotations
 
@@ -17,62 +17,64 @@ router = APIRouter(tags=["bases"])
 
 
 @router.get("/config")
-def config(here: CurrentServer) -> dict[str, Any]:
+def config(server: CurrentServer) -> dict[str, Any]:
     """Return what may be chosen, and what the server takes on. ``models`` may be empty; ``none`` is always one."""
-    settings = here.settings
+    settings = server.settings
     return {
-        "models": [{"id": one.id, "goes": one.goes, "leaves_machine": one.leaves} for one in settings.models],
+        "models": [
+            {"id": model.id, "goes": model.goes, "leaves_machine": model.leaves} for model in settings.models
+        ],
         "model": settings.models[0].id if settings.models else NO_MODEL,
-        "recipes": [asdict(one) for one in choices.offered_methods(settings.recipes).values()],
-        "retrievers": [asdict(one) for one in choices.offered_retrievers().values()],
+        "recipes": list(map(asdict, choices.offered_methods(settings.recipes).values())),
+        "retrievers": list(map(asdict, choices.offered_retrievers().values())),
         "limits": asdict(settings.limits),
         "read_only": settings.read_only,
-        "load": here.questions.queue_lengths(),
+        "load": server.questions.queue_lengths(),
     }
 
 
 @router.get("/bases")
-def bases(here: CurrentServer) -> dict[str, Any]:
+def bases(server: CurrentServer) -> dict[str, Any]:
     """List the bases, with their sizes."""
-    return {"bases": [_shape(one) for one in here.bases.all()]}
+    return {"bases": [_base_to_dict(served) for served in server.bases.all()]}
 
 
 @router.get("/bases/{base}")
-def base(opened: CurrentBase) -> dict[str, Any]:
+def base(base: CurrentBase) -> dict[str, Any]:
     """Return one base, with its sizes and what its search cannot find yet."""
-    return _shape(opened)
+    return _base_to_dict(base)
 
 
 @router.get("/bases/{base}/recipes")
 def recipes(
-    here: CurrentServer,
-    opened: CurrentBase,
+    server: CurrentServer,
+    base: CurrentBase,
     model: Annotated[str | None, Query(max_length=200, description="A name of /config; the default.")] = None,
 ) -> dict[str, Any]:
     """List the methods that may be chosen for this base with this model; ``problem`` says why one cannot be asked."""
-    chosen = here.settings.model(model)
-    with here.questions.search_slots.admit():
-        found = []
-        for one in choices.offered_methods(here.settings.recipes).values():
-            refused = opened.base.recipe_error(one.recipe, None if chosen is None else chosen.name)
-            found.append(asdict(one) | {"problem": None if refused is None else error_to_dict(refused)})
-    return {"model": NO_MODEL if chosen is None else chosen.id, "recipes": found}
+    chosen = server.settings.model(model)
+    with server.questions.search_slots.admit():
+        offered = []
+        for choice in choices.offered_methods(server.settings.recipes).values():
+            error = base.knowledge_base.recipe_error(choice.recipe, None if chosen is None else chosen.name)
+            offered.append(asdict(choice) | {"problem": None if error is None else error_to_dict(error)})
+    return {"model": NO_MODEL if chosen is None else chosen.id, "recipes": offered}
 
 
-def _shape(shelved: ServedBase) -> dict[str, Any]:
-    opened = shelved.base
-    info = opened.info(digest=False)
+def _base_to_dict(served: ServedBase) -> dict[str, Any]:
+    base = served.knowledge_base
+    info = base.info(digest=False)
     return {
-        "base": shelved.name,
+        "base": served.name,
         "documents": info.documents,
         "pages": info.pages,
         "passages": info.nodes.get("passage", 0),
         "tables": info.nodes.get("table", 0),
         "sections": info.nodes.get("section", 0),
         "bytes": info.bytes,
-        "unit": opened.store.passage_unit,
-        "encoder": opened.encoding.name,
-        "graphs": [one.name for one in info.imported],
+        "unit": base.store.passage_unit,
+        "encoder": base.encoding.name,
+        "graphs": [graph.name for graph in info.imported],
         "pending": info.pending,
         "generation": info.generation,
     }

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response
 from pydantic import Field
 
-from clew.app.answers.view import table_cells
+from clew.app.answers.text import table_cells
 from clew.app.web import method_choices as choices
 from clew.app.web.api.questions import KEY, Form, Key
 from clew.app.web.page_images import nearest_scale
@@ -27,60 +27,60 @@ _MOST_NODES = 5_000
 
 
 @router.get("/documents")
-def documents(opened: CurrentBase) -> dict[str, Any]:
+def documents(base: CurrentBase) -> dict[str, Any]:
     """List the documents, by name."""
-    return {"documents": [_document(one) for one in opened.base.documents()]}
+    return {"documents": [_document(one) for one in base.knowledge_base.documents()]}
 
 
 @router.get("/documents/{key}")
-def document(key: KeyInPath, opened: CurrentBase) -> dict[str, Any]:
+def document(key: KeyInPath, base: CurrentBase) -> dict[str, Any]:
     """Return a document with its outline: sections and tables, by their pages."""
-    nodes = opened.base.tree(key)
+    nodes = base.knowledge_base.tree(key)
     outline = [
         {"id": one.id, "kind": one.kind, "name": one.name, "level": one.level, "page": one.page}
         for one in nodes
         if one.kind == "section" or one.kind == TABLE
     ]
-    return _document(opened.base.store.document(key)) | {"outline": outline[:_MOST_NODES]}
+    return _document(base.knowledge_base.store.document(key)) | {"outline": outline[:_MOST_NODES]}
 
 
 @router.get("/documents/{key}/nodes")
 def nodes(
     key: KeyInPath,
-    opened: CurrentBase,
+    base: CurrentBase,
     start: Annotated[int, Query(ge=0)] = 0,
     limit: Annotated[int, Query(ge=1, le=_MOST_NODES)] = 1_000,
     page: Annotated[int | None, Query(ge=1, description="Only those that start on this page.")] = None,
 ) -> dict[str, Any]:
     """Return the nodes of a document in reading order, with their texts; ``total`` counts all."""
-    found = [one for one in opened.base.tree(key) if page is None or one.page == page]
+    found = [one for one in base.knowledge_base.tree(key) if page is None or one.page == page]
     return {"total": len(found), "nodes": [one.to_dict() for one in found[start : start + limit]]}
 
 
 @router.get("/documents/{key}/text")
 def text(
     key: KeyInPath,
-    opened: CurrentBase,
+    base: CurrentBase,
     start: Annotated[int, Query(ge=0)] = 0,
     end: Annotated[int | None, Query(ge=0)] = None,
 ) -> dict[str, Any]:
     """Return the characters ``start`` to ``end`` of a document's text, to which the spans of nodes refer; at most
     200,000 at a time."""
-    whole = opened.base.store.document_text(key)
+    whole = base.knowledge_base.store.document_text(key)
     last = min(len(whole) if end is None else end, start + _MOST_TEXT)
     return {"start": start, "text": whole[start:last], "characters": len(whole)}
 
 
 @router.get("/nodes")
 def some_nodes(
-    opened: CurrentBase,
+    base: CurrentBase,
     id: Annotated[list[str], Query(max_length=500, description="Ids, as a trail has them.")],
 ) -> dict[str, Any]:
     """Return several nodes with their texts, in that order; those that are no longer there are left out."""
     found = []
     for one in dict.fromkeys(id):
         try:
-            found.append(opened.base.node(one).to_dict())
+            found.append(base.knowledge_base.node(one).to_dict())
         except NotFound:
             continue
     return {"nodes": found}
@@ -89,26 +89,26 @@ def some_nodes(
 @router.get("/nodes/{id}")
 def node(
     id: str,
-    opened: CurrentBase,
+    base: CurrentBase,
     around: Annotated[
         int, Query(ge=0, le=20_000, description="Characters before and after, for the context.")
     ] = 1_000,
 ) -> dict[str, Any]:
     """Return a node as it stands in its document: ``before``, ``inside`` and ``after`` are parts of the document's
     text, ``inside`` that of the node's span. A table, and the table of a row, has its ``cells``, the header first."""
-    found = opened.base.node(id)
-    whole = opened.base.store.document_text(found.document)
+    found = base.knowledge_base.node(id)
+    whole = base.knowledge_base.store.document_text(found.document)
     first, last = found.span
     told = found.to_dict() | {
         "parent": found.parent,
-        "media_type": opened.base.store.document(found.document).media_type,
+        "media_type": base.knowledge_base.store.document(found.document).media_type,
         "before": whole[max(0, first - around) : first],
         "inside": whole[first:last],
         "after": whole[last : last + around],
     }
     table = found if found.kind == TABLE else None
     if found.kind == "row" and found.parent is not None:
-        table = opened.base.node(found.parent)
+        table = base.knowledge_base.node(found.parent)
     if table is not None:
         told["table"] = {"id": table.id, "caption": table.name, "cells": table_cells(table.text)}
     return told
@@ -118,13 +118,13 @@ def node(
 def picture(
     key: KeyInPath,
     page: int,
-    here: CurrentServer,
-    opened: CurrentBase,
+    server: CurrentServer,
+    base: CurrentBase,
     scale: Annotated[float, Query(gt=0, le=3, description="Pixels to the point: 0.5, 1, 1.5, 2 or 3.")] = 1.5,
 ) -> Response:
     """Return a page of a PDF as PNG. 404 where its file is no longer where it was, or was changed: what is shown is
     always the page that the document was read from."""
-    made = here.page_images.get(opened, key, page, nearest_scale(scale))
+    made = server.page_images.get(base, key, page, nearest_scale(scale))
     # The key is a hash of the content, so what has this address never changes.
     headers = {"Cache-Control": "private, max-age=86400, immutable"}
     return Response(made.png, media_type="image/png", headers=headers)
@@ -134,39 +134,39 @@ def picture(
 def page(
     key: KeyInPath,
     page: int,
-    here: CurrentServer,
-    opened: CurrentBase,
+    server: CurrentServer,
+    base: CurrentBase,
     node: Annotated[list[str] | None, Query(description="Ids of nodes whose boxes to give.")] = None,
 ) -> dict[str, Any]:
     """Return the size of a page in points, and the boxes of nodes on it: x0, y0, x1, y1 from its top left."""
-    picture = here.page_images.get(opened, key, page, 1.5)
+    picture = server.page_images.get(base, key, page, 1.5)
     boxes = [
         {"node": one.id, "box": [box.x0, box.y0, box.x1, box.y1]}
-        for one in (opened.base.node(id) for id in (node or ())[:100])
+        for one in (base.knowledge_base.node(id) for id in (node or ())[:100])
         for box in one.boxes
         if box.page == page and one.document == key
     ]
-    image = f"{opened.api_path}/documents/{key}/pages/{page}.png"
+    image = f"{base.api_path}/documents/{key}/pages/{page}.png"
     return {"page": page, "width": picture.width, "height": picture.height, "boxes": boxes, "image": image}
 
 
 @router.delete("/documents/{key}")
 def remove(
     key: KeyInPath,
-    here: CurrentServer,
-    opened: CurrentBase,
+    server: CurrentServer,
+    base: CurrentBase,
     forget: Annotated[bool, Query(description="Also forget the questions whose answers rest on it.")] = False,
 ) -> dict[str, Any]:
     """Remove a document from the base: nothing of it remains there. A file that was added from a folder stays in the
     folder. Answers in the history quote it on, unless ``forget``; ``quoted`` says how many do."""
-    with here.open_for_writing(opened) as base:
-        gone = base.remove(key)
-    here.uploads.discard_document(opened.name, key)
-    here.page_images.forget(opened, key)
-    quoted = opened.history.questions_citing(key)
+    with server.open_for_writing(base) as writable:
+        gone = writable.remove(key)
+    server.uploads.discard_document(base.name, key)
+    server.page_images.forget(base, key)
+    quoted = base.history.questions_citing(key)
     if forget:
         for id in quoted:
-            opened.history.forget(id)
+            base.history.forget(id)
     return {"removed": [one.key for one in gone], "quoted": 0 if forget else len(quoted)}
 
 
@@ -180,14 +180,16 @@ class Search(Form):
 
 
 @router.post("/search")
-def search(asked: Search, here: CurrentServer, opened: CurrentBase) -> dict[str, Any]:
+def search(asked: Search, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
     """Find passages and table rows, best first."""
-    most = here.settings.limits.question_characters
+    most = server.settings.limits.question_characters
     if len(asked.question) > most:
         raise UsageError(f"the question has more than {most:,} characters", "Ask for less at a time")
     retriever = choices.resolve_retriever(asked.retriever)
-    with here.questions.search_slots.admit():
-        hits = opened.base.search(asked.question, k=asked.k, retriever=retriever, documents=asked.documents)
+    with server.questions.search_slots.admit():
+        hits = base.knowledge_base.search(
+            asked.question, k=asked.k, retriever=retriever, documents=asked.documents
+        )
     return {"hits": [hit.to_dict() for hit in hits]}
 
 

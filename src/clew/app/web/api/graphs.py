@@ -31,15 +31,15 @@ _NAMESAKES = 50
 
 
 @router.get("/graphs")
-def graphs(opened: CurrentBase) -> dict[str, Any]:
+def graphs(base: CurrentBase) -> dict[str, Any]:
     """List the imported and mounted graphs."""
-    return {"graphs": [_graph(one) for one in opened.base.graphs.infos()]}
+    return {"graphs": [_graph(one) for one in base.knowledge_base.graphs.infos()]}
 
 
 @router.get("/graphs/{name}")
-def schema(name: str, opened: CurrentBase) -> dict[str, Any]:
+def schema(name: str, base: CurrentBase) -> dict[str, Any]:
     """Return what a graph holds: types of nodes and relations, with counts and examples."""
-    graph = opened.base.graphs.get(name)
+    graph = base.knowledge_base.graphs.get(name)
     relations = sorted(graph.relations().items(), key=lambda one: (-one[1].edges, one[0]))
     return {
         "graph": name,
@@ -53,17 +53,17 @@ def schema(name: str, opened: CurrentBase) -> dict[str, Any]:
 @router.get("/graphs/{name}/entities")
 def entities(
     name: str,
-    opened: CurrentBase,
+    base: CurrentBase,
     called: Annotated[str, Query(max_length=1_000, description="Its name, an alias, or its id.")],
     limit: Annotated[int, Query(ge=1, le=200, description="Triples of each relation, at most.")] = 10,
 ) -> dict[str, Any]:
     """Return the entities of a graph that are called so, each with its triples and what it is the same as."""
-    found = opened.base.graphs.entities(name, called)[:_NAMESAKES]
-    return {"entities": [one.to_dict() for one in opened.base.graphs.describe(name, found, limit)]}
+    found = base.knowledge_base.graphs.entities(name, called)[:_NAMESAKES]
+    return {"entities": [one.to_dict() for one in base.knowledge_base.graphs.describe(name, found, limit)]}
 
 
 @router.post("/graphs", status_code=202, openapi_extra=UPLOAD_SCHEMA)
-async def add(request: Request, here: CurrentServer, opened: CurrentBase) -> dict[str, Any]:
+async def add(request: Request, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
     """Take graph files on, each a graph: CSV, TSV, JSON lines, Parquet, N-Triples, Turtle, RDF/XML.
 
     The field ``name`` (with one file) says what the graph is called, by default as the file; ``form`` what form it
@@ -75,27 +75,27 @@ async def add(request: Request, here: CurrentServer, opened: CurrentBase) -> dic
     def made(one: ReceivedFile, form: UploadForm) -> Upload:
         name = form.fields.get("name", "") if len(form.files) == 1 else ""
         upload = new_upload(one.id, "graph", one.name, one.size)
-        upload = _checked(upload, name, form.fields.get("form", ""), named | _graphs(here, opened))
+        upload = _checked(upload, name, form.fields.get("form", ""), named | _graphs(server, base))
         named.add(upload.graph)
         return upload
 
-    return await accept_upload(request, here, opened, made)
+    return await accept_upload(request, server, base, made)
 
 
 @router.delete("/graphs/{name}")
-def remove(name: str, here: CurrentServer, opened: CurrentBase) -> dict[str, Any]:
+def remove(name: str, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
     """Remove a graph: the base is as if it had never been added."""
-    with here.open_for_writing(opened) as base:
-        gone = base.graphs.remove(name)
+    with server.open_for_writing(base) as writable:
+        gone = writable.graphs.remove(name)
     return {"removed": gone.name}
 
 
-def _graphs(here: Server, opened: ServedBase) -> set[str]:
+def _graphs(server: Server, base: ServedBase) -> set[str]:
     """Return the names of the graphs that there are, or that wait."""
     waiting = {
-        one["graph"] for one in here.uploads.all_uploads(opened.name) if one["state"] not in FINAL_STATES
+        one["graph"] for one in server.uploads.all_uploads(base.name) if one["state"] not in FINAL_STATES
     }
-    return {one.name for one in opened.base.graphs.infos()} | waiting
+    return {one.name for one in base.knowledge_base.graphs.infos()} | waiting
 
 
 def _checked(upload: Upload, name: str, form: str, taken: Collection[str]) -> Upload:

@@ -65,9 +65,9 @@ class Ask(Form):
 
 
 @router.post("/questions", status_code=202)
-def ask(asked: Ask, here: CurrentServer, opened: CurrentBase) -> dict[str, Any]:
+def ask(asked: Ask, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
     """Take a question on and return its id, at once. 429 with Retry-After where too many wait already."""
-    most = here.settings.limits.question_characters
+    most = server.settings.limits.question_characters
     if not (asked.question or asked.chain):
         raise UsageError("the question is empty", "Say what you want to know")
     if max(len(asked.question), len(asked.chain)) > most:
@@ -75,14 +75,14 @@ def ask(asked: Ask, here: CurrentServer, opened: CurrentBase) -> dict[str, Any]:
     recipe = asked.recipe
     if asked.chain and recipe == choices.DEFAULT:
         recipe = choices.method_for_triples(asked.chain)
-    model = here.settings.model(asked.model)
-    # Refused here, where the one who asks still listens.
+    model = server.settings.model(asked.model)
+    # Refused server, where the one who asks still listens.
     for name in asked.graphs or ():
-        opened.base.graphs.get(name)
+        base.knowledge_base.graphs.get(name)
     for key in asked.documents or ():
-        opened.base.document_keys(key)
-    job = here.questions.submit(
-        opened,
+        base.knowledge_base.document_keys(key)
+    job = server.questions.submit(
+        base,
         QuestionRequest(
             asked.question,
             recipe,
@@ -92,16 +92,16 @@ def ask(asked: Ask, here: CurrentServer, opened: CurrentBase) -> dict[str, Any]:
             asked.chain,
             asked.beside,
         ),
-        choices.resolve_method(here.settings, recipe),
+        choices.resolve_method(server.settings, recipe),
         model,
     )
-    place = f"{opened.api_path}/questions/{job.id}"
+    place = f"{base.api_path}/questions/{job.id}"
     return {"id": job.id, "state": job.state, "url": place, "events": f"{place}/events"}
 
 
 @router.get("/questions/{id}/events", response_class=StreamingResponse)
 def events(
-    id: str, here: CurrentServer, opened: CurrentBase, last_event_id: Annotated[str | None, Header()] = None
+    id: str, server: CurrentServer, base: CurrentBase, last_event_id: Annotated[str | None, Header()] = None
 ) -> Response:
     """Follow a question as server-sent events: ``waiting``, ``running``, each ``step``, then ``answer`` or
     ``problem``.
@@ -109,14 +109,14 @@ def events(
     For one that has ended, the last of them alone. A reader that comes back with Last-Event-ID gets what it has not
     seen; 204 where there will be nothing more.
     """
-    job = here.questions.get(opened, id)
+    job = server.questions.get(base, id)
     if job is not None:
         if job.events.closed and last_event_id == str(job.events.last_number):
             return Response(status_code=204)
         return stream_channel(job.events, last_event_id)
     if last_event_id is not None:
         return Response(status_code=204)
-    return stream_channel(_ending(opened.history.get(id)), None)
+    return stream_channel(_ending(base.history.get(id)), None)
 
 
 def _ending(entry: dict[str, Any]) -> EventChannel:
@@ -132,37 +132,37 @@ def _ending(entry: dict[str, Any]) -> EventChannel:
 
 
 @router.post("/questions/{id}/stop", status_code=202)
-def stop(id: str, here: CurrentServer, opened: CurrentBase) -> dict[str, Any]:
+def stop(id: str, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
     """Stop a question: at once if it waits, else after the step that it is at; what was found until then is its
     answer."""
-    job = here.questions.stop(opened, id)
+    job = server.questions.stop(base, id)
     return {"id": id, "state": job.state, "stopping": job.state not in history.FINAL_STATES}
 
 
 @router.get("/questions")
 def questions(
-    opened: CurrentBase,
+    base: CurrentBase,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     before: Annotated[float | None, Query(description="Only questions asked before this time.")] = None,
 ) -> dict[str, Any]:
     """List the questions that were asked, the latest first, with the text of their answers."""
-    return {"questions": opened.history.latest(limit, before)}
+    return {"questions": base.history.latest(limit, before)}
 
 
 @router.get("/questions/{id}")
-def question(id: str, here: CurrentServer, opened: CurrentBase) -> dict[str, Any]:
+def question(id: str, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
     """Return a question with its answer: text, evidence, quotes, trail, usage."""
-    return here.questions.entry(opened, id)
+    return server.questions.entry(base, id)
 
 
 @router.get("/questions/{id}/export", response_class=Response)
 def export(
     id: str,
-    opened: CurrentBase,
+    base: CurrentBase,
     form: Annotated[Literal["markdown", "json"], Query(description="What to make of it.")] = "markdown",
 ) -> Response:
     """Return a question with its answer and citations as a file to keep: Markdown, or JSON."""
-    entry = opened.history.get(id)
+    entry = base.history.get(id)
     if entry["answer"] is None:
         raise NotFound("this question has no answer to export")
     ending, kind, made = (
@@ -175,16 +175,16 @@ def export(
 
 
 @router.delete("/questions/{id}")
-def forget(id: str, here: CurrentServer, opened: CurrentBase) -> dict[str, Any]:
+def forget(id: str, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
     """Forget a question and its answer. One that is being answered is stopped first."""
-    job = here.questions.get(opened, id)
+    job = server.questions.get(base, id)
     if job is not None and job.state not in history.FINAL_STATES:
-        here.questions.stop(opened, id)
-    opened.history.forget(id)
+        server.questions.stop(base, id)
+    base.history.forget(id)
     return {"forgotten": id}
 
 
 @router.delete("/questions")
-def clear(opened: CurrentBase) -> dict[str, Any]:
+def clear(base: CurrentBase) -> dict[str, Any]:
     """Forget every question that has ended."""
-    return {"forgotten": opened.history.clear()}
+    return {"forgotten": base.history.clear()}

@@ -38,7 +38,7 @@ UPLOAD_SCHEMA: dict[str, Any] = {
 
 
 @router.post("/uploads", status_code=202, openapi_extra=UPLOAD_SCHEMA)
-async def upload(request: Request, here: CurrentServer, opened: CurrentBase) -> dict[str, Any]:
+async def upload(request: Request, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
     """Take documents on: ``uploads`` has those that are, ``refused`` the others, each with the reason.
 
     What is taken on is on the disk and is not lost, though the server be killed; it is read in its turn, and refused
@@ -46,24 +46,24 @@ async def upload(request: Request, here: CurrentServer, opened: CurrentBase) -> 
     much waits already.
     """
     return await accept_upload(
-        request, here, opened, lambda one, form: new_upload(one.id, "document", one.name, one.size)
+        request, server, base, lambda one, form: new_upload(one.id, "document", one.name, one.size)
     )
 
 
 async def accept_upload(
-    request: Request, here: Server, opened: ServedBase, made: Callable[[ReceivedFile, UploadForm], Upload]
+    request: Request, server: Server, base: ServedBase, made: Callable[[ReceivedFile, UploadForm], Upload]
 ) -> dict[str, Any]:
     """Receive files and take on those that ``made`` makes uploads of; return these and the others, each with its
     reason. Raises Refused, Busy."""
-    here.require_writable()
-    spool, claimed = here.uploads.spools[opened.name], int(request.headers.get("content-length") or 0)
-    with here.uploads.reserve_space(opened.name, claimed) as take:
-        form = await receive_upload(request, spool, here.settings.limits, take)
-        return await run_in_threadpool(_taken, form, here, opened, made)  # it waits for the disk
+    server.require_writable()
+    spool, claimed = server.uploads.spools[base.name], int(request.headers.get("content-length") or 0)
+    with server.uploads.reserve_space(base.name, claimed) as take:
+        form = await receive_upload(request, spool, server.settings.limits, take)
+        return await run_in_threadpool(_taken, form, server, base, made)  # it waits for the disk
 
 
 def _taken(
-    form: UploadForm, here: Server, opened: ServedBase, made: Callable[[ReceivedFile, UploadForm], Upload]
+    form: UploadForm, server: Server, base: ServedBase, made: Callable[[ReceivedFile, UploadForm], Upload]
 ) -> dict[str, Any]:
     taken, refused = [], []
     for one in form.files:
@@ -73,37 +73,37 @@ def _taken(
             taken.append(made(one, form))
         except ClewError as error:
             if one.id:
-                here.uploads.spools[opened.name].discard(one.id)
+                server.uploads.spools[base.name].discard(one.id)
             refused.append({"name": one.name} | error_to_dict(error))
-    lost = {upload.id: error for upload, error in here.uploads.accept(opened.name, taken)}
+    lost = {upload.id: error for upload, error in server.uploads.accept(base.name, taken)}
     refused += [{"name": one.name} | error_to_dict(lost[one.id]) for one in taken if one.id in lost]
     return {"uploads": [one.to_dict() for one in taken if one.id not in lost], "refused": refused}
 
 
 @router.get("/uploads")
-def uploads(here: CurrentServer, opened: CurrentBase) -> dict[str, Any]:
+def uploads(server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
     """List the uploads that wait, are being read, or were lately, the oldest first; those that failed say why."""
-    name = opened.name
-    return {"uploads": here.uploads.all_uploads(name), "encoding": here.uploads.encoding_progress(name)}
+    name = base.name
+    return {"uploads": server.uploads.all_uploads(name), "encoding": server.uploads.encoding_progress(name)}
 
 
 @router.get("/uploads/events", response_class=StreamingResponse)
 def events(
-    here: CurrentServer, opened: CurrentBase, last_event_id: Annotated[str | None, Header()] = None
+    server: CurrentServer, base: CurrentBase, last_event_id: Annotated[str | None, Header()] = None
 ) -> StreamingResponse:
     """Follow the uploads as server-sent events: an ``upload`` with its new state (waiting, reading, indexing,
     encoding: it can be found by words, done, failed), ``encoding`` with how many passages are done, ``forgotten``.
 
     It tells what happens from now on, or from Last-Event-ID; what was before is in GET /uploads.
     """
-    channel = here.uploads.events[opened.name]
+    channel = server.uploads.events[base.name]
     return stream_channel(channel, str(channel.last_number) if last_event_id is None else last_event_id)
 
 
 @router.delete("/uploads/{id}")
-def forget(id: str, here: CurrentServer, opened: CurrentBase) -> dict[str, Any]:
+def forget(id: str, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
     """Forget an upload that has failed or is done, or take one back that still waits. The document that it became
     stays."""
-    here.require_writable()
-    here.uploads.forget(opened.name, id)
+    server.require_writable()
+    server.uploads.forget(base.name, id)
     return {"forgotten": id}

@@ -1,6 +1,6 @@
-"""What a program sees of a base: what it holds, what a search finds, a document, a page, a node, an entity.
+"""What a program sees of a base: its contents, search results, a document, a page, a node, an entity.
 
-Each comes as text to read and in a structured form (JSON-compatible), long ones a part at a time.
+Each result is text to read, and the same in a structured form (JSON-compatible). Long results come in parts.
 """
 
 from __future__ import annotations
@@ -12,45 +12,45 @@ from typing import TYPE_CHECKING, Any
 from clew.core.errors import NotFound, UsageError
 from clew.core.text import shorten
 from clew.core.types import DOCUMENT, PAGE, ROW, SECTION, TABLE, Node
+from clew.knowledge_base.document_parts import nodes_on_page, nodes_within
 from clew.methods.readers.contexts import describe_place
 
 if TYPE_CHECKING:
     from clew.core.types import Document, Entity, GraphInfo
     from clew.knowledge_base.knowledge_base import KnowledgeBase
 
-#: How many characters of texts one look gives; what one passage of a search may have of them.
-MAX_CHARACTERS, _HIT = 16_000, 2_000
-#: How many characters a line of an outline has; how many triples of each relation an entity is shown with.
-_LINE, _TRIPLES = 120, 10
-#: How many entities of one name are shown.
-_NAMESAKES = 10
+#: Characters of text that one result holds; characters of one passage among search results.
+MAX_CHARACTERS, _MAX_HIT = 16_000, 2_000
+#: Characters of a line of an outline; triples of each relation of an entity.
+_LINE, _MAX_TRIPLES = 120, 10
+#: Entities of one name that are shown.
+_MAX_NAMESAKES = 10
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """A reply: text for who reads it, and the same for a program."""
+    """A result: ``text`` to read, and the same as a JSON-compatible dictionary."""
 
     text: str
     structure: dict[str, Any]
 
 
 def pending_notes(base: KnowledgeBase) -> list[str]:
-    """Say what of a base cannot be found yet."""
-    late = base.store.snapshot().pending
-    return [f"Not searchable yet: {late} documents that were just added."] if late else []
+    """Return a line that says which documents cannot be found yet; none if all can."""
+    pending = base.store.snapshot().pending
+    return [f"Not searchable yet: {pending} documents that were just added."] if pending else []
 
 
 def list_contents(base: KnowledgeBase, start: int = 0) -> ToolResult:
-    """Return the documents and graphs that a base holds, from the ``start``-th document."""
+    """Return the documents and graphs of a base, from the ``start``-th document on."""
     documents, graphs = base.documents(), base.graphs.infos()
-    lines = [_document_line(one) for one in documents]
-    shown, more = _part(lines, start)
+    lines, more = _fit([_document_line(document) for document in documents], start)
     heads = [f"{len(documents)} documents, {len(graphs)} graphs", *pending_notes(base)]
     return ToolResult(
-        "\n".join([*heads, *shown, *_more(more), *(_graph_line(one) for one in graphs)]),
+        "\n".join([*heads, *lines, *_continuation(more), *map(_graph_line, graphs)]),
         {
-            "documents": [_document_brief(one) for one in documents[start : start + len(shown)]],
-            "graphs": [{"graph": one.name, "nodes": one.nodes, "edges": one.edges} for one in graphs],
+            "documents": list(map(_document_to_dict, documents[start : start + len(lines)])),
+            "graphs": [{"graph": graph.name, "nodes": graph.nodes, "edges": graph.edges} for graph in graphs],
             "next": more,
         },
     )
@@ -63,106 +63,101 @@ def search_passages(base: KnowledgeBase, query: str, k: int, documents: Sequence
         f"{number}. {describe_place(hit.node)}  ({hit.node.id})\n{_cut(hit.node.text)}"
         for number, hit in enumerate(hits, 1)
     ]
-    shapes = [_brief(hit.node) | {"score": hit.score, "text": _cut(hit.node.text)} for hit in hits]
-    return ToolResult("\n\n".join([*(lines or ["Nothing found."]), *pending_notes(base)]), {"hits": shapes})
+    structure = [_node_to_dict(hit.node) | {"score": hit.score, "text": _cut(hit.node.text)} for hit in hits]
+    text = "\n\n".join([*(lines or ["Nothing found."]), *pending_notes(base)])
+    return ToolResult(text, {"hits": structure})
 
 
-def show_target(base: KnowledgeBase, what: str, page: int | None = None, start: int = 0) -> ToolResult:
-    """Return what ``what`` names: a document (its outline, or its ``page``), a node by id, an entity by id.
+def show_target(base: KnowledgeBase, target: str, page: int | None = None, start: int = 0) -> ToolResult:
+    """Return what ``target`` names: a document (its outline, or its ``page``), a node by id, an entity by id.
 
-    A section is shown with all that it holds, a page with what stands on it. Raises NotFound, UsageError.
+    A section is shown with all that it contains, a page with all that is on it. Raises NotFound, UsageError.
     """
     if page is not None:
-        from clew.knowledge_base.document_parts import nodes_on_page
-
-        return _texts(nodes_on_page(base.tree(what), page), start)
-    key, _, position = what.rpartition(":")
-    if key and position.isdigit() and any(one.key == key for one in base.documents()):
-        from clew.knowledge_base.document_parts import nodes_within
-
-        node = base.node(what)
+        return _show_texts(nodes_on_page(base.tree(target), page), start)
+    key, _, position = target.rpartition(":")
+    if key and position.isdigit() and any(document.key == key for document in base.documents()):
+        node = base.node(target)
         if node.kind == DOCUMENT:
-            return _outline(base.tree(key), start)
-        return _texts(nodes_within(base.tree(key), node.id), start)
-    graph = what.partition(":")[0]
-    if ":" in what and any(one.name == graph for one in base.graphs.infos()):
-        return show_entities(base, graph, what)
-    return _outline(base.tree(what), start)
+            return _show_outline(base.tree(key), start)
+        return _show_texts(nodes_within(base.tree(key), node.id), start)
+    graph = target.partition(":")[0]
+    if ":" in target and any(info.name == graph for info in base.graphs.infos()):
+        return show_entities(base, graph, target)
+    return _show_outline(base.tree(target), start)
 
 
-def show_entities(base: KnowledgeBase, graph: str, what: str) -> ToolResult:
-    """Return the entities of a graph with this id, name or alias, with their triples and what they are the same as.
+def show_entities(base: KnowledgeBase, graph: str, name: str) -> ToolResult:
+    """Return the entities of a graph with this id, name or alias, with their triples and their equivalents elsewhere.
 
     Raises NotFound, UsageError.
     """
-    if not what.strip():
+    if not name.strip():
         raise UsageError("no entity is named", "Give its id, its name or an alias")
+    namesakes = base.graphs.entities(graph, name)
+    descriptions = base.graphs.describe(graph, namesakes[:_MAX_NAMESAKES], _MAX_TRIPLES)
     texts = []
-    named = base.graphs.entities(graph, what)
-    described = base.graphs.describe(graph, named[:_NAMESAKES], _TRIPLES)
-    for told in described:
-        one, lines = told.entity, _entity_lines(told.entity)
-        for triple in told.triples:
+    for description in descriptions:
+        entity, lines = description.entity, _entity_lines(description.entity)
+        for triple in description.triples:
             for end in triple.ends:
-                head, tail = (end, one) if triple.inverse else (one, end)
+                head, tail = (end, entity) if triple.inverse else (entity, end)
                 lines.append(f"{head.name} >> {triple.relation} >> {tail.name}  ({end.id})")
             if triple.total > len(triple.ends):
                 lines.append(f"... {triple.total - len(triple.ends):,} more {triple.relation}")
-        lines += [f"same as: {link.target_name}  ({link.target})" for link in told.equivalents]
+        lines += [f"same as: {link.target_name}  ({link.target})" for link in description.equivalents]
         texts.append("\n".join(lines))
-    if len(named) > _NAMESAKES:
-        texts.append(f"... {len(named) - _NAMESAKES:,} more of that name: give an id")
-    return ToolResult(
-        "\n\n".join(texts), {"entities": [told.to_dict() for told in described], "named": len(named)}
-    )
+    if len(namesakes) > _MAX_NAMESAKES:
+        texts.append(f"... {len(namesakes) - _MAX_NAMESAKES:,} more of that name: give an id")
+    entities = [description.to_dict() for description in descriptions]
+    return ToolResult("\n\n".join(texts), {"entities": entities, "named": len(namesakes)})
 
 
-def _outline(nodes: Sequence[Node], start: int) -> ToolResult:
-    """Return a document's sections, pages and tables; where it has none of them, its passages."""
+def _show_outline(nodes: Sequence[Node], start: int) -> ToolResult:
+    """Return a document's sections, pages and tables; its passages where it has neither sections nor tables."""
     parts = [node for node in nodes[1:] if node.kind in {SECTION, PAGE, TABLE}]
     if not any(node.kind in {SECTION, TABLE} for node in parts):
         parts = [node for node in nodes[1:] if node.kind != ROW]
-    shown, more = _part([_outline_line(node) for node in parts], start)
+    lines, more = _fit([_outline_line(node) for node in parts], start)
     head = f"{nodes[0].document_name}: {nodes[0].name or nodes[0].text}  ({nodes[0].id})"
     return ToolResult(
-        "\n".join([shorten(head, 4 * _LINE), *shown, *_more(more)]),
-        {"nodes": [_brief(node) for node in [nodes[0], *parts[start : start + len(shown)]]], "next": more},
+        "\n".join([shorten(head, 4 * _LINE), *lines, *_continuation(more)]),
+        {
+            "nodes": [_node_to_dict(node) for node in [nodes[0], *parts[start : start + len(lines)]]],
+            "next": more,
+        },
     )
 
 
-def _texts(nodes: Sequence[Node], start: int) -> ToolResult:
-    """Return the texts of nodes, as many as there is room for."""
-    shown, more = _part([node.text for node in nodes], start)
-    those = nodes[start : start + len(shown)]
-    if not those:
+def _show_texts(nodes: Sequence[Node], start: int) -> ToolResult:
+    """Return the texts of nodes from the ``start``-th on, as many as fit."""
+    texts, more = _fit([node.text for node in nodes], start)
+    shown = nodes[start : start + len(texts)]
+    if not shown:
         raise NotFound(f"nothing from {start} on", f"There are {len(nodes)} parts")
-    head = f"{describe_place(those[0])}  ({those[0].id})"
-    shapes = [_brief(node) | {"text": text} for node, text in zip(those, shown, strict=True)]
-    return ToolResult("\n\n".join([head, *shown, *_more(more)]), {"nodes": shapes, "next": more})
+    head = f"{describe_place(shown[0])}  ({shown[0].id})"
+    structure = [_node_to_dict(node) | {"text": text} for node, text in zip(shown, texts, strict=True)]
+    return ToolResult("\n\n".join([head, *texts, *_continuation(more)]), {"nodes": structure, "next": more})
 
 
-def _part(texts: Sequence[str], start: int) -> tuple[list[str], int | None]:
-    """Return the texts from ``start`` that there is room for, at least one, and where the rest starts."""
+def _fit(texts: Sequence[str], start: int) -> tuple[list[str], int | None]:
+    """Return the texts from ``start`` on that fit in one result, at least one, and where the next result starts; None
+    at the end. A text that is larger than a result is cut, and says so."""
     room = MAX_CHARACTERS
-    taken: list[str] = []
+    fitting: list[str] = []
     for text in texts[start:]:
-        if taken and len(text) > room:
-            return taken, start + len(taken)
-        # One that is larger than all the room is cut, and says so.
-        taken.append(
-            text
-            if len(text) <= MAX_CHARACTERS
-            else f"{text[:MAX_CHARACTERS]}\n... (cut: {len(text):,} characters)"
-        )
+        if fitting and len(text) > room:
+            return fitting, start + len(fitting)
+        fitting.append(_cut(text, MAX_CHARACTERS))
         room -= len(text)
-    return taken, None
+    return fitting, None
 
 
-def _more(start: int | None) -> list[str]:
+def _continuation(start: int | None) -> list[str]:
     return [] if start is None else [f"... there is more: start={start}"]
 
 
-def _brief(node: Node) -> dict[str, Any]:
+def _node_to_dict(node: Node) -> dict[str, Any]:
     """Return a node without its text: what it is, and where."""
     return {
         "id": node.id,
@@ -174,7 +169,7 @@ def _brief(node: Node) -> dict[str, Any]:
     }
 
 
-def _document_brief(document: Document) -> dict[str, Any]:
+def _document_to_dict(document: Document) -> dict[str, Any]:
     return {
         "id": document.key,
         "document": document.name,
@@ -203,15 +198,15 @@ def _outline_line(node: Node) -> str:
     return f"{indent}{kind}{shorten(node.name or node.text, _LINE)}{where}  ({node.id})"
 
 
-def _entity_lines(one: Entity) -> list[str]:
-    types = ", ".join(type for type in (one.type, *one.more_types) if type)
-    lines = [f"{one.name}{f' ({types})' if types else ''}  ({one.id})"]
-    if one.aliases:
-        lines.append(f"also: {'; '.join(one.aliases)}")
-    for key, value in sorted(one.properties.items()):
+def _entity_lines(entity: Entity) -> list[str]:
+    types = ", ".join(type for type in (entity.type, *entity.more_types) if type)
+    lines = [f"{entity.name}{f' ({types})' if types else ''}  ({entity.id})"]
+    if entity.aliases:
+        lines.append(f"also: {'; '.join(entity.aliases)}")
+    for key, value in sorted(entity.properties.items()):
         lines.append(f"{key}: {'; '.join(map(str, value)) if isinstance(value, tuple) else value}")
-    return [*lines, one.text] if one.text else lines
+    return [*lines, entity.text] if entity.text else lines
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _HIT else f"{text[:_HIT]}\n... (cut: {len(text):,} characters)"
+def _cut(text: str, limit: int = _MAX_HIT) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}\n... (cut: {len(text):,} characters)"

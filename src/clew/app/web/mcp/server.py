@@ -1,8 +1,8 @@
 """A server of the Model Context Protocol over standard input and output, by the official SDK (extra ``serve``).
 
-One client, which started this process. Every tool only reads. Answers are made in threads, so that a search need not
-wait for a question; their steps are sent as progress where the client asked for it, and a call that the client
-cancels is stopped before its next step.
+It serves one client, which started this process. All tools only read. Questions are answered in threads, so that a
+search need not wait for them; their steps are sent as progress where the client asked for it, and a call that the
+client cancels is stopped before its next step.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from mcp_types import (
     TextContent,
     ToolAnnotations,
 )
-from mcp_types import Tool as ToolShape
+from mcp_types import Tool as McpTool
 
 from clew.app.answers.citations import summarise_step
-from clew.app.web.mcp import tools as desks
+from clew.app.answers.view import StepView
 from clew.app.web.mcp.lookups import ToolResult
-from clew.app.web.mcp.tools import Tool, ToolContext
+from clew.app.web.mcp.tools import Tool, ToolContext, ask_result, make_tools, run_ask, run_search, run_show
 from clew.app.web.step_stream import stream_steps
 from clew.core.errors import ClewError
 from clew.core.types import Answer
 
 #: Questions that are answered at once; more wait for their turn.
-_AT_ONCE = 4
-#: The tools that take no long time.
-_LOOKS = {"search": desks.run_search, "show": desks.run_show}
+_MAX_QUESTIONS = 4
+#: The tools that reply at once, without steps.
+_LOOKUPS = {"search": run_search, "show": run_show}
 _INSTRUCTIONS = (
     "clew answers questions from the user's own documents and knowledge graphs, with the exact place of "
     "everything it says. Use ask for a question, search to read for yourself, show to see what there is. Cite "
@@ -51,43 +51,43 @@ _INSTRUCTIONS = (
 )
 
 
-def serve_stdio(desk: ToolContext) -> None:
+def serve_stdio(context: ToolContext) -> None:
     """Serve until the client closes our standard input, or the process is interrupted."""
-    # The thread that waits for standard input cannot be woken, so an interrupt that were raised would wait with it
-    # for one more line. Nothing is written here that an end at any instant could harm.
+    # The thread that waits for standard input cannot be woken, so Python's KeyboardInterrupt would wait for one more
+    # line. Nothing is written here that the default handler's immediate end could damage.
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        anyio.run(_serve, desk)
+        anyio.run(_serve, context)
     finally:
         signal.signal(signal.SIGINT, before)
 
 
-async def _serve(desk: ToolContext) -> None:
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="ask") as executor:
-        served = make_server(desk, executor)
+async def _serve(context: ToolContext) -> None:
+    with ThreadPoolExecutor(_MAX_QUESTIONS, thread_name_prefix="ask") as executor:
+        server = make_server(context, executor)
         async with stdio_server() as (incoming, outgoing):
-            await served.run(incoming, outgoing, served.create_initialization_options())
+            await server.run(incoming, outgoing, server.create_initialization_options())
 
 
-def make_server(desk: ToolContext, executor: ThreadPoolExecutor) -> Server:
-    """Return the server of a desk; questions are answered by the threads of ``executor``."""
-    known = {tool.name: tool for tool in desks.make_tools(desk)}
-    listed = ListToolsResult(tools=[_shape(tool) for tool in known.values()])
+def make_server(context: ToolContext, executor: ThreadPoolExecutor) -> Server:
+    """Return the server of the tools; the threads of ``executor`` answer questions."""
+    tools = {tool.name: tool for tool in make_tools(context)}
+    listing = ListToolsResult(tools=[_describe(tool) for tool in tools.values()])
 
     async def on_list(
-        context: ServerRequestContext, params: PaginatedRequestParams | None
+        request: ServerRequestContext, params: PaginatedRequestParams | None
     ) -> ListToolsResult:
-        return listed
+        return listing
 
-    async def on_call(context: ServerRequestContext, params: CallToolRequestParams) -> CallToolResult:
-        tool = known.get(params.name)
+    async def on_call(request: ServerRequestContext, params: CallToolRequestParams) -> CallToolResult:
+        tool = tools.get(params.name)
         if tool is None:
-            raise MCPError(INVALID_PARAMS, f"no tool named '{params.name}'; there are {', '.join(known)}")
+            raise MCPError(INVALID_PARAMS, f"no tool named '{params.name}'; there are {', '.join(tools)}")
         try:
-            said = await _called(desk, tool, params.arguments or {}, context, executor)
+            result = await _call(context, tool, params.arguments or {}, request, executor)
         except ClewError as error:
             return CallToolResult(content=[TextContent(text=str(error))], is_error=True)
-        return CallToolResult(content=[TextContent(text=said.text)], structured_content=said.structure)
+        return CallToolResult(content=[TextContent(text=result.text)], structured_content=result.structure)
 
     return Server(
         "clew",
@@ -99,29 +99,29 @@ def make_server(desk: ToolContext, executor: ThreadPoolExecutor) -> Server:
     )
 
 
-async def _called(
-    desk: ToolContext,
+async def _call(
+    context: ToolContext,
     tool: Tool,
     arguments: Mapping[str, object],
-    context: ServerRequestContext,
+    request: ServerRequestContext,
     executor: ThreadPoolExecutor,
 ) -> ToolResult:
-    """Return what a tool says. Raises ClewError."""
+    """Return the result of a tool; report the steps of an answer as progress. Raises ClewError."""
     tool.check_arguments(arguments)
-    if tool.name != "ask":
-        return await asyncio.to_thread(_LOOKS[tool.name], desk, arguments)
+    if tool.name in _LOOKUPS:
+        return await asyncio.to_thread(_LOOKUPS[tool.name], context, arguments)
     number = 0
-    async with aclosing(stream_steps(partial(desks.run_ask, desk, arguments), executor)) as events:
+    async with aclosing(stream_steps(partial(run_ask, context, arguments), executor)) as events:
         async for event in events:
             if isinstance(event, Answer):
-                return desks.ask_result(desk, arguments, event)
+                return ask_result(context, arguments, event)
             number += 1
-            await context.session.report_progress(number, None, summarise_step(event))
+            await request.session.report_progress(number, None, summarise_step(StepView.from_step(event)))
     raise RuntimeError("work ended without an answer")
 
 
-def _shape(tool: Tool) -> ToolShape:
-    return ToolShape(
+def _describe(tool: Tool) -> McpTool:
+    return McpTool(
         name=tool.name,
         title=tool.title,
         description=tool.description,

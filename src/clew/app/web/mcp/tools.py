@@ -1,8 +1,7 @@
 """The tools that a program is given: ``ask``, ``search`` and ``show``, each with its schemas.
 
-Nothing here knows the protocol: :mod:`clew.app.web.mcp.server` does. Arguments are checked by the schema that
-the program was
-shown (JSON Schema 2020-12).
+Only :mod:`clew.app.web.mcp.server` knows the protocol. Arguments are checked by the schema that the client was shown
+(JSON Schema 2020-12).
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from clew.app.answers.citations import cited_answer_to_dict, render_text
+from clew.app.answers.view import AnswerView
 from clew.app.web.mcp.lookups import (
     ToolResult,
     list_contents,
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 Schema = dict[str, Any]
 Arguments = Mapping[str, Any]
-#: A question, a name, an id: longer ones are refused, they are no question.
-_LONG = 8_000
-#: Characters of what is wrong with an argument, which repeats it.
-_SAID = 200
+#: Characters that a question, a name or an id may have.
+_MAX_ARGUMENT = 8_000
+#: Characters of an error message about an argument, which repeats the argument.
+_MAX_MESSAGE = 200
 _ASK = (
     "Answer a question from the documents and knowledge graphs of this knowledge base. The answer comes with "
     "numbered citations of the passages, tables or triples that it rests on, each with its document, page and "
@@ -58,15 +58,15 @@ _SHOW = (
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What the tools work with: bases by name, the recipes that may be asked for (the first is the default one), and
-    the language model, if any."""
+    """What the tools work with: bases by name, the allowed recipes with their summaries (the first is the default),
+    and the language model, if any."""
 
     bases: Mapping[str, KnowledgeBase]
     recipes: Mapping[str, str]
     llm: LanguageModel | None = None
 
     def base(self, arguments: Arguments) -> KnowledgeBase:
-        """Return the base that is meant: with several, the arguments name one."""
+        """Return the base that the arguments name, or the only one."""
         return self.bases[arguments["base"]] if len(self.bases) > 1 else next(iter(self.bases.values()))
 
 
@@ -89,29 +89,28 @@ class Tool:
         error = best_match(Draft202012Validator(self.input_schema).iter_errors(arguments))
         if error is not None:
             where = "".join(f"{part}: " for part in error.absolute_path)
-            known = ", ".join(self.input_schema["properties"])
-            raise UsageError(
-                f"{self.name}: {where}{shorten(error.message, _SAID)}", f"The arguments are {known}"
-            )
+            names = ", ".join(self.input_schema["properties"])
+            problem = f"{self.name}: {where}{shorten(error.message, _MAX_MESSAGE)}"
+            raise UsageError(problem, f"The arguments are {names}")
 
 
-def make_tools(desk: ToolContext) -> tuple[Tool, Tool, Tool]:
-    """Return the tools ``ask``, ``search`` and ``show`` of a desk."""
+def make_tools(context: ToolContext) -> tuple[Tool, Tool, Tool]:
+    """Return the tools ``ask``, ``search`` and ``show`` for a context."""
     return (
-        Tool("ask", "Ask the documents", _ASK, _ask_arguments(desk), _ASK_RESULT),
-        Tool("search", "Search the documents", _SEARCH, _search_arguments(desk), _SEARCH_RESULT),
-        Tool("show", "Show a document, page or entity", _SHOW, _show_arguments(desk)),
+        Tool("ask", "Ask the documents", _ASK, _ask_arguments(context), _ASK_RESULT),
+        Tool("search", "Search the documents", _SEARCH, _search_arguments(context), _SEARCH_RESULT),
+        Tool("show", "Show a document, page or entity", _SHOW, _show_arguments(context)),
     )
 
 
 def run_ask(
-    desk: ToolContext, arguments: Arguments, watch: Callable[[Step], None], stop: Callable[[], bool]
+    context: ToolContext, arguments: Arguments, watch: Callable[[Step], None], stop: Callable[[], bool]
 ) -> Answer:
-    """Answer a question; see :meth:`clew.Base.ask`. Raises ClewError."""
-    return desk.base(arguments).ask(
+    """Answer a question; see :meth:`clew.KnowledgeBase.ask`. Raises ClewError."""
+    return context.base(arguments).ask(
         arguments["question"],
-        llm=None if desk.llm is None else LentModel(desk.llm, stop),
-        recipe=arguments.get("recipe") or next(iter(desk.recipes)),
+        llm=None if context.llm is None else LentModel(context.llm, stop),
+        recipe=arguments.get("recipe") or next(iter(context.recipes)),
         documents=arguments.get("documents"),
         graphs=arguments.get("graphs"),
         watch=watch,
@@ -119,22 +118,23 @@ def run_ask(
     )
 
 
-def ask_result(desk: ToolContext, arguments: Arguments, answer: Answer) -> ToolResult:
+def ask_result(context: ToolContext, arguments: Arguments, answer: Answer) -> ToolResult:
     """Return the answer to a call of ``ask`` as text and in its structured form."""
-    text = "\n\n".join([render_text(answer), *pending_notes(desk.base(arguments))])
-    return ToolResult(text, cited_answer_to_dict(answer))
+    view = AnswerView.from_answer(answer)
+    text = "\n\n".join([render_text(view), *pending_notes(context.base(arguments))])
+    return ToolResult(text, cited_answer_to_dict(view))
 
 
-def run_search(desk: ToolContext, arguments: Arguments) -> ToolResult:
+def run_search(context: ToolContext, arguments: Arguments) -> ToolResult:
     """Find passages. Raises ClewError."""
     return search_passages(
-        desk.base(arguments), arguments["query"], arguments.get("k", 10), arguments.get("documents")
+        context.base(arguments), arguments["query"], arguments.get("k", 10), arguments.get("documents")
     )
 
 
-def run_show(desk: ToolContext, arguments: Arguments) -> ToolResult:
-    """Show what is named, or what there is. Raises ClewError."""
-    base, what, start = desk.base(arguments), arguments.get("what"), arguments.get("start", 0)
+def run_show(context: ToolContext, arguments: Arguments) -> ToolResult:
+    """Show a document, page, node or entity; without arguments the contents of the base. Raises ClewError."""
+    base, what, start = context.base(arguments), arguments.get("what"), arguments.get("start", 0)
     if what is None:
         return list_contents(base, start)
     if graph := arguments.get("graph"):
@@ -142,10 +142,10 @@ def run_show(desk: ToolContext, arguments: Arguments) -> ToolResult:
     return show_target(base, what, arguments.get("page"), start)
 
 
-def _object(desk: ToolContext, required: list[str], **properties: Schema) -> Schema:
+def _object(context: ToolContext, required: list[str], **properties: Schema) -> Schema:
     """Return the schema of a tool's arguments; with several bases, one of them has to be named."""
-    if len(desk.bases) > 1:
-        base = {"type": "string", "enum": list(desk.bases), "description": "The knowledge base."}
+    if len(context.bases) > 1:
+        base = {"type": "string", "enum": list(context.bases), "description": "The knowledge base."}
         properties, required = {"base": base, **properties}, ["base", *required]
     return {
         "type": "object",
@@ -156,7 +156,7 @@ def _object(desk: ToolContext, required: list[str], **properties: Schema) -> Sch
 
 
 def _text(description: str) -> Schema:
-    return {"type": "string", "minLength": 1, "maxLength": _LONG, "description": description}
+    return {"type": "string", "minLength": 1, "maxLength": _MAX_ARGUMENT, "description": description}
 
 
 def _names(description: str) -> Schema:
@@ -168,12 +168,12 @@ def _names(description: str) -> Schema:
 _DOCUMENTS = "Only in these documents: file names or keys, as show lists them. Left out: in all."
 
 
-def _ask_arguments(desk: ToolContext) -> Schema:
-    first = next(iter(desk.recipes))
-    listed = "; ".join(f"{name}: {summary}" for name, summary in desk.recipes.items())
-    method = {"type": "string", "enum": list(desk.recipes), "default": first}
+def _ask_arguments(context: ToolContext) -> Schema:
+    first = next(iter(context.recipes))
+    listed = "; ".join(f"{name}: {summary}" for name, summary in context.recipes.items())
+    method = {"type": "string", "enum": list(context.recipes), "default": first}
     return _object(
-        desk,
+        context,
         ["question"],
         question=_text("The question, in words, standing alone."),
         recipe=method | {"description": f"How to answer. Leave it out unless asked to compare. {listed}."},
@@ -182,15 +182,15 @@ def _ask_arguments(desk: ToolContext) -> Schema:
     )
 
 
-def _search_arguments(desk: ToolContext) -> Schema:
+def _search_arguments(context: ToolContext) -> Schema:
     k = {"type": "integer", "minimum": 1, "maximum": 50, "default": 10, "description": "How many at most."}
-    return _object(desk, ["query"], query=_text("Words or a question."), k=k, documents=_names(_DOCUMENTS))
+    return _object(context, ["query"], query=_text("Words or a question."), k=k, documents=_names(_DOCUMENTS))
 
 
-def _show_arguments(desk: ToolContext) -> Schema:
+def _show_arguments(context: ToolContext) -> Schema:
     start = {"type": "integer", "minimum": 0, "default": 0}
     return _object(
-        desk,
+        context,
         [],
         what=_text("A document's file name or key, or the id of a node or entity."),
         page={"type": "integer", "minimum": 1, "description": "This page of the document."},

@@ -2,7 +2,8 @@
 
 Read: ``model``, ``messages``, ``stream``, ``stream_options``. Accepted without effect: what tunes how a model samples
 (``temperature``, ``top_p``, ``seed``, penalties, ``max_tokens``) and what only labels a request (``user``,
-``metadata``). Refused: what would give the reply another form or meaning (:data:`UNSUPPORTED_PARAMETERS`).
+``metadata``). Refused: what would give the reply another form or meaning (:data:`UNSUPPORTED_PARAMETERS`). Replies
+are built of the types of OpenAI's own client.
 """
 
 from __future__ import annotations
@@ -15,13 +16,19 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from uuid import uuid4
 
+from openai.types import CompletionUsage
+from openai.types.chat import ChatCompletion, ChatCompletionChunk, ChatCompletionMessage
+from openai.types.chat.chat_completion import Choice
+from openai.types.chat.chat_completion_chunk import Choice as ChunkChoice
+from openai.types.chat.chat_completion_chunk import ChoiceDelta
 from pydantic import BaseModel, ConfigDict, Field
 
 from clew.app.answers.citations import answer_remarks, cite_answer, cited_answer_to_dict
+from clew.app.answers.view import AnswerView
 from clew.app.web.errors import retry_headers, status_code
 from clew.app.web.openai.conversation import Turn
 from clew.core.errors import ClewError
-from clew.core.types import Answer, Usage
+from clew.core.types import Usage
 
 #: Parameters that are refused unless they have one of these values, which change nothing.
 UNSUPPORTED_PARAMETERS: Mapping[str, tuple[Any, ...]] = {
@@ -39,11 +46,11 @@ UNSUPPORTED_PARAMETERS: Mapping[str, tuple[Any, ...]] = {
     "audio": (None,),
     "web_search_options": (None,),
 }
-#: What an error is called, by its status.
+#: The code of an error, by its status.
 _CODES = {400: "bad_request", 404: "not_found", 429: "too_much", 502: "model_error", 503: "unavailable"}
-#: How long a question may be.
-_LONG = 8_000
-#: What a Markdown viewer would load or follow: what makes a link or image of brackets, and tags.
+#: Characters that a question may have.
+_MAX_QUESTION = 8_000
+#: What makes a link or an image of brackets, and what begins a tag: a Markdown viewer would load or follow it.
 _TARGET, _TAG = re.compile(r"\](?=[(:])"), re.compile(r"<(?=[A-Za-z/!?])")
 
 
@@ -80,31 +87,31 @@ class ChatRequest(BaseModel):
     stream_options: StreamOptions | None = None
 
     def check_supported(self) -> None:
-        """Raise Refusal for a parameter that cannot be honoured."""
-        given = self.model_extra or {}
+        """Raise ChatError for a parameter that cannot be honoured."""
+        extra = self.model_extra or {}
         for name, harmless in UNSUPPORTED_PARAMETERS.items():
-            if name in given and given[name] not in harmless:
+            if name in extra and extra[name] not in harmless:
                 raise ChatError(
                     f"'{name}' is not supported: clew answers once, in text, from documents", name
                 )
 
     def turns(self) -> list[Turn]:
-        """Return what was said, the question last. Raises Refusal where there is none that can be asked.
+        """Return the turns of the conversation, the question last. Raises ChatError where there is no question.
 
         System messages are instructions for a language model that writes freely; they are not read.
         """
-        found = [
+        turns = [
             Turn(message.role, _text(message, f"messages.{number}.content"))
             for number, message in enumerate(self.messages)
             if message.role in {"user", "assistant"}
         ]
-        while found and found[-1].speaker != "user":
-            found.pop()
-        if not found or not found[-1].text.strip():
+        while turns and turns[-1].speaker != "user":
+            turns.pop()
+        if not turns or not turns[-1].text.strip():
             raise ChatError("there is no user message with a question in it", "messages")
-        if len(found[-1].text) > _LONG:
-            raise ChatError(f"the question is longer than {_LONG:,} characters", "messages")
-        return [turn for turn in found if turn.text.strip()]
+        if len(turns[-1].text) > _MAX_QUESTION:
+            raise ChatError(f"the question is longer than {_MAX_QUESTION:,} characters", "messages")
+        return [turn for turn in turns if turn.text.strip()]
 
 
 class ChatError(Exception):
@@ -113,7 +120,7 @@ class ChatError(Exception):
     def __init__(
         self, message: str, param: str | None = None, code: str | None = None, status: int = 400
     ) -> None:
-        # It may hold what was sent, which need not be text.
+        # It may repeat what was sent, which need not be valid Unicode.
         message = message.encode("utf-8", "replace").decode()
         super().__init__(message)
         kind = "invalid_request_error" if status < 500 and status != 429 else "server_error"
@@ -123,73 +130,90 @@ class ChatError(Exception):
 
     @classmethod
     def from_error(cls, error: ClewError) -> ChatError:
-        """Return what an error of clew is in this protocol: problem and hint, and a status that says whose it is."""
+        """Return an error of clew in this protocol: problem and hint, and a status that says whose fault it is."""
         status = status_code(error)
-        refusal = cls(str(error), code=_CODES.get(status, "error"), status=status)
-        refusal.headers |= retry_headers(error)
-        return refusal
+        chat_error = cls(str(error), code=_CODES.get(status, "error"), status=status)
+        chat_error.headers |= retry_headers(error)
+        return chat_error
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyBuilder:
-    """The reply to one request, as one object or in chunks. ``question`` is what was asked in the end."""
+    """Builds the reply to one request, as one object or in chunks.
+
+    ``question`` is always the question as it was asked in the end, ``asking`` what finding it cost.
+    """
 
     model: str
     id: str = field(default_factory=lambda: f"chatcmpl-{uuid4().hex}")
     created: int = field(default_factory=lambda: int(time.time()))
 
-    def completion(self, answer: Answer, question: str, asking: Usage) -> dict[str, Any]:
+    def completion(self, view: AnswerView, question: str, asking: Usage) -> dict[str, Any]:
         """Return the reply as one object. ``clew`` holds the answer with its citations, structured."""
-        message = {"role": "assistant", "content": "".join(reply_parts(answer)), "refusal": None}
-        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish(answer)}
-        return {
-            **self._head("chat.completion"),
-            "choices": [choice],
-            "usage": _usage(answer.usage + asking),
-            "clew": clew_field(answer, question, asking),
-        }
+        message = ChatCompletionMessage(role="assistant", content="".join(reply_parts(view)), refusal=None)
+        choice = Choice(index=0, message=message, logprobs=None, finish_reason=_finish_reason(view))
+        reply = ChatCompletion(
+            id=self.id,
+            object="chat.completion",
+            created=self.created,
+            model=self.model,
+            choices=[choice],
+            usage=_usage(view.usage + asking),
+        )
+        return reply.model_dump(exclude_unset=True) | {"clew": clew_field(view, question, asking)}
 
-    def chunk(self, delta: dict[str, Any], finish: str | None = None, **more: Any) -> dict[str, Any]:
-        """Return one chunk of a streamed reply."""
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        return {**self._head("chat.completion.chunk"), "choices": [choice], **more}
+    def role_chunk(self) -> dict[str, Any]:
+        """Return the first chunk of a streamed reply, which says who speaks."""
+        return self._chunk(_delta(ChoiceDelta(role="assistant", content="", refusal=None)))
 
-    def final_chunk(self, answer: Answer, question: str, asking: Usage) -> dict[str, Any]:
+    def text_chunk(self, text: str) -> dict[str, Any]:
+        """Return a chunk with a part of the text."""
+        return self._chunk(_delta(ChoiceDelta(content=text)))
+
+    def final_chunk(self, view: AnswerView, question: str, asking: Usage) -> dict[str, Any]:
         """Return the chunk that ends a streamed reply, which has ``clew`` as a whole reply does."""
-        return self.chunk({}, _finish(answer), clew=clew_field(answer, question, asking))
+        chunk = self._chunk(_delta(ChoiceDelta(), _finish_reason(view)))
+        return chunk | {"clew": clew_field(view, question, asking)}
 
     def usage_chunk(self, usage: Usage) -> dict[str, Any]:
         """Return the chunk that says what a streamed reply cost."""
-        return {**self._head("chat.completion.chunk"), "choices": [], "usage": _usage(usage)}
+        return self._chunk() | {"usage": _usage(usage).model_dump(exclude_unset=True)}
 
-    def _head(self, kind: str) -> dict[str, Any]:
-        return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
+    def _chunk(self, *choices: ChunkChoice) -> dict[str, Any]:
+        chunk = ChatCompletionChunk(
+            id=self.id,
+            object="chat.completion.chunk",
+            created=self.created,
+            model=self.model,
+            choices=list(choices),
+        )
+        return chunk.model_dump(exclude_unset=True)
 
 
-def reply_parts(answer: Answer) -> list[str]:
-    """Return the text of a reply in its parts: the marked answer, its sources, what is to be said of it."""
-    marked = cite_answer(answer)
-    below = [part for part in (marked.source_list(), "\n".join(answer_remarks(answer))) if part]
+def _delta(delta: ChoiceDelta, finish_reason: Literal["length", "stop"] | None = None) -> ChunkChoice:
+    return ChunkChoice(index=0, delta=delta, logprobs=None, finish_reason=finish_reason)
+
+
+def reply_parts(view: AnswerView) -> list[str]:
+    """Return the text of a reply in its parts: the marked answer, its sources, the remarks."""
+    cited = cite_answer(view)
+    below = [part for part in (cited.source_list(), "\n".join(answer_remarks(view))) if part]
     # Two spaces end a line in Markdown, which most clients show; plain text loses nothing.
     return [
-        neutralise_markdown(marked.text),
+        neutralise_markdown(cited.text),
         *("\n\n" + neutralise_markdown(part).replace("\n", "  \n") for part in below),
     ]
 
 
-def clew_field(answer: Answer, question: str, asking: Usage) -> dict[str, Any]:
-    """Return the field ``clew`` of a reply: :func:`clew.app.answers.citations.cited_answer_to_dict`, the
-    question as it was asked, and
-    the usage with what finding that question cost."""
-    return {
-        "question": question,
-        **cited_answer_to_dict(answer),
-        "usage": (answer.usage + asking).to_dict(),
-    }
+def clew_field(view: AnswerView, question: str, asking: Usage) -> dict[str, Any]:
+    """Return the field ``clew`` of a reply: the answer with numbered citations, the question as it was asked, and the
+    usage, with what finding that question cost."""
+    usage = (view.usage + asking).to_dict()
+    return {"question": question, **cited_answer_to_dict(view), "usage": usage}
 
 
 def neutralise_markdown(text: str) -> str:
-    """Return a text of documents or models with what a Markdown viewer would load made text: images, links, tags."""
+    """Return a text in which images, links and tags are plain text, so that a Markdown viewer loads nothing."""
     return _TAG.sub("&lt;", _TARGET.sub(r"]\\", text))
 
 
@@ -198,27 +222,26 @@ def encode_event(data: Any) -> str:
     return f"data: {json.dumps(data, ensure_ascii=False)}\n\n"
 
 
-def _text(message: Message, where: str) -> str:
+def _text(message: Message, field_name: str) -> str:
     if isinstance(message.content, str):
-        parts = [message.content]
+        texts = [message.content]
     else:
         others = {part.type for part in message.content or [] if part.type != "text"}
         if others:
-            raise ChatError(f"only text parts are read, not {', '.join(sorted(others))}", where)
-        parts = [part.text for part in message.content or []]
+            raise ChatError(f"only text parts are read, not {', '.join(sorted(others))}", field_name)
+        texts = [part.text for part in message.content or []]
     # Halves of surrogate pairs are valid JSON and no text.
-    return "\n".join(parts).encode("utf-8", "replace").decode()
+    return "\n".join(texts).encode("utf-8", "replace").decode()
 
 
-def _finish(answer: Answer) -> str:
-    return "length" if answer.stop_reason else "stop"
+def _finish_reason(view: AnswerView) -> Literal["length", "stop"]:
+    return "length" if view.stopped else "stop"
 
 
-def _usage(usage: Usage) -> dict[str, int]:
-    """Return what the language model was given and wrote; all zero where none was asked."""
-    total = usage.tokens_in + usage.tokens_out
-    return {
-        "prompt_tokens": usage.tokens_in,
-        "completion_tokens": usage.tokens_out,
-        "total_tokens": total,
-    }
+def _usage(usage: Usage) -> CompletionUsage:
+    """Return the tokens that the language model read and wrote; all zero where none was asked."""
+    return CompletionUsage(
+        prompt_tokens=usage.tokens_in,
+        completion_tokens=usage.tokens_out,
+        total_tokens=usage.tokens_in + usage.tokens_out,
+    )

@@ -1,4 +1,4 @@
-"""What several pages show: the choices of the form, the lists of a base, the names of nodes."""
+"""What several templates are given: the choices of the form, the lists of a base, the names of nodes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from clew.app.web import method_choices as choices
 from clew.app.web.pages.render import render_page
 from clew.core.errors import ClewError
 from clew.core.text import shorten
-from clew.core.types import Node
+from clew.core.types import DOCUMENT, SECTION
 
 if TYPE_CHECKING:
     from fastapi.responses import HTMLResponse
 
+    from clew.app.answers.view import AnswerView, NodeView
     from clew.app.web.bases import ServedBase
     from clew.app.web.server import Server
 
@@ -25,8 +26,11 @@ MAX_DOCUMENTS = 300
 #: Questions that a page lists; the older ones are on further pages.
 QUESTIONS_PER_PAGE = 30
 #: Nodes whose texts a page of an answer holds.
-_LABELS = 400
+_MAX_LABELS = 400
+#: Characters of a node's text on a page of an answer.
 _PREVIEW = 320
+#: Documents and graphs that are named where a question was restricted to several.
+_MAX_SCOPE = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,22 +45,23 @@ class NodeLabel:
     page: int | None = None
 
 
-def form_choices(here: Server) -> dict[str, Any]:
+_GONE = NodeLabel("no longer here", "no longer here")
+
+
+def form_choices(server: Server) -> dict[str, Any]:
     """Return what the form offers: the methods in two groups, and the models."""
-    known = choices.offered_methods(here.settings.recipes)
-    offered = [one for name, one in known.items() if name != choices.DEFAULT]
-    own = sorted((one for one in offered if one.name in _OWN), key=lambda one: _OWN.index(one.name))
+    methods = choices.offered_methods(server.settings.recipes)
     return {
-        "default": known[choices.DEFAULT],
-        "own": own,
-        "others": [one for one in offered if one.name not in _OWN],
-        "models": here.settings.models,
+        "default": methods[choices.DEFAULT],
+        "own": [methods[name] for name in _OWN if name in methods],
+        "others": [choice for name, choice in methods.items() if name not in {*_OWN, choices.DEFAULT}],
+        "models": server.settings.models,
     }
 
 
 def render_home(
-    here: Server,
-    opened: ServedBase,
+    server: Server,
+    base: ServedBase,
     form: Mapping[str, str] | None = None,
     problem: ClewError | None = None,
     status: int = 200,
@@ -64,92 +69,90 @@ def render_home(
     before: float | None = None,
 ) -> HTMLResponse:
     """Return the page of a base: where to ask, what was asked (``before`` a time), and what is in it."""
-    questions = opened.history.latest(QUESTIONS_PER_PAGE + 1, before)
+    questions = base.history.latest(QUESTIONS_PER_PAGE + 1, before)
     older = questions[QUESTIONS_PER_PAGE - 1]["asked"] if len(questions) > QUESTIONS_PER_PAGE else None
     return render_page(
         "base.html",
         status=status,
-        title=opened.name,
-        base=opened.name,
+        title=base.name,
+        base=base.name,
         form=dict(form or {}),
         problem=problem,
-        choices=form_choices(here),
-        bases=[one.name for one in here.bases.all()],
-        locked=here.settings.token is not None,
+        choices=form_choices(server),
+        bases=[other.name for other in server.bases.all()],
+        locked=server.settings.token is not None,
         questions=questions[:QUESTIONS_PER_PAGE],
         older=older,
         before=before,
-        limits=here.settings.limits,
-        **document_lists(here, opened, find),
-        **upload_lists(here, opened),
+        limits=server.settings.limits,
+        **document_lists(server, base, find),
+        **upload_lists(server, base),
     )
 
 
-def document_lists(here: Server, opened: ServedBase, find: str = "") -> dict[str, Any]:
-    """Return what the lists of documents and graphs show; ``find``: only documents that are called so."""
-    every = opened.base.documents()
-    found = [one for one in every if find.casefold() in f"{one.name} {one.title}".casefold()]
+def document_lists(server: Server, base: ServedBase, find: str = "") -> dict[str, Any]:
+    """Return what the lists of documents and graphs show; ``find`` is a part of the documents' names or titles."""
+    documents = base.knowledge_base.documents()
+    wanted = find.casefold()
+    matches = [document for document in documents if wanted in f"{document.name} {document.title}".casefold()]
     return {
-        "total": len(every),
-        "found": len(found),
-        "documents": found[:MAX_DOCUMENTS],
+        "total": len(documents),
+        "found": len(matches),
+        "documents": matches[:MAX_DOCUMENTS],
         "find": find,
-        "graphs": opened.base.graphs.infos(),
-        "read_only": here.settings.read_only,
+        "graphs": base.knowledge_base.graphs.infos(),
+        "read_only": server.settings.read_only,
     }
 
 
-def upload_lists(here: Server, opened: ServedBase) -> dict[str, Any]:
-    """Return the uploads that are under way or could not be read; those that are done are in the list."""
-    every: list[dict[str, Any]] = here.uploads.all_uploads(opened.name)
+def upload_lists(server: Server, base: ServedBase) -> dict[str, Any]:
+    """Return the uploads that are under way or could not be read; those that are done are among the documents."""
+    uploads: list[dict[str, Any]] = server.uploads.all_uploads(base.name)
     return {
-        "uploads": [one for one in every if one["state"] != "done" or one["notes"]],
-        "encoding": here.uploads.encoding_progress(opened.name),
+        "uploads": [upload for upload in uploads if upload["state"] != "done" or upload["notes"]],
+        "encoding": server.uploads.encoding_progress(base.name),
     }
 
 
-def node_labels(
-    opened: ServedBase, ids: Iterable[str], answered: Mapping[str, Any] | None
-) -> dict[str, NodeLabel]:
-    """Return what the nodes ``ids`` are called. One that is gone since is known by what the answer kept of it."""
-    kept = {} if answered is None else _kept(answered)
-    found = {}
-    for id in sorted(ids)[:_LABELS]:
+def node_labels(base: ServedBase, ids: Iterable[str], view: AnswerView | None) -> dict[str, NodeLabel]:
+    """Return what the nodes ``ids`` are called. A node that was removed has the name that the answer kept of it."""
+    hits = [] if view is None else [*(hit for step in view.steps for hit in step.hits), *view.evidence]
+    stored = {hit.node.id: hit.node for hit in hits}
+    labels = {}
+    for id in sorted(ids)[:_MAX_LABELS]:
         try:
-            found[id] = _label(opened.base.node(id))
+            node = base.knowledge_base.node(id)
         except ClewError:
-            found[id] = kept.get(id) or NodeLabel("no longer here", "no longer here")
-    return found
-
-
-def _label(node: Node) -> NodeLabel:
-    place = node.document_name
-    if node.page is not None:
-        place += f", p. {node.page}"
-    text = node.name if node.kind in {"document", "section"} and node.name else node.text
-    return NodeLabel(
-        place, node.document_name, shorten(text, _PREVIEW), node.document, node.position, node.page
-    )
-
-
-def _kept(answered: Mapping[str, Any]) -> dict[str, NodeLabel]:
-    hits = [*(hit for step in answered["trail"] for hit in step["hits"]), *answered["evidence"]]
-    return {
-        hit["id"]: NodeLabel(
-            hit["document"] + (f", p. {hit['page']}" if hit["page"] is not None else ""),
-            hit["document"],
-            shorten(hit.get("text") or hit["id"], _PREVIEW),
-            page=hit["page"],
+            labels[id] = _stored_label(stored[id]) if id in stored else _GONE
+            continue
+        text = node.name if node.kind in {DOCUMENT, SECTION} and node.name else node.text
+        labels[id] = NodeLabel(
+            _place(node.document_name, node.page),
+            node.document_name,
+            shorten(text, _PREVIEW),
+            node.document,
+            node.position,
+            node.page,
         )
-        for hit in hits
-    }
+    return labels
 
 
-def describe_scope(opened: ServedBase, entry: Mapping[str, Any]) -> str:
+def _stored_label(node: NodeView) -> NodeLabel:
+    text = shorten(node.text or node.id, _PREVIEW)
+    return NodeLabel(_place(node.document, node.page), node.document, text, page=node.page)
+
+
+def _place(document: str, page: int | None) -> str:
+    return document if page is None else f"{document}, p. {page}"
+
+
+def describe_scope(base: ServedBase, entry: Mapping[str, Any]) -> str:
     """Return in words what a question was restricted to, "" for nothing."""
-    # The list of all documents is made only where it is needed.
-    names = {one.key: one.name for one in opened.base.documents()} if entry.get("documents") else {}
-    documents = [names.get(key, "a document that is gone") for key in entry.get("documents") or ()]
-    graphs = [f"graph {name}" for name in entry.get("graphs") or ()]
-    some = documents + graphs
-    return ", ".join(some[:5]) + (f" and {len(some) - 5} more" if len(some) > 5 else "")
+    # The list of all documents is read only where it is needed.
+    names = {}
+    if entry.get("documents"):
+        names = {document.key: document.name for document in base.knowledge_base.documents()}
+    parts = [names.get(key, "a document that is gone") for key in entry.get("documents") or ()]
+    parts += [f"graph {name}" for name in entry.get("graphs") or ()]
+    more = f" and {len(parts) - _MAX_SCOPE} more" if len(parts) > _MAX_SCOPE else ""
+    return ", ".join(parts[:_MAX_SCOPE]) + more

@@ -29,19 +29,19 @@ _OUTLINE, _RELATIONS, _TRIPLES = 2_000, 500, 25
 
 
 @router.get("/")
-def home(here: CurrentServer) -> Response:
+def home(server: CurrentServer) -> Response:
     """Show the bases; where there is one, go there."""
-    bases = here.bases.all()
+    bases = server.bases.all()
     if len(bases) == 1:
         return RedirectResponse(f"/b/{bases[0].name}/", status_code=303)
-    sizes = [(one.name, one.base.info(digest=False)) for one in bases]
-    return render_page("home.html", title="clew", bases=sizes, locked=here.settings.token is not None)
+    sizes = [(one.name, one.knowledge_base.info(digest=False)) for one in bases]
+    return render_page("home.html", title="clew", bases=sizes, locked=server.settings.token is not None)
 
 
 @router.get("/b/{base}/")
 def base(
-    here: CurrentServer,
-    opened: CurrentBase,
+    server: CurrentServer,
+    base: CurrentBase,
     find: str = "",
     question: str = "",
     chain: str = "",
@@ -49,67 +49,67 @@ def base(
 ) -> HTMLResponse:
     """Show one base: where to ask, what was asked (``before`` a time), its documents and graphs. ``question`` and
     ``chain`` are in the form already."""
-    return render_home(here, opened, {"question": question, "chain": chain}, find=find, before=before)
+    return render_home(server, base, {"question": question, "chain": chain}, find=find, before=before)
 
 
 @router.get("/b/{base}/part/documents")
-def documents(here: CurrentServer, opened: CurrentBase, find: str = "") -> HTMLResponse:
+def documents(server: CurrentServer, base: CurrentBase, find: str = "") -> HTMLResponse:
     """Give the lists of documents and graphs, as the page of the base has them."""
-    return render_page("part-documents.html", base=opened.name, **document_lists(here, opened, find))
+    return render_page("part-documents.html", base=base.name, **document_lists(server, base, find))
 
 
 @router.get("/b/{base}/part/uploads")
-def uploads(here: CurrentServer, opened: CurrentBase) -> HTMLResponse:
+def uploads(server: CurrentServer, base: CurrentBase) -> HTMLResponse:
     """Give the list of uploads, as the page of the base has it."""
-    return render_page("part-uploads.html", base=opened.name, **upload_lists(here, opened))
+    return render_page("part-uploads.html", base=base.name, **upload_lists(server, base))
 
 
 @router.get("/b/{base}/d/{key}")
 def document(
-    key: str, here: CurrentServer, opened: CurrentBase, at: int | None = None, part: bool = False
+    key: str, server: CurrentServer, base: CurrentBase, at: int | None = None, part: bool = False
 ) -> HTMLResponse:
     """Show a document's outline, or where one of its nodes stands: the one at position ``at``."""
-    known = opened.base.store.document(key)
+    known = base.knowledge_base.store.document(key)
     if at is not None:
         return render_page(
             "part-source.html" if part else "source.html",
             title=known.name,
-            base=opened.name,
+            base=base.name,
             number=0,
             cited=None,
-            source=view_source(here, opened, f"{known.key}:{at}"),
+            source=view_source(server, base, f"{known.key}:{at}"),
             gone="",
             around=(),
-            back=f"/b/{opened.name}/d/{known.key}",
+            back=f"/b/{base.name}/d/{known.key}",
         )
-    nodes = opened.base.tree(known.key)
+    nodes = base.knowledge_base.tree(known.key)
     outline = [one for one in nodes if one.kind in {SECTION, TABLE}]
     return render_page(
         "document.html",
         title=known.name,
-        base=opened.name,
+        base=base.name,
         document=known,
         outline=outline[:_OUTLINE],
         more=max(0, len(outline) - _OUTLINE),
         passages=sum(one.kind == "passage" for one in nodes),
         tables=sum(one.kind == TABLE for one in nodes),
         first=next((one.position for one in nodes if one.kind in {"passage", TABLE}), None),
-        read_only=here.settings.read_only,
+        read_only=server.settings.read_only,
     )
 
 
 @router.get("/b/{base}/g/{graph}")
 def graph(
-    graph: str, here: CurrentServer, opened: CurrentBase, called: Annotated[str, Query(max_length=1_000)] = ""
+    graph: str, server: CurrentServer, base: CurrentBase, called: Annotated[str, Query(max_length=1_000)] = ""
 ) -> HTMLResponse:
     """Show what a graph holds, or what it says of the nodes that are ``called`` so."""
-    found = opened.base.graphs.get(graph)
+    found = base.knowledge_base.graphs.get(graph)
     entities, problem = [], ""
     if called:
         try:
             entities = [
                 (one, entity_triples(found, one, _TRIPLES))
-                for one in opened.base.graphs.entities(graph, called)[:20]
+                for one in base.knowledge_base.graphs.entities(graph, called)[:20]
             ]
         except NotFound as error:
             problem = error.problem
@@ -117,7 +117,7 @@ def graph(
     return render_page(
         "graph.html",
         title=graph,
-        base=opened.name,
+        base=base.name,
         graph=graph,
         size=found.size,
         types=sorted(found.types().items(), key=lambda one: (-one[1], one[0])),
@@ -126,7 +126,7 @@ def graph(
         called=called,
         entities=entities,
         problem=problem,
-        read_only=here.settings.read_only,
+        read_only=server.settings.read_only,
     )
 
 
@@ -152,17 +152,17 @@ def docs(request: Request) -> HTMLResponse:
 
 
 @router.get("/login")
-def login_page(here: CurrentServer) -> Response:
+def login_page(server: CurrentServer) -> Response:
     """Ask for the token, where one is set."""
-    if here.settings.token is None:
+    if server.settings.token is None:
         return RedirectResponse("/", status_code=303)
     return render_page("login.html", title="clew", wrong=False)
 
 
 @router.post("/login")
-async def login(request: Request, here: CurrentServer) -> Response:
+async def login(request: Request, server: CurrentServer) -> Response:
     """Take the token and remember, in a cookie that scripts cannot read, that it was right."""
-    token = here.settings.token
+    token = server.settings.token
     given = parse_qs((await request.body()).decode("utf-8", "replace")).get("token", [""])[0].strip()
     if token is None:
         return RedirectResponse("/", status_code=303)
@@ -182,9 +182,9 @@ async def login(request: Request, here: CurrentServer) -> Response:
 
 
 @router.post("/logout")
-def logout(here: CurrentServer) -> Response:
+def logout(server: CurrentServer) -> Response:
     """Let this browser forget that it gave the token."""
     done = RedirectResponse("/login", status_code=303)
-    if here.settings.token is not None:
-        done.delete_cookie(cookie_name(here.settings.token), httponly=True, samesite="strict")
+    if server.settings.token is not None:
+        done.delete_cookie(cookie_name(server.settings.token), httponly=True, samesite="strict")
     return done

@@ -1,0 +1,144 @@
+"""An answer as its web page shows it: the text in paragraphs and tables with numbered citations, evidence with the
+quoted words marked, ranked answers as a table over all constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from types import MappingProxyType
+
+from clew.app.answers.chain import ChainView, view_chain
+from clew.app.answers.text import TextPiece, excerpt, table_cells
+from clew.app.answers.view import AnswerView, CheckView, Evidence, NodeView, RankedView
+from clew.core.types import TABLE, TRIPLE
+
+#: Ranked answers that a page lists.
+_MAX_ROWS = 100
+#: Pieces of evidence that are cited where the answer quotes none.
+_MAX_CITED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerBlock:
+    """A paragraph of an answer with the numbers of the evidence it rests on, or a table: ``cells``, the header
+    first."""
+
+    text: str = ""
+    citations: tuple[int, ...] = ()
+    cells: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """A row of a table: the table's caption, and ``cells`` with the header and the row."""
+
+    caption: str
+    cells: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceBlock:
+    """A piece of evidence. ``cells`` are those of a table, or of a row below the header of its table; ``ends`` are
+    head, relation and tail of a triple; ``pieces`` is the text, cut and marked."""
+
+    evidence: Evidence
+    pieces: tuple[TextPiece, ...]
+    cells: tuple[tuple[str, ...], ...] = ()
+    caption: str = ""
+    ends: tuple[str, ...] = ()
+
+    @property
+    def number(self) -> int:
+        """Its number, from 1."""
+        return self.evidence.number
+
+    @property
+    def node(self) -> NodeView:
+        """Its node."""
+        return self.evidence.node
+
+
+@dataclass(frozen=True, slots=True)
+class RankedRow:
+    """One answer of a ranked list, with a check for each constraint of the whole list. ``entity`` is its id within
+    ``graph``, by which the graph's page knows it; both are "" where it was read in a document."""
+
+    answer: RankedView
+    checks: tuple[CheckView, ...]
+    graph: str = ""
+    entity: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPage:
+    """What the page of an answer shows besides the view itself."""
+
+    view: AnswerView
+    blocks: tuple[AnswerBlock, ...]
+    evidence: tuple[EvidenceBlock, ...]
+    chain: ChainView | None
+    ranked: tuple[RankedRow, ...]
+
+
+def make_answer_page(view: AnswerView, rows: Mapping[str, TableRow] = MappingProxyType({})) -> AnswerPage:
+    """Return what the page of an answer shows; ``rows`` are the table rows in its evidence, by node id."""
+    return AnswerPage(
+        view,
+        _answer_blocks(view),
+        tuple(_evidence_block(item, rows.get(item.node.id)) for item in view.evidence),
+        view_chain(view.steps),
+        tuple(_ranked_row(row, view.constraints) for row in view.ranked[:_MAX_ROWS]),
+    )
+
+
+def _evidence_block(item: Evidence, row: TableRow | None) -> EvidenceBlock:
+    node, triple = item.node, item.node.kind == TRIPLE
+    return EvidenceBlock(
+        item,
+        excerpt(node.text, () if triple else item.spans),
+        row.cells if row else table_cells(node.text) if node.kind == TABLE else (),
+        row.caption if row else node.name,
+        tuple(node.text.split(" >> ")) if triple else (),
+    )
+
+
+def _ranked_row(row: RankedView, constraints: Sequence[str]) -> RankedRow:
+    known = {check.constraint: check for check in row.checks}
+    checks = tuple(known.get(text) or CheckView(text) for text in constraints)
+    entity = row.id.removeprefix(f"{row.graph}:")
+    return RankedRow(row, checks, row.graph, entity) if entity != row.id else RankedRow(row, checks)
+
+
+def _answer_blocks(view: AnswerView) -> tuple[AnswerBlock, ...]:
+    """Divide an answer into paragraphs and tables.
+
+    A paragraph that is a quotation has the number of its evidence. Where none is, all that the answer rests on stands
+    at its end.
+    """
+    numbers = {item.node.id: item.number for item in reversed(view.evidence)}
+    quoted: dict[str, int] = {}
+    for quote in view.quotes:
+        if quote.node in numbers:
+            quoted.setdefault(" ".join(quote.text.split()), numbers[quote.node])
+    blocks: list[AnswerBlock] = []
+    lines = view.text.split("\n")
+    while lines:
+        table = list(takewhile(lambda line: line.startswith("|"), lines))
+        if len(table) > 1:
+            blocks.append(AnswerBlock(cells=table_cells("\n".join(table))))
+            del lines[: len(table)]
+            continue
+        line = lines.pop(0).strip()
+        if line:
+            number = quoted.get(" ".join(line.split()))
+            blocks.append(AnswerBlock(line, () if number is None else (number,)))
+    if view.abstained or any(block.citations for block in blocks):
+        return tuple(blocks)
+    rests_on = tuple(item.number for item in view.evidence if item.quotes)
+    rests_on = rests_on or tuple(item.number for item in view.evidence[:_MAX_CITED])
+    if blocks and not blocks[-1].cells:
+        blocks[-1] = AnswerBlock(blocks[-1].text, rests_on)
+    elif rests_on:
+        blocks.append(AnswerBlock("", rests_on))
+    return tuple(blocks)
