@@ -1,4 +1,4 @@
-"""Files into a knowledge base: scan, decide, read, commit, catch up; and what that would cost."""
+"""Adds files to a knowledge base: documents, graphs, and triples that a model extracts; and estimates the cost."""
 
 from __future__ import annotations
 

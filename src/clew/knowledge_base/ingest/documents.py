@@ -1,7 +1,7 @@
-"""Adds files to a knowledge base: what is known is skipped, the rest is read and committed one by one.
+"""Adds documents to a knowledge base: known files are skipped, new ones are read and committed one by one.
 
-Each document is committed as soon as it is read, and nothing is remembered elsewhere. So an ``add`` that was
-killed loses at most the documents that were being read, and running it again continues.
+Each document is committed as soon as it is read, and there is no other record of progress. So an ``add`` that is
+killed loses at most the documents that are being read, and running it again continues.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from clew.knowledge_base.ingest.scan import Scan, scan_paths
 if TYPE_CHECKING:
     from clew.core.protocols import Encoder
 
-#: After how many new passages and rows the base's indexes catch up: often enough that a person can already
-#: ask, seldom enough that it costs little.
+#: The indexes catch up after so many new passages and rows: often enough that the documents so far can be searched,
+#: seldom enough to cost little.
 CATCH_UP_EVERY = 2_000
 
 
 class IngestTarget(Protocol):
-    """What adding needs of a knowledge base."""
+    """A knowledge base, as far as adding documents needs it."""
 
     @property
     def path(self) -> Path:
@@ -52,19 +52,19 @@ class IngestTarget(Protocol):
         ...
 
     def put_location(self, location: Location, key: str) -> str:
-        """Note a known document at another path, or its own path touched; the same answers."""
+        """Store that a known document is at this location, too; returns as :meth:`put_document`."""
         ...
 
     def remove(self, paths: Sequence[str]) -> list[Document]:
-        """Forget ``paths``; return the documents that have none left and are gone."""
+        """Remove locations; return the documents that had no other and are removed with them."""
         ...
 
     def catch_up(self, progress: Callable[[int, int], None] | None = None) -> int:
-        """Make everything committed searchable; return the number of documents that were not."""
+        """Make all documents searchable; return how many were not."""
         ...
 
     def encode(self, encoder: Encoder, progress: Callable[[int, int], None] | None = None) -> int:
-        """Make the vectors that are missing; return how many."""
+        """Encode the passages that have no vectors; return how many."""
         ...
 
 
@@ -78,133 +78,135 @@ def add(
     progress: Progress = ignore_event,
     encoder: Callable[[], Encoder | None] = lambda: None,
 ) -> Report:
-    """Add the files at and under ``paths`` and return what happened to each.
+    """Add the files at and under ``paths``, and return what happened to each.
 
-    ``sync`` also forgets files under ``paths`` that no longer exist. ``checksum`` compares the bytes of files
-    that look unchanged. ``workers`` is the number of reading processes (default: one per core). ``encoder``
-    is asked, at the end, for the encoder whose missing vectors to make, or None. A file that cannot be read
-    is a line of ``Report.failed``; Ctrl-C sets ``Report.interrupted`` and keeps what is done.
+    ``sync`` also removes files under ``paths`` that no longer exist. ``checksum`` compares the bytes of files that
+    look unchanged. ``workers`` is the number of parsing processes (default: one per core). ``encoder`` is called at
+    the end, and returns the encoder for the new passages or None. A file that cannot be read goes to
+    ``Report.failed``. Ctrl-C sets ``Report.interrupted``; the documents so far stay.
     """
     started = time.monotonic()
-    adding = _Adding(base, Report.empty(), progress)
+    run = _AddRun(base, Report.empty(), progress)
     try:
-        adding.run(paths, sync=sync, checksum=checksum, workers=workers)
-        adding.encode(encoder())
+        run.run(paths, sync=sync, checksum=checksum, workers=workers)
+        run.encode(encoder())
     except KeyboardInterrupt:
-        adding.report.interrupted = True
-    adding.report.seconds = time.monotonic() - started
-    return adding.report
+        run.report.interrupted = True
+    run.report.seconds = time.monotonic() - started
+    return run.report
 
 
 @dataclass(slots=True)
-class _Adding:
+class _AddRun:
     base: IngestTarget
     report: Report
     progress: Progress
-    uncaught: int = 0  # new passages and rows since the indexes last caught up
+    pending: int = 0  # new passages and rows that are not searchable yet
     done: int = 0
     total: int = 0
 
     def run(self, paths: Sequence[str | Path], *, sync: bool, checksum: bool, workers: int | None) -> None:
-        """Scan, decide, locate, read and commit, mirror, catch up."""
+        """Add the files, and remove vanished ones if ``sync`` is set."""
         from clew.parse.documents.reader import is_supported
 
-        found = scan_paths(paths, is_supported, exclude=self.base.path)
-        located = self.base.locations()
-        todo = plan_files(found.files, located, self.base.documents(), checksum=checksum)
-        self.report.skipped = dict(found.skipped)
-        self.report.unchanged = todo.unchanged
-        self.total = len(found.failed) + len(found.files) - todo.unchanged
-        for failure in found.failed:
-            self.fail(failure.path, failure.reason, located)
-        for location, key in todo.known:
-            self.finish(location.path, self.base.put_location(location, key))
-        self.read(todo, located, workers)
+        scan = scan_paths(paths, is_supported, exclude=self.base.path)
+        locations = self.base.locations()
+        plan = plan_files(scan.files, locations, self.base.documents(), checksum=checksum)
+        self.report.skipped = dict(scan.skipped)
+        self.report.unchanged = plan.unchanged
+        self.total = len(scan.failed) + len(scan.files) - plan.unchanged
+        for failure in scan.failed:
+            self.record_failure(failure.path, failure.reason, locations)
+        for location, key in plan.known:
+            self.record_outcome(location.path, self.base.put_location(location, key))
+        self.parse_files(plan, locations, workers)
         if sync:
-            self.mirror(found, located)
+            self.remove_vanished(scan, locations)
         self.catch_up()
 
-    def read(self, todo: Plan, located: dict[str, tuple[Location, str]], workers: int | None) -> None:
-        """Read what is new with worker processes, and commit each document as it comes."""
-        if not todo.to_parse:
+    def parse_files(
+        self, plan: Plan, locations: dict[str, tuple[Location, str]], workers: int | None
+    ) -> None:
+        """Parse the new files in worker processes, and commit each document as it comes."""
+        if not plan.to_parse:
             return
         from clew.parse.documents.pool import ParsePool
 
-        locations = {location.path: location for location in todo.to_parse}
+        files = {location.path: location for location in plan.to_parse}
         with ParsePool(workers) as pool:
-            for read_path, outcome in pool.read_files(
-                [Path(path) for path in locations], self.base.passage_unit
-            ):
-                path = str(read_path)
-                same = (locations[path], *todo.duplicates.get(path, ()))
+            for path, outcome in pool.read_files([Path(name) for name in files], self.base.passage_unit):
+                name = str(path)
+                same_bytes = (files[name], *plan.duplicates.get(name, ()))
                 if isinstance(outcome, UnreadableFile):
-                    for location in same:
-                        self.fail(location.path, outcome.problem, located)
+                    for location in same_bytes:
+                        self.record_failure(location.path, outcome.problem, locations)
                 else:
-                    self.commit(outcome, same)
+                    self.commit(outcome, same_bytes)
 
     def commit(self, parsed: ParsedDocument, locations: Sequence[Location]) -> None:
-        """Store a document with all the paths at which it lies."""
+        """Store a document with all its locations."""
         first, *others = locations
         self.report.notes.extend((first.path, note) for note in parsed.notes)
-        said = self.base.put_document(parsed, first)
-        if said in {"added", "replaced"}:
-            self.count(parsed)
-        self.finish(first.path, said)
+        outcome = self.base.put_document(parsed, first)
+        if outcome in {"added", "replaced"}:
+            self.count_nodes(parsed)
+        self.record_outcome(first.path, outcome)
         for location in others:
-            self.finish(location.path, self.base.put_location(location, parsed.key))
-        if self.uncaught >= CATCH_UP_EVERY:
+            self.record_outcome(location.path, self.base.put_location(location, parsed.key))
+        if self.pending >= CATCH_UP_EVERY:
             self.catch_up()
 
-    def count(self, parsed: ParsedDocument) -> None:
-        """Add a new document to the report's sums."""
+    def count_nodes(self, parsed: ParsedDocument) -> None:
+        """Add a new document to the sums of the report."""
         kinds = [node.kind for node in parsed.nodes]
         retrieved = sum(kind in RETRIEVED_KINDS for kind in kinds)
         self.report.pages += parsed.pages
         self.report.tables += kinds.count(TABLE)
         self.report.rows += kinds.count(ROW)
         self.report.passages += retrieved - kinds.count(ROW)
-        self.uncaught += retrieved
+        self.pending += retrieved
 
-    def mirror(self, found: Scan, located: dict[str, tuple[Location, str]]) -> None:
-        """Forget the paths under the scanned roots whose file is gone. A path that merely cannot be looked
-        at (a folder without permission, a drive that is away) is not gone."""
-        below = tuple(Path(root) for root in found.roots)
+    def remove_vanished(self, scan: Scan, locations: dict[str, tuple[Location, str]]) -> None:
+        """Remove the paths under the scanned roots whose file no longer exists.
+
+        A path that cannot be examined (a folder without permission, a drive that is not mounted) stays.
+        """
+        roots = {Path(root) for root in scan.roots}
         vanished = sorted(
             path
-            for path in located
-            if any(root == Path(path) or root in Path(path).parents for root in below) and _vanished(path)
+            for path in locations
+            if not roots.isdisjoint((Path(path), *Path(path).parents)) and _has_vanished(path)
         )
         if vanished:
             self.base.remove(vanished)
             self.report.removed.extend(vanished)
 
     def catch_up(self) -> None:
-        """Make what is committed searchable."""
+        """Make the documents so far searchable."""
         self.base.catch_up(lambda done, total: self.progress(Event("index", done, total)))
-        self.uncaught = 0
+        self.pending = 0
 
     def encode(self, encoder: Encoder | None) -> None:
-        """Make the vectors that are missing, if the base has an encoder."""
+        """Encode the passages that have no vectors, if the base has an encoder."""
         if encoder is not None:
             self.report.encoded = self.base.encode(
                 encoder, lambda done, total: self.progress(Event("encode", done, total))
             )
 
-    def fail(self, path: str, reason: str, located: dict[str, tuple[Location, str]]) -> None:
-        """Note that a file cannot be added."""
-        self.report.failed.append(Failure(path, reason, kept=path in located))
+    def record_failure(self, path: str, reason: str, locations: dict[str, tuple[Location, str]]) -> None:
+        """Report that a file cannot be added."""
+        self.report.failed.append(Failure(path, reason, kept=path in locations))
         self.done += 1
         self.progress(Event("files", self.done, self.total, path, "failed"))
 
-    def finish(self, path: str, said: str) -> None:
-        """Note what the base said about a file."""
-        self.report.record(path, said)
+    def record_outcome(self, path: str, outcome: str) -> None:
+        """Report what happened to a file."""
+        self.report.record(path, outcome)
         self.done += 1
-        self.progress(Event("files", self.done, self.total, path, said))
+        self.progress(Event("files", self.done, self.total, path, outcome))
 
 
-def _vanished(path: str) -> bool:
+def _has_vanished(path: str) -> bool:
     try:
         Path(path).stat()
     except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""Says what adding files would bring, before anything is added."""
+"""Estimates what adding files would bring, before anything is added."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ from clew.knowledge_base.ingest.scan import scan_paths
 class Estimate:
     """What adding some paths would bring.
 
-    ``files`` are new or changed; ``known`` are new places of known documents; ``read`` of the files were read
-    to tell. Where that is fewer than all, the other numbers are extrapolated within each file type: documents
-    by the number of files, the rest by their size.
-    ``characters`` are those of the passages and rows: what an encoder would be given.
+    ``files`` counts new and changed files, ``known`` new locations of known documents. ``read`` of the files were
+    parsed. Where these are not all, the numbers below are extrapolated within each file type: documents by the number
+    of files, the others by their size. ``characters`` are those of the passages and rows, which an encoder reads.
     """
 
     files: int
@@ -47,38 +46,40 @@ class Estimate:
 def estimate(
     base: IngestTarget, paths: Sequence[str | Path], *, sample: int = 3, workers: int | None = None
 ) -> Estimate:
-    """Return what adding ``paths`` would bring. Reads ``sample`` files of each type, spread over the sizes
-    (0: all of them), and adds nothing."""
+    """Return what adding ``paths`` would bring; nothing is added.
+
+    ``sample`` files of each type, of different sizes, are parsed (0: all files).
+    """
     from clew.parse.documents.pool import ParsePool
     from clew.parse.documents.reader import is_supported
 
-    found = scan_paths(paths, is_supported, exclude=base.path)
-    todo = plan_files(found.files, base.locations(), base.documents())
-    types: defaultdict[str, list[Location]] = defaultdict(list)
-    for file in todo.to_parse:
-        types[Path(file.path).suffix.casefold()].append(file)
-    chosen = {file.path: file for files in types.values() for file in sample_by_size(files, sample)}
-    failed = list(found.failed)
-    sums: dict[str, _Sum] = {suffix: _Sum() for suffix in types}
+    scan = scan_paths(paths, is_supported, exclude=base.path)
+    plan = plan_files(scan.files, base.locations(), base.documents())
+    files_of_type: defaultdict[str, list[Location]] = defaultdict(list)
+    for file in plan.to_parse:
+        files_of_type[_suffix(file.path)].append(file)
+    chosen = {file.path: file for files in files_of_type.values() for file in sample_by_size(files, sample)}
+    failed = list(scan.failed)
+    sums = {suffix: _Sums() for suffix in files_of_type}
     with ParsePool(workers) as pool:
-        for path, outcome in pool.read_files([Path(path) for path in chosen], base.passage_unit):
-            total = sums[Path(path).suffix.casefold()]
-            total.files += 1
-            total.bytes += chosen[str(path)].size
+        for path, outcome in pool.read_files([Path(name) for name in chosen], base.passage_unit):
+            type_sums = sums[_suffix(str(path))]
+            type_sums.files += 1
+            type_sums.bytes += chosen[str(path)].size
             if isinstance(outcome, UnreadableFile):
                 failed.append(Failure(str(path), outcome.problem))
             else:
-                total.take(outcome)
-    scaled = [sums[suffix].scaled(files) for suffix, files in types.items()]
+                type_sums.add(outcome)
+    scaled = [sums[suffix].extrapolate(files) for suffix, files in files_of_type.items()]
     documents, pages, passages, tables, rows, characters = (
         round(sum(column)) for column in (zip(*scaled, strict=True) if scaled else ((),) * 6)
     )
     return Estimate(
-        files=len(todo.to_parse),
-        unchanged=todo.unchanged,
-        known=len(todo.known) + sum(map(len, todo.duplicates.values())),
+        files=len(plan.to_parse),
+        unchanged=plan.unchanged,
+        known=len(plan.known) + sum(map(len, plan.duplicates.values())),
         read=len(chosen),
-        bytes=sum(file.size for file in todo.to_parse),
+        bytes=sum(file.size for file in plan.to_parse),
         documents=documents,
         pages=pages,
         passages=passages,
@@ -90,7 +91,7 @@ def estimate(
 
 
 def sample_by_size(files: Sequence[Location], count: int) -> list[Location]:
-    """Return ``count`` of ``files`` at even distances in order of size; all of them for 0 or few files."""
+    """Return ``count`` of ``files``, evenly spaced in order of size; all of them if ``count`` is 0 or large."""
     ordered = sorted(files, key=lambda file: (file.size, file.path))
     if not count or len(ordered) <= count:
         return ordered
@@ -98,7 +99,7 @@ def sample_by_size(files: Sequence[Location], count: int) -> list[Location]:
 
 
 @dataclass(slots=True)
-class _Sum:
+class _Sums:
     files: int = 0
     bytes: int = 0
     documents: int = 0
@@ -108,7 +109,8 @@ class _Sum:
     rows: int = 0
     characters: int = 0
 
-    def take(self, parsed: ParsedDocument) -> None:
+    def add(self, parsed: ParsedDocument) -> None:
+        """Count a parsed document."""
         kinds = [node.kind for node in parsed.nodes]
         self.documents += 1
         self.pages += parsed.pages
@@ -117,9 +119,13 @@ class _Sum:
         self.passages += sum(kind in RETRIEVED_KINDS for kind in kinds) - kinds.count(ROW)
         self.characters += sum(len(node.text) for node in parsed.nodes if node.kind in RETRIEVED_KINDS)
 
-    def scaled(self, files: Sequence[Location]) -> tuple[float, ...]:
-        """Return the sums for all of ``files``, of which this saw some."""
+    def extrapolate(self, files: Sequence[Location]) -> tuple[float, ...]:
+        """Return the sums for all of ``files``, of which some were counted."""
         by_number = len(files) / self.files if self.files else 0.0
         by_size = sum(file.size for file in files) / self.bytes if self.bytes else 0.0
         sized = (self.pages, self.passages, self.tables, self.rows, self.characters)
         return (by_number * self.documents, *(by_size * value for value in sized))
+
+
+def _suffix(path: str) -> str:
+    return Path(path).suffix.casefold()

@@ -1,10 +1,9 @@
-"""Triples that a language model extracts from the passages of a base, put together as a graph.
+"""Graphs of triples that a language model extracts from the passages of a base.
 
-What the model found in a passage is kept with its document (:meth:`clew.core.protocols.Snapshot.keep`), under
-the name of
-the model and the prompt: so work that was stopped continues, a passage is asked about once, and what was found goes
-with the document. The graph is a function of what is kept: each edge says of which passage and document it is, and
-the graph without a document is made without asking anyone.
+What is extracted from a passage is stored with its document, under the name of the model and the prompt. So work that
+is stopped continues, no passage is sent twice, and extractions are removed with their document. The graph is a
+function of the stored extractions: each edge names its passage and document, and without a document the graph is
+built again without asking the model.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ if TYPE_CHECKING:
     from clew.core.types import Node
     from clew.knowledge_base.ingest.graphs import GraphTarget
 
-#: Passages that are asked about between two writes: what a kill loses at the most.
+#: Passages that are sent between two writes; so many are lost at most when the process is killed.
 BATCH = 16
 _TEXT = {"type": "string"}
-#: What a reply must have to be read. The prompt's own schema asks for more: a small model that forgets the type of an
-#: entity, or a part of a triple, is not refused for it.
-_READ: dict[str, Any] = {
+#: The schema that a reply must meet to be read. The prompt's own schema asks for more: a reply of a small model that
+#: lacks the type of an entity, or a part of a triple, is read all the same.
+_REPLY_SCHEMA: dict[str, Any] = {
     "type": "object",
     "required": ["triples"],
     "properties": {
@@ -45,16 +44,16 @@ _READ: dict[str, Any] = {
         },
     },
 }
-#: Types that say nothing.
-_UNTYPED = frozenset({"", "entity", "other", "unknown", "thing", "none", "n/a"})
+#: Types that carry no information.
+_EMPTY_TYPES = frozenset({"", "entity", "other", "unknown", "thing", "none", "n/a"})
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What a passage says: entities with their types ("" where that is not known), and triples.
+    """The entities of a passage with their types ("" where unknown), and its triples.
 
-    ``incomplete`` counts the triples of the reply that lacked a head, a relation or a tail, and are not here;
-    ``cut``: the reply was as long as it may get, so that its end may be missing.
+    ``incomplete`` counts the triples of the reply that lacked a head, a relation or a tail; they are left out.
+    ``truncated``: the reply reached its largest length, so its end may be missing.
     """
 
     entities: tuple[tuple[str, str], ...] = ()
@@ -63,21 +62,23 @@ class Extraction:
     truncated: bool = False
 
     def to_bytes(self) -> bytes:
-        """Return what is stored."""
+        """Return the form in which it is stored."""
         shape = [self.entities, self.triples, self.incomplete, self.truncated]
         return json.dumps(shape, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
     @classmethod
     def from_bytes(cls, value: bytes) -> Extraction:
-        """Return what :meth:`packed` wrote."""
-        entities, triples, incomplete, cut = json.loads(value.decode("utf-8", "surrogatepass"))
+        """Return what :meth:`to_bytes` returned."""
+        entities, triples, incomplete, truncated = json.loads(value.decode("utf-8", "surrogatepass"))
         pairs = tuple((name, type) for name, type in entities)
-        return cls(pairs, tuple((head, relation, tail) for head, relation, tail in triples), incomplete, cut)
+        return cls(
+            pairs, tuple((head, relation, tail) for head, relation, tail in triples), incomplete, truncated
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadableReply:
-    """A passage of which the reply made no sense: its document's name, its id, and why."""
+    """A reply that cannot be read: the name of its document, the id of its passage, and why."""
 
     document: str
     passage: str
@@ -86,8 +87,10 @@ class UnreadableReply:
 
 @dataclass(slots=True)
 class ExtractionRun:
-    """What asking a model brought: passages answered, replies that made no sense, usage, and the budget that ended
-    the work, "" where none did."""
+    """What asking a model brought: the number of passages extracted, the replies that cannot be read, and the usage.
+
+    ``stop_reason`` names the budget that ended the work, "" where none did.
+    """
 
     passages: int = 0
     unreadable: list[UnreadableReply] = field(default_factory=list)
@@ -97,7 +100,7 @@ class ExtractionRun:
 
 @dataclass(frozen=True, slots=True)
 class Extractor:
-    """Asks a model for the triples of passages, each by itself. ``titles`` are those of documents, by key."""
+    """Asks a model for the triples of passages, one call per passage. ``titles`` are those of documents, by key."""
 
     model: LanguageModel
     template: PromptTemplate
@@ -105,11 +108,11 @@ class Extractor:
 
     @property
     def maker(self) -> str:
-        """``triples(llm=openai:gpt-4o-mini, prompt=extract-triples.v1)``: what is found is kept under it."""
+        """The name that extractions are stored under: ``triples(llm=openai:gpt-4o, prompt=extract-triples.v1)``."""
         return f"triples(llm={self.model.name}, prompt={self.template.name})"
 
     def render_prompts(self, nodes: Sequence[Node]) -> list[Prompt]:
-        """Return what the model is asked about passages: for foreseeing what it costs, too."""
+        """Return the prompts for passages; also used to estimate their cost."""
         return [self.template.render(heading=self._heading(node), text=node.text) for node in nodes]
 
     def _heading(self, node: Node) -> str:
@@ -117,82 +120,83 @@ class Extractor:
         return " > ".join(dict.fromkeys((title, *node.headings)))
 
     def extract(self, nodes: Sequence[Node]) -> tuple[list[Extraction | BadCompletion], Usage]:
-        """Return what was found in each passage, or why its reply cannot be read; and the cost. Raises ModelError."""
+        """Return each passage's extraction, or why its reply cannot be read, and the usage. Raises ModelError."""
         prompts = self.render_prompts(nodes)
         replies = self.model.complete(prompts)
-        found: list[Extraction | BadCompletion] = []
+        extractions: list[Extraction | BadCompletion] = []
         for prompt, reply in zip(prompts, replies, strict=True):
             try:
-                one = _found(parse_json(reply.text, _READ))
-                found.append(replace(one, truncated=reply.usage.tokens_out >= prompt.max_tokens))
+                extraction = _read_reply(parse_json(reply.text, _REPLY_SCHEMA))
+                truncated = reply.usage.tokens_out >= prompt.max_tokens
+                extractions.append(replace(extraction, truncated=truncated))
             except BadCompletion as error:
-                found.append(error)
-        return found, sum((one.usage for one in replies), Usage())
+                extractions.append(error)
+        return extractions, sum((reply.usage for reply in replies), Usage())
 
 
 @dataclass(frozen=True, slots=True)
 class PassageExtractions:
-    """The passages of ``documents`` (keys) and what ``maker`` found in them."""
+    """The passages of ``documents`` (keys), and what ``maker`` extracted from them."""
 
     snapshot: Snapshot
     maker: str
     documents: Sequence[str]
 
     def missing_rows(self) -> Rows:
-        """Return the rows of the passages of which nothing is kept, ascending."""
+        """Return the rows of the passages without a stored extraction, ascending."""
         rows, ids = self._passages()
-        known = {
+        stored = {
             f"{key}:{place}"
             for key in self.documents
             for place in self.snapshot.read_derived(self.maker, key)
         }
-        return rows[[id not in known for id in ids]] if len(rows) else rows
+        return rows[[id not in stored for id in ids]] if len(rows) else rows
 
     def stored_extractions(self) -> Iterator[tuple[str, Extraction]]:
-        """Yield the passages of which something is kept: ids, in the order of documents, and what was found."""
+        """Yield the stored extractions with the ids of their passages, in the order of the documents."""
         for key in self.documents:
-            kept = self.snapshot.read_derived(self.maker, key)
-            for place in sorted(kept, key=int):
-                yield f"{key}:{place}", Extraction.from_bytes(kept[place])
+            values = self.snapshot.read_derived(self.maker, key)
+            for place in sorted(values, key=int):
+                yield f"{key}:{place}", Extraction.from_bytes(values[place])
 
     def extract_missing(
         self, extractor: Extractor, progress: Callable[[int, int], None] | None = None
     ) -> ExtractionRun:
-        """Ask about the missing passages; what is found is kept after each batch. Raises ModelError, StoreError.
+        """Extract from the passages that have no stored extraction; store each batch. Raises ModelError, StoreError.
 
-        A budget refuses a batch whole, so what is left of it is spent on smaller ones.
+        A budget refuses a batch as a whole, so the rest of the budget is spent on smaller batches.
         """
         rows = self.missing_rows()
-        asked = ExtractionRun()
+        run = ExtractionRun()
         start, size = 0, BATCH
         while start < len(rows):
             nodes = self.snapshot.nodes(rows[start : start + size])
             try:
-                found, usage = extractor.extract(nodes)
+                extractions, usage = extractor.extract(nodes)
             except BudgetExceeded as error:
                 if size == 1:
-                    asked.stop_reason = error.problem
+                    run.stop_reason = error.problem
                     break
                 size //= 2
                 continue
             start += len(nodes)
-            asked.usage += usage
-            self._keep(nodes, found, asked)
+            run.usage += usage
+            self._store_batch(nodes, extractions, run)
             if progress is not None:
                 progress(start, len(rows))
-        return asked
+        return run
 
-    def _keep(
-        self, nodes: Sequence[Node], found: Sequence[Extraction | BadCompletion], asked: ExtractionRun
+    def _store_batch(
+        self, nodes: Sequence[Node], extractions: Sequence[Extraction | BadCompletion], run: ExtractionRun
     ) -> None:
-        made: dict[str, dict[str, bytes]] = {}
-        for node, one in zip(nodes, found, strict=True):
-            if isinstance(one, BadCompletion):
-                asked.unreadable.append(UnreadableReply(node.document_name, node.id, one.problem))
+        values_of: dict[str, dict[str, bytes]] = {}
+        for node, extraction in zip(nodes, extractions, strict=True):
+            if isinstance(extraction, BadCompletion):
+                run.unreadable.append(UnreadableReply(node.document_name, node.id, extraction.problem))
             else:
-                asked.passages += 1
-                made.setdefault(node.document, {})[str(node.position)] = one.to_bytes()
-        for key, values in made.items():
+                run.passages += 1
+                values_of.setdefault(node.document, {})[str(node.position)] = extraction.to_bytes()
+        for key, values in values_of.items():
             self.snapshot.write_derived(self.maker, key, values)
 
     def _passages(self) -> tuple[Rows, list[str]]:
@@ -203,8 +207,10 @@ class PassageExtractions:
 
 @dataclass(frozen=True, slots=True)
 class StoredGraph:
-    """What storing did: ``added``, ``replaced`` or ``unchanged``; how many triples of the replies were incomplete,
-    and how many replies were cut."""
+    """The result of storing a graph: ``added``, ``replaced`` or ``unchanged``.
+
+    ``incomplete`` counts the incomplete triples of all replies, ``truncated`` the truncated replies.
+    """
 
     outcome: str
     incomplete: int
@@ -214,45 +220,46 @@ class StoredGraph:
 def store_graph(
     graphs: GraphTarget, name: str, passages: PassageExtractions, options: dict[str, Any]
 ) -> StoredGraph:
-    """Store what is kept of passages as the graph ``name``, in place of one of that name.
+    """Store the extractions of passages as the graph ``name``, in place of a graph of that name.
 
-    ``options`` say what it was made of. An entity is a node under its name; an edge has for each passage that says
-    it the passage's id and the document's name.
+    ``options`` are stored with the graph. An entity is a node under its name. An edge has, for each passage that it
+    was extracted from, the passage's id and the document's name.
     """
-    called = {one.key: one.name for one in passages.snapshot.documents()}
+    document_names = {document.key: document.name for document in passages.snapshot.documents()}
     builder = graphs.create_builder(name)
     types: dict[str, set[str]] = {}
-    incomplete = cut = 0
+    incomplete = truncated = 0
     try:
-        for id, found in passages.stored_extractions():
-            said = {"passage": id, "document": called[id.rpartition(":")[0]]}
-            for entity, type in found.entities:
+        for id, extraction in passages.stored_extractions():
+            provenance = {"passage": id, "document": document_names[id.rpartition(":")[0]]}
+            for entity, type in extraction.entities:
                 types.setdefault(entity, set()).update({type} if type else ())
-            for head, relation, tail in found.triples:
-                builder.add_edge(head, relation, tail, said)
-            incomplete += found.incomplete
-            cut += found.truncated
+            for head, relation, tail in extraction.triples:
+                builder.add_edge(head, relation, tail, provenance)
+            incomplete += extraction.incomplete
+            truncated += extraction.truncated
         for entity in sorted(types):
             builder.add_node(entity, types=sorted(types[entity]))
         outcome = graphs.store_graph(builder, (), json.dumps(options, sort_keys=True))
     finally:
         builder.close()
-    return StoredGraph(outcome, incomplete, cut)
+    return StoredGraph(outcome, incomplete, truncated)
 
 
-def _found(reply: dict[str, Any]) -> Extraction:
+def _read_reply(reply: dict[str, Any]) -> Extraction:
     entities = (
-        (_clean(one.get("name")), _clean(one.get("type")).lower()) for one in reply.get("entities", ())
+        (_clean(entity.get("name")), _clean(entity.get("type")).lower())
+        for entity in reply.get("entities", ())
     )
-    typed = dict.fromkeys((name, "" if type in _UNTYPED else type) for name, type in entities if name)
+    types = dict.fromkeys((name, "" if type in _EMPTY_TYPES else type) for name, type in entities if name)
     triples = [
-        (_clean(one.get("head")), _clean(one.get("relation")), _clean(one.get("tail")))
-        for one in reply["triples"]
+        (_clean(triple.get("head")), _clean(triple.get("relation")), _clean(triple.get("tail")))
+        for triple in reply["triples"]
     ]
-    whole = [one for one in triples if all(one)]
-    return Extraction(tuple(typed), tuple(dict.fromkeys(whole)), len(triples) - len(whole))
+    complete = [triple for triple in triples if all(triple)]
+    return Extraction(tuple(types), tuple(dict.fromkeys(complete)), len(triples) - len(complete))
 
 
 def _clean(text: str | None) -> str:
-    """Return a text on one line, as UTF-8 can hold it; "" where it is missing."""
+    """Return a text on one line and without half characters, "" where it is missing."""
     return " ".join((text or "").encode("utf-8", "replace").decode().split())

@@ -1,4 +1,4 @@
-"""Adds a graph to a knowledge base: known files are skipped, others read whole and stored in one transaction."""
+"""Adds graphs to a knowledge base: unchanged files are skipped, a changed graph is stored in one transaction."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ from clew.parse.graphs.reader import (
     read_graph,
 )
 
-#: Raised when a reader gives another graph for the same file: graphs are then read again.
+#: Is increased when a reader makes another graph of the same file: graphs are then read again.
 READER_VERSION = 2
 
 
 class GraphBuilder(GraphSink, Protocol):
-    """A sink that counts and may be given up."""
+    """A sink of a graph that is then stored, or closed unstored."""
 
     def count_undescribed(self) -> int:
-        """Return how many nodes edges alone name, where others are described."""
+        """Return how many nodes only edges name, where other nodes are described."""
         ...
 
     def close(self) -> None:
-        """Forget what was taken."""
+        """Free what was added."""
         ...
 
 
 class GraphTarget(Protocol):
-    """What adding a graph needs of a knowledge base."""
+    """A knowledge base, as far as adding graphs needs it."""
 
     def graph_infos(self) -> list[GraphInfo]:
-        """Return what is known of every graph."""
+        """Return the name, sources and options of every graph."""
         ...
 
     def create_builder(self, name: str, *, iris: bool = False) -> GraphBuilder:
-        """Return what takes the graph of that name as it is read; ``iris``: its ids are IRIs."""
+        """Return a builder of the graph ``name``; ``iris``: its ids are IRIs."""
         ...
 
     def store_graph(
@@ -59,17 +59,17 @@ class GraphTarget(Protocol):
         options: str = "",
         progress: Callable[[int, int], None] | None = None,
     ) -> str:
-        """Store what was read; ``added``, ``replaced`` or ``unchanged``."""
+        """Store a graph; return ``added``, ``replaced`` or ``unchanged``."""
         ...
 
     def update_sources(self, name: str, sources: Sequence[GraphSource]) -> None:
-        """Note new times of a graph's files."""
+        """Store new modification times of a graph's files."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class GraphFiles:
-    """The files of one graph: those whose rows say what they are, tables of nodes, tables of edges."""
+    """The files of a graph: those whose kind is detected, tables of nodes, and tables of edges."""
 
     files: tuple[Path, ...] = ()
     nodes: tuple[Path, ...] = ()
@@ -77,13 +77,14 @@ class GraphFiles:
 
     @property
     def all_files(self) -> tuple[Path, ...]:
-        """All files, nodes before edges."""
+        """All files: those of nodes before those of edges."""
         return (*self.files, *self.nodes, *self.edges)
 
     def kind_of(self, number: int) -> str:
-        """Return what the ``number``-th of all files was said to hold: ``nodes``, ``edges`` or ""."""
-        inside = number - len(self.files)
-        return "" if inside < 0 else "nodes" if inside < len(self.nodes) else "edges"
+        """Return the given kind of the file at ``number`` in ``all_files``: ``nodes``, ``edges`` or ""."""
+        if number < len(self.files):
+            return ""
+        return "nodes" if number < len(self.files) + len(self.nodes) else "edges"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +92,8 @@ class GraphReport:
     """What adding a graph did: ``outcome`` is ``added``, ``replaced`` or ``unchanged``.
 
     ``bad`` counts the rows that were skipped; ``bad_rows`` are the first twenty, ``FILE: line N: why``. ``left_out``
-    counts what was left out on purpose, by reason. ``undescribed`` counts the nodes that only edges name, where other
-    nodes are described: a table of nodes may lack some.
+    counts correct rows that were left out, by reason. ``undescribed`` counts the nodes that only edges name, where
+    other nodes are described: a table of nodes may be incomplete.
     """
 
     graph: GraphInfo
@@ -113,10 +114,10 @@ def add_graph(
     skip_bad: bool = False,
     progress: Progress = ignore_event,
 ) -> GraphReport:
-    """Add the graph that ``files`` hold, under ``name``, in place of one of that name.
+    """Add the graph in ``files`` under ``name``, in place of a graph of that name.
 
-    Files that did not change, read in the same way, are not read again. Raises UnreadableFile (BadRows among them:
-    then nothing is added), UsageError, MissingExtra.
+    Unchanged files with the same options are not read again. Raises UnreadableFile (with BadRows, nothing is added),
+    UsageError, MissingExtra.
     """
     started = time.monotonic()
     options = options or GraphReadOptions()
@@ -124,101 +125,113 @@ def add_graph(
         raise UsageError("no file was given", "For example: clew graph add films.tsv")
     if len({has_iri_ids(path, options.format) for path in files.all_files}) > 1:
         raise UsageError("RDF and other files cannot make one graph", "Add them as two: their ids differ")
-    said = _said(files, options, skip_bad)
-    known = next((one for one in graphs.graph_infos() if one.name == name and one.options == said), None)
-    sources = _sources(files.all_files, options.format, known.sources if known else ())
-    if known and _contents(known.sources) == _contents(sources):
+    stored_options = _options_json(files, options, skip_bad)
+    known = next(
+        (info for info in graphs.graph_infos() if info.name == name and info.options == stored_options), None
+    )
+    sources = _read_sources(files.all_files, options.format, known.sources if known else ())
+    if known and _checksums(known.sources) == _checksums(sources):
         if tuple(sources) != known.sources:
             graphs.update_sources(name, sources)
         known = replace(known, sources=tuple(sources))
         return GraphReport(known, "unchanged", seconds=time.monotonic() - started)
-    faults = RowErrors(skip_bad)
+    errors = RowErrors(skip_bad)
     builder = graphs.create_builder(name, iris=has_iri_ids(files.all_files[0], options.format))
     try:
-        _read(builder, files, sources, options, faults, progress)
+        _read_files(builder, files, sources, options, errors, progress)
         undescribed = builder.count_undescribed()
-        done = graphs.store_graph(
-            builder, sources, said, lambda done, total: progress(Event("pack", done, total))
+        outcome = graphs.store_graph(
+            builder, sources, stored_options, lambda done, total: progress(Event("pack", done, total))
         )
     finally:
         builder.close()
-    (made,) = (one for one in graphs.graph_infos() if one.name == name)
+    (stored,) = (info for info in graphs.graph_infos() if info.name == name)
     return GraphReport(
-        made,
-        done,
-        faults.count,
-        tuple(faults.messages),
-        dict(faults.omitted),
+        stored,
+        outcome,
+        errors.count,
+        tuple(errors.messages),
+        dict(errors.omitted),
         undescribed,
         time.monotonic() - started,
     )
 
 
 def default_graph_name(path: Path) -> str:
-    """Return what a graph from this file is called: the file's name without its endings; of STaRK's folders
-    ``processed`` that of the folder around it."""
+    """Return the name of a graph from this file: the file's name without its suffixes.
+
+    The name of STaRK's folder or archive ``processed`` is that of the folder around it.
+    """
     stem = path.absolute().parent.name if path.name in {"processed", "processed.zip"} else path.name
     while (shorter := Path(stem).stem) != stem:
         stem = shorter
     return slugify(stem)
 
 
-def _read(
+def _read_files(
     builder: GraphSink,
     files: GraphFiles,
     sources: Sequence[GraphSource],
     options: GraphReadOptions,
-    faults: RowErrors,
+    errors: RowErrors,
     progress: Progress,
 ) -> None:
-    total, before = sum(one.size for one in sources), 0
+    total, before = sum(source.size for source in sources), 0
     for number, (path, source) in enumerate(zip(files.all_files, sources, strict=True)):
 
-        def tick(done: int, before: int = before, path: Path = path) -> None:
+        def report_bytes(done: int, before: int = before, path: Path = path) -> None:
             progress(Event("graph", min(before + done, total), total, str(path)))
 
-        read_graph(path, builder, replace(options, kind=files.kind_of(number)), faults, tick)  # type: ignore[arg-type]
+        file_options = replace(options, kind=files.kind_of(number))  # type: ignore[arg-type]
+        read_graph(path, builder, file_options, errors, report_bytes)
         before += source.size
-        tick(0, before)
-    faults.raise_errors()
+        report_bytes(0, before)
+    errors.raise_errors()
 
 
-def _contents(sources: Sequence[GraphSource]) -> list[tuple[str, str]]:
-    return [(one.path, one.sha256) for one in sources]
+def _checksums(sources: Sequence[GraphSource]) -> list[tuple[str, str]]:
+    return [(source.path, source.sha256) for source in sources]
 
 
-def _said(files: GraphFiles, options: GraphReadOptions, skip_bad: bool) -> str:
-    kinds = [files.kind_of(number) for number in range(len(files.all_files))]
-    forms = [detect_format(path, options.format) for path in files.all_files]
-    said = asdict(options) | {"kind": kinds, "format": forms, "skip_bad": skip_bad, "readers": READER_VERSION}
+def _options_json(files: GraphFiles, options: GraphReadOptions, skip_bad: bool) -> str:
+    """Return everything that the graph depends on but its files, as it is stored with the graph."""
+    values = asdict(options) | {
+        "kind": [files.kind_of(number) for number in range(len(files.all_files))],
+        "format": [detect_format(path, options.format) for path in files.all_files],
+        "skip_bad": skip_bad,
+        "readers": READER_VERSION,
+    }
     declared = (type for path in files.all_files for type in declared_answer_types(path, options.format))
-    said["answers"] = options.answers or tuple(dict.fromkeys(declared))
-    if not said["answers"]:
-        del said["answers"]  # as graphs say it that were added before there was such an option
-    return json.dumps(said, sort_keys=True)
+    values["answers"] = options.answers or tuple(dict.fromkeys(declared))
+    if not values["answers"]:
+        del values["answers"]  # graphs that were added before this option existed are stored without it
+    return json.dumps(values, sort_keys=True)
 
 
-def _sources(paths: Sequence[Path], form: str, known: Sequence[GraphSource]) -> list[GraphSource]:
-    """Return what the files are; the checksum of one of the same size and time is taken to be as it was. A folder has
-    the sizes of its files together, the time of the latest, and one checksum of all."""
-    seen = {(one.path, one.size, one.mtime_ns): one for one in known}
-    found = []
+def _read_sources(paths: Sequence[Path], format: str, known: Sequence[GraphSource]) -> list[GraphSource]:
+    """Return the size, modification time and checksum of each path.
+
+    A path of the same size and time as in ``known`` has its checksum from there. A folder has the total size of its
+    files, the latest of their times, and one checksum of all.
+    """
+    known_sources = {(source.path, source.size, source.mtime_ns): source for source in known}
+    sources = []
     for path in paths:
-        place = str(path.absolute())
+        absolute = str(path.absolute())
         try:
-            files = list_files(path, form)
-            states = [one.stat() for one in files]
-            size, latest = sum(one.st_size for one in states), max(one.st_mtime_ns for one in states)
-            same = seen.get((place, size, latest))
-            if same is None:
-                sums = hashlib.sha256()
-                for one in files:
-                    with one.open("rb") as file:
-                        digest = hashlib.file_digest(file, "sha256")
-                    sums.update(digest.digest())
-                single = digest if files == [path] else sums
-                same = GraphSource(place, size, latest, single.hexdigest())
+            files = list_files(path, format)
+            states = [file.stat() for file in files]
+            size, latest = sum(state.st_size for state in states), max(state.st_mtime_ns for state in states)
+            source = known_sources.get((absolute, size, latest))
+            if source is None:
+                digests = []
+                for file in files:
+                    with file.open("rb") as stream:
+                        digests.append(hashlib.file_digest(stream, "sha256"))
+                if files != [path]:
+                    digests = [hashlib.sha256(b"".join(digest.digest() for digest in digests))]
+                source = GraphSource(absolute, size, latest, digests[0].hexdigest())
         except OSError as error:
             raise UnreadableFile(f"{path}: {error.strerror or error}") from error
-        found.append(same)
-    return found
+        sources.append(source)
+    return sources

@@ -1,4 +1,4 @@
-"""Decides what has to be done about each file, reading as few bytes as the answer needs."""
+"""Decides what has to be done for each file, with as few bytes read as possible."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ _CHUNK = 1 << 20
 
 @dataclass(slots=True)
 class Plan:
-    """What to do: nothing for ``unchanged``, a new path for the known documents of ``known`` (location and
-    key), and reading for ``parse``. ``twins`` are files with the same bytes as one of ``parse``, by its path:
-    read once, then located.
+    """What has to be done for some files.
+
+    - ``unchanged`` counts the files for which nothing has to be done.
+    - ``known`` are new locations of known documents, with the documents' keys.
+    - ``to_parse`` are the files that have to be parsed.
+    - ``duplicates`` are files with the same bytes as a file of ``to_parse``, by its path.
     """
 
     unchanged: int = 0
@@ -29,60 +32,64 @@ class Plan:
 
 def plan_files(
     files: Sequence[Location],
-    located: Mapping[str, tuple[Location, str]],
+    locations: Mapping[str, tuple[Location, str]],
     documents: Iterable[Document],
     *,
     checksum: bool = False,
 ) -> Plan:
-    """Return what to do about ``files``, given what the base has.
+    """Return what has to be done for ``files``, given the locations and documents of a base.
 
-    A file with the size, modification time and inode of its last visit is unchanged; with ``checksum`` its
-    bytes are compared as well. Bytes are read only where the base, or another file, has the same size and
-    the same extension: a document's key is then recomputed with its own media type and parser.
+    A file with the size, modification time and inode of its last visit is unchanged; with ``checksum`` its bytes
+    are compared as well. Bytes are read only where the base, or another file, has a file of the same size and
+    suffix: the document's key is then computed from them, with the media type and parser of the known document.
     """
-    known = _Known({document.key: document for document in documents}, located)
-    result = Plan()
-    unread = []
+    known = _KnownDocuments({document.key: document for document in documents}, locations)
+    plan = Plan()
+    unknown = []
     for file in files:
-        before = located.get(file.path)
-        if before and _same_visit(file, before[0]) and not checksum:
-            result.unchanged += 1
+        before = locations.get(file.path)
+        is_same_visit = before is not None and _visit(file) == _visit(before[0])
+        if is_same_visit and not checksum:
+            plan.unchanged += 1
             continue
         key = known.key_of(file)
         if key is None:
-            unread.append(file)
-        elif before and before[1] == key and _same_visit(file, before[0]):
-            result.unchanged += 1
+            unknown.append(file)
+        elif is_same_visit and before is not None and before[1] == key:
+            plan.unchanged += 1
         else:
-            result.known.append((file, key))
-    for group in _equal(unread):
-        result.to_parse.append(group[0])
-        if group[1:]:
-            result.duplicates[group[0].path] = group[1:]
-    result.to_parse.sort(key=lambda file: file.path)
-    return result
+            plan.known.append((file, key))
+    for first, *others in _group_by_bytes(unknown):
+        plan.to_parse.append(first)
+        if others:
+            plan.duplicates[first.path] = others
+    plan.to_parse.sort(key=lambda file: file.path)
+    return plan
 
 
-class _Known:
-    """Finds the document whose bytes a file has. A file's type shows in its extension, so the extension must
-    match too: the same bytes under another one may read differently, or not at all."""
+class _KnownDocuments:
+    """Finds the known document that a file's bytes are.
+
+    The suffix must be the same, too: the same bytes may be parsed differently under another one, or not at all.
+    """
 
     def __init__(
-        self, documents: Mapping[str, Document], located: Mapping[str, tuple[Location, str]]
+        self, documents: Mapping[str, Document], locations: Mapping[str, tuple[Location, str]]
     ) -> None:
         self._documents = documents
         self._keys: defaultdict[tuple[int, str], set[str]] = defaultdict(set)
-        for location, key in located.values():
+        for location, key in locations.values():
             self._keys[location.size, _suffix(location)].add(key)
 
     def key_of(self, file: Location) -> str | None:
+        """Return the key of the document with the bytes of ``file``, None where there is none."""
         candidates = self._keys.get((file.size, _suffix(file)))
         if not candidates:
             return None
         try:
             data = Path(file.path).read_bytes()
         except OSError:
-            return None  # the parser says why
+            return None  # the parser will say why
         for key in sorted(candidates):
             document = self._documents.get(key)
             if document and document_key(data, document.media_type, document.parser) == key:
@@ -90,8 +97,8 @@ class _Known:
         return None
 
 
-def _equal(files: Sequence[Location]) -> list[list[Location]]:
-    """Group files by bytes and extension; only files of one size are read."""
+def _group_by_bytes(files: Sequence[Location]) -> list[list[Location]]:
+    """Return the files in groups with the same bytes and suffix. Only files of the same size are read."""
     sizes: defaultdict[tuple[int, str], list[Location]] = defaultdict(list)
     for file in files:
         sizes[file.size, _suffix(file)].append(file)
@@ -114,12 +121,12 @@ def _digest(file: Location) -> str:
             while chunk := stream.read(_CHUNK):
                 digest.update(chunk)
     except OSError:
-        return file.path  # unreadable: alone in its group, and the parser says why
+        return file.path  # alone in its group; the parser will say why it cannot be read
     return digest.hexdigest()
 
 
-def _same_visit(now: Location, before: Location) -> bool:
-    return (now.size, now.mtime_ns, now.inode) == (before.size, before.mtime_ns, before.inode)
+def _visit(file: Location) -> tuple[int, int, int]:
+    return file.size, file.mtime_ns, file.inode
 
 
 def _suffix(file: Location) -> str:

@@ -1,4 +1,4 @@
-"""What happened to each file of an ``add``, while it happens and afterwards."""
+"""Progress events, and the report on what happened to each file."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ class Event:
     Units are files to read (``files``), documents to make searchable (``index``), passages or nodes of a graph to
     encode (``encode``), passages to annotate (``annotate``), sections to summarise (``summarise``), passages to
     extract triples from (``extract``), bytes of the files of a graph (``graph``), or its nodes, to pack (``pack``) or
-    to count the words of (``words``). ``outcome`` is what :class:`Report` calls the list that the file went to, or
-    "".
+    to count the words of (``words``). ``outcome`` is the name of the :class:`Report`'s list that has the file, or "".
     """
 
     stage: Stage
@@ -28,16 +27,16 @@ class Event:
 
 
 Progress = Callable[[Event], None]
-"""Receives events; called from the thread that adds."""
+"""A function that receives events, called from the thread that adds."""
 
 
 def ignore_event(event: Event) -> None:
-    """Ignore an event: the progress of those who want none."""
+    """Ignore an event: the default of ``progress``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A file that was not added, and why. ``kept`` is true where an earlier version of it stays."""
+    """A file that was not added, and why. ``kept``: the version of it that was added earlier stays."""
 
     path: str
     reason: str
@@ -50,11 +49,11 @@ class Failure:
 
 @dataclass(slots=True)
 class Report:
-    """What an ``add`` did. Every list holds paths, in the order in which they were dealt with.
+    """What an ``add`` did. The lists hold paths, in the order in which the files were finished.
 
-    ``located`` are files whose bytes the base already had, from another path: one document, several
-    locations. ``removed`` are paths whose file vanished (``sync`` only). ``skipped`` counts what was passed
-    over on purpose, by reason. ``notes`` are remarks of parsers, as (path, remark).
+    ``located`` are files whose bytes the base already had from another path: one document with several locations.
+    ``removed`` are paths whose file no longer exists (``sync`` only). ``skipped`` counts files that are left out on
+    purpose, by reason. ``notes`` are remarks of parsers, as (path, remark).
     """
 
     added: list[str]
@@ -75,7 +74,7 @@ class Report:
 
     @classmethod
     def empty(cls) -> Report:
-        """Return the report of nothing."""
+        """Return a report without files."""
         return cls([], [], [], [], [], [], {})
 
     @property
@@ -84,7 +83,7 @@ class Report:
         return not self.failed and not self.interrupted
 
     def record(self, path: str, outcome: str) -> None:
-        """Note what the base said about ``path``: added, replaced, located or unchanged."""
+        """Record the ``outcome`` of a file: added, replaced, located or unchanged."""
         if outcome == "unchanged":
             self.unchanged += 1
         else:
