@@ -249,7 +249,7 @@ def test_the_index_of_titles_is_made_once_and_again_when_the_file_changes(place:
         ("a.tsv", b"Bill\tunknown\nMarlene\tQ1\n", "line 1: no id"),
         ("a.tsv.gz", gzip.compress(b"Bill\tQ1\n" * 99, mtime=0)[:-12], "cannot be read as a table"),
         ("a.tsv", b"Bill\tQ1\n\xff\xfe\tQ2\n", "cannot be read as a table"),
-        ("a.db", b"SQLite format 3\0 and nothing", "no index of WikiMapper"),
+        ("a.db", b"SQLite format 3\0 and nothing", "not an index of WikiMapper"),
     ],
     ids=["no id", "no column", "no header", "cut off", "not UTF-8", "no database"],
 )

@@ -166,7 +166,7 @@ def test_what_is_not_there(place: str, tmp_path: Path) -> None:
             graph.neighbours(graph.rows([f"g:{FILM}"]), "direct by")
         with pytest.raises(RemoteError, match="more than 1 nodes"):
             graph.rows_of_type("Person")
-        with pytest.raises(RemoteError, match="refused the question"):
+        with pytest.raises(RemoteError, match="refused the query"):
             graph.endpoint.select("SELECT nonsense")
 
 
@@ -284,5 +284,5 @@ def test_nothing_is_kept_of_a_mounted_graphs_nodes_and_that_is_said(place: str, 
         assert record.steps[0].detail["passed over"] == "it is mounted"
         graph = base.graphs.get("there")
         assert list(graph.answer_types()) == []
-        with pytest.raises(UsageError, match="mounted graph: no texts of its nodes are kept"):
+        with pytest.raises(UsageError, match="mounted graph: no texts of its nodes are stored"):
             graph.node_postings("document")

@@ -1,6 +1,7 @@
-"""Imported graphs: the truth packed into SQLite, and arrays made from it.
+"""Imported graphs: packed into SQLite, and searched as arrays built from the packed form.
 
-``build`` stages what a reader gives and packs it; ``truth`` writes, reads and removes packed graphs; ``making`` makes
-``arrays``, which are searched; ``view`` is a graph as the rest of clew sees it, ``mounted`` one that stays elsewhere;
-``shelf`` is what a base does with all of them. Why so: ``docs/decisions/0010-graphs-in.md``.
+``builder`` collects and packs a graph while it is read, ``tables`` stores and reads packed graphs, ``array_builder``
+builds the ``arrays`` that are searched, ``imported_graph`` is a graph as the rest of clew sees it, ``node_index`` has
+the vectors and words of its nodes, and ``graph_store`` the operations of a base on all of its graphs. The reasons are
+in ``docs/decisions/0010-graphs-in.md``.
 """

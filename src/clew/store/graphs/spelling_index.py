@@ -1,12 +1,10 @@
-"""Names by their spelling: an inverted index of trigrams that proposes, and the edit distances that decide.
+"""An index of names by their spelling: trigrams propose candidates, and edit distances decide.
 
-A name is compared as :func:`clew.core.text.fold_name` leaves it, its first :data:`MAX_NAME_LENGTH` characters.
-Its grams are the
-three-character pieces of ``" name "`` whose middle is not a space: two orders of the same words have the same
-grams. A gram is a 32-bit hash of its characters; two that fall together propose a few names more, and decide
-nothing. Grams in more than :data:`MAX_NAMES_PER_GRAM` names are left out: they tell little, and would make a
-look-up in
-millions of names slow.
+A name is compared after :func:`clew.core.text.fold_name`, by its first :data:`MAX_NAME_LENGTH` characters. Its grams
+are the three-character pieces of ``" name "`` whose middle is not a space, so two orders of the same words have the
+same grams. A gram is stored as a 32-bit hash of its characters; a collision only proposes a few names more. Grams in
+more than :data:`MAX_NAMES_PER_GRAM` names are left out: they tell little, and would make a look-up in millions of
+names slow.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.arrays import run_offsets
+from clew.core.arrays import range_indices, run_offsets
 from clew.core.text import fold_name
 
 if TYPE_CHECKING:
@@ -27,15 +25,15 @@ if TYPE_CHECKING:
     from clew.core.arrays import Floats, Rows
     from clew.store.array_files import Arrays
 
-#: What is kept of a name.
+#: Characters of a name that are indexed.
 MAX_NAME_LENGTH = 120
-#: A gram in more names is no gram; at most so many entries of the index are read for one name.
+#: Grams in more names are left out; at most so many entries of the index are read for one name.
 MAX_NAMES_PER_GRAM, MAX_ENTRIES_READ = 1 << 18, 1 << 16
-#: Names that are scored.
+#: Names that are scored for one look-up.
 MAX_SCORED = 400
-#: What names of very different length lose of what they share.
+#: The share of their common grams that names of very different lengths lose.
 LENGTH_PENALTY = 0.3
-#: What is left of a likeness that takes other words together, or only some of them.
+#: Factors of a similarity that reorders words, and of one that compares a part of the words.
 REORDERED_FACTOR, PARTIAL_FACTOR = 0.97, 0.9
 #: Names whose grams are sorted at once.
 _CHUNK = 1 << 14
@@ -44,14 +42,14 @@ _SPACE = np.uint32(32)
 
 
 def clip_name(name: str) -> bytes:
-    """Return a folded name as it is kept: its first characters in UTF-8."""
+    """Return the indexed part of a folded name: its first characters in UTF-8."""
     return name[:MAX_NAME_LENGTH].encode()
 
 
 def name_grams(texts: bytes, starts: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return the grams of names that lie one after the other in UTF-8, and the place of the name of each."""
+    """Return the grams of concatenated names in UTF-8, and the number of the name of each gram."""
     content = np.frombuffer(texts, dtype=np.uint8)
-    # A character begins at every byte that does not continue one.
+    # A character begins at every byte that is not a continuation byte.
     begins = run_offsets(((content & 0xC0) != 0x80).astype(np.int64))
     lengths = np.diff(begins[starts])
     letters = np.frombuffer(texts.decode().encode("utf-32-le"), dtype="<u4")
@@ -63,57 +61,54 @@ def name_grams(texts: bytes, starts: NDArray[np.int64]) -> tuple[NDArray[np.uint
         return np.empty(0, dtype=np.uint32), np.empty(0, dtype=np.uint32)
     before, middle, after = padded[:-2], padded[1:-1], padded[2:]
     codes = (before * _MIX[0] + middle) * _MIX[1] + after
-    kept = middle != _SPACE
-    return codes[kept], owners[1:-1][kept]
+    is_gram = middle != _SPACE
+    return codes[is_gram], owners[1:-1][is_gram]
 
 
 def build_spelling_index(texts: NDArray[np.uint8], starts: NDArray[np.int64], folder: Path) -> Arrays:
-    """Return the index of names: ``grams.codes`` ascending, and for each, from ``grams.starts`` on, the places in
-    ``grams.names`` ascending.
+    """Return the index of concatenated names: ``grams.codes`` ascending, and the names that contain each.
 
-    Built in chunks of names, with what is between in a file of ``folder`` that has no name; the memory is that of a
-    chunk, and of the index itself.
+    Those of the n-th gram are ``grams.names`` from ``grams.starts[n]`` on, ascending. The index is built in chunks of
+    names, with intermediate data in a nameless file in ``folder``: it needs the memory of a chunk and of the index.
     """
     sizes: list[NDArray[np.int64]] = []
     codes: list[NDArray[np.uint32]] = []
     with TemporaryFile(dir=folder) as file:
-        for chunk_codes, counts, names in _chunks(texts, starts):
+        for chunk_codes, counts, names in _split_chunks(texts, starts):
             codes.append(chunk_codes)
             sizes.append(counts)
             file.write(names.tobytes())
-        known = np.unique(np.concatenate([np.empty(0, dtype=np.uint32), *codes]))
-        total = np.zeros(len(known), dtype=np.int64)
+        all_codes = np.unique(np.concatenate([np.empty(0, dtype=np.uint32), *codes]))
+        totals = np.zeros(len(all_codes), dtype=np.int64)
         for chunk_codes, counts in zip(codes, sizes, strict=True):
-            total[np.searchsorted(known, chunk_codes)] += counts
-        kept = np.where(total <= MAX_NAMES_PER_GRAM, total, 0)
-        found = run_offsets(kept)
-        names = np.empty(int(found[-1]), dtype=np.uint32)
-        free = found[:-1].copy()
+            totals[np.searchsorted(all_codes, chunk_codes)] += counts
+        indexed = np.where(totals <= MAX_NAMES_PER_GRAM, totals, 0)
+        offsets = run_offsets(indexed)
+        names = np.empty(int(offsets[-1]), dtype=np.uint32)
+        next_free = offsets[:-1].copy()
         file.seek(0)
         for chunk_codes, counts in zip(codes, sizes, strict=True):
-            read = np.frombuffer(file.read(int(counts.sum()) * 4), dtype=np.uint32)
-            places = np.searchsorted(known, chunk_codes)
-            room = kept[places] > 0
-            taken = np.where(room, counts, 0)
-            offsets = run_offsets(taken)
-            at = np.repeat(free[places] - offsets[:-1], taken) + np.arange(int(offsets[-1]))
-            names[at] = read[np.repeat(room, counts)]
-            free[places] += taken
-    some = kept > 0
+            chunk_names = np.frombuffer(file.read(int(counts.sum()) * 4), dtype=np.uint32)
+            places = np.searchsorted(all_codes, chunk_codes)
+            is_indexed = indexed[places] > 0
+            taken = np.where(is_indexed, counts, 0)
+            names[range_indices(next_free[places], taken)] = chunk_names[np.repeat(is_indexed, counts)]
+            next_free[places] += taken
+    has_names = indexed > 0
     return {
-        "grams.codes": known[some],
-        "grams.starts": run_offsets(kept[some]),
+        "grams.codes": all_codes[has_names],
+        "grams.starts": run_offsets(indexed[has_names]),
         "grams.names": names,
     }
 
 
-def _chunks(
+def _split_chunks(
     texts: NDArray[np.uint8], starts: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.uint32]]]:
-    """Yield for some names at a time their different grams ascending, how many names have each, and these names."""
+    """Yield for each chunk of names its different grams ascending, how many names have each, and these names."""
     for first in range(0, len(starts) - 1, _CHUNK):
-        part = starts[first : first + _CHUNK + 1]
-        codes, owners = name_grams(texts[part[0] : part[-1]].tobytes(), part - part[0])
+        chunk = starts[first : first + _CHUNK + 1]
+        codes, owners = name_grams(texts[chunk[0] : chunk[-1]].tobytes(), chunk - chunk[0])
         keys = (codes.astype(np.uint64) << np.uint64(32)) | (owners + np.uint32(first))
         keys.sort()
         keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
@@ -124,87 +119,84 @@ def _chunks(
 
 
 class SpellingIndex:
-    """The index, opened. ``arrays`` has ``names.texts`` and ``names.starts`` besides what :func:`indexed` made."""
+    """The opened index: the arrays of :func:`build_spelling_index`, ``names.texts`` and ``names.starts``."""
 
     def __init__(self, arrays: Arrays) -> None:
         self._texts: Any = arrays["names.texts"]
         self._starts: Any = arrays["names.starts"]
-        self._codes: Any = arrays["grams.codes"]
-        self._places: Any = arrays["grams.starts"]
+        self._grams: Any = arrays["grams.codes"]
+        self._gram_starts: Any = arrays["grams.starts"]
         self._names: Any = arrays["grams.names"]
 
     def find_similar(self, name: str) -> tuple[Rows, Floats]:
-        """Return the places of the names that are spelled most like ``name``, some hundreds, and the likeness of
-        each, from 0 to 1 and below 1 for every other name."""
+        """Return the numbers of the names with the most similar spelling, a few hundred, and their similarity.
+
+        Similarity is from 0 to 1, and 1 only for the same name.
+        """
         folded = fold_name(name)[:MAX_NAME_LENGTH]
-        places = self._proposed(folded)
-        if not len(places):
-            return places, np.zeros(0)
-        bounds = zip(self._starts[places].tolist(), self._starts[places + 1].tolist(), strict=True)
-        return places, name_similarity(
+        candidates = self._propose(folded)
+        if not len(candidates):
+            return candidates, np.zeros(0)
+        bounds = zip(self._starts[candidates].tolist(), self._starts[candidates + 1].tolist(), strict=True)
+        return candidates, name_similarity(
             folded, [self._texts[start:end].tobytes().decode() for start, end in bounds]
         )
 
-    def _proposed(self, folded: str) -> Rows:
-        """Return the names that share the rarest grams with a folded name, :data:`MAX_SCORED` at most."""
+    def _propose(self, folded: str) -> Rows:
+        """Return at most :data:`MAX_SCORED` names that share the rarest grams with a folded name."""
         text = clip_name(folded)
-        wanted = np.unique(name_grams(text, np.array([0, len(text)], dtype=np.int64))[0])
-        at = np.minimum(np.searchsorted(self._codes, wanted), max(len(self._codes) - 1, 0))
-        at = at[self._codes[at] == wanted] if len(self._codes) else at[:0]
-        if not len(at):
+        codes = np.unique(name_grams(text, np.array([0, len(text)], dtype=np.int64))[0])
+        grams = np.minimum(np.searchsorted(self._grams, codes), max(len(self._grams) - 1, 0))
+        grams = grams[self._grams[grams] == codes] if len(self._grams) else grams[:0]
+        if not len(grams):
             return np.empty(0, dtype=np.int64)
-        sizes = self._places[at + 1] - self._places[at]
+        sizes = self._gram_starts[grams + 1] - self._gram_starts[grams]
         order = np.argsort(sizes, kind="stable")
         order = order[: max(int(np.searchsorted(np.cumsum(sizes[order]), MAX_ENTRIES_READ, side="right")), 1)]
-        at, sizes = at[order], sizes[order]
-        held = np.concatenate([self._names[self._places[one] : self._places[one + 1]] for one in at.tolist()])
-        # A gram weighs what it tells; weights are summed as whole numbers in the lower half of a sorted key.
+        grams, sizes = grams[order], sizes[order]
+        entries = self._names[range_indices(self._gram_starts[grams], sizes)]
+        # A rare gram weighs more. Weights are summed as whole numbers in the lower half of a sorted key.
         weights = np.log2(2 * len(self._starts) / sizes) * 256
-        keys = (held.astype(np.uint64) << np.uint64(32)) | np.repeat(weights.astype(np.uint64), sizes)
+        keys = (entries.astype(np.uint64) << np.uint64(32)) | np.repeat(weights.astype(np.uint64), sizes)
         keys.sort()
         names = (keys >> np.uint64(32)).astype(np.int64)
         firsts = np.flatnonzero(np.concatenate([[True], names[1:] != names[:-1]]))
         shared = np.add.reduceat((keys & np.uint64(0xFFFFFFFF)).astype(np.float64), firsts)
-        found: Rows = names[firsts]
-        # Of names that share as much, those of about the same length come first.
-        lengths = self._starts[found + 1] - self._starts[found]
-        apart = np.abs(lengths - len(text)) / np.maximum(lengths, len(text))
-        scores = shared * (1 - LENGTH_PENALTY * apart)
-        return found[np.argpartition(-scores, MAX_SCORED)[:MAX_SCORED]] if len(found) > MAX_SCORED else found
+        candidates: Rows = names[firsts]
+        if len(candidates) <= MAX_SCORED:
+            return candidates
+        # Of names that share as many grams, those of about the same length come first.
+        lengths = self._starts[candidates + 1] - self._starts[candidates]
+        difference = np.abs(lengths - len(text)) / np.maximum(lengths, len(text))
+        scores = shared * (1 - LENGTH_PENALTY * difference)
+        return candidates[np.argpartition(-scores, MAX_SCORED)[:MAX_SCORED]]
 
 
 def name_similarity(folded: str, names: list[str]) -> Floats:
-    """Return how much each folded name is like ``folded``: 1 for the same, below 1 for any other, (n,).
+    """Return the similarity of each folded name to ``folded``: 1 for the same name, below 1 for any other, (n,).
 
-    The most of three: the share of characters that need no edit (an insertion, deletion, substitution or swap of two
-    neighbours); the same with the words in order of the alphabet, times :data:`REORDERED_FACTOR`; and, times
-    :data:`PARTIAL_FACTOR`, the words of the shorter name as they occur in the longer one, the less so the less
-    of it they
-    are.
+    It is the greatest of three values: the share of characters that need no edit (an insertion, deletion,
+    substitution or swap of two neighbours); the same with the words in alphabetical order, times
+    :data:`REORDERED_FACTOR`; and, times :data:`PARTIAL_FACTOR`, the similarity of the shorter name to the words that
+    it shares with the longer one, reduced where it is much shorter.
     """
-    from rapidfuzz import process
+    from rapidfuzz import fuzz, process
     from rapidfuzz.distance import OSA
 
-    def compared(scorer: Callable[..., float], one: str, others: list[str]) -> Floats:
-        found: Floats = process.cdist([one], others, scorer=scorer, dtype=np.float64)[0]
-        return found
+    def compare(scorer: Callable[..., float], name: str, others: list[str]) -> Floats:
+        scores: Floats = process.cdist([name], others, scorer=scorer, dtype=np.float64)[0]
+        return scores
 
-    whole = compared(OSA.normalized_similarity, folded, names)
-    ordered = [" ".join(sorted(one.split())) for one in names]
-    sorted_words = compared(OSA.normalized_similarity, " ".join(sorted(folded.split())), ordered)
-    best = np.maximum.reduce(
-        [whole, REORDERED_FACTOR * sorted_words, PARTIAL_FACTOR * _partial(folded, names)]
+    whole = compare(OSA.normalized_similarity, folded, names)
+    sorted_words = compare(
+        OSA.normalized_similarity,
+        " ".join(sorted(folded.split())),
+        [" ".join(sorted(name.split())) for name in names],
     )
-    same = np.array([one == folded for one in names], dtype=np.bool_)
-    found: Floats = np.where(same, 1.0, np.minimum(best, 0.99))
-    return found
-
-
-def _partial(folded: str, names: list[str]) -> Floats:
-    from rapidfuzz import fuzz, process
-
-    inside = process.cdist([folded], names, scorer=fuzz.token_set_ratio, dtype=np.float64)[0] / 100
-    lengths = np.array([len(one) for one in names], dtype=np.float64)
+    lengths = np.array([len(name) for name in names], dtype=np.float64)
     shares = np.minimum(lengths, len(folded)) / np.maximum(np.maximum(lengths, len(folded)), 1)
-    found: Floats = inside * (0.75 + 0.25 * shares)
-    return found
+    partial = compare(fuzz.token_set_ratio, folded, names) / 100 * (0.75 + 0.25 * shares)
+    best = np.maximum.reduce([whole, REORDERED_FACTOR * sorted_words, PARTIAL_FACTOR * partial])
+    is_same = np.array([name == folded for name in names], dtype=np.bool_)
+    similarity: Floats = np.where(is_same, 1.0, np.minimum(best, 0.99))
+    return similarity

@@ -1,4 +1,10 @@
-"""Questions to a SPARQL 1.1 endpoint: sent by POST, answered as JSON (SPARQL 1.1 Protocol and Query Results JSON)."""
+"""The sources that answer SPARQL: an endpoint on the web, or the folder of an Oxigraph store on this machine.
+
+An endpoint is asked by POST and answers as JSON (SPARQL 1.1 Protocol and Query Results JSON). A folder is opened
+read-only in this process, which needs the extra ``rdf`` (pyoxigraph). Nothing is copied and nothing written; several
+processes may have the folder open like this at once. Nobody may load more into the store while it is open here:
+RocksDB, on which it is built, then promises nothing.
+"""
 
 from __future__ import annotations
 
@@ -18,21 +24,22 @@ from urllib.request import Request, urlopen
 from clew.core.errors import MissingExtra, RemoteError, UsageError
 from clew.store.sparql.mount_options import Term
 
+_UNREACHABLE_HINT = "Does it run? Is the URL right?"
 _IRI = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _HEADERS = {"Accept": "application/sparql-results+json", "User-Agent": "clew (graph mount)"}
-#: Answers of a busy endpoint, which may answer the same question later.
+#: HTTP status codes of a busy endpoint, which may answer the same query later.
 _BUSY = frozenset({429, 502, 503, 504})
 
 
 def is_iri(text: str) -> bool:
-    """Return whether a text can stand between angle brackets."""
+    """Return whether a text is an IRI, so that it can stand between angle brackets."""
     return _IRI.fullmatch(text) is not None
 
 
 def format_literal(text: str, language: str = "") -> str:
-    """Return a text as SPARQL writes it."""
-    quoted = "".join(_ESCAPES.get(one, one) for one in text)
+    """Return a text as a SPARQL literal."""
+    quoted = "".join(_ESCAPES.get(character, character) for character in text)
     return f'"{quoted}"@{language}' if language else f'"{quoted}"'
 
 
@@ -43,10 +50,10 @@ def format_values(name: str, terms: Iterable[str]) -> str:
 
 @dataclass(slots=True)
 class Endpoint:
-    """One endpoint. ``timeout`` and ``interval`` are seconds: of waiting for an answer, and between two questions.
+    """A SPARQL endpoint. ``timeout`` is in seconds, ``interval`` the seconds between two queries.
 
-    A busy endpoint is asked again, up to ``tries`` times in all: when it says (``Retry-After``), unless that is later
-    than ``longest`` seconds, else after one, two, four seconds. Threads may share it: questions take turns.
+    A busy endpoint is asked up to ``tries`` times: again when it says (``Retry-After``), unless that is more than
+    ``max_wait`` seconds away, else after one, two, four seconds. Threads may share it: their queries take turns.
     """
 
     url: str
@@ -56,55 +63,55 @@ class Endpoint:
     max_wait: float = 60.0
     sleep: Callable[[float], None] = time.sleep
     _last: float = field(default=-1e9, init=False)
-    _turn: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _turns: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def select(self, query: str) -> list[dict[str, Term]]:
         """Return the solutions of a SELECT query. Raises RemoteError."""
-        content = self._asked(query)
+        content = self._send(query)
         try:
-            return [dict(one) for one in content["results"]["bindings"]]
+            return [dict(solution) for solution in content["results"]["bindings"]]
         except (KeyError, TypeError, ValueError) as error:
             raise RemoteError(
                 f"{self.url} answered with something other than SPARQL results",
                 "Is this the URL of a SPARQL endpoint?",
             ) from error
 
-    def _asked(self, query: str) -> Any:
-        with self._turn:
+    def _send(self, query: str) -> Any:
+        with self._turns:
             problem, hint = "", ""
             for attempt in range(self.tries):
                 if attempt:
                     self.sleep(2.0 ** (attempt - 1))
-                done, problem, hint = self._once(query)
+                answer, problem, hint = self._send_once(query)
                 if not problem:
-                    return done
+                    return answer
         raise RemoteError(problem, hint)
 
-    def _once(self, query: str) -> tuple[Any, str, str]:
-        """Return the answer, or a problem that may pass, with a hint. Raises RemoteError for one that will not."""
+    def _send_once(self, query: str) -> tuple[Any, str, str]:
+        """Return the answer, or a temporary problem and a hint. Raises RemoteError for a lasting problem."""
         self.sleep(max(0.0, self._last + self.interval - time.monotonic()))
         self._last = time.monotonic()
         try:
             request = Request(self.url, urlencode({"query": query}).encode(), _HEADERS)
             with urlopen(request, timeout=self.timeout) as response:
-                content, cut = response.read(), response.headers.get("X-SPARQL-MaxRows")
+                content, row_limit = response.read(), response.headers.get("X-SPARQL-MaxRows")
         except HTTPError as error:
             with error:
-                return None, *self._refused(error)
+                return None, *self._read_refusal(error)
         except (TimeoutError, URLError) as error:
             if isinstance(error, TimeoutError) or isinstance(error.reason, TimeoutError):
-                late = f"{self.url} did not answer within {self.timeout:g} seconds"
-                return None, late, "Mount it with a longer --timeout"
-            away = f"{self.url} cannot be reached ({error.reason})", "Does it run? Is the URL right?"
+                problem = f"{self.url} did not answer within {self.timeout:g} seconds"
+                return None, problem, "Mount it with a longer --timeout"
+            problem = f"{self.url} cannot be reached ({error.reason})"
             if isinstance(error.reason, ConnectionRefusedError):
-                # Nobody is there: that does not pass in a few seconds, and a person waits.
-                raise RemoteError(*away) from error
-            return None, *away
+                # Nothing listens there: that does not change in a few seconds, and a person is waiting.
+                raise RemoteError(problem, _UNREACHABLE_HINT) from error
+            return None, problem, _UNREACHABLE_HINT
         except (OSError, HTTPException, ValueError) as error:
-            return None, f"{self.url} cannot be reached ({error})", "Does it run? Is the URL right?"
-        if cut:
+            return None, f"{self.url} cannot be reached ({error})", _UNREACHABLE_HINT
+        if row_limit:
             raise RemoteError(
-                f"{self.url} cut its answer at {cut} rows", "The rest would be missing silently"
+                f"{self.url} cut its answer at {row_limit} rows", "The rest would be missing silently"
             )
         try:
             return json.loads(content), "", ""
@@ -113,56 +120,60 @@ class Endpoint:
                 f"{self.url} answered with something other than JSON", "Is this the URL of a SPARQL endpoint?"
             ) from None
 
-    def _refused(self, error: HTTPError) -> tuple[str, str]:
-        """Return what is wrong if it may pass, having waited as long as the endpoint asks. Raises RemoteError."""
+    def _read_refusal(self, error: HTTPError) -> tuple[str, str]:
+        """Wait as long as the endpoint asks; return the temporary problem and a hint, or raise RemoteError."""
         if error.code not in _BUSY:
-            said = " ".join(error.read(1000).decode("utf-8", "replace").split())[:200]
+            message = " ".join(error.read(1000).decode("utf-8", "replace").split())[:200]
             raise RemoteError(
-                f"{self.url} refused the question (HTTP {error.code}: {said})",
+                f"{self.url} refused the query (HTTP {error.code}: {message})",
                 "Is this the URL of a SPARQL endpoint?",
             ) from error
-        asked = error.headers.get("Retry-After", "")
-        if asked.isdigit():
-            if int(asked) > self.max_wait:
-                busy = f"{self.url} is busy and asks to wait {asked} seconds"
-                raise RemoteError(busy, "Ask again then") from error
-            self.sleep(float(asked))
-        busy = f"{self.url} is busy (HTTP {error.code})"
-        return busy, "Ask again later, or mount it with an --interval between questions"
+        seconds = error.headers.get("Retry-After", "")
+        if seconds.isdigit():
+            if int(seconds) > self.max_wait:
+                raise RemoteError(
+                    f"{self.url} is busy and asks to wait {seconds} seconds", "Try again then"
+                ) from error
+            self.sleep(float(seconds))
+        problem = f"{self.url} is busy (HTTP {error.code})"
+        return problem, "Try again later, or mount it with an --interval between queries"
 
 
-#: The file by which a folder of RocksDB is known: it names the newest list of its files.
-_MARK = "CURRENT"
+#: The file by which a folder of RocksDB is recognised: it names the newest list of its files.
+_ROCKSDB_FILE = "CURRENT"
 
 
 class OxigraphStore:
-    """:class:`clew.store.sparql.mount_options.SparqlSource` of a store's folder; opened when it is first asked."""
+    """The folder of an Oxigraph store, opened at the first query."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._store: Any = None
 
     def select(self, query: str) -> list[dict[str, Term]]:
-        """Return the solutions of a SELECT query, in the form that endpoints send. Raises RemoteError, UsageError
-        for a folder that is no store, MissingExtra."""
-        store, form = self._opened()
+        """Return the solutions of a SELECT query, in the form that endpoints send.
+
+        Raises RemoteError, UsageError for a folder that is not a store, and MissingExtra.
+        """
+        store, result_format = self._open()
         try:
-            said = store.query(query).serialize(format=form)
+            results = store.query(query).serialize(format=result_format)
         except (SyntaxError, ValueError) as error:
-            raise RemoteError(f"{self.folder} refused the question ({error})") from error
+            raise RemoteError(f"{self.folder} refused the query ({error})") from error
         except (OSError, RuntimeError) as error:
             raise RemoteError(
                 f"{self.folder} cannot be read ({error})", "Was it changed meanwhile?"
             ) from error
-        return list(json.loads(said)["results"]["bindings"])
+        return list(json.loads(results)["results"]["bindings"])
 
-    def _opened(self) -> tuple[Any, Any]:
+    def _open(self) -> tuple[Any, Any]:
+        """Return the store and the format of its results."""
         try:
             import pyoxigraph
         except ImportError as error:
             raise MissingExtra("pyoxigraph, which reads RDF stores,", "rdf") from error
         if self._store is None:
-            if not (self.folder / _MARK).is_file():
+            if not (self.folder / _ROCKSDB_FILE).is_file():
                 raise not_a_store_error(self.folder)
             try:
                 self._store = pyoxigraph.Store.read_only(str(self.folder))
@@ -175,14 +186,11 @@ class OxigraphStore:
 
 
 def not_a_store_error(place: Path) -> UsageError:
-    """Return the error for what is neither an endpoint nor a store."""
+    """Return the error for a place that is neither an endpoint nor a store."""
     if place.is_file():
         return UsageError(f"'{place}' is a file", f"To read it into the base: clew graph add {place}")
-    what = "no folder" if not place.exists() else "not the folder of an Oxigraph store"
+    problem = "no folder" if not place.exists() else "not the folder of an Oxigraph store"
     return UsageError(
-        f"'{place}' is {what}",
+        f"'{place}' is {problem}",
         "A graph is mounted from a SPARQL endpoint, such as http://localhost:7878/query, or from a store's folder",
     )
-
-
-# MERGED: A file-backed RDF store on this machine, asked in this process: an Oxigraph folder, opened read-only.

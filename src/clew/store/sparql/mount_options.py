@@ -1,4 +1,4 @@
-"""How a graph that stays elsewhere is asked, and by what words."""
+"""The options of a mounted graph, and the interface of the sources that answer SPARQL."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Protocol
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 ALIAS = "http://www.w3.org/2004/02/skos/core#altLabel"
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
-#: What an answer says of one variable: its kind (``uri``, ``literal``, ``bnode``), value, language, datatype.
+#: The value of one variable in a solution: its kind (``uri``, ``literal``, ``bnode``), value, language, datatype.
 Term = Mapping[str, str]
 
 
 class SparqlSource(Protocol):
-    """What answers SPARQL: an endpoint, or a store on this machine."""
+    """Anything that answers SPARQL: an endpoint, or a store on this machine."""
 
     def select(self, query: str) -> list[dict[str, Term]]:
         """Return the solutions of a SELECT query. Raises RemoteError."""
@@ -24,10 +24,11 @@ class SparqlSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MountOptions:
-    """How a mounted graph is asked: languages of names, the preferred first; seconds; which property gives types; at
-    most how many nodes a question about a whole type may bring.
+    """How a mounted graph is queried.
 
-    ``lookup`` is what finds names that are not spelled as they are given (:mod:`clew.store.sparql.name_lookup`);
+    ``languages`` are those of names, the preferred one first. ``timeout`` and ``interval`` are in seconds.
+    ``type_property`` is the property that gives the types of nodes. Types with more than ``most`` nodes are not listed.
+    ``lookup`` is the search that finds similar names (:mod:`clew.store.sparql.name_lookup`);
     ``titles`` the path of a table from titles to ids (:mod:`clew.store.sparql.title_table`), "" for none.
     """
 
@@ -40,29 +41,29 @@ class MountOptions:
     titles: str = ""
 
     def to_json(self) -> str:
-        """Return the options as they are stored."""
+        """Return the options in their stored form."""
         return json.dumps(asdict(self), sort_keys=True)
 
     @classmethod
-    def from_json(cls, said: str) -> MountOptions:
-        """Return the options that :meth:`said` stored."""
-        kept = json.loads(said)
-        return cls(**(kept | {"languages": tuple(kept["languages"])}))
+    def from_json(cls, text: str) -> MountOptions:
+        """Return the options that :meth:`to_json` wrote."""
+        options = json.loads(text)
+        return cls(**(options | {"languages": tuple(options["languages"])}))
 
     def language_filter(self, name: str) -> str:
-        """Return a filter that keeps what is no literal, or has a language that is asked for, or none."""
+        """Return a SPARQL filter for literals in one of the languages or in none; other terms pass."""
         return language_filter(name, self.languages)
 
     def language_rank(self, term: Term) -> int:
-        """Return the place of a text's language among those asked for; theirs last that have none or another."""
+        """Return the rank of a text's language among the languages; texts in another or none rank last."""
         language = term.get("xml:lang", "").lower()
-        for place, wanted in enumerate(self.languages):
-            if language == wanted or language.startswith(f"{wanted}-"):
-                return place
+        for rank, preferred in enumerate(self.languages):
+            if language == preferred or language.startswith(f"{preferred}-"):
+                return rank
         return len(self.languages)
 
 
 def language_filter(name: str, languages: Sequence[str]) -> str:
-    """Return the filter of :meth:`MountOptions.in_language`."""
-    wanted = [f'langMatches(lang(?{name}), "{one}")' for one in languages]
-    return f'FILTER(!isLiteral(?{name}) || lang(?{name}) = "" || {" || ".join(wanted)})'
+    """Return the filter of :meth:`MountOptions.language_filter`."""
+    matches = [f'langMatches(lang(?{name}), "{language}")' for language in languages]
+    return f'FILTER(!isLiteral(?{name}) || lang(?{name}) = "" || {" || ".join(matches)})'

@@ -1,15 +1,17 @@
-"""A graph that stays where it is: a SPARQL endpoint or an RDF store, asked when it is needed, never written to.
+"""A mounted graph: it stays in a SPARQL endpoint or an RDF store, is queried when needed, and never written to.
 
-Resources are nodes, their IRIs ids, properties relations called by their labels. Rows are given out as nodes are
-seen, so they follow no order, and a tie must be broken by id. What differs from an imported graph, because what is
-not in this base can only be asked for what it has an index of:
+Resources are nodes, their IRIs ids, properties relations called by their labels. Rows are assigned as nodes are
+seen, so they follow no order, and ties must be broken by id. It differs from an imported graph in what a source can
+only be asked for if it has an index of it:
 
-* :meth:`MountedGraph.named` finds a name as it was given and in other capitals; without its accents only by a table
-  of titles or by the endpoint's search (:mod:`clew.store.sparql.name_lookup`).
-* :meth:`MountedGraph.similar` ranks what that search finds. Without a search, it finds equal names alone.
-* A relation's examples and types of ends are not known; what an endpoint says of itself (types, properties and how
-  many statements each has, which search it offers) is asked once and kept beside the base until it is mounted again.
-  A Wikibase, such as Wikidata, lists its properties; how many statements each has is not asked, nor its types.
+* :meth:`MountedGraph.find_by_name` finds a name as it is spelled and in other capitals; without its accents only by a
+  table of titles or by the endpoint's search (:mod:`clew.store.sparql.name_lookup`).
+* :meth:`MountedGraph.find_similar_names` ranks the results of that search. Without a search, it finds equal names
+  only.
+* The examples of a relation and the types of its ends are not known. What an endpoint tells about itself (types,
+  properties, the number of statements of each, which search it offers) is asked once and stored beside the base until
+  the graph is mounted again. A Wikibase, such as Wikidata, lists its properties; neither its types nor the numbers of
+  statements are asked for.
 * Blank nodes are left out: they cannot be asked for again.
 """
 
@@ -40,8 +42,7 @@ from clew.store.sparql.name_lookup import (
     split_iris,
     values_clause,
 )
-from clew.store.sparql.title_table import TitleTable
-from clew.store.sparql.title_table import open_title_table as opened_titles
+from clew.store.sparql.title_table import TitleTable, open_title_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,8 +56,10 @@ _INSTANCE_OF = "http://www.wikidata.org/prop/direct/P31"
 
 
 class MountedGraph:
-    """:class:`clew.core.protocols.PropertyGraph` of what answers SPARQL. ``kept`` is the file of what it says
-    of itself."""
+    """A :class:`clew.core.protocols.PropertyGraph` that is queried by SPARQL.
+
+    ``schema_path`` is the file in which its schema is stored.
+    """
 
     is_mounted = True
 
@@ -65,70 +68,78 @@ class MountedGraph:
         name: str,
         endpoint: SparqlSource,
         options: MountOptions,
-        kept: Path,
+        schema_path: Path,
         titles: TitleTable | None = None,
     ) -> None:
         self.name = name
         self.endpoint = endpoint
-        self._options, self._kept, self._titles = options, kept, titles
+        self._options, self._schema_path, self._titles = options, schema_path, titles
         self._iris: list[str] = []
-        self._numbers: dict[str, int] = {}
-        self._turn = threading.RLock()
-        self._said: dict[str, Any] | None = None
+        self._rows: dict[str, int] = {}
+        self._lock = threading.RLock()
+        self._stored_schema: dict[str, Any] | None = None
 
     @property
     def size(self) -> int:
         """Number of nodes seen so far."""
         return len(self._iris)
 
-    # What the endpoint says of itself
+    # Schema
 
     def _schema(self) -> dict[str, Any]:
         """Return the property that gives types, types and properties (IRI -> [label, number]), and the search."""
-        with self._turn:
-            if self._said is None:
+        with self._lock:
+            if self._stored_schema is None:
                 try:
-                    self._said = json.loads(self._kept.read_text(encoding="utf-8"))
+                    self._stored_schema = json.loads(self._schema_path.read_text(encoding="utf-8"))
                 except (OSError, ValueError):
-                    self._said = self._asked()
-                    wikidata = is_wikidata(self._said["properties"])
-                    self._said["lookup"] = detect_service(self.endpoint, self._options, wikidata)
-                    self._kept.parent.mkdir(parents=True, exist_ok=True)
-                    write_manifest(self._kept, self._said)
-            return self._said
+                    self._stored_schema = self._query_schema()
+                    wikidata = is_wikidata(self._stored_schema["properties"])
+                    self._stored_schema["lookup"] = detect_service(self.endpoint, self._options, wikidata)
+                    self._schema_path.parent.mkdir(parents=True, exist_ok=True)
+                    write_manifest(self._schema_path, self._stored_schema)
+            return self._stored_schema
 
-    def _asked(self) -> dict[str, Any]:
+    def _query_schema(self) -> dict[str, Any]:
         """Ask for types and properties. A Wikibase lists its properties; counting its statements would take hours."""
         listed = self.endpoint.select(
             f"SELECT ?e ?p WHERE {{ ?e <{TYPE}> <{_WIKIBASE}Property> ; <{_WIKIBASE}directClaim> ?p }}"
         )
         if listed:
-            labels = self._labels({one["e"]["value"] for one in listed})
-            called = {one["p"]["value"]: labels.get(one["e"]["value"], "") for one in listed}
+            labels = self._labels({solution["e"]["value"] for solution in listed})
+            by_property = {
+                solution["p"]["value"]: labels.get(solution["e"]["value"], "") for solution in listed
+            }
             type = _INSTANCE_OF if self._options.type_property == TYPE else self._options.type_property
-            return {"type": type, "types": {}, "properties": _distinct(called, dict.fromkeys(called, 0))}
+            properties = _distinct_labels(by_property, dict.fromkeys(by_property, 0))
+            return {"type": type, "types": {}, "properties": properties}
         type = self._options.type_property
         types = self.endpoint.select(
             f"SELECT ?x (COUNT(?s) AS ?n) WHERE {{ ?s <{type}> ?x FILTER(isIRI(?x)) }} GROUP BY ?x"
         )
-        properties = self.endpoint.select(
+        counts = self.endpoint.select(
             "SELECT ?x (COUNT(*) AS ?n) WHERE { ?s ?x ?o FILTER(isIRI(?s) && isIRI(?o)) } GROUP BY ?x"
         )
-        others = [one for one in properties if "x" in one and one["x"]["value"] != type]
-        return {"type": type, "types": self._labelled(types), "properties": self._labelled(others)}
+        relations = [solution for solution in counts if "x" in solution and solution["x"]["value"] != type]
+        return {"type": type, "types": self._label_counts(types), "properties": self._label_counts(relations)}
 
-    def _labelled(self, found: Sequence[Mapping[str, Term]]) -> dict[str, list[Any]]:
-        counts = {one["x"]["value"]: int(one["n"]["value"]) for one in found if "x" in one}
-        return _distinct(self._labels(counts), counts)
+    def _label_counts(self, solutions: Sequence[Mapping[str, Term]]) -> dict[str, list[Any]]:
+        counts = {
+            solution["x"]["value"]: int(solution["n"]["value"]) for solution in solutions if "x" in solution
+        }
+        return _distinct_labels(self._labels(counts), counts)
 
     def _labels(self, iris: Iterable[str]) -> dict[str, str]:
         """Return the best label of each resource that has one."""
         best: dict[str, tuple[int, str]] = {}
         for batch in split_iris([iri for iri in iris if is_iri(iri)]):
-            query = f"SELECT ?x ?l WHERE {{ {values_clause('x', batch)} ?x <{LABEL}> ?l {self._options.language_filter('l')} }}"  # noqa: E501
-            for one in self.endpoint.select(query):
-                rank = (self._options.language_rank(one["l"]), one["l"]["value"])
-                iri = one["x"]["value"]
+            query = (
+                f"SELECT ?x ?l WHERE {{ {values_clause('x', batch)} ?x <{LABEL}> ?l "
+                f"{self._options.language_filter('l')} }}"
+            )
+            for solution in self.endpoint.select(query):
+                rank = (self._options.language_rank(solution["l"]), solution["l"]["value"])
+                iri = solution["x"]["value"]
                 best[iri] = min(best.get(iri, rank), rank)
         return {iri: label for iri, (_, label) in best.items()}
 
@@ -137,11 +148,11 @@ class MountedGraph:
         return str(self._schema()["type"])
 
     def types(self) -> Mapping[str, int]:
-        """Return the node types, with how many nodes have each; none of a Wikibase, where counting takes hours."""
+        """Return the node types, with the number of nodes of each; none of a Wikibase, where counting takes hours."""
         return dict(self._schema()["types"].values())
 
     def relations(self) -> Mapping[str, Relation]:
-        """Return the relations by name; their types of ends and examples are not known."""
+        """Return the relations by name; the types of their ends and examples are not known."""
         return {
             label: Relation(number, id="" if label == iri else iri)
             for iri, (label, number) in self._schema()["properties"].items()
@@ -150,33 +161,33 @@ class MountedGraph:
     # Nodes
 
     def rows(self, ids: Sequence[str]) -> Rows:
-        """Return the row of each id. Raises NotFound for one of which nothing is said."""
+        """Return the row of each id. Raises NotFound for a resource that occurs in no statement."""
         iris = []
         for id in ids:
             graph, _, iri = id.partition(":")
             if graph != self.name or not is_iri(iri):
-                raise self._unknown(id)
+                raise self._not_found(id)
             iris.append(iri)
-        new = [iri for iri in dict.fromkeys(iris) if iri not in self._numbers]
+        new = [iri for iri in dict.fromkeys(iris) if iri not in self._rows]
         if missing := set(new).difference(existing_resources(self.endpoint, new)):
-            raise self._unknown(f"{self.name}:{next(iri for iri in new if iri in missing)}")
-        return self._seen(iris)
+            raise self._not_found(f"{self.name}:{next(iri for iri in new if iri in missing)}")
+        return self._assign_rows(iris)
 
-    def _unknown(self, id: str) -> NotFound:
+    def _not_found(self, id: str) -> NotFound:
         return NotFound(
             f"no node '{id}' in the graph '{self.name}'",
             f"Ids are {self.name}:IRI, for example {self.name}:http://...",
         )
 
-    def _seen(self, iris: Iterable[str]) -> Rows:
-        """Return the rows of resources, new ones for those not seen before."""
+    def _assign_rows(self, iris: Iterable[str]) -> Rows:
+        """Return the rows of resources; those not seen before get new ones."""
         rows = []
-        with self._turn:
+        with self._lock:
             for iri in iris:
-                if iri not in self._numbers:
-                    self._numbers[iri] = len(self._iris)
+                if iri not in self._rows:
+                    self._rows[iri] = len(self._iris)
                     self._iris.append(iri)
-                rows.append(self._numbers[iri])
+                rows.append(self._rows[iri])
         return np.array(rows, dtype=np.int64)
 
     def ids(self, rows: Rows) -> list[str]:
@@ -186,34 +197,48 @@ class MountedGraph:
     def entities(self, rows: Rows) -> list[Entity]:
         """Return the nodes of ``rows``, in that order."""
         iris = [self._iris[row] for row in np.asarray(rows).tolist()]
-        said: dict[str, list[tuple[str, Term]]] = {}
+        statements: dict[str, list[tuple[str, Term]]] = {}
         for batch in split_iris(list(dict.fromkeys(iris))):
             query = (
                 f"SELECT ?x ?p ?o WHERE {{ {values_clause('x', batch)} ?x ?p ?o "
                 f"FILTER(isLiteral(?o) || ?p = <{self._type}>) {self._options.language_filter('o')} }}"
             )
-            for one in self.endpoint.select(query):
-                said.setdefault(one["x"]["value"], []).append((one["p"]["value"], one["o"]))
-        types = self._labels({o["value"] for found in said.values() for p, o in found if p == self._type})
-        return [self._entity(iri, said.get(iri, []), types) for iri in iris]
+            for solution in self.endpoint.select(query):
+                pair = (solution["p"]["value"], solution["o"])
+                statements.setdefault(solution["x"]["value"], []).append(pair)
+        types = self._labels(
+            {term["value"] for pairs in statements.values() for iri, term in pairs if iri == self._type}
+        )
+        return [self._entity(iri, statements.get(iri, []), types) for iri in iris]
 
-    def _entity(self, iri: str, said: Sequence[tuple[str, Term]], types: Mapping[str, str]) -> Entity:
-        names = sorted((self._options.language_rank(o), o["value"]) for p, o in said if p == LABEL)
+    def _entity(
+        self, iri: str, statements: Sequence[tuple[str, Term]], type_labels: Mapping[str, str]
+    ) -> Entity:
+        """Return a node from its statements: property and value."""
+        names = sorted(
+            (self._options.language_rank(value), value["value"])
+            for property, value in statements
+            if property == LABEL
+        )
         name = names[0][1] if names else iri_label(iri)
-        aliases = {o["value"] for p, o in said if p in {LABEL, ALIAS}} - {name}
-        of = sorted(types.get(o["value"], iri_label(o["value"])) for p, o in said if p == self._type)
+        aliases = {value["value"] for property, value in statements if property in {LABEL, ALIAS}} - {name}
+        types = sorted(
+            type_labels.get(value["value"], iri_label(value["value"]))
+            for property, value in statements
+            if property == self._type
+        )
         properties: dict[str, list[Any]] = {}
-        for p, o in sorted(said, key=lambda one: (one[0], one[1]["value"])):
-            if p not in {LABEL, ALIAS, *_TEXTS, self._type}:
-                properties.setdefault(iri_label(p), []).append(_scalar(o))
+        for property, value in sorted(statements, key=lambda pair: (pair[0], pair[1]["value"])):
+            if property not in {LABEL, ALIAS, *_TEXTS, self._type}:
+                properties.setdefault(iri_label(property), []).append(_scalar(value))
         return Entity(
             f"{self.name}:{iri}",
-            of[0] if of else "",
+            types[0] if types else "",
             name,
             tuple(sorted(aliases)),
-            "\n".join(sorted({o["value"] for p, o in said if p in _TEXTS})),
-            {key: found[0] if len(found) == 1 else tuple(found) for key, found in properties.items()},
-            tuple(of[1:]),
+            "\n".join(sorted({value["value"] for property, value in statements if property in _TEXTS})),
+            {key: values[0] if len(values) == 1 else tuple(values) for key, values in properties.items()},
+            tuple(types[1:]),
         )
 
     def rows_of_type(self, type: str) -> Rows:
@@ -225,137 +250,132 @@ class MountedGraph:
         if not iris:
             return np.empty(0, dtype=np.int64)
         pattern = f"{values_clause('t', iris)} ?x <{self._type}> ?t FILTER(isIRI(?x))"
-        found = self.endpoint.select(f"SELECT DISTINCT ?x {{ {pattern} }} LIMIT {self._options.most + 1}")
-        if len(found) > self._options.most:
+        solutions = self.endpoint.select(f"SELECT DISTINCT ?x {{ {pattern} }} LIMIT {self._options.most + 1}")
+        if len(solutions) > self._options.most:
             raise RemoteError(
                 f"'{self.name}' has more than {self._options.most:,} nodes of the type '{type}'",
                 "Ask for something that narrows them down first",
             )
-        return np.unique(self._seen(one["x"]["value"] for one in found))
+        return np.unique(self._assign_rows(solution["x"]["value"] for solution in solutions))
 
     def has_type(self, rows: Rows, type: str) -> Mask:
         """Return which of ``rows`` have a type, (n,)."""
-        found = self.entities(rows)
-        return np.array([type in (one.type, *one.more_types) for one in found], dtype=np.bool_)
+        entities = self.entities(rows)
+        return np.array([type in (entity.type, *entity.more_types) for entity in entities], dtype=np.bool_)
 
     @property
     def lookup(self) -> NameLookup:
-        """What finds names; ``lookup.service`` is the search that is used."""
+        """The look-up of names; ``lookup.service`` is the search that is used."""
         service = self._schema().get("lookup", self._options.lookup)
         return NameLookup(self.endpoint, self._options, service, self._titles)
 
     def find_by_name(self, name: str) -> Rows:
-        """Return the rows with this name or alias, ascending; :meth:`Lookup.named` says where it is looked for."""
-        return np.unique(self._seen(self.lookup.find_by_name(name)))
+        """Return the rows with this name or alias, ascending, as :meth:`NameLookup.find_by_name` finds them."""
+        return np.unique(self._assign_rows(self.lookup.find_by_name(name)))
 
     def find_similar_names(self, name: str, k: int) -> tuple[Rows, Floats]:
-        """Return the rows whose names are most like ``name``, (k,) at most, best first, with their likeness."""
-        found = self.lookup.find_similar_names(name, k)
-        return self._seen(iri for iri, _ in found), np.array([likeness for _, likeness in found])
+        """Return at most ``k`` rows with the most similar names, best first, and the similarity."""
+        ranked = self.lookup.find_similar_names(name, k)
+        return self._assign_rows(iri for iri, _ in ranked), np.array([similarity for _, similarity in ranked])
 
     # Edges
 
     def neighbours(
         self, rows: Rows, relation: str | None, inverse: bool = False
     ) -> tuple[NDArray[np.int64], Rows]:
-        """Return the tails of ``rows`` (with ``inverse``: the heads): offsets (n + 1), rows ascending for each;
-        ``relation`` None: along any."""
-        known = self._schema()["properties"]
-        properties = {label: iri for iri, (label, _) in known.items()}
-        if relation is not None and relation not in properties:
-            raise unknown_name_error(f"relation in the graph '{self.name}'", relation, properties)
+        """Return the tails of ``rows`` (with ``inverse``: the heads): offsets (n + 1), rows ascending for each.
+
+        ``relation`` None: along any relation.
+        """
+        by_iri = self._schema()["properties"]
+        by_label = {label: iri for iri, (label, _) in by_iri.items()}
+        if relation is not None and relation not in by_label:
+            raise unknown_name_error(f"relation in the graph '{self.name}'", relation, by_label)
         iris = [self._iris[row] for row in np.asarray(rows).tolist()]
-        along = "?p" if relation is None else f"<{properties[relation]}>"
-        pattern = f"?y {along} ?x" if inverse else f"?x {along} ?y"
-        named = " ?p" if relation is None else ""
-        found: dict[str, list[str]] = {}
+        path, variables = ("?p", "?x ?y ?p") if relation is None else (f"<{by_label[relation]}>", "?x ?y")
+        pattern = f"?y {path} ?x" if inverse else f"?x {path} ?y"
+        neighbours: dict[str, list[str]] = {}
         for batch in split_iris(list(dict.fromkeys(iris))):
-            query = f"SELECT DISTINCT ?x ?y{named} WHERE {{ {values_clause('x', batch)} {pattern} FILTER(isIRI(?y)) }}"  # noqa: E501
-            for one in self.endpoint.select(query):
-                if relation is not None or one["p"]["value"] in known:
-                    found.setdefault(one["x"]["value"], []).append(one["y"]["value"])
-        others = [np.unique(self._seen(found.get(iri, ()))) for iri in iris]
-        offsets = run_offsets(np.array([len(one) for one in others], dtype=np.int64))
-        return offsets, np.concatenate([np.empty(0, dtype=np.int64), *others])
+            query = f"SELECT DISTINCT {variables} WHERE {{ {values_clause('x', batch)} {pattern} FILTER(isIRI(?y)) }}"
+            for solution in self.endpoint.select(query):
+                if relation is not None or solution["p"]["value"] in by_iri:
+                    neighbours.setdefault(solution["x"]["value"], []).append(solution["y"]["value"])
+        neighbour_rows = [np.unique(self._assign_rows(neighbours.get(iri, ()))) for iri in iris]
+        offsets = run_offsets(np.array([len(rows) for rows in neighbour_rows], dtype=np.int64))
+        return offsets, np.concatenate([np.empty(0, dtype=np.int64), *neighbour_rows])
 
     def adjacency(self, relation: str | None, inverse: bool = False) -> None:
-        """Return nothing: what an endpoint holds is asked for, never copied."""
+        """Return None: a mounted graph cannot list all its edges."""
 
     def properties(self) -> Mapping[str, Property]:
-        """Return none: to count the literals of every property may take an endpoint hours."""
+        """Return none: counting the literals of every property may take an endpoint hours."""
         return {}
 
     def property_values(self, property: str) -> None:
-        """Return nothing, as :meth:`adjacency`."""
+        """Return None: a mounted graph cannot list all its values."""
 
     def relations_at(self, rows: Rows) -> list[str]:
         """Return the relations that have an edge at one of ``rows``, at either end, sorted by name."""
         properties = self._schema()["properties"]
-        found: set[str] = set()
+        iris: set[str] = set()
         for batch in split_iris([self._iris[row] for row in np.asarray(rows).tolist()]):
-            some = values_clause("x", batch)
-            ends = f"{{ {some} ?x ?p ?o FILTER(isIRI(?o)) }} UNION {{ {some} ?s ?p ?x }}"
-            asked = self.endpoint.select(f"SELECT DISTINCT ?p WHERE {{ {ends} }}")
-            found.update(one["p"]["value"] for one in asked)
-        return sorted(properties[iri][0] for iri in found if iri in properties)
+            nodes = values_clause("x", batch)
+            ends = f"{{ {nodes} ?x ?p ?o FILTER(isIRI(?o)) }} UNION {{ {nodes} ?s ?p ?x }}"
+            solutions = self.endpoint.select(f"SELECT DISTINCT ?p WHERE {{ {ends} }}")
+            iris.update(solution["p"]["value"] for solution in solutions)
+        return sorted(properties[iri][0] for iri in iris if iri in properties)
 
     def edge_properties(self, head: int, relation: str, tail: int) -> Sequence[Mapping[str, Any]]:
-        """Return nothing: a statement of RDF has no properties."""
+        """Return none: a statement of RDF has no properties."""
         return []
 
     def answer_types(self) -> Sequence[str]:
         """Return none: any node may answer."""
         return ()
 
-    def node_vectors(self, encoder: Encoder, what: str) -> NodeVectors:
-        """Raise UsageError: nothing is kept of the nodes of a mounted graph."""
-        raise self._not_kept()
+    # Indexes of texts, which a mounted graph does not have
+
+    def node_vectors(self, encoder: Encoder, kind: str) -> NodeVectors:
+        """Raise UsageError: nothing of the nodes of a mounted graph is stored."""
+        raise self._not_stored_error()
 
     def node_postings(
-        self, what: str, texts: NodeTexts | None = None, progress: ProgressCallback | None = None
+        self, kind: str, texts: NodeTexts | None = None, progress: ProgressCallback | None = None
     ) -> Postings | None:
-        """Raise UsageError: nothing is kept of the nodes of a mounted graph."""
-        raise self._not_kept()
+        """Raise UsageError: nothing of the nodes of a mounted graph is stored."""
+        raise self._not_stored_error()
 
-    def _not_kept(self) -> UsageError:
+    def _not_stored_error(self) -> UsageError:
         return UsageError(
-            f"'{self.name}' is a mounted graph: no texts of its nodes are kept",
+            f"'{self.name}' is a mounted graph: no texts of its nodes are stored",
             "Add it from files to search it: clew graph add FILE",
         )
 
 
-def _distinct(labels: Mapping[str, str], counts: Mapping[str, int]) -> dict[str, list[Any]]:
-    """Return for each IRI what it is called and its count: its label, else its readable part; itself where another
-    is called the same."""
-    called = {iri: labels.get(iri) or iri_label(iri) for iri in sorted(counts)}
-    times = Counter(called.values())
-    return {iri: [name if times[name] == 1 else iri, counts[iri]] for iri, name in called.items()}
+def _distinct_labels(labels: Mapping[str, str], counts: Mapping[str, int]) -> dict[str, list[Any]]:
+    """Return the name and the count of each IRI.
+
+    The name is its label, else its readable part; the IRI itself where two would have the same name.
+    """
+    names = {iri: labels.get(iri) or iri_label(iri) for iri in sorted(counts)}
+    times = Counter(names.values())
+    return {iri: [name if times[name] == 1 else iri, counts[iri]] for iri, name in names.items()}
 
 
-def schema_file(derived: Path, name: str, url: str, options: str) -> Path:
-    """Return the file of what an endpoint says of itself."""
-    made = hashlib.blake2b(f"{name}\n{url}\n{options}".encode(), digest_size=16).hexdigest()
-    return derived / "mounts" / f"{made}.json"
+def _scalar(term: Term) -> Any:
+    """Return the value of a literal as a number or truth value where its datatype is one, else as text."""
+    text, datatype = term["value"], term.get("datatype", "").rpartition("#")[2]
+    try:
+        if datatype in {"integer", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger"}:
+            return int(text)
+        if datatype in {"decimal", "double", "float"}:
+            return float(text)
+    except ValueError:
+        return text
+    return text == "true" if datatype == "boolean" else text
 
 
-def open_mounted_graph(derived: Path, name: str, url: str, options: str) -> MountedGraph:
-    """Return the graph of a mount; nothing is asked yet. Raises UnreadableFile where its table of titles is gone."""
-    chosen = MountOptions.from_json(options)
-    answers = Endpoint(url, chosen.timeout, chosen.interval) if is_endpoint(url) else OxigraphStore(Path(url))
-    titles = opened_titles(chosen.titles, derived / "mounts") if chosen.titles else None
-    return MountedGraph(name, answers, chosen, schema_file(derived, name, url, options), titles)
-
-
-def mount_files(derived: Path, name: str, url: str, options: str) -> list[Path]:
-    """Return the files that are kept for a mount, there or not."""
-    files = [schema_file(derived, name, url, options)]
-    if titles := MountOptions.from_json(options).titles:
-        try:
-            index = opened_titles(titles, derived / "mounts").index
-        except UnreadableFile:  # an unplugged disk: what is kept for it is made again
-            index = None
-        files += [index] if index else []
-    return files
+# Opening mounts
 
 
 def is_endpoint(url: str) -> bool:
@@ -363,13 +383,27 @@ def is_endpoint(url: str) -> bool:
     return url.startswith(("http://", "https://"))
 
 
-def _scalar(term: Term) -> Any:
-    said, datatype = term["value"], term.get("datatype", "").rpartition("#")[2]
-    try:
-        if datatype in {"integer", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger"}:
-            return int(said)
-        if datatype in {"decimal", "double", "float"}:
-            return float(said)
-    except ValueError:
-        return said
-    return said == "true" if datatype == "boolean" else said
+def open_mounted_graph(derived: Path, name: str, url: str, options: str) -> MountedGraph:
+    """Return the graph of a mount without querying it. Raises UnreadableFile where its table of titles is gone."""
+    chosen = MountOptions.from_json(options)
+    source = Endpoint(url, chosen.timeout, chosen.interval) if is_endpoint(url) else OxigraphStore(Path(url))
+    titles = open_title_table(chosen.titles, derived / "mounts") if chosen.titles else None
+    return MountedGraph(name, source, chosen, schema_file(derived, name, url, options), titles)
+
+
+def schema_file(derived: Path, name: str, url: str, options: str) -> Path:
+    """Return the file in which the schema of a mounted graph is stored."""
+    digest = hashlib.blake2b(f"{name}\n{url}\n{options}".encode(), digest_size=16).hexdigest()
+    return derived / "mounts" / f"{digest}.json"
+
+
+def mount_files(derived: Path, name: str, url: str, options: str) -> list[Path]:
+    """Return the files that belong to a mount, whether they exist or not."""
+    files = [schema_file(derived, name, url, options)]
+    if titles := MountOptions.from_json(options).titles:
+        try:
+            index = open_title_table(titles, derived / "mounts").index
+        except UnreadableFile:  # the disk may be unplugged: the index is built again later
+            index = None
+        files += [index] if index else []
+    return files

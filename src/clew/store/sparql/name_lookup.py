@@ -1,17 +1,16 @@
-"""How an endpoint's own search is asked for names that are like a given one.
+"""Finding nodes of a mounted graph by name: as it is spelled, by a table of titles, or by the endpoint's own search.
 
-A service turns a name into SPARQL questions, the strictest first. Each question gives resources (``?x``) and, where
-it can, the label by which each was found (``?l``); how like the names are is for
-:mod:`clew.store.sparql.name_lookup` to say.
+A search service turns a name into SPARQL queries, the strictest first. Each query returns resources (``?x``) and,
+where it can, the label by which each was found (``?l``); the similarity of the names is computed here.
 
 * ``wikidata``: the MediaWiki API service of the Wikidata Query Service: EntitySearch, which completes labels and
   aliases, then the full-text search with a letter or two to spare (``word~``).
-* ``virtuoso``: ``bif:contains``, the full-text index of a Virtuoso store: all words, then beginnings of some.
+* ``virtuoso``: ``bif:contains``, the full-text index of a Virtuoso store: all words, then prefixes of some.
 * ``qlever``: ``ql:contains-word``, the text index of a QLever store that was built with its literals: the same.
-* ``scan``: no index, plain SPARQL 1.1. Every label is looked at, so it is for stores of up to some hundred thousand
+* ``scan``: no index, plain SPARQL 1.1. It looks at every label, so it is for stores of up to some hundred thousand
   labels, such as a small Oxigraph.
 
-``scan`` is tested on a real Oxigraph. The questions of the other three follow their documentation and were tested
+``scan`` is tested on a real Oxigraph. The queries of the other three follow their documentation and were tested
 against scripted endpoints only.
 """
 
@@ -27,80 +26,93 @@ from clew.store.sparql.endpoint import format_literal, format_values, is_iri
 from clew.store.sparql.mount_options import ALIAS, LABEL, MountOptions, SparqlSource, language_filter
 from clew.store.sparql.title_table import TitleTable
 
-#: What ``lookup`` may be: ``auto`` looks what there is, ``labels`` uses no search at all.
+#: Values of the option ``lookup`` besides the services: ``auto`` detects one, ``labels`` uses no search at all.
 AUTO_LOOKUP, LABELS_LOOKUP = "auto", "labels"
-#: Answers that one question may bring.
+#: Results of one query at most.
 RESULT_LIMIT = 200
-#: Letters that a beginning must have: the indexes of Virtuoso and QLever know no shorter ones.
-_BEGINNING = 4
+#: Nodes in one query.
+IRIS_PER_QUERY = 100
+#: Labels up to which ``auto`` chooses ``scan``.
+MAX_SCANNED_LABELS = 200_000
+#: Letters of a prefix at least: the indexes of Virtuoso and QLever accept no shorter ones.
+_PREFIX_LENGTH = 4
 _WORD = re.compile(r"\w+")
-_WIKIDATA = (
+#: The search of wikidata.org returns items of wikidata.org; it does not know those of another Wikibase.
+_WIKIDATA = "http://www.wikidata.org/"
+_WIKIDATA_PREFIXES = (
     "PREFIX bd: <http://www.bigdata.com/rdf#> PREFIX wikibase: <http://wikiba.se/ontology#> "
     "PREFIX mwapi: <https://www.mediawiki.org/ontology#API/> "
 )
-_QLEVER = "PREFIX ql: <http://qlever.cs.uni-freiburg.de/builtin-functions/> "
+_QLEVER_PREFIXES = "PREFIX ql: <http://qlever.cs.uni-freiburg.de/builtin-functions/> "
 
+#: Turns a name into queries, given the languages of labels.
 Service = Callable[[str, Sequence[str]], list[str]]
-"""Turns a name into questions, given the languages of labels."""
+
+# The search services
 
 
 def wikidata_queries(name: str, languages: Sequence[str]) -> list[str]:
-    """Ask the search of wikidata.org through ``SERVICE wikibase:mwapi``; labels have to be asked for afterwards."""
+    """Return queries to the search of wikidata.org by ``SERVICE wikibase:mwapi``; they return no labels."""
 
-    def asked(api: str, item: str) -> str:
+    def query(api: str, item: str) -> str:
         return (
-            f"{_WIKIDATA}SELECT DISTINCT ?x WHERE {{ SERVICE wikibase:mwapi {{ "
+            f"{_WIKIDATA_PREFIXES}SELECT DISTINCT ?x WHERE {{ SERVICE wikibase:mwapi {{ "
             f'bd:serviceParam wikibase:endpoint "www.wikidata.org" ; wikibase:limit {RESULT_LIMIT} ; {api} . '
             f"?x wikibase:apiOutputItem mwapi:{item} }} }} LIMIT {RESULT_LIMIT}"
         )
 
-    entity = [
-        f'wikibase:api "EntitySearch" ; mwapi:search {format_literal(name)} ; mwapi:language "{one}"'
-        for one in languages
+    entity_searches = [
+        f'wikibase:api "EntitySearch" ; mwapi:search {format_literal(name)} ; mwapi:language "{language}"'
+        for language in languages
     ]
-    loose = " ".join(f"{word}~" if len(word) > _BEGINNING else word for word in _words(name))
-    generator = (
-        f'wikibase:api "Generator" ; mwapi:generator "search" ; mwapi:gsrsearch {format_literal(loose)} ; '
+    fuzzy = " ".join(f"{word}~" if len(word) > _PREFIX_LENGTH else word for word in _words(name))
+    full_text_search = (
+        f'wikibase:api "Generator" ; mwapi:generator "search" ; mwapi:gsrsearch {format_literal(fuzzy)} ; '
         f'mwapi:gsrlimit "max"'
     )
-    return [asked(one, "item") for one in entity] + ([asked(generator, "title")] if loose else [])
+    return [query(api, "item") for api in entity_searches] + (
+        [query(full_text_search, "title")] if fuzzy else []
+    )
 
 
 def virtuoso_queries(name: str, languages: Sequence[str]) -> list[str]:
-    """Ask Virtuoso's full-text index by ``bif:contains``."""
-
-    def asked(pattern: str) -> str:
-        return _of_labels(f"?l <bif:contains> {format_literal(pattern)}", languages)
-
-    words, beginnings = _words(name), _beginnings(name)
-    questions = [" AND ".join(f"'{word}'" for word in words), " OR ".join(f"'{one}*'" for one in beginnings)]
-    return [asked(one) for one in questions if one]
+    """Return queries to Virtuoso's full-text index by ``bif:contains``."""
+    expressions = [
+        " AND ".join(f"'{word}'" for word in _words(name)),
+        " OR ".join(f"'{prefix}*'" for prefix in _prefixes(name)),
+    ]
+    return [
+        _label_query(f"?l <bif:contains> {format_literal(expression)}", languages)
+        for expression in expressions
+        if expression
+    ]
 
 
 def qlever_queries(name: str, languages: Sequence[str]) -> list[str]:
-    """Ask QLever's text index by ``ql:contains-word``; a text that it holds is joined to its label."""
+    """Return queries to QLever's text index by ``ql:contains-word``; a text is joined to the label it contains."""
 
-    def asked(*patterns: str) -> str:
-        found = (
-            f"{{ ?t ql:contains-word {format_literal(one)} . ?t ql:contains-entity ?l }}" for one in patterns
+    def query(*expressions: str) -> str:
+        patterns = (
+            f"{{ ?t ql:contains-word {format_literal(expression)} . ?t ql:contains-entity ?l }}"
+            for expression in expressions
         )
-        return _QLEVER + _of_labels(" UNION ".join(found), languages)
+        return _QLEVER_PREFIXES + _label_query(" UNION ".join(patterns), languages)
 
-    words, beginnings = _words(name), _beginnings(name)
-    return ([asked(" ".join(words))] if words else []) + (
-        [asked(*(f"{one}*" for one in beginnings))] if beginnings else []
+    words, prefixes = _words(name), _prefixes(name)
+    return ([query(" ".join(words))] if words else []) + (
+        [query(*(f"{prefix}*" for prefix in prefixes))] if prefixes else []
     )
 
 
 def scan_queries(name: str, languages: Sequence[str]) -> list[str]:
-    """Look at every label: those that have most of the name's letters in pieces, the longest pieces first.
+    """Return a query over every label for those with most of the name's letters in pieces, longest pieces first.
 
     Long words are cut in half: a wrong letter then spoils one half, and the label is found by the other.
     """
     pieces = dict.fromkeys(piece for word in _words(name) for piece in _halves(word))
     if not pieces:
         return []
-    points = " + ".join(f"IF(CONTAINS(?n, {format_literal(one)}), {len(one)}, 0)" for one in pieces)
+    points = " + ".join(f"IF(CONTAINS(?n, {format_literal(piece)}), {len(piece)}, 0)" for piece in pieces)
     return [
         f"SELECT DISTINCT ?x ?l ?s (STRLEN(?n) AS ?z) WHERE {{ ?x <{LABEL}>|<{ALIAS}> ?l FILTER(isIRI(?x)) "
         f"{language_filter('l', languages)} BIND(LCASE(STR(?l)) AS ?n) BIND({points} AS ?s) FILTER(?s > 0) }} "
@@ -117,41 +129,45 @@ SERVICES: Mapping[str, Service] = {
 LOOKUPS = (AUTO_LOOKUP, LABELS_LOOKUP, *SERVICES)
 
 
-def _of_labels(found: str, languages: Sequence[str]) -> str:
-    """Return a question for what is called by a label that a pattern finds. Two branches and not a path of
-    alternatives: a text index is asked for the objects of one property."""
-    either = " UNION ".join(f"{{ ?x <{one}> ?l . {found} }}" for one in (LABEL, ALIAS))
-    return f"SELECT DISTINCT ?x ?l WHERE {{ {either} FILTER(isIRI(?x)) {language_filter('l', languages)} }} LIMIT {RESULT_LIMIT}"  # noqa: E501
+def _label_query(pattern: str, languages: Sequence[str]) -> str:
+    """Return a query for resources with a label ``?l`` that a pattern finds.
+
+    It has two branches, and not a path of alternatives: a text index is asked for the objects of one property.
+    """
+    branches = " UNION ".join(f"{{ ?x <{label}> ?l . {pattern} }}" for label in (LABEL, ALIAS))
+    return (
+        f"SELECT DISTINCT ?x ?l WHERE {{ {branches} FILTER(isIRI(?x)) {language_filter('l', languages)} }} "
+        f"LIMIT {RESULT_LIMIT}"
+    )
 
 
 def _words(name: str) -> list[str]:
     return list(dict.fromkeys(_WORD.findall(name.lower())))
 
 
-def _beginnings(name: str) -> list[str]:
+def _prefixes(name: str) -> list[str]:
     """Return the first half of every word, at least four letters of it; none of shorter words."""
-    long = (word for word in _words(name) if len(word) >= _BEGINNING)
-    return list(dict.fromkeys(word[: max(_BEGINNING, len(word) // 2)] for word in long))
+    long_words = (word for word in _words(name) if len(word) >= _PREFIX_LENGTH)
+    return list(dict.fromkeys(word[: max(_PREFIX_LENGTH, len(word) // 2)] for word in long_words))
 
 
 def _halves(word: str) -> list[str]:
-    plain = fold_name(word)
-    spelled = [word] if plain == word else [word, plain]
+    folded = fold_name(word)
+    spellings = [word] if folded == word else [word, folded]
     middle = len(word) // 2
-    return [half for one in spelled for half in ((one[:middle], one[middle:]) if len(one) > 3 else (one,))]
+    return [
+        half
+        for spelling in spellings
+        for half in ((spelling[:middle], spelling[middle:]) if len(spelling) > 3 else (spelling,))
+    ]
 
 
-#: Nodes asked about in one question.
-IRIS_PER_QUERY = 100
-#: Labels up to which ``auto`` chooses to look at all of them.
-MAX_SCANNED_LABELS = 200_000
-#: The search of wikidata.org finds what its endpoint holds; that of another Wikibase would not.
-_WIKIDATA_lookup = "http://www.wikidata.org/"
+# Looking names up
 
 
 @dataclass(frozen=True, slots=True)
 class NameLookup:
-    """Looks names up in ``answers``; ``service`` names its search, "labels" for none."""
+    """Looks names up in ``source``; ``service`` names the search that is used, "labels" for none."""
 
     source: SparqlSource
     options: MountOptions
@@ -161,135 +177,139 @@ class NameLookup:
     def find_by_name(self, name: str) -> list[str]:
         """Return the resources with this name or alias, ascending.
 
-        What the table of titles says comes first: it is one article, where a label may be that of a hundred things.
-        Then labels as ``name`` is spelled and in other capitals, which every store has an index of; where there is
-        none, equal ones among those that the search finds.
+        The table of titles comes first: a title is one article, while a hundred things may have the same label.
+        Then labels in the spelling of ``name`` and in other capitals, which every store has an index of; where there
+        is none, equal names among those that the search finds.
         """
-        return self._titled(name) or self._spelled(name) or self._found(name)
+        return self._find_by_title(name) or self._find_by_spelling(name) or self._find_by_search(name)
 
     def find_similar_names(self, name: str, k: int) -> list[tuple[str, float]]:
-        """Return at most ``k`` resources whose names are most like ``name``, best first, ties by IRI, and likeness.
+        """Return at most ``k`` resources with the most similar names, best first, ties by IRI, and the similarity.
 
-        Likeness is rapidfuzz's ``ratio`` of the folded names, from 0 to 1; that of several names the highest.
+        Similarity is rapidfuzz's ``ratio`` of the folded names, from 0 to 1; of several names the highest.
         """
-        named = dict.fromkeys(self._titled(name) or self._spelled(name), 1.0)
-        found = self._candidates(name, k) if len(named) < k else {}
-        ranked = sorted((found | named).items(), key=lambda one: (-one[1], one[0]))
+        equal = dict.fromkeys(self._find_by_title(name) or self._find_by_spelling(name), 1.0)
+        similar = self._find_candidates(name, k) if len(equal) < k else {}
+        ranked = sorted((similar | equal).items(), key=lambda candidate: (-candidate[1], candidate[0]))
         return ranked[:k]
 
-    def _titled(self, name: str) -> list[str]:
+    def _find_by_title(self, name: str) -> list[str]:
         iris = self.titles.find_ids(name) if self.titles is not None else []
         return existing_resources(self.source, iris)
 
-    def _spelled(self, name: str) -> list[str]:
-        said = name.strip()
-        spelled = dict.fromkeys((said, said.title(), said.capitalize(), said.lower(), said.upper()))
-        terms = [format_literal(one, tag) for one in spelled if one for tag in ("", *self.options.languages)]
+    def _find_by_spelling(self, name: str) -> list[str]:
+        plain = name.strip()
+        spellings = dict.fromkeys((plain, plain.title(), plain.capitalize(), plain.lower(), plain.upper()))
+        terms = [
+            format_literal(spelling, language)
+            for spelling in spellings
+            if spelling
+            for language in ("", *self.options.languages)
+        ]
         if not terms:
             return []
         pattern = f"{format_values('l', terms)} ?x <{LABEL}>|<{ALIAS}> ?l FILTER(isIRI(?x))"
-        wanted = fold_name(name)
-        found = self.source.select(f"SELECT DISTINCT ?x ?l WHERE {{ {pattern} }}")
-        return sorted({one["x"]["value"] for one in found if fold_name(one["l"]["value"]) == wanted})
+        solutions = self.source.select(f"SELECT DISTINCT ?x ?l WHERE {{ {pattern} }}")
+        folded = fold_name(name)
+        return sorted(
+            {solution["x"]["value"] for solution in solutions if fold_name(solution["l"]["value"]) == folded}
+        )
 
-    def _found(self, name: str) -> list[str]:
-        """Return what the strictest of the search's questions finds under an equal name."""
-        for found in self._asked(name, 1):
-            return sorted(iri for iri, likeness in found.items() if likeness == 1.0)
+    def _find_by_search(self, name: str) -> list[str]:
+        """Return the resources that the strictest query of the search finds under an equal name."""
+        for similarities in self._search(name, 1):
+            return sorted(iri for iri, similarity in similarities.items() if similarity == 1.0)
         return []
 
-    def _candidates(self, name: str, k: int) -> dict[str, float]:
-        """Return the likeness of what the search finds; it is asked less strictly until there are ``k``."""
-        found: dict[str, float] = {}
-        for more in self._asked(name):
-            found |= more
-            if len(found) >= k:
+    def _find_candidates(self, name: str, k: int) -> dict[str, float]:
+        """Return the similarity of what the search finds; its queries get less strict until there are ``k``."""
+        candidates: dict[str, float] = {}
+        for similarities in self._search(name):
+            candidates |= similarities
+            if len(candidates) >= k:
                 break
-        return found
+        return candidates
 
-    def _asked(self, name: str, most: int | None = None) -> Iterator[dict[str, float]]:
-        """Yield for each question of the search what it finds, with its likeness."""
+    def _search(self, name: str, max_queries: int | None = None) -> Iterator[dict[str, float]]:
+        """Yield for each query of the search the resources that it finds and the similarity of their names."""
         from rapidfuzz import fuzz
 
         service = SERVICES.get(self.service)
-        wanted = fold_name(name)
-        if service is None or not wanted:
+        folded = fold_name(name)
+        if service is None or not folded:
             return
-        for question in service(name.strip(), self.options.languages)[:most]:
-            best: dict[str, float] = {}
-            for iri, label in self._labelled(question):
-                said = fold_name(label)
-                likeness = 1.0 if said == wanted else fuzz.ratio(said, wanted) / 100
-                best[iri] = max(best.get(iri, 0.0), likeness)
-            yield best
+        for query in service(name.strip(), self.options.languages)[:max_queries]:
+            similarities: dict[str, float] = {}
+            for iri, label in self._select_labelled(query):
+                folded_label = fold_name(label)
+                similarity = 1.0 if folded_label == folded else fuzz.ratio(folded_label, folded) / 100
+                similarities[iri] = max(similarities.get(iri, 0.0), similarity)
+            yield similarities
 
-    def _labelled(self, question: str) -> Iterator[tuple[str, str]]:
-        """Yield the resources that a question finds, each with a name; several times where it has several."""
-        bare = []
-        for one in self.source.select(question):
-            if "x" in one and "l" in one:
-                yield one["x"]["value"], one["l"]["value"]
-            elif "x" in one:
-                bare.append(one["x"]["value"])
-        for batch in split_iris([iri for iri in bare if is_iri(iri)]):
-            query = (
+    def _select_labelled(self, query: str) -> Iterator[tuple[str, str]]:
+        """Yield the resources that a query finds, each with a name; one with several names several times."""
+        unlabelled = []
+        for solution in self.source.select(query):
+            if "x" in solution and "l" in solution:
+                yield solution["x"]["value"], solution["l"]["value"]
+            elif "x" in solution:
+                unlabelled.append(solution["x"]["value"])
+        for batch in split_iris([iri for iri in unlabelled if is_iri(iri)]):
+            label_query = (
                 f"SELECT ?x ?l WHERE {{ {values_clause('x', batch)} ?x <{LABEL}>|<{ALIAS}> ?l "
                 f"{self.options.language_filter('l')} }}"
             )
-            for one in self.source.select(query):
-                yield one["x"]["value"], one["l"]["value"]
+            for solution in self.source.select(label_query):
+                yield solution["x"]["value"], solution["l"]["value"]
 
 
-def detect_service(answers: SparqlSource, options: MountOptions, wikidata: bool) -> str:
-    """Return the search that is used: the one asked for, or for ``auto`` the first that finds what is known to be
-    there. ``wikidata``: its properties are Wikidata's.
+def detect_service(source: SparqlSource, options: MountOptions, wikidata: bool) -> str:
+    """Return the search to use: that of the options, or for ``auto`` the first that finds a label known to exist.
 
-    That an endpoint takes a question says nothing: to many, another's search is a property that nothing has.
+    ``wikidata``: the properties of the graph are those of Wikidata. That an endpoint accepts a query proves nothing:
+    to many, the search of another store is a property that no resource has.
     """
     if options.lookup != AUTO_LOOKUP:
         return options.lookup
     query = f"SELECT ?l WHERE {{ ?x <{LABEL}> ?l FILTER(isIRI(?x)) {options.language_filter('l')} }} LIMIT 20"
-    known = sorted((one["l"]["value"] for one in answers.select(query)), key=len)
-    if not known:
+    labels = sorted((solution["l"]["value"] for solution in source.select(query)), key=len)
+    if not labels:
         return LABELS_LOOKUP
-    # A label of middling length: neither a sign nor a sentence. What Wikidata has first may be no item.
-    usual = known[len(known) // 2]
+    # A label of middling length is neither a sign nor a sentence. The first labels of Wikidata may be of no item.
+    usual = labels[len(labels) // 2]
     probes = [("wikidata", "Earth")] if wikidata else []
-    for name, probe in (*probes, ("virtuoso", usual), ("qlever", usual)):
+    for service, probe in (*probes, ("virtuoso", usual), ("qlever", usual)):
         try:
-            if any(answers.select(question) for question in SERVICES[name](probe, options.languages)[:1]):
-                return name
-        except RemoteError:  # refused: it has no such search
+            if any(source.select(query) for query in SERVICES[service](probe, options.languages)[:1]):
+                return service
+        except RemoteError:  # refused: the endpoint has no such search
             continue
-    counted = answers.select(
+    count = source.select(
         f"SELECT (COUNT(*) AS ?n) WHERE {{ SELECT ?x WHERE {{ ?x <{LABEL}> ?l }} LIMIT {MAX_SCANNED_LABELS + 1} }}"
     )
-    return "scan" if int(counted[0]["n"]["value"]) <= MAX_SCANNED_LABELS else LABELS_LOOKUP
+    return "scan" if int(count[0]["n"]["value"]) <= MAX_SCANNED_LABELS else LABELS_LOOKUP
 
 
 def is_wikidata(properties: Iterable[str]) -> bool:
     """Return whether properties are those of wikidata.org."""
-    return any(one.startswith(_WIKIDATA_lookup) for one in properties)
+    return any(iri.startswith(_WIKIDATA) for iri in properties)
 
 
-def existing_resources(answers: SparqlSource, iris: Sequence[str]) -> list[str]:
-    """Return those resources of which anything is said, in the order given."""
-    found: set[str] = set()
+def existing_resources(source: SparqlSource, iris: Sequence[str]) -> list[str]:
+    """Return the resources that occur in any statement, in the given order."""
+    existing: set[str] = set()
     for batch in split_iris([iri for iri in dict.fromkeys(iris) if is_iri(iri)]):
-        said = "{ ?x ?p ?o } UNION { ?s ?q ?x }"
-        query = f"SELECT DISTINCT ?x WHERE {{ {values_clause('x', batch)} FILTER EXISTS {{ {said} }} }}"
-        found |= {one["x"]["value"] for one in answers.select(query)}
-    return [iri for iri in iris if iri in found]
+        statement = "{ ?x ?p ?o } UNION { ?s ?q ?x }"
+        query = f"SELECT DISTINCT ?x WHERE {{ {values_clause('x', batch)} FILTER EXISTS {{ {statement} }} }}"
+        existing |= {solution["x"]["value"] for solution in source.select(query)}
+    return [iri for iri in iris if iri in existing]
 
 
-def split_iris(items: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield items as many at a time as one question asks about."""
-    return (items[start : start + IRIS_PER_QUERY] for start in range(0, len(items), IRIS_PER_QUERY))
+def split_iris(iris: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield IRIs in batches, each for one query."""
+    return (iris[start : start + IRIS_PER_QUERY] for start in range(0, len(iris), IRIS_PER_QUERY))
 
 
 def values_clause(name: str, iris: Iterable[str]) -> str:
     """Return ``VALUES ?name { <iri> ... }``."""
     return format_values(name, (f"<{iri}>" for iri in iris))
-
-
-# MERGED: Names of a mounted graph: found as they are spelled, by a table of titles, or by the endpoint's own search.

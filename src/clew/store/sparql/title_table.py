@@ -1,9 +1,9 @@
-"""Tables from titles to ids: the paper's WikiMapper, from the title of a Wikipedia article to Wikidata's id.
+"""Tables from titles to ids, such as WikiMapper: from the title of a Wikipedia article to its id in Wikidata.
 
-A table is a file of two columns, title and id, separated by tabs (commas where its name says ``.csv``), perhaps
+A table is a file of two columns, title and id, separated by tabs (commas where its name says ``.csv``), optionally
 compressed with gzip; or the index file of the package WikiMapper, a SQLite database with a table ``mapping``. An id
-is an IRI, or Wikidata's number (``Q42``). Tables have millions of rows: WikiMapper's is asked where it is; of a text
-file, an index is made once beside the base, and again when the file has changed.
+is an IRI, or Wikidata's number (``Q42``). Tables have millions of rows: WikiMapper's database is
+queried where it is; for a text file, an index is built beside the base, once and again when the file has changed.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from clew.store.sparql.endpoint import is_iri
 
 _ITEM = re.compile(r"[QPL]\d+")
 _WIKIDATA = "http://www.wikidata.org/entity/"
-#: What the second column may be called in a first row that names the columns.
+#: Names of the second column in a header row.
 _HEADS = frozenset({"id", "qid", "item", "entity", "iri", "uri", "wikidata", "wikidata_id", "wikidata id"})
 _SQLITE = b"SQLite format 3\0"
 _GZIP = b"\x1f\x8b"
-#: The ending of the name of an index that is being made.
+#: The suffix of an index that is being built.
 UNFINISHED_SUFFIX = ".unfinished"
 #: Rows that are stored at a time.
-_BATCH = 50_000
+_ROW_BATCH = 50_000
 
 
 @dataclass(frozen=True, slots=True)
 class TitleTable:
-    """A table. ``index`` is the file of its index, None for one that is a database itself."""
+    """A table. ``index`` is the file of its index, None for a table that is a database itself."""
 
     path: Path
     index: Path | None
@@ -46,35 +46,35 @@ class TitleTable:
     def find_ids(self, name: str) -> list[str]:
         """Return the IRIs of the titles that are equal to ``name``, ascending. Raises UnreadableFile.
 
-        Equal is as :func:`clew.core.text.fold_name` says; in WikiMapper's file, which has no such index, as it is
-        spelled or in other capitals.
+        Titles are compared by :func:`clew.core.text.fold_name`; in WikiMapper's database, which has no such index, by
+        their spelling in a few forms of capitals.
         """
         try:
             if self.index is None:
-                return sorted(set(self._mapped(name)))
+                return sorted(set(self._find_in_database(name)))
             if not self.index.exists():
-                _build(self.path, self.index)
-            with closing(_opened(self.index)) as table:
-                found = table.execute("SELECT id FROM title WHERE name = ?", (fold_name(name),)).fetchall()
-            return sorted({to_iri(row[0]) for row in found})
+                _build_index(self.path, self.index)
+            with closing(_connect(self.index)) as table:
+                rows = table.execute("SELECT id FROM title WHERE name = ?", (fold_name(name),)).fetchall()
+            return sorted({to_iri(row[0]) for row in rows})
         except sqlite3.DatabaseError as error:
             raise UnreadableFile(f"{self.path}: the table of titles cannot be read ({error})") from error
 
-    def _mapped(self, name: str) -> list[str]:
+    def _find_in_database(self, name: str) -> list[str]:
         title = "_".join(name.split())
-        spelled = {title, title[:1].upper() + title[1:], title.title(), title.capitalize(), title.upper()}
-        marks = ", ".join("?" * len(spelled))
-        with closing(_opened(self.path)) as table:
+        spellings = {title, title[:1].upper() + title[1:], title.title(), title.capitalize(), title.upper()}
+        marks = ", ".join("?" * len(spellings))
+        with closing(_connect(self.path)) as table:
             rows = table.execute(
-                f"SELECT wikidata_id FROM mapping WHERE wikipedia_title IN ({marks})", tuple(spelled)
+                f"SELECT wikidata_id FROM mapping WHERE wikipedia_title IN ({marks})", tuple(spellings)
             ).fetchall()
         return [to_iri(row[0]) for row in rows if row[0]]
 
 
 def open_title_table(path: str, folder: Path) -> TitleTable:
-    """Return a table, whose index is kept in ``folder``. Raises UnreadableFile where there is none, or it is none.
+    """Return a table, whose index is stored in ``folder``. Raises UnreadableFile for a missing or invalid file.
 
-    The index is not made yet: its name is made of the file's path, size and time.
+    The index is not built yet. Its name is made from the path, size and time of the file.
     """
     place = Path(path)
     try:
@@ -86,38 +86,38 @@ def open_title_table(path: str, folder: Path) -> TitleTable:
             f"{place}: {error.strerror or error}", "It is the table of titles of a mounted graph"
         ) from error
     if start == _SQLITE:
-        _check(place)
+        _check_database(place)
         return TitleTable(place, None)
-    said = f"{place}\n{state.st_size}\n{state.st_mtime_ns}".encode("utf-8", "surrogatepass")
-    return TitleTable(place, folder / f"{hashlib.blake2b(said, digest_size=16).hexdigest()}.titles")
+    version = f"{place}\n{state.st_size}\n{state.st_mtime_ns}".encode("utf-8", "surrogatepass")
+    return TitleTable(place, folder / f"{hashlib.blake2b(version, digest_size=16).hexdigest()}.titles")
 
 
 def to_iri(id: str) -> str:
     """Return the IRI of an id of a table.
 
-    >>> iri_of("Q42"), iri_of("http://example.org/x")
+    >>> to_iri("Q42"), to_iri("http://example.org/x")
     ('http://www.wikidata.org/entity/Q42', 'http://example.org/x')
     """
     return f"{_WIKIDATA}{id}" if _ITEM.fullmatch(id) else id
 
 
-def _opened(path: Path) -> sqlite3.Connection:
+def _connect(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
 
 
-def _check(path: Path) -> None:
+def _check_database(path: Path) -> None:
     try:
-        with closing(_opened(path)) as table:
+        with closing(_connect(path)) as table:
             table.execute("SELECT wikipedia_title, wikidata_id FROM mapping LIMIT 1").fetchone()
     except sqlite3.DatabaseError as error:
         raise UnreadableFile(
-            f"{path}: is no index of WikiMapper ({error})",
+            f"{path}: is not an index of WikiMapper ({error})",
             "It has a table mapping(wikipedia_id, wikipedia_title, wikidata_id)",
         ) from error
 
 
-def _build(path: Path, index: Path) -> None:
-    """Make the index of a text file: under another name first, so that one that is there is whole."""
+def _build_index(path: Path, index: Path) -> None:
+    """Build the index of a text file, under another name first, so that an existing one is complete."""
     index.parent.mkdir(parents=True, exist_ok=True)
     unfinished = index.with_suffix(f".{os.getpid()}{UNFINISHED_SUFFIX}")
     unfinished.unlink(missing_ok=True)
@@ -125,8 +125,8 @@ def _build(path: Path, index: Path) -> None:
         with closing(sqlite3.connect(unfinished)) as table:
             table.execute("PRAGMA journal_mode = OFF")
             table.execute("CREATE TABLE title (name TEXT NOT NULL, id TEXT NOT NULL)")
-            rows = _rows(path)
-            while batch := list(islice(rows, _BATCH)):
+            rows = _read_rows(path)
+            while batch := list(islice(rows, _ROW_BATCH)):
                 table.executemany("INSERT INTO title VALUES (?, ?)", batch)
             table.execute("CREATE INDEX title_name ON title (name)")
             table.commit()
@@ -135,17 +135,17 @@ def _build(path: Path, index: Path) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def _rows(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield folded titles and ids. The first row may name the columns. Raises UnreadableFile, naming the line."""
+def _read_rows(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield folded titles and ids. The first row may be a header. Raises UnreadableFile with the line."""
     with path.open("rb") as file:
-        packed = file.read(2) == _GZIP
+        is_compressed = file.read(2) == _GZIP
     name = path.name.lower().removesuffix(".gz")
-    form: dict[str, str | int] = (
+    csv_format: dict[str, str | int] = (
         {"delimiter": ","} if name.endswith(".csv") else {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
     )
     try:
-        with (gzip.open if packed else open)(path, "rt", encoding="utf-8-sig", newline="") as lines:
-            reader = csv.reader(lines, **form)  # type: ignore[arg-type]
+        with (gzip.open if is_compressed else open)(path, "rt", encoding="utf-8-sig", newline="") as lines:
+            reader = csv.reader(lines, **csv_format)  # type: ignore[arg-type]
             for number, row in enumerate(reader):
                 if not row:
                     continue
