@@ -27,7 +27,7 @@ class MountOptions:
     """How a mounted graph is queried.
 
     ``languages`` are those of names, the preferred one first. ``timeout`` and ``interval`` are in seconds.
-    ``type_property`` is the property that gives the types of nodes. Types with more than ``most`` nodes are not listed.
+    ``type_property`` is the property that gives the types of nodes. Nodes of a type are listed up to ``most``.
     ``lookup`` is the search that finds similar names (:mod:`clew.store.sparql.name_lookup`);
     ``titles`` the path of a table from titles to ids (:mod:`clew.store.sparql.title_table`), "" for none.
     """
