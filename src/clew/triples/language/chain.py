@@ -1,4 +1,8 @@
-"""Triples over constants and unknowns."""
+"""Chains: a question as triples over constants and unknowns, and the parser of their written form.
+
+Su et al. (NAACL 2024), Section 3.1. A term of a triple is a constant (``Lima``), an unknown (``#1``), or text that
+contains unknowns (``flag of the #1``).
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,16 @@ from clew.triples.language.errors import (
 )
 
 UNKNOWN = re.compile(r"#(?P<number>\d+)")
+#: What a model may write before a chain, and before one of its triples.
+INTRODUCTION = re.compile(r"\A\W*(?:(?:masked\s+)?reasoning\s+)?chain\s*:\s*", re.IGNORECASE)
+LIST_MARK = re.compile(r"^\s*(?:[-*•]\s+|\(?\d{1,2}[.)]\s+)")
+FINAL_ANSWER = re.compile(
+    r"^[\s*_\"'`(\[]*(?:the\s+)?final\s+answer\s*(?:is|:)\s*(?P<what>.*?)[\s.)\]\"'`*_]*$", re.IGNORECASE
+)
+_ANSWER = re.compile(r"#\s*answer", re.IGNORECASE)
+_MASK = re.compile(r"#\s*(?P<number>\d*)")
+_QUOTED = re.compile(r'\A"(?P<inside>[^"]*)"\Z')
+_FORM = "Write HEAD >> RELATION >> #1; #1 >> RELATION >> #2; final answer: #2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,31 +43,31 @@ class Term:
 
     @property
     def unknowns(self) -> tuple[int, ...]:
-        """The numbers of the unknowns in it, in their order, each once."""
+        """The numbers of the unknowns in the term, in their order, each once."""
         return tuple(dict.fromkeys(int(match["number"]) for match in UNKNOWN.finditer(self.text)))
 
     @property
     def unknown(self) -> int | None:
-        """The number of the unknown that it is, None for anything else."""
+        """The unknown's number if the term is an unknown and nothing else, else None."""
         match = UNKNOWN.fullmatch(self.text)
         return int(match["number"]) if match else None
 
     def fill(self, values: Mapping[int, str]) -> Term:
-        """Return the term with the unknowns that have a value replaced by it.
+        """Return the term with its unknowns replaced by their values, as far as they have one.
 
-        >>> Term("flag of the #1").filled({1: "Bahamas"})
+        >>> Term("flag of the #1").fill({1: "Bahamas"})
         Term(text='flag of the Bahamas')
         """
         return Term(UNKNOWN.sub(lambda match: values.get(int(match["number"]), match.group()), self.text))
 
     def __str__(self) -> str:
-        """The term as a chain writes it: in quotation marks where it holds what divides a chain."""
-        return _written(self.text)
+        """The term as a chain writes it: in quotation marks if it contains a separator of chains."""
+        return _quote_separators(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Triple:
-    """What a step of a question asks: the head has the relation to the tail."""
+    """A head that has a relation to a tail."""
 
     head: Term
     relation: str
@@ -65,18 +79,18 @@ class Triple:
         return tuple(dict.fromkeys((*self.head.unknowns, *self.tail.unknowns)))
 
     def fill(self, values: Mapping[int, str]) -> Triple:
-        """Return the triple with the unknowns that have a value replaced by it."""
+        """Return the triple with its unknowns replaced by their values, as far as they have one."""
         return Triple(self.head.fill(values), self.relation, self.tail.fill(values))
 
     def __str__(self) -> str:
-        return f"{self.head} >> {_written(self.relation)} >> {self.tail}"
+        return f"{self.head} >> {_quote_separators(self.relation)} >> {self.tail}"
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Triples, and which unknown answers the question; ``answer`` None is ``#answer``, made of all of them.
+    """Triples, and the number of the unknown that answers the question; None is ``#answer``, made from all unknowns.
 
-    As a string it has the form in which a model writes it, and parses back.
+    Its string is what a model writes, and parses back.
     """
 
     triples: tuple[Triple, ...]
@@ -88,29 +102,12 @@ class Chain:
         return tuple(sorted({number for triple in self.triples for number in triple.unknowns}))
 
     def fill(self, values: Mapping[int, str]) -> Chain:
-        """Return the chain with the unknowns that have a value replaced by it."""
+        """Return the chain with its unknowns replaced by their values, as far as they have one."""
         return Chain(tuple(triple.fill(values) for triple in self.triples), self.answer)
 
     def __str__(self) -> str:
         answer = "#answer" if self.answer is None else f"#{self.answer}"
         return "; ".join([*map(str, self.triples), f"final answer: {answer}"])
-
-
-def _written(text: str) -> str:
-    if not re.search(r";|>>|\n", text):
-        return text
-    return '"' + text.replace('"', "'").replace("\n", " ") + '"'
-
-
-INTRODUCTION = re.compile(r"\A\W*(?:(?:masked\s+)?reasoning\s+)?chain\s*:\s*", re.IGNORECASE)
-FINAL_ANSWER = re.compile(
-    r"^[\s*_\"'`(\[]*(?:the\s+)?final\s+answer\s*(?:is|:)\s*(?P<what>.*?)[\s.)\]\"'`*_]*$", re.IGNORECASE
-)
-LIST_MARK = re.compile(r"^\s*(?:[-*•]\s+|\(?\d{1,2}[.)]\s+)")
-_ANSWER = re.compile(r"#\s*answer", re.IGNORECASE)
-_MASK = re.compile(r"#\s*(?P<number>\d*)")
-_QUOTED = re.compile(r'\A"(?P<inside>[^"]*)"\Z')
-_FORM = "Write HEAD >> RELATION >> #1; #1 >> RELATION >> #2; final answer: #2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,18 +120,18 @@ class Limits:
 
 def parse_chain(text: str, limits: Limits = Limits()) -> Chain:
     """Return the chain that ``text`` writes: ``head >> relation >> tail`` or ``(head, relation, tail)``, triples
-    divided by semicolons or lines, ``final answer: #2`` or ``#answer`` last.
+    separated by semicolons or line ends, ``final answer: #2`` or ``#answer`` last.
 
-    What a small model puts around it is passed over: thoughts, ``Reasoning Chain:``, list marks, a full stop.
-    Raises the :class:`~clew.triples.language.errors.ChainError` of what is wrong first.
+    Skips what small models write around it: thoughts, ``Reasoning Chain:``, list marks, a full stop. Raises the
+    :class:`~clew.triples.language.errors.ChainError` of the first problem.
     """
     body = INTRODUCTION.sub("", clean_reply(text).strip("`"))
-    parts = [LIST_MARK.sub("", part).strip() for part in split_statements(body)]
-    parts = [part for part in parts if part]
-    final = FINAL_ANSWER.match(parts[-1]) if parts else None
+    statements = [LIST_MARK.sub("", statement).strip() for statement in split_statements(body)]
+    statements = [statement for statement in statements if statement]
+    final = FINAL_ANSWER.match(statements[-1]) if statements else None
     if final is None:
         raise FinalAnswerFormatError("the chain does not end with its final answer", _FORM)
-    triples = tuple(_triple(part) for part in parts[:-1])
+    triples = tuple(_parse_triple(statement) for statement in statements[:-1])
     if not triples:
         raise IncorrectTripleFormatError("the chain has no triples", _FORM)
     numbers = {number for triple in triples for number in triple.unknowns}
@@ -143,13 +140,13 @@ def parse_chain(text: str, limits: Limits = Limits()) -> Chain:
     if len(numbers) > limits.most:
         raise MaskOverflowError(f"{len(numbers)} unknowns where {limits.most} are the most", _FORM)
     if numbers != set(range(1, len(numbers) + 1)):
-        said = ", ".join(f"#{number}" for number in sorted(numbers))
-        raise DiscontinuousMaskError(f"the unknowns are {said}", "Number them from #1 without gaps")
-    return Chain(triples, _answer(final["what"], numbers))
+        listed = ", ".join(f"#{number}" for number in sorted(numbers))
+        raise DiscontinuousMaskError(f"the unknowns are {listed}", "Number them from #1 without gaps")
+    return Chain(triples, _parse_answer(final["what"], numbers))
 
 
 def split_statements(text: str) -> Iterable[str]:
-    """Yield the parts between semicolons and line ends; neither divides within quotation marks."""
+    """Yield the parts between semicolons and line ends; neither separates within quotation marks."""
     part, quoted = "", False
     for character in text:
         if character == '"':
@@ -162,46 +159,49 @@ def split_statements(text: str) -> Iterable[str]:
     yield part
 
 
-def _triple(part: str) -> Triple:
-    pieces = _pieces(part)
+def _parse_triple(statement: str) -> Triple:
+    pieces = _split_triple(statement)
     if len(pieces) != 3 or not all(pieces):
-        raise IncorrectTripleFormatError(f"not a head, a relation and a tail: '{part}'", _FORM)
+        raise IncorrectTripleFormatError(f"not a head, a relation and a tail: '{statement}'", _FORM)
     head, relation, tail = pieces
     if _MASK.search(relation):
         raise IncorrectTripleRelationMaskError(
-            f"an unknown as relation: '{part}'", "Only a head or a tail may be unknown"
+            f"an unknown as relation: '{statement}'", "Only a head or a tail may be unknown"
         )
     terms = []
     for piece in (head, tail):
         if any(not match["number"] for match in _MASK.finditer(piece)):
-            raise MissingMaskNumberError(f"an unknown without a number: '{part}'", _FORM)
+            raise MissingMaskNumberError(f"an unknown without a number: '{statement}'", _FORM)
         terms.append(Term(_MASK.sub(lambda match: f"#{int(match['number'])}", piece)))
     triple = Triple(terms[0], relation, terms[1])
     if not triple.unknowns:
-        raise MissingTripleMaskError(f"no unknown in '{part}'", _FORM)
+        raise MissingTripleMaskError(f"no unknown in '{statement}'", _FORM)
     return triple
 
 
-def _pieces(part: str) -> list[str]:
-    if ">>" in part:
-        pieces = re.split(r">>(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)", part)
+def _split_triple(statement: str) -> list[str]:
+    if ">>" in statement:
+        pieces = re.split(r">>(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)", statement)
         return [_QUOTED.sub(r"\g<inside>", piece.strip()) for piece in pieces]
-    if part.startswith("(") and part.endswith(")"):
-        # A comma within quotation marks, or in a number, divides nothing.
-        pieces = re.split(r",\s+(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)", part[1:-1])
+    if statement.startswith("(") and statement.endswith(")"):
+        # A comma within quotation marks, or within a number, does not separate.
+        pieces = re.split(r",\s+(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)", statement[1:-1])
         return [piece.strip().strip('"') for piece in pieces]
-    return [part]
+    return [statement]
 
 
-def _answer(what: str, numbers: set[int]) -> int | None:
-    if _ANSWER.fullmatch(what):
+def _parse_answer(text: str, numbers: set[int]) -> int | None:
+    if _ANSWER.fullmatch(text):
         return None
-    match = _MASK.fullmatch(what)
+    match = _MASK.fullmatch(text)
     if match is None or not match["number"] or int(match["number"]) not in numbers:
         raise FinalAnswerFormatError(
-            f"the final answer is '{what}'", "Write final answer: #answer, or one of the chain's unknowns"
+            f"the final answer is '{text}'", "Write final answer: #answer, or one of the chain's unknowns"
         )
     return int(match["number"])
 
 
-# MERGED: Reading a chain as a model, or a person, writes it.
+def _quote_separators(text: str) -> str:
+    if not re.search(r";|>>|\n", text):
+        return text
+    return '"' + text.replace('"', "'").replace("\n", " ") + '"'

@@ -1,4 +1,4 @@
-"""Values of conditions: numbers and days as they are said."""
+"""Conditions on the properties of unknowns, in symbols and in words, with their values: numbers, days and text."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from dataclasses import replace
 
 from clew.core.text import parse_number
 from clew.triples.language.errors import IncorrectTripleFormatError
-from clew.triples.language.quantifiers import NUMBER_WORDS
-from clew.triples.language.quantifiers import split_negation as denied
+from clew.triples.language.quantifiers import NUMBER_WORDS, split_negation
 from clew.triples.language.quoting import QUOTED_TEXT, mask_quotes, quote, split_outside_quotes, unquote
 from clew.triples.language.typed_chain import Condition
 
@@ -22,11 +21,11 @@ _SCALES |= {"k": 10**3, "mn": 10**6, "m": 10**6, "bn": 10**9, "b": 10**9, "tn": 
 #: "10m" may be ten metres; after a currency it is ten million.
 _SHORT = re.compile(r"([-+]?\d+(?:\.\d+)?)\s*(?:(K|k|M|B|(?i:mn|bn|tn|trillion))|(?P<small>[mb]))\b\.?")
 _CURRENCY = re.compile(r"(?:US|USD|EUR|GBP)?\s*[$€£]\s*|(?:USD|EUR|GBP)\s*")
-#: How a number that is said ends, and one that may have lost this end.
+#: The end of a number with a scale, and a number that may have lost it in a range.
 _SCALE = re.compile(r"\d(\s*(?:(?i:thousand|million|billion|trillion|mn|bn|tn)|K|k|M|B))\Z")
 _SMALL = re.compile(r"[$€£]?\s*\d{1,3}(?:\.\d+)?")
 _UNIT = re.compile(r"(\S+)\s+[^\W\d_]+\.?")
-#: The number before what it is of: "50%", "90min", "7/10", "7 out of 10".
+#: A number before its unit or its maximum: "50%", "90min", "7/10", "7 out of 10".
 _OF = re.compile(
     r"([-+]?\d[\d.,]*)(?:\s*(?:%|percent|per\s+cent)|[^\W\d_]{2,}\.?|\s*/\s*10{1,2}|\s+out\s+of\s+\d+)",
     re.IGNORECASE,
@@ -45,93 +44,96 @@ _DAYS = tuple(
         r"(?P<year>\d{4})-(?P<month>\d\d)",
     )
 )
-#: What a number or a day that is said begins with.
+#: The beginning of a number or a day.
 VALUE_START = rf"(?:the\s+)?[\"$€£]?\s*[-+.]?(?:\d|{_MONTH.replace('?P<month>', '?:')}\s+\d|US[D$])"
 
 
-def parse_value(said: str, compared: bool) -> str | float:
-    """Return the value that is said: a number where it is one, text where it is quoted or none. Where it is compared,
-    the number before a unit counts.
+def parse_value(text: str, compared: bool) -> str | float:
+    """Return the value that is written: a number if it is one, else text; quoted values are text. ``compared``: the
+    number before a unit counts.
 
-    >>> value_of("1,250,000", False), value_of("2.5 million", False), value_of("90 minutes", True)
+    >>> parse_value("1,250,000", False), parse_value("2.5 million", False), parse_value("90 minutes", True)
     (1250000, 2500000, 90)
     """
-    text, marked = unquote(said)
-    if marked:
+    text, quoted = unquote(text)
+    if quoted:
         return text
-    number = _number(text)
+    number = _parse_number(text)
     if number is None and compared and (match := _UNIT.fullmatch(text)):
-        number = _number(match[1])
+        number = _parse_number(match[1])
     return text if number is None else number
 
 
-def parse_bound(said: str, last: bool = False) -> str | float | None:
-    """Return what is compared with: a number, or a day as ``1990-05-04``; None where it is neither. Of a month it is
-    the first day, or the ``last``.
+def parse_bound(text: str, last: bool = False) -> str | float | None:
+    """Return a bound of a comparison: a number, or a day as ``1990-05-04``; None for anything else. A month stands
+    for its first day, or its ``last``.
 
-    >>> bound("$10M"), bound("50%"), bound("7/10"), bound("May 4, 1990"), bound("May 1990", True), bound("Hours")
-    (10000000, 50, 7, '1990-05-04', '1990-05-31', None)
+    >>> parse_bound("$10M"), parse_bound("50%"), parse_bound("7/10"), parse_bound("Hours")
+    (10000000, 50, 7, None)
+    >>> parse_bound("May 4, 1990"), parse_bound("May 1990", last=True)
+    ('1990-05-04', '1990-05-31')
     """
-    text, marked = unquote(said)
+    text, quoted = unquote(text)
     text = re.sub(r"\A(?:the\s+)?year\s+(?=\d)", "", text.strip(), flags=re.IGNORECASE)
-    if not math.isnan(parse_number(text)) and (marked or _number(text) is None):
+    if not math.isnan(parse_number(text)) and (quoted or _parse_number(text) is None):
         return text if math.isfinite(parse_number(text)) else None
     if text.casefold() in NUMBER_WORDS:
         return NUMBER_WORDS[text.casefold()]
-    if (day := _day(text, last)) or _BEFORE_OUR_ERA.search(text):
+    if (day := _parse_day(text, last)) or _BEFORE_OUR_ERA.search(text):
         return day
-    if (number := _number(text)) is None:
-        number = _with_unit(text)
+    if (number := _parse_number(text)) is None:
+        number = _parse_measure(text)
     return number
 
 
-def _with_unit(text: str) -> float | None:
+def _parse_measure(text: str) -> float | None:
     bare = _CURRENCY.sub("", text, count=1) if _CURRENCY.match(text) else text
-    if (number := _number(bare)) is not None:
+    if (number := _parse_number(bare)) is not None:
         return number
     if (match := _SHORT.match(bare)) and (not match["small"] or bare != text):
-        return _whole(float(match[1]) * _SCALES[(match[2] or match["small"]).casefold()])
+        return _as_int(float(match[1]) * _SCALES[(match[2] or match["small"]).casefold()])
     if (match := _OF.fullmatch(bare)) or (match := _UNIT.fullmatch(bare)):
-        return _number(match[1])
+        return _parse_number(match[1])
     return None
 
 
 def apply_scale(low: str, high: str) -> str:
     """Return the lower end of a range with the scale that only the higher one has: "between 5 and 10 million".
 
-    >>> scaled("5", "10 million"), scaled("$5", "$10M"), scaled("500,000", "2 million")
+    >>> apply_scale("5", "10 million"), apply_scale("$5", "$10M"), apply_scale("500,000", "2 million")
     ('5 million', '$5M', '500,000')
     """
     match = _SCALE.search(high)
     return low + match[1] if match and _SMALL.fullmatch(low) else low
 
 
-def _day(text: str, last: bool) -> str | None:
+def _parse_day(text: str, last: bool) -> str | None:
     for pattern in _DAYS:
         if match := pattern.fullmatch(text):
-            said = match.groupdict()
-            name = said["month"]
-            year, month = int(said["year"]), int(name) if name.isdigit() else _MONTHS[name[:3].casefold()]
+            parts = match.groupdict()
+            name = parts["month"]
+            year, month = int(parts["year"]), int(name) if name.isdigit() else _MONTHS[name[:3].casefold()]
             if not (year and 1 <= month <= 12):
                 return None
             days = monthrange(year, month)[1]
-            day = int(said["day"]) if said.get("day") else days if last else 1
+            day = int(parts["day"]) if parts.get("day") else days if last else 1
             return f"{year:04}-{month:02}-{day:02}" if 1 <= day <= days else None
     return None
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     text = text.lstrip("$€£ ")
     if match := _GROUPED.fullmatch(text):
         text = text.replace(match[1], "")
     if match := _SCALED.fullmatch(text):
-        return _whole(float(match[1]) * _SCALES[match[2].casefold()])
+        return _as_int(float(match[1]) * _SCALES[match[2].casefold()])
     if re.fullmatch(r"[-+]?\d{1,300}", text):
         return int(text)
-    return _whole(float(text)) if _NUMBER.fullmatch(text) else None
+    return _as_int(float(text)) if _NUMBER.fullmatch(text) else None
 
 
-def _whole(number: float) -> float | None:
+def _as_int(number: float) -> float | None:
+    """Return a whole number as an int, None for one that is not finite."""
     if not math.isfinite(number):
         return None
     return int(number) if number.is_integer() and abs(number) < 1e15 else number
@@ -145,10 +147,10 @@ CONDITION_HINT = (
 _IS = r"(?:(?:is|was|are|were)\s+)?"
 _LESS = r"(?:less|fewer|smaller|earlier|lower)\s+than"
 _MORE = r"(?:more|greater|larger|later|higher)\s+than"
-#: What denies the test that it stands before.
+#: Words that negate the test after them.
 _DENIES = r"(?:(?:is|was|are|were|does|do|did)(?:\s+not|n['’]t)|not|never)\s+"
-#: A test as it is said -> the test, and whether it is denied. Words that say more come before those they contain.
-#: None: nothing that denies it stands before it.
+#: The wordings of tests, each with its test and whether it negates it. Longer wordings come before those that they
+#: contain.
 _TESTS = (
     (rf"{_IS}(?:between|from)\b|{_IS}in\s+the\s+range(?:\s+of)?\b", "between", False),
     (rf">=|=>|≥|{_IS}(?:at\s+least|(?:not|no)\s+(?:before\b|{_LESS})|since)\b", ">=", False),
@@ -195,143 +197,147 @@ _BETWEEN = (
 
 
 def parse_conditions(text: str, negated: bool = False) -> tuple[Condition, ...]:
-    """Return the conditions that a statement makes, none where it is of another kind: ``#1.year >= 1990``,
+    """Return the conditions of a statement, none for another kind of statement: ``#1.year >= 1990``,
     ``#1's year is 1990``, ``#1 year > 1990``, ``year(#1) = 1990``, ``1980 <= #1.year < 1990``,
-    ``#1.year > 1980 and < 1990``.
+    ``#1.year > 1980 and < 1990``. ``negated``: the statement is negated.
 
-    Raises IncorrectTripleFormatError where a value is missing, or is no number and no day and compared; and where
-    conditions are joined by "or", or denied together.
+    Raises IncorrectTripleFormatError for a missing value, a comparison with something that is no number and no day,
+    and conditions that are joined by "or" or negated together.
     """
     if (either := _EITHER.search(mask_quotes(text))) and parse_conditions(text[: either.start()], negated):
         raise IncorrectTripleFormatError(f"conditions of which only one need hold: '{text}'", CONDITION_HINT)
-    parts = split_outside_quotes(text, _JOINED)
-    found = list(_of_one(parts[0], negated))
-    if not found:
+    first, *parts = split_outside_quotes(text, _JOINED)
+    conditions = list(_parse_condition(first, negated))
+    if not conditions:
         return ()
-    for part in parts[1:]:
-        last = found[-1]
+    for part in parts:
+        last = conditions[-1]
         part = part if part.startswith("#") else f"#{last.unknown}.{quote(last.property)} {part}"
-        more = _of_one(part, negated)
-        if not more:
+        further = _parse_condition(part, negated)
+        if not further:
             raise IncorrectTripleFormatError(f"not a condition: '{part}'", CONDITION_HINT)
-        range = _range(last, more[0])
-        found[-1:] = [range] if range else [last, *more]
-    if negated and len(found) > 1:
+        merged = _merge_bounds(last, further[0])
+        conditions[-1:] = [merged] if merged else [last, *further]
+    if negated and len(conditions) > 1:
         raise IncorrectTripleFormatError(
             f"several conditions that are denied together: '{text}'", CONDITION_HINT
         )
-    return tuple(found)
+    return tuple(conditions)
 
 
 def parse_tail_conditions(
     unknown: int, property: str, tail: str, negated: bool = False
 ) -> tuple[Condition, ...]:
-    """Return the conditions where the tail of a triple is a test (``#1 >> year >> before 1990``), none where it is
-    not. Raises IncorrectTripleFormatError as :func:`conditions` does."""
-    match = _matched(_TEST, tail)
+    """Return the conditions of a triple whose tail is a test (``#1 >> year >> before 1990``), none if it is not a
+    test.
+
+    Raises IncorrectTripleFormatError as :func:`parse_conditions` does.
+    """
+    match = _match(_TEST, tail)
     if match is None or tail[0].isupper():  # a name, such as "Between Two Worlds"
         return ()
-    test, _, end = _kind(match, tail)
+    test, _, end = _read_test(match, tail)
     first = split_outside_quotes(tail, _JOINED)[0]
-    ends = _ends(first[end:]) if test == "between" else [first[end:]]
-    numbers = all(parse_bound(one) is not None for one in ends)
-    # A name may begin with a word; one that begins with "<" is none.
-    if not numbers and (test in ("=", "contains", "says") or not _SYMBOL.match(tail)):
+    values = _split_range(first[end:]) if test == "between" else [first[end:]]
+    has_bounds = all(parse_bound(value) is not None for value in values)
+    # A name may begin with the word of a test, but not with its symbol.
+    if not has_bounds and (test in ("=", "contains", "says") or not _SYMBOL.match(tail)):
         return ()
     return parse_conditions(f"#{unknown}.{quote(property)} {tail}", negated)
 
 
-def _of_one(text: str, negated: bool) -> tuple[Condition, ...]:
+def _parse_condition(text: str, negated: bool) -> tuple[Condition, ...]:
+    """Return the condition of a statement without "and"; two where bounds stand on both sides of the property."""
     if match := _FIRST.fullmatch(text):
-        return _from_both_sides(match, negated)
-    if match := _matched(_DOTTED, text) or _matched(_SPACED, text):
+        return _parse_both_sides(match, negated)
+    if match := _match(_DOTTED, text) or _match(_SPACED, text):
         unknown, property = int(match[1]), text[slice(*match.span(2))]
-    elif match := _matched(_CALLED, text):
+    elif match := _match(_CALLED, text):
         unknown, property = int(match[2]), text[slice(*match.span(1))]
     else:
         return ()
-    name, marked = unquote(property)
-    if not marked:
-        not_it, name = denied(name)
-        negated = negated != not_it
-    return (_made(unknown, name, match, text, negated),)
+    name, quoted = unquote(property)
+    if not quoted:
+        property_negated, name = split_negation(name)
+        negated = negated != property_negated
+    return (_condition(unknown, name, match, text, negated),)
 
 
-def _matched(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+def _match(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
     return pattern.match(mask_quotes(text))
 
 
-def _kind(match: re.Match[str], text: str) -> tuple[str, bool, int]:
-    """Return the test, whether it is denied, and where its value begins."""
-    found = match.groupdict()
-    place = next(int(name[1:]) for name, said in found.items() if name[0] == "t" and said is not None)
+def _read_test(match: re.Match[str], text: str) -> tuple[str, bool, int]:
+    """Return the test of a match, whether it is negated, and where its value begins."""
+    groups = match.groupdict()
+    place = next(int(name[1:]) for name, group in groups.items() if name[0] == "t" and group is not None)
     _, test, negative = _TESTS[place]
     start, end = match.span(f"t{place}")
     # "is After Hours" and "is Not Another Teen Movie" are names; "is After 1990" is a test.
     if verb := re.match(r"(?:is|was)\s+(?=[A-Z][a-z])", text[start:end]):
-        rest = text[end:].strip().rstrip(".")
-        ends = _ends(rest) if test == "between" else [rest]
-        named = rest[:1].isupper() if test == "=" else any(parse_bound(one) is None for one in ends)
-        if named:
+        value = text[end:].strip().rstrip(".")
+        values = _split_range(value) if test == "between" else [value]
+        is_name = value[:1].isupper() if test == "=" else any(parse_bound(one) is None for one in values)
+        if is_name:
             return "=", False, start + verb.end()
-    return test, negative or found.get(f"n{place}") is not None, end
+    return test, negative or groups.get(f"n{place}") is not None, end
 
 
-def _made(unknown: int, property: str, match: re.Match[str], text: str, negated: bool) -> Condition:
-    test, not_it, end = _kind(match, text)
-    said = text[end:].strip()
-    said = said if text.endswith('"') else said.rstrip(".")
-    negated = negated != not_it
+def _condition(unknown: int, property: str, match: re.Match[str], text: str, negated: bool) -> Condition:
+    test, test_negated, end = _read_test(match, text)
+    value = text[end:].strip()
+    value = value if text.endswith('"') else value.rstrip(".")
+    negated = negated != test_negated
     if test == "between":
-        ends = _ends(said)
+        ends = _split_range(value)
         if len(ends) != 2 or not all(ends):
             raise IncorrectTripleFormatError(f"between which two values: '{text}'", CONDITION_HINT)
-        low, high = _compared(apply_scale(*ends), False, text), _compared(ends[1], True, text)
-        return Condition(unknown, property, test, low, high, negated)
-    if not said:
+        low = _require_bound(apply_scale(*ends), False, text)
+        return Condition(unknown, property, test, low, _require_bound(ends[1], True, text), negated)
+    if not value:
         raise IncorrectTripleFormatError(f"a condition without a value: '{text}'", CONDITION_HINT)
     if test in ("contains", "says"):
-        return Condition(unknown, property, test, unquote(said)[0], None, negated)
-    value = parse_value(said, False) if test == "=" else _compared(said, test in ("<=", ">"), text)
-    return Condition(unknown, property, test, value, None, negated)
+        return Condition(unknown, property, test, unquote(value)[0], None, negated)
+    if test == "=":
+        return Condition(unknown, property, test, parse_value(value, False), None, negated)
+    return Condition(unknown, property, test, _require_bound(value, test in ("<=", ">"), text), None, negated)
 
 
-def _compared(said: str, last: bool, text: str) -> str | float:
-    value = parse_bound(said, last)
-    if value is None:
+def _require_bound(value: str, last: bool, text: str) -> str | float:
+    bound = parse_bound(value, last)
+    if bound is None:
         raise IncorrectTripleFormatError(f"compared with no number and no day: '{text}'", CONDITION_HINT)
-    return value
+    return bound
 
 
-def _ends(said: str) -> list[str]:
-    said = said.strip("[]() ")
-    for divider in _BETWEEN:
-        found = split_outside_quotes(said, divider)
-        if len(found) > 1:
-            return found
-    return [said]
+def _split_range(text: str) -> list[str]:
+    """Return the two ends of a range, or the text alone."""
+    text = text.strip("[]() ")
+    for separator in _BETWEEN:
+        parts = split_outside_quotes(text, separator)
+        if len(parts) > 1:
+            return parts
+    return [text]
 
 
-def _from_both_sides(match: re.Match[str], negated: bool) -> tuple[Condition, ...]:
-    turned, value, rest = _TURNED[match["test"]], match["value"], match["rest"]
-    if second := _of_one(rest, negated):
-        one = second[0]
-        low = _compared(value, turned in ("<=", ">"), match.string)
-        first = Condition(one.unknown, one.property, turned, low, None, one.negated)
-        if range := _range(first, one):
-            return (range,)
-        return first, one
-    return _of_one(f"{rest} {turned} {value}", negated)
+def _parse_both_sides(match: re.Match[str], negated: bool) -> tuple[Condition, ...]:
+    """Return the conditions of ``1980 <= #1.year < 1990``, or of ``1980 <= #1.year``."""
+    test, value, rest = _TURNED[match["test"]], match["value"], match["rest"]
+    if further := _parse_condition(rest, negated):
+        second = further[0]
+        low = _require_bound(value, test in ("<=", ">"), match.string)
+        first = Condition(second.unknown, second.property, test, low, None, second.negated)
+        merged = _merge_bounds(first, second)
+        return (merged,) if merged else (first, second)
+    return _parse_condition(f"{rest} {test} {value}", negated)
 
 
-def _range(one: Condition, other: Condition) -> Condition | None:
-    """Return two bounds of one property as one condition: of several values one must lie between them."""
-    if {one.test, other.test} != {">=", "<="} or one.negated != other.negated:
+def _merge_bounds(first: Condition, second: Condition) -> Condition | None:
+    """Return two bounds of a property as one condition, since a single one of several values has to lie between them;
+    None for conditions that are not such bounds."""
+    if {first.test, second.test} != {">=", "<="} or first.negated != second.negated:
         return None
-    if (one.unknown, one.property) != (other.unknown, other.property):
+    if (first.unknown, first.property) != (second.unknown, second.property):
         return None
-    low, high = (one, other) if one.test == ">=" else (other, one)
+    low, high = (first, second) if first.test == ">=" else (second, first)
     return replace(low, test="between", high=high.value)
-
-
-# MERGED: What a property of an unknown must be, in symbols and in words.

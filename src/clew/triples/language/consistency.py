@@ -1,4 +1,7 @@
-"""Self-consistency over chains (Wang et al., ICLR 2023, as Su et al., 2024, use it in Section 3.1)."""
+"""Self-consistency over chains: the form that most samples agree on comes first.
+
+Wang et al. (ICLR 2023), as Su et al. (NAACL 2024) use it in Section 3.1.
+"""
 
 from __future__ import annotations
 
@@ -12,95 +15,91 @@ from clew.core.text import normalise
 from clew.triples.language.chain import Chain, Term, Triple
 from clew.triples.language.typed_chain import TypedChain
 
+#: With fewer unknowns than this, besides the answer, every numbering of them is compared.
+_MAX_PERMUTED = 6
+
 
 def normal_form(chain: Chain) -> Chain:
-    """Return the chain as it is compared: case, spaces and full stops do not count, and unknowns are numbered in
-    the order in which they come up."""
+    """Return the chain in the form in which chains are compared: without differences of case, spaces and full stops,
+    and with unknowns numbered in the order in which they come up."""
     numbers: dict[int, str] = {}
     for triple in chain.triples:
         for number in triple.unknowns:
             numbers.setdefault(number, f"#{len(numbers) + 1}")
-    triples = tuple(
-        Triple(_plain(one.head.fill(numbers)), normalise(one.relation), _plain(one.tail.fill(numbers)))
-        for one in chain.triples
-    )
-    answer = None if chain.answer is None else int(numbers[chain.answer][1:])
-    return Chain(triples, answer)
+    triples = tuple(_normalise_triple(triple, numbers) for triple in chain.triples)
+    return Chain(triples, None if chain.answer is None else int(numbers[chain.answer][1:]))
 
 
 def rank_by_agreement(chains: Sequence[Chain]) -> list[Chain]:
-    """Return the chains, one of each normal form, the form that most of them have first; of equals the earliest.
+    """Return one chain of each normal form, the form of most chains first, of equally many the earliest.
 
-    The first is what self-consistency chooses; the others are what to try where it cannot be filled.
+    Self-consistency chooses the first; the others are tried where it cannot be filled.
     """
     forms = [normal_form(chain) for chain in chains]
-    first = dict(zip(reversed(forms), reversed(chains), strict=True))
-    # Counter keeps the order of first sight among equals.
-    return [first[form] for form, _ in Counter(forms).most_common()]
-
-
-def _plain(term: Term) -> Term:
-    return Term(normalise(term.text).rstrip("."))
-
-
-#: Unknowns up to which every numbering is tried.
-_TRIED = 6
+    earliest = dict(zip(reversed(forms), reversed(chains), strict=True))
+    # Counter keeps the order of first occurrence among equals.
+    return [earliest[form] for form, _ in Counter(forms).most_common()]
 
 
 def typed_normal_form(chain: TypedChain) -> tuple[str, ...]:
-    """Return what a question as typed triples says, as it is compared: its statements in order of the alphabet, with
-    what :func:`normal_form` leaves out, under that numbering of its unknowns that puts them first in it.
+    """Return the statements of a typed chain in the form in which typed chains are compared, in alphabetical order.
 
-    So the order of statements and the numbers say nothing. Wishes are left out: every sample words them differently.
+    Unknowns are numbered in the way that makes the statements smallest, so neither the order of statements nor the
+    numbers matter. Preferences are left out: every sample words them differently.
     """
     answer = chain.chain.answer or 1
     others = [number for number in _unknowns(chain) if number != answer]
-    orders = permutations(others) if len(others) < _TRIED else [tuple(others)]
+    orders = permutations(others) if len(others) < _MAX_PERMUTED else [tuple(others)]
     return min(
-        _said(chain, {number: place for place, number in enumerate((answer, *order), 1)}) for order in orders
+        _statements(chain, {number: place for place, number in enumerate((answer, *order), 1)})
+        for order in orders
     )
 
 
 def rank_typed_by_agreement(chains: Sequence[TypedChain]) -> list[TypedChain]:
-    """Return the questions, one of each form, in the order of :func:`agreed`."""
+    """Return one typed chain of each form, in the order of :func:`rank_by_agreement`."""
     forms = [typed_normal_form(chain) for chain in chains]
-    first = dict(zip(reversed(forms), reversed(chains), strict=True))
-    return [first[form] for form, _ in Counter(forms).most_common()]
+    earliest = dict(zip(reversed(forms), reversed(chains), strict=True))
+    return [earliest[form] for form, _ in Counter(forms).most_common()]
+
+
+def best_filling(fillings: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """Return the filling of the chain that was answered from, of the ``filling`` of each step "filled"; None where
+    there is none.
+
+    Of several fillings of a chain the last counts, and of several chains the one with the highest ``worth``, of
+    equals the first, as in the method ``chain``.
+    """
+    last = {filling["chain"]: filling for filling in fillings}
+    return max(last.values(), key=lambda filling: list(filling["worth"]), default=None)
+
+
+def _normalise_triple(triple: Triple, numbers: Mapping[int, str]) -> Triple:
+    head, tail = (_normalise_term(term.fill(numbers)) for term in (triple.head, triple.tail))
+    return Triple(head, normalise(triple.relation), tail)
+
+
+def _normalise_term(term: Term) -> Term:
+    return Term(normalise(term.text).rstrip("."))
 
 
 def _unknowns(chain: TypedChain) -> tuple[int, ...]:
     """Return the unknowns in the order in which they come up."""
-    found = [number for triple in chain.chain.triples for number in triple.unknowns]
-    found += [*chain.types, *(one.unknown for one in chain.conditions)]
-    return tuple(dict.fromkeys(found))
+    in_triples = [number for triple in chain.chain.triples for number in triple.unknowns]
+    in_conditions = [condition.unknown for condition in chain.conditions]
+    return tuple(dict.fromkeys([*in_triples, *chain.types, *in_conditions]))
 
 
-def _said(chain: TypedChain, numbers: Mapping[int, int]) -> tuple[str, ...]:
-    filled = {number: f"#{place}" for number, place in numbers.items()}
-    triples = tuple(
-        Triple(_plain(one.head.fill(filled)), normalise(one.relation), _plain(one.tail.fill(filled)))
-        for one in chain.chain.triples
-    )
+def _statements(chain: TypedChain, numbers: Mapping[int, int]) -> tuple[str, ...]:
+    """Return the normalised statements, sorted, with unknowns renumbered."""
+    names = {number: f"#{place}" for number, place in numbers.items()}
+    triples = tuple(_normalise_triple(triple, names) for triple in chain.chain.triples)
     plain = TypedChain(Chain(triples, 1), quantifiers=chain.quantifiers)
-    said = [plain.statement(place) for place in range(len(triples))]
+    statements = [plain.statement(place) for place in range(len(triples))]
     for number, types in chain.types.items():
-        said.append(f"{filled[number]} : {' or '.join(sorted(map(normalise, types)))}")
+        statements.append(f"{names[number]} : {' or '.join(sorted(map(normalise, types)))}")
     for name, types in chain.constant_types.items():
-        said.append(f"{normalise(name)} : {' or '.join(sorted(map(normalise, types)))}")
-    for one in chain.conditions:
-        unknown = numbers[one.unknown]
-        said.append(normalise(str(replace(one, unknown=unknown))))
-    return tuple(sorted(said))
-
-
-def best_filling(fillings: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Return the chain that was answered from, of the ``filling`` of each step ``filled``; None where there is none.
-
-    A chain counts as it was filled last, and of several the best is taken (``worth``, as the method ``chain`` does),
-    the first of equals.
-    """
-    tried = {one["chain"]: one for one in fillings}.values()
-    return max(tried, key=lambda one: list(one["worth"]), default=None)
-
-
-# MERGED: What the steps of a trail tell of the chains that were tried.
+        statements.append(f"{normalise(name)} : {' or '.join(sorted(map(normalise, types)))}")
+    for condition in chain.conditions:
+        statements.append(normalise(str(replace(condition, unknown=numbers[condition.unknown]))))
+    return tuple(sorted(statements))

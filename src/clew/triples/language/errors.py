@@ -1,4 +1,4 @@
-"""What can be wrong with a chain as it is written: the eight syntactic errors of Su et al. (2024), Appendix B."""
+"""The syntactic errors of a written chain: the eight of Su et al. (NAACL 2024), Appendix B."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from clew.core.errors import UsageError
 
 
 class ChainError(UsageError):
-    """A chain that does not follow the form; the hint says what was expected."""
+    """A chain that does not have the required form; the hint says what was expected."""
 
 
 class MaskUnderflowError(ChainError):
@@ -18,7 +18,7 @@ class MaskOverflowError(ChainError):
 
 
 class DiscontinuousMaskError(ChainError):
-    """The numbers of the unknowns leave one out (#1, #3)."""
+    """The numbers of the unknowns have a gap (#1, #3)."""
 
 
 class MissingMaskNumberError(ChainError):
@@ -34,7 +34,7 @@ class IncorrectTripleRelationMaskError(ChainError):
 
 
 class IncorrectTripleFormatError(ChainError):
-    """A triple that has not a head, a relation and a tail."""
+    """A triple without exactly a head, a relation and a tail."""
 
 
 class FinalAnswerFormatError(ChainError):

@@ -1,22 +1,22 @@
-"""Quotation marks in questions as typed triples: what stands in them is text, whatever it looks like."""
+"""Quotation marks in typed triples: text between them is a name or a value, whatever it looks like."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 
-#: A part in quotation marks; one within it is written twice.
+#: Text in quotation marks; a mark within it is written twice.
 QUOTED_TEXT = r'"(?:[^"]|"")*"'
 _QUOTED = re.compile(QUOTED_TEXT)
 _SPLIT = re.compile(f"({QUOTED_TEXT})")
-#: Text that no reader takes for anything else.
+#: Text that the parser takes for nothing else than a name or a value.
 _PLAIN = re.compile(r"[^\W\d_](?:[\w'’&/+!-]|\.(?=\w)|,(?=[ \w])| (?=[\w&]))*")
-#: What may deny a relation or a property (:func:`clew.triples.language.quantifiers.split_negation`).
+#: Words that may negate a relation or a property (:func:`clew.triples.language.quantifiers.split_negation`).
 NEGATION = (
     r"(?i:(?:\A|[\s_-])(?:not|never|no|without|cannot|\w{1,6}n['’]?t)(?:[\s_-]|\Z))"
     r"|(?:[nN]ot|[nN]o|[nN]ever)(?=[A-Z])"
 )
-#: First words by which something else than a name is known; X, Y and Z may be unknowns.
+#: First words that show that something is not a name; X, Y and Z may be unknowns.
 _RESERVED = re.compile(
     r"(?:an?|the|some|not|no|none|never|without|only|nothing|at|exactly|just|from|more|fewer|less|up|between|before"
     r"|after|since|until|is|isn|are|aren|was|wasn|were|do|does|doesn|did|didn|has|have|there|several|multiple|final"
@@ -25,7 +25,7 @@ _RESERVED = re.compile(
     r"|except|[x-z]_?\d*)\b",
     re.IGNORECASE,
 )
-#: Other quotation marks, and marks of Markdown, in which models wrap a name.
+#: Other quotation marks, and Markdown marks, around a name that a model writes.
 _WRAPPED = tuple(
     re.compile(pattern)
     for pattern in (
@@ -42,17 +42,18 @@ _WRAPPED = tuple(
 def quote(text: str) -> str:
     """Return text in quotation marks, on one line.
 
-    >>> quoted('a 12" record')
+    >>> quote('a 12" record')
     '"a 12"" record"'
     """
     return '"' + " ".join(re.split(r"[\n\r]+", text)).replace('"', '""') + '"'
 
 
 def quote_if_needed(text: str, reserved: str = "") -> str:
-    """Return text as it is where no reader takes it for anything else, otherwise quoted; ``also`` is a pattern that
-    must be quoted here.
+    """Return the text in quotation marks if the parser would take it for anything else than text, otherwise as it is.
 
-    >>> written("David Lynch"), written("Not Another Teen Movie"), written("gene/protein")
+    ``reserved`` is a pattern of further texts that must be quoted.
+
+    >>> quote_if_needed("David Lynch"), quote_if_needed("Not Another Teen Movie"), quote_if_needed("gene/protein")
     ('David Lynch', '"Not Another Teen Movie"', 'gene/protein')
     """
     plain = (
@@ -62,7 +63,7 @@ def quote_if_needed(text: str, reserved: str = "") -> str:
 
 
 def unquote(text: str) -> tuple[str, bool]:
-    """Return the inside of what is in quotation marks, and whether it was."""
+    """Return the text without quotation marks around it, and whether there were any."""
     text = text.strip()
     if _QUOTED.fullmatch(text):
         return text[1:-1].replace('""', '"'), True
@@ -73,20 +74,20 @@ def unquote(text: str) -> tuple[str, bool]:
 
 
 def replace_outside_quotes(text: str, change: Callable[[str], str]) -> str:
-    """Return the text with what is outside quotation marks changed."""
+    """Return the text with ``change`` applied to its parts outside quotation marks."""
     return "".join(part if place % 2 else change(part) for place, part in enumerate(_SPLIT.split(text)))
 
 
 def mask_quotes(text: str) -> str:
-    """Return the text with what is in quotation marks as what no pattern looks for, as long as before, so that places
-    in it stay right."""
+    """Return the text with each character between quotation marks replaced by one that no pattern matches. Positions
+    in it are those in the text."""
     return _QUOTED.sub(lambda match: '"' + "\0" * (len(match.group()) - 2) + '"', text)
 
 
 def split_outside_quotes(text: str, at: str) -> list[str]:
-    """Return the parts of a text between the matches of a pattern outside quotation marks."""
-    found, start = [], 0
+    """Return the parts of a text between the matches of the pattern ``at``, ignoring matches in quotation marks."""
+    parts, start = [], 0
     for match in re.finditer(at, mask_quotes(text)):
-        found.append(text[start : match.start()].strip())
+        parts.append(text[start : match.start()].strip())
         start = match.end()
-    return [*found, text[start:].strip()]
+    return [*parts, text[start:].strip()]

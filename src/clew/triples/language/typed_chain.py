@@ -1,5 +1,7 @@
-"""A question as typed triples (4StepFocus: Boer et al., 2024, Section 3), with what the paper leaves open:
-quantifiers, negation, conditions on properties, and wishes that fit no triple."""
+"""A question as typed triples (4StepFocus: Boer et al., 2024, Section 3).
+
+Beyond the paper: quantifiers, negation, conditions on properties, and preferences that no triple can express.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from dataclasses import dataclass, field
 from clew.triples.language.chain import Chain, Term
 from clew.triples.language.quoting import NEGATION, quote, quote_if_needed
 
-#: Tests of a property. ``contains`` looks for letters anywhere, ``says`` for whole words.
+#: Tests of a property. ``contains`` looks for text anywhere, ``says`` for whole words.
 TESTS = ("=", "<", "<=", ">", ">=", "between", "contains", "says")
 
 
@@ -17,9 +19,9 @@ TESTS = ("=", "<", "<=", ">", ">=", "between", "contains", "says")
 class Quantifier:
     """How many different tails a head must have among the candidates of the tail; ``most`` None: no limit.
 
-    ``only``: all its tails must be among them. The candidates are those that the rest of the pattern leaves the tail,
-    counted as a set: what else binds a tail to this very head is not looked at, except by :data:`NOT`. A
-    constant has those that it was given with.
+    ``only``: all its tails must be candidates. The candidates are those that the other triples leave the tail,
+    counted as a set: whether other triples connect a tail to the same head matters only to :data:`NOT`. The
+    candidates of a constant are those that it was given with.
     """
 
     least: int = 1
@@ -29,7 +31,7 @@ class Quantifier:
     def __str__(self) -> str:
         """The quantifier as a question writes it before a triple.
 
-        >>> str(NOT), str(ONLY), str(at_least(2)), str(Count(2, 4))
+        >>> str(NOT), str(ONLY), str(at_least(2)), str(Quantifier(2, 4))
         ('not', 'only', 'at least 2', 'from 2 to 4')
         """
         if self.only:
@@ -44,9 +46,10 @@ class Quantifier:
         return f"from {self.least} to {self.most}" if self.least else f"at most {self.most}"
 
 
-#: No tail: where other triples join head and tail already, not this tail (films whose director does not act in them).
+#: No tail. Where other triples connect head and tail already, not this tail (films whose director does not act in
+#: them).
 NOT = Quantifier(0, 0)
-#: At least one tail, and no other than candidates.
+#: At least one tail, and only candidates.
 ONLY = Quantifier(1, None, only=True)
 
 
@@ -56,7 +59,7 @@ def at_least(n: int) -> Quantifier:
 
 
 def at_most(n: int) -> Quantifier:
-    """Return the quantifier "at most n"; none is few enough."""
+    """Return the quantifier "at most n", which includes none."""
     return Quantifier(0, n)
 
 
@@ -67,7 +70,7 @@ def exactly(n: int) -> Quantifier:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a property of an unknown must be: one of :data:`TESTS`; ``high`` is the end of ``between``."""
+    """A condition on a property of an unknown: ``test`` is one of :data:`TESTS`, ``high`` the end of ``between``."""
 
     unknown: int
     property: str
@@ -91,10 +94,11 @@ class Condition:
 class TypedChain:
     """Triples over typed constants and unknowns, one of which is asked for.
 
-    ``types`` are the types that an unknown may have, by its number, and ``kinds`` those of a constant, by its text;
-    ``counts`` the quantifier of a triple, by its place in ``chain.triples``. ``wishes`` are what an answer should be
-    like where no triple and no condition can say it ("slow and dreamlike"): they rank, and drop nothing.
-    ``chain.answer`` is a number: of ``#answer`` nothing could be a candidate. There may be no triples at all.
+    ``types`` has the types that an unknown may have, by its number; ``constant_types`` those of a constant, by its
+    text; ``quantifiers`` the quantifier of a triple, by its place in ``chain.triples``. ``preferences`` say what an
+    answer should be like where no triple and no condition can ("slow and dreamlike"): they rank answers and exclude
+    none. ``chain.answer`` is always a number, since nothing can be a candidate of ``#answer``. There may be no
+    triples.
     """
 
     chain: Chain
@@ -106,22 +110,31 @@ class TypedChain:
 
     def statement(self, place: int) -> str:
         """Return a triple with its quantifier, as a question writes it: ``not #1 >> starred_actors >> Bob``."""
-        triple, count = self.chain.triples[place], self.quantifiers.get(place)
+        triple, quantifier = self.chain.triples[place], self.quantifiers.get(place)
         head = _term(triple.head)
-        if count is not None and triple.head.unknown is None:
+        if quantifier is not None and triple.head.unknown is None:
             head = quote(triple.head.text)  # "not b" could be a name
-        said = f"{head} >> {quote_if_needed(triple.relation, reserved=NEGATION)} >> {_term(triple.tail)}"
-        return said if count is None else f"{count} {said}"
+        statement = f"{head} >> {quote_if_needed(triple.relation, reserved=NEGATION)} >> {_term(triple.tail)}"
+        return statement if quantifier is None else f"{quantifier} {statement}"
 
     def __str__(self) -> str:
         """The question in the form in which a person or a model writes it; it parses back."""
-        kinds = [f"{quote_if_needed(name)} : {_types(types)}" for name, types in self.constant_types.items()]
+        constant_types = [
+            f"{quote_if_needed(name)} : {_types(types)}" for name, types in self.constant_types.items()
+        ]
         types = [f"#{number} : {_types(types)}" for number, types in self.types.items()]
         triples = [self.statement(place) for place in range(len(self.chain.triples))]
         answer = f"#{self.chain.answer}"
-        wishes = [f"{answer} ~ {quote_if_needed(wish)}" for wish in self.preferences]
+        preferences = [f"{answer} ~ {quote_if_needed(preference)}" for preference in self.preferences]
         return "; ".join(
-            [*kinds, *types, *triples, *map(str, self.conditions), *wishes, f"final answer: {answer}"]
+            [
+                *constant_types,
+                *types,
+                *triples,
+                *map(str, self.conditions),
+                *preferences,
+                f"final answer: {answer}",
+            ]
         )
 
 
@@ -130,7 +143,7 @@ def _term(term: Term) -> str:
 
 
 def _types(types: tuple[str, ...]) -> str:
-    return " or ".join(quote_if_needed(one, reserved=rf"\bor\b|,|{NEGATION}") for one in types)
+    return " or ".join(quote_if_needed(type, reserved=rf"\bor\b|,|{NEGATION}") for type in types)
 
 
 def _value(value: str | float) -> str:
