@@ -1,4 +1,4 @@
-"""The statements of a question as typed triples, without what a model puts around them."""
+"""The parser of questions as typed triples, as a model or a person writes them."""
 
 from __future__ import annotations
 
@@ -37,45 +37,50 @@ _LETTER = re.compile(
 
 
 def extract_statements(text: str) -> list[str]:
-    """Return the statements of a reply without what stands around them."""
+    """Return the statements of a reply, without fences, list marks and quotation marks around them."""
     lines = [line for line in clean_reply(text).split("\n") if not line.strip().startswith("```")]
-    found = []
+    statements = []
     for line in lines:
-        # A mark that is not closed would hide the rest of the line.
+        # A quotation mark that is not closed would hide the rest of the line.
         if line.count('"') % 2:
             line = line.replace('"', "'")
         for part in split_statements(INTRODUCTION.sub("", line)):
             part = LIST_MARK.sub("", part).strip().rstrip(",").strip()
-            bare, marked = unquote(part)
-            if marked and (">>" in bare or UNKNOWN.search(bare)):
-                part = bare
+            inside, quoted = unquote(part)
+            if quoted and (">>" in inside or UNKNOWN.search(inside)):
+                part = inside
             if part and part != '"':
-                found.append(part)
-    return found
+                statements.append(part)
+    return statements
 
 
-def number_unknowns(said: list[str], names: dict[str, int]) -> list[str]:
-    """Return the statements with named unknowns as numbers, and note the number of each name."""
-    used = [int(match[1]) for one in said for match in UNKNOWN.finditer(mask_quotes(_spaced(one)))]
-    first = max(used, default=0) + 1
+def number_unknowns(statements: list[str], names: dict[str, int]) -> list[str]:
+    """Return the statements with numbers in place of named unknowns (``?film``, or ``X``), and enter each name with
+    its number into ``names``. Single letters count as names only where no unknown is written otherwise."""
+    numbers = [
+        int(match[1])
+        for statement in statements
+        for match in UNKNOWN.finditer(mask_quotes(_join_numbers(statement)))
+    ]
+    first = max(numbers, default=0) + 1
 
-    def number(name: str) -> str:
+    def unknown_of(name: str) -> str:
         return f"#{names.setdefault(name.casefold(), first + len(names))}"
 
-    def named(part: str) -> str:
-        return _NAMED.sub(lambda match: number(match[1]), _spaced(part))
+    def replace_names(part: str) -> str:
+        return _NAMED.sub(lambda match: unknown_of(match[1]), _join_numbers(part))
 
-    made = [replace_outside_quotes(one, named) for one in said]
-    if used or names:
-        return made
+    def replace_letters(part: str) -> str:
+        return _LETTER.sub(lambda match: match["before"] + match["space"] + unknown_of(match["name"]), part)
 
-    def lettered(part: str) -> str:
-        return _LETTER.sub(lambda match: match["before"] + match["space"] + number(match["name"]), part)
+    numbered = [replace_outside_quotes(statement, replace_names) for statement in statements]
+    if numbers or names:
+        return numbered
+    return [replace_outside_quotes(statement, replace_letters) for statement in numbered]
 
-    return [replace_outside_quotes(one, lettered) for one in made]
 
-
-def _spaced(part: str) -> str:
+def _join_numbers(part: str) -> str:
+    """Return the text with ``# 01`` written as ``#1``."""
     return re.sub(r"#\s*0*(\d{1,9})", r"#\1", part)
 
 
@@ -93,33 +98,33 @@ _BRACKETED = re.compile(r"[(\[<{]\s*(?P<inside>.+)\s*[)\]>}]")
 
 
 def split_triple(text: str) -> list[str] | None:
-    """Return the parts of what has the form of a triple, None for what has not."""
-    shown = mask_quotes(text)
-    if match := _BRACKETED.fullmatch(shown):
+    """Return the parts of a statement that has one of the forms of a triple, None for another statement."""
+    masked = mask_quotes(text)
+    if match := _BRACKETED.fullmatch(masked):
         inside = text[slice(*match.span("inside"))].strip()
         if ">>" in mask_quotes(inside):
             return split_outside_quotes(inside, ">>")
         parts = split_outside_quotes(inside, r",\s+")
         return parts if len(parts) == 3 else split_outside_quotes(inside, r",")
-    if ">>" in shown:
+    if ">>" in masked:
         return split_outside_quotes(text, ">>")
-    if ARROW.search(shown):
-        return _around_arrows(text, shown)
-    if (match := _CALLED.fullmatch(shown)) and "#" in match["ends"]:
+    if ARROW.search(masked):
+        return _split_at_arrows(text, masked)
+    if (match := _CALLED.fullmatch(masked)) and "#" in match["ends"]:
         ends = split_outside_quotes(text[slice(*match.span("ends"))], r",\s*")
         return [ends[0], match["relation"].strip(), ends[1]] if len(ends) == 2 else None
-    if shown.count("|") == 2 and "#" in shown:
+    if masked.count("|") == 2 and "#" in masked:
         return split_outside_quotes(text, r"\|")
     return None
 
 
-def _around_arrows(text: str, shown: str) -> list[str]:
+def _split_at_arrows(text: str, masked: str) -> list[str]:
     """Return the parts of ``head -> relation -> tail`` or ``head --relation--> tail``."""
     parts = split_outside_quotes(text, ARROW.pattern)
     if len(parts) > 2:
         return parts
     for pattern in _ARROWS_WITH:
-        if match := pattern.search(shown):
+        if match := pattern.search(masked):
             relation = text[slice(*match.span("relation"))]
             return [text[: match.start()].strip(), relation.strip(), text[match.end() :].strip()]
     return parts
@@ -129,10 +134,10 @@ FORM = (
     "Write #1 : film; #1 >> directed_by >> David Lynch; not #1 >> starred_actors >> #2; "
     "#1.release_year between 1980 and 1990; #1 ~ slow and dreamlike; final answer: #1"
 )
-#: A question with more unknowns than this is a model that does not stop.
+#: More unknowns than this come from a model that does not stop writing.
 MAX_UNKNOWNS = 12
-#: A statement longer than this, in characters, is none.
-_LONGEST = 1_000
+#: Longer statements, in characters, are ignored.
+_MAX_STATEMENT = 1_000
 
 _FINAL = re.compile(
     r"[\s*_'`(\[]*(?:(?:the\s+)?(?:final\s+answer|answer|target(?:\s+variable)?|x_?target)\s*(?:is\b|:|:?=)"
@@ -147,7 +152,7 @@ _LABEL = re.compile(
     re.IGNORECASE,
 )
 _WISH = re.compile(
-    r"(?P<not>not\s+)?(?:#\d+\s*)?~\s*(?P<wish>.+)|(?:wish(?:es)?|leftovers?)\s*:\s*(?P<said>.+)",
+    r"(?P<not>not\s+)?(?:#\d+\s*)?~\s*(?P<wish>.+)|(?:wish(?:es)?|leftovers?)\s*:\s*(?P<labelled>.+)",
     re.IGNORECASE,
 )
 _TYPED = re.compile(
@@ -166,7 +171,7 @@ _TERM_TYPED = (
     re.compile(r"[(\[]\s*(?P<type>[^()\[\]#]+?)\s*[)\]]\s*#(?P<number>\d+)"),
     re.compile(r"(?:an?\s+|the\s+|some\s+)?(?P<type>[^#:]+?)\s*:?\s*#(?P<number>\d+)"),
 )
-#: Words with an unknown that say more than its type: how many, whether at all, or which end of a triple it is.
+#: Words with an unknown that are more than its type: a quantifier, a negation, or which end of a triple it is.
 _SAYS_MORE = re.compile(
     r"['’]s\b|\d|[!<>=≠≤≥¬∃∀~]|\A(?:head|tail|subject|object|answer|unknown|variable|target)\Z"
     r"|\b(?:of|by|in|the|from|for|with|who|that|and|or|not|no|none|never|without|only|except|every|each|all|any|some"
@@ -174,20 +179,20 @@ _SAYS_MORE = re.compile(
     rf"|another|same|{'|'.join(NUMBER_WORDS)})\b",
     re.IGNORECASE,
 )
-#: What denies a type.
+#: Words that negate a type.
 _NO_TYPE = re.compile(r"(?:an?\s+)?(?:not|no|never|without|except|neither|anything\s+but)\s", re.IGNORECASE)
-#: A tail that is the same as a head, or another: "= Bob", "is not Bob".
+#: Words of equality before a tail: "= Bob", "is not Bob".
 _SAME = re.compile(
     r"(?:(?P<not>!=|≠|<>|(?:is|was|are|were)(?:\s+not|n['’]t)(?=\s))|==?)\s*(?=\S)", re.IGNORECASE
 )
-#: Unknowns that have no number yet are numbered from here on.
+#: The first number of unknowns that get their real number at the end.
 _UNNUMBERED = 10**9
 
 
 @dataclass(frozen=True, slots=True)
 class TypedParse:
-    """What was read: the question, triples of two constants that were dropped (Algorithm 3, line 6, of 4StepFocus),
-    and lines that say nothing and were passed over."""
+    """A parsed question: the chain, the triples of two constants that were dropped (Algorithm 3, line 6, of
+    4StepFocus), and the lines that say nothing and were ignored."""
 
     chain: TypedChain
     dropped: tuple[str, ...] = ()
@@ -195,230 +200,249 @@ class TypedParse:
 
 
 def parse_typed(text: str) -> TypedChain:
-    """Return the question that ``text`` writes, one statement a line or divided by semicolons, in any order:
+    """Return the question that ``text`` writes, one statement on a line or separated by semicolons, in any order:
 
     ``#1 : film``, ``David Lynch : person`` (types) · ``#1 >> directed_by >> David Lynch`` (a triple; also
     ``(#1, directed_by, David Lynch)``, ``#1 --directed_by--> David Lynch``, ``directed_by(#1, David Lynch)``) ·
-    before it ``not``, ``only``, ``at least 2``, ``at most 2``, ``exactly 2`` ·
-    ``#1.release_year between 1980 and 1990`` (a condition) · ``#1 ~ slow and dreamlike`` (a wish) ·
+    ``not``, ``only``, ``at least 2``, ``at most 2`` or ``exactly 2`` before a triple ·
+    ``#1.release_year between 1980 and 1990`` (a condition) · ``#1 ~ slow and dreamlike`` (a preference) ·
     ``final answer: #1``.
 
-    What stands in quotation marks is text, whatever it looks like. Tolerant of small models: thoughts, fences, list
-    marks and prose around it; ``?film`` or ``X`` as unknowns; ``#1 (film)`` and ``film #1`` as typed ones. Raises the
-    :class:`~clew.triples.language.errors.ChainError` of what is wrong first.
+    Text in quotation marks is a name or a value, whatever it looks like. The parser is tolerant of small models: it
+    skips thoughts, fences, list marks and prose, takes ``?film`` or ``X`` for unknowns, and ``#1 (film)`` and
+    ``film #1`` for typed ones. Raises the :class:`~clew.triples.language.errors.ChainError` of the first problem.
     """
     return parse_typed_statements(text).chain
 
 
 def parse_typed_statements(text: str) -> TypedParse:
-    """Return the question that ``text`` writes as :func:`parse_typed` does, with what of it was left out."""
-    found = extract_statements(text)
+    """Return the question that ``text`` writes as :func:`parse_typed` does, with what was left out of it."""
     names: dict[str, int] = {}
-    reading = _Reading(names)
-    for statement in number_unknowns(found, names):
-        reading.take(statement)
-    return reading.done()
+    parser = _Parser(names)
+    for statement in number_unknowns(extract_statements(text), names):
+        parser.take(statement)
+    return parser.finish()
 
 
 @dataclass(slots=True)
-class _Reading:
-    """Collects what statements say. ``names`` are the numbers of named unknowns."""
+class _Parser:
+    """Collects the contents of statements. ``names`` has the numbers of named unknowns."""
 
     names: dict[str, int]
     triples: dict[tuple[Triple, Quantifier | None], None] = field(default_factory=dict)
     types: dict[int, dict[str, None]] = field(default_factory=dict)
-    kinds: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    constant_types: dict[str, tuple[str, ...]] = field(default_factory=dict)
     conditions: dict[Condition, None] = field(default_factory=dict)
-    wishes: dict[str, None] = field(default_factory=dict)
+    preferences: dict[str, None] = field(default_factory=dict)
     answer: str | None = None
     dropped: list[str] = field(default_factory=list)
-    passed: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
 
     def take(self, statement: str) -> None:
-        """Take one statement."""
-        shown = mask_quotes(statement)
-        if len(statement) > _LONGEST:
-            self.passed.append(f"{statement[:80]} ...")
+        """Take one statement. Raises ChainError."""
+        masked = mask_quotes(statement)
+        if len(statement) > _MAX_STATEMENT:
+            self.ignored.append(f"{statement[:80]} ...")
             return
-        if ">>" not in shown and (match := _FINAL.fullmatch(statement)):
+        if ">>" not in masked and (match := _FINAL.fullmatch(statement)):
             self.answer = match["what"]
             return
-        if match := _WISH.fullmatch(shown):
-            group = "wish" if match["wish"] else "said"
-            wish = unquote(statement[slice(*match.span(group))])[0]
-            if wish.strip():
-                self.wishes[f"not {wish}" if match["not"] else wish] = None
+        if match := _WISH.fullmatch(masked):
+            group = "wish" if match["wish"] else "labelled"
+            preference = unquote(statement[slice(*match.span(group))])[0]
+            if preference.strip():
+                self.preferences[f"not {preference}" if match["not"] else preference] = None
             return
-        said, label = statement, self._label(statement, shown)
+        whole, label = statement, self._match_label(statement, masked)
         statement = statement[label.end() :] if label else statement
-        count, rest = split_quantifier(statement)
+        quantifier, rest = split_quantifier(statement)
         if label and (label["denied"] or label["after"]):
-            count = _both(NOT, count, said)
-        shown = mask_quotes(rest)
-        if ">>" not in shown and count in (None, NOT) and (found := parse_conditions(rest, count == NOT)):
-            self.conditions.update(dict.fromkeys(found))
+            quantifier = _combine(NOT, quantifier, whole)
+        masked = mask_quotes(rest)
+        if (
+            ">>" not in masked
+            and quantifier in (None, NOT)
+            and (conditions := parse_conditions(rest, quantifier == NOT))
+        ):
+            self.conditions.update(dict.fromkeys(conditions))
             return
-        match = None if ">>" in shown or ARROW.search(shown) else _TYPED.fullmatch(shown)
+        match = None if ">>" in masked or ARROW.search(masked) else _TYPED.fullmatch(masked)
         if match:
-            if count is not None:
-                raise IncorrectTripleFormatError(f"a type cannot be denied or counted: '{said}'", FORM)
-            self._typed(int(match[1]), _types_of_unknown(rest[match.start("types") :], said))
+            if quantifier is not None:
+                raise IncorrectTripleFormatError(f"a type cannot be denied or counted: '{whole}'", FORM)
+            self._add_types(int(match[1]), _parse_types_of_unknown(rest[match.start("types") :], whole))
         elif (parts := split_triple(rest)) is not None:
-            self._triple(parts, count, statement)
+            self._take_triple(parts, quantifier, statement)
         else:
-            self._other(rest, statement)
+            self._take_other(rest, statement)
 
-    def _other(self, rest: str, statement: str) -> None:
-        """Take the type of a constant; pass over what says nothing."""
-        shown = mask_quotes(rest)
-        if (match := _KIND.fullmatch(shown)) and "#" not in shown:
+    def _take_other(self, rest: str, statement: str) -> None:
+        """Take the types of a constant; ignore a statement that says nothing."""
+        masked = mask_quotes(rest)
+        if (match := _KIND.fullmatch(masked)) and "#" not in masked:
             name, types = rest[: match.end("name")], rest[match.start("types") :]
-            if given := _types(types):
-                self.kinds[normalise(unquote(name)[0])] = given
-        elif "#" in shown and not shown.endswith(":"):
+            if parsed := _parse_types(types):
+                self.constant_types[normalise(unquote(name)[0])] = parsed
+        elif "#" in masked and not masked.endswith(":"):
             raise IncorrectTripleFormatError(f"not a head, a relation and a tail: '{statement}'", FORM)
-        self.passed.append(statement)
+        self.ignored.append(statement)
 
-    def _label(self, statement: str, shown: str) -> re.Match[str] | None:
+    def _match_label(self, statement: str, masked: str) -> re.Match[str] | None:
         """Return the label before a statement: "Negated triple: ..."."""
-        match = _LABEL.match(shown)
-        if match and match.end() == len(shown) and (match["denied"] or match["after"]):
+        match = _LABEL.match(masked)
+        if match and match.end() == len(masked) and (match["denied"] or match["after"]):
             raise IncorrectTripleFormatError(
                 f"a heading that would deny what follows: '{statement}'",
                 "Write not before each triple instead",
             )
-        return match if match and match.end() < len(shown) and (">>" in shown or "#" in shown) else None
+        return match if match and match.end() < len(masked) and (">>" in masked or "#" in masked) else None
 
-    def _triple(self, parts: list[str], count: Quantifier | None, said: str) -> None:
+    def _take_triple(self, parts: list[str], quantifier: Quantifier | None, statement: str) -> None:
         if len(parts) != 3 or not all(parts):
-            raise IncorrectTripleFormatError(f"not a head, a relation and a tail: '{said}'", FORM)
-        relation, marked = unquote(parts[1])
+            raise IncorrectTripleFormatError(f"not a head, a relation and a tail: '{statement}'", FORM)
+        relation, quoted = unquote(parts[1])
         if not relation.strip():
-            raise IncorrectTripleFormatError(f"a triple without a relation: '{said}'", FORM)
-        if not marked:
+            raise IncorrectTripleFormatError(f"a triple without a relation: '{statement}'", FORM)
+        if not quoted:
             if "#" in relation or relation.startswith("?"):
                 raise IncorrectTripleRelationMaskError(
-                    f"an unknown as relation: '{said}'", "Only a head or a tail may be unknown"
+                    f"an unknown as relation: '{statement}'", "Only a head or a tail may be unknown"
                 )
-            denied, relation = split_negation(relation)
-            count = _both(NOT if denied else None, count, said)
+            negated, relation = split_negation(relation)
+            quantifier = _combine(NOT if negated else None, quantifier, statement)
         for end in (0, 2):
-            within, parts[end] = split_quantifier(parts[end])
-            count = _both(count, within, said)
-        head = self._term(parts[0], said)
+            of_end, parts[end] = split_quantifier(parts[end])
+            quantifier = _combine(quantifier, of_end, statement)
+        head = self._parse_term(parts[0], statement)
         if head.unknown is not None and not parts[2].startswith('"'):
-            if not marked and self._said_of(head.unknown, relation, parts[2], count, said):
+            if not quoted and self._take_test_or_type(
+                head.unknown, relation, parts[2], quantifier, statement
+            ):
                 return
-            count, parts[2] = self._tail(parts[2], count, said)
-        triple = Triple(head, relation, self._term(parts[2], said))
+            quantifier, parts[2] = self._split_tail(parts[2], quantifier, statement)
+        triple = Triple(head, relation, self._parse_term(parts[2], statement))
         if triple.unknowns and triple.head == triple.tail and not UNKNOWN.fullmatch(parts[2]):
             raise IncorrectTripleFormatError(
-                f"an unknown that is its own tail: '{said}'", 'Quote a name with a number: "Mambo #1"'
+                f"an unknown that is its own tail: '{statement}'", 'Quote a name with a number: "Mambo #1"'
             )
         if triple.head.unknown is None and triple.tail.unknown is None:
-            self.dropped.append(said)
+            self.dropped.append(statement)
             return
-        self.triples[triple, count] = None
+        self.triples[triple, quantifier] = None
 
-    def _said_of(self, unknown: int, relation: str, tail: str, count: Quantifier | None, said: str) -> bool:
+    def _take_test_or_type(
+        self, unknown: int, relation: str, tail: str, quantifier: Quantifier | None, statement: str
+    ) -> bool:
         """Take a triple whose tail is a test or a type; return whether it was one."""
-        tested = count in (None, NOT) and not parse_counted_tail(tail)
-        if tested and (found := parse_tail_conditions(unknown, relation, tail, count == NOT)):
-            self.conditions.update(dict.fromkeys(found))
+        may_be_test = quantifier in (None, NOT) and not parse_counted_tail(tail)
+        if may_be_test and (conditions := parse_tail_conditions(unknown, relation, tail, quantifier == NOT)):
+            self.conditions.update(dict.fromkeys(conditions))
             return True
         if normalise(relation) not in _IS or "#" in tail:
             return False
-        if count is not None:
-            raise IncorrectTripleFormatError(f"a type cannot be denied or counted: '{said}'", FORM)
-        self._typed(unknown, _types_of_unknown(tail, said))
+        if quantifier is not None:
+            raise IncorrectTripleFormatError(f"a type cannot be denied or counted: '{statement}'", FORM)
+        self._add_types(unknown, _parse_types_of_unknown(tail, statement))
         return True
 
-    def _tail(self, tail: str, count: Quantifier | None, said: str) -> tuple[Quantifier | None, str]:
-        """Return the quantifier with what the tail says of it: "is not Bob", "at least 2 actors"; and the tail."""
+    def _split_tail(
+        self, tail: str, quantifier: Quantifier | None, statement: str
+    ) -> tuple[Quantifier | None, str]:
+        """Return the quantifier of a triple with the one that its tail begins with ("is not Bob", "at least 2
+        actors"), and the rest of the tail."""
         if match := _SAME.match(tail):
-            return _both(count, NOT if match["not"] else None, said), tail[match.end() :]
+            return _combine(quantifier, NOT if match["not"] else None, statement), tail[match.end() :]
         if re.match(r"!(?=\w)", tail):
             raise IncorrectTripleFormatError(
-                f"denied, or a name that begins so: '{said}'", "Write not, or quote the name"
+                f"denied, or a name that begins so: '{statement}'", "Write not, or quote the name"
             )
-        if count is None and (several := parse_counted_tail(tail)):
-            if _SAYS_MORE.search(several[1]):
+        if quantifier is None and (counted := parse_counted_tail(tail)):
+            of_tail, noun = counted
+            if _SAYS_MORE.search(noun):
                 raise IncorrectTripleFormatError(
-                    f"more than a type is counted: '{said}'",
+                    f"more than a type is counted: '{statement}'",
                     "Count an unknown, and say what it is in triples of its own",
                 )
             number = _UNNUMBERED + len(self.triples)
-            self._typed(number, _types(several[1]))
-            return several[0], f"#{number}"
-        return count, tail
+            self._add_types(number, _parse_types(noun))
+            return of_tail, f"#{number}"
+        return quantifier, tail
 
-    def _term(self, piece: str, said: str) -> Term:
-        text, marked = unquote(piece)
-        if marked and piece.strip().startswith('"'):
+    def _parse_term(self, piece: str, statement: str) -> Term:
+        text, quoted = unquote(piece)
+        if quoted and piece.strip().startswith('"'):
             if not text.strip():
-                raise IncorrectTripleFormatError(f"an empty name: '{said}'", FORM)
+                raise IncorrectTripleFormatError(f"an empty name: '{statement}'", FORM)
             return Term(text)
         if UNKNOWN.fullmatch(text):
             return Term(text)
         if text in {"?", "_", "[]"} or re.search(r"#(?!\d)", text):
-            raise MissingMaskNumberError(f"an unknown without a number: '{said}'", FORM)
+            raise MissingMaskNumberError(f"an unknown without a number: '{statement}'", FORM)
         if not UNKNOWN.search(text):
             return Term(text)
         for pattern in _TERM_TYPED:
             if (match := pattern.fullmatch(text)) and not _SAYS_MORE.search(match["type"]):
-                self._typed(int(match["number"]), _types(match["type"]))
+                self._add_types(int(match["number"]), _parse_types(match["type"]))
                 return Term(f"#{match['number']}")
         raise IncorrectTripleFormatError(
-            f"words around an unknown: '{said}'",
+            f"words around an unknown: '{statement}'",
             "A head or a tail is one unknown or one name; what joins them is a triple of its own",
         )
 
-    def _typed(self, number: int, types: tuple[str, ...]) -> None:
-        if not types:
-            return
-        self.types.setdefault(number, {}).update(dict.fromkeys(types))
+    def _add_types(self, number: int, types: tuple[str, ...]) -> None:
+        if types:
+            self.types.setdefault(number, {}).update(dict.fromkeys(types))
 
-    def done(self) -> TypedParse:
-        """Return what was read, checked as a whole."""
-        self._number()
+    def finish(self) -> TypedParse:
+        """Return the parsed question, checked as a whole. Raises ChainError."""
+        self._number_the_rest()
         triples = [triple for triple, _ in self.triples]
         numbers = {number for triple in triples for number in triple.unknowns}
-        numbers |= self.types.keys() | {one.unknown for one in self.conditions}
+        numbers |= self.types.keys() | {condition.unknown for condition in self.conditions}
         if (
             self.answer
             and (match := UNKNOWN.fullmatch(self.answer.strip("()[] .")))
-            and (self.wishes or numbers)
+            and (self.preferences or numbers)
         ):
             numbers.add(int(match[1]))
         self._check(numbers)
-        answer = self._answer(numbers)
+        answer = self._parse_answer(numbers)
         constants = {
             normalise(term.text): term.text
             for triple in triples
             for term in (triple.head, triple.tail)
             if term.unknown is None
         }
-        kinds = {constants[name]: types for name, types in self.kinds.items() if name in constants}
-        counts = {place: count for place, (_, count) in enumerate(self.triples) if count is not None}
+        constant_types = {
+            constants[name]: types for name, types in self.constant_types.items() if name in constants
+        }
+        quantifiers = {
+            place: quantifier for place, (_, quantifier) in enumerate(self.triples) if quantifier is not None
+        }
         types = {number: tuple(self.types[number]) for number in sorted(self.types)}
         chain = TypedChain(
-            Chain(tuple(triples), answer), types, kinds, counts, tuple(self.conditions), tuple(self.wishes)
+            Chain(tuple(triples), answer),
+            types,
+            constant_types,
+            quantifiers,
+            tuple(self.conditions),
+            tuple(self.preferences),
         )
-        used = {normalise(name) for name in kinds}
-        passed = [one for one in self.passed if not _names_kind(one, used)]
-        return TypedParse(chain, tuple(self.dropped), tuple(passed))
+        used = {normalise(name) for name in constant_types}
+        ignored = [statement for statement in self.ignored if not _types_constant(statement, used)]
+        return TypedParse(chain, tuple(self.dropped), tuple(ignored))
 
-    def _number(self) -> None:
-        """Give the unknowns that have no number yet those after the others."""
+    def _number_the_rest(self) -> None:
+        """Number the unknowns without a number of their own after the others."""
         numbers = {number for triple, _ in self.triples for number in triple.unknowns} | self.types.keys()
-        numbers |= {one.unknown for one in self.conditions}
+        numbers |= {condition.unknown for condition in self.conditions}
         last = max((number for number in numbers if number < _UNNUMBERED), default=0)
-        without = sorted(number for number in numbers if number >= _UNNUMBERED)
-        new = {number: last + place for place, number in enumerate(without, 1)}
+        unnumbered = sorted(number for number in numbers if number >= _UNNUMBERED)
+        new = {number: last + place for place, number in enumerate(unnumbered, 1)}
         self.types = {new.get(number, number): types for number, types in self.types.items()}
         self.triples = {
-            (Triple(triple.head, triple.relation, _renumbered(triple.tail, new)), count): None
-            for triple, count in self.triples
+            (Triple(triple.head, triple.relation, _renumber(triple.tail, new)), quantifier): None
+            for triple, quantifier in self.triples
         }
 
     def _check(self, numbers: set[int]) -> None:
@@ -429,59 +453,59 @@ class _Reading:
         if len(numbers) > MAX_UNKNOWNS:
             raise MaskOverflowError(f"{len(numbers)} unknowns where {MAX_UNKNOWNS} are the most", FORM)
         if numbers != set(range(1, len(numbers) + 1)):
-            said = ", ".join(f"#{number}" for number in sorted(numbers))
-            raise DiscontinuousMaskError(f"the unknowns are {said}", "Number them from #1 without gaps")
+            listed = ", ".join(f"#{number}" for number in sorted(numbers))
+            raise DiscontinuousMaskError(f"the unknowns are {listed}", "Number them from #1 without gaps")
 
-    def _answer(self, numbers: set[int]) -> int:
-        """Return which unknown is asked for; where that is not said there can be but one."""
-        said = "" if self.answer is None else self.answer.strip()
-        bare = said.strip("()[] .")
+    def _parse_answer(self, numbers: set[int]) -> int:
+        """Return the unknown that is asked for; it need not be written if there is only one."""
+        written = "" if self.answer is None else self.answer.strip()
+        bare = written.strip("()[] .")
         match = UNKNOWN.fullmatch(bare) or next(
-            (found for one in _TERM_TYPED if (found := one.fullmatch(said) or one.fullmatch(bare))), None
+            (m for pattern in _TERM_TYPED if (m := pattern.fullmatch(written) or pattern.fullmatch(bare))),
+            None,
         )
-        if match is not None and (number := int(match[match.re.groupindex.get("number", 1)])) in numbers:
-            return number
+        if match is not None:
+            number = int(match[match.re.groupindex.get("number", 1)])
+            if number in numbers:
+                return number
         if (name := bare.casefold().lstrip("?")) in self.names:
             return self.names[name]
-        if len(numbers) == 1 and said.casefold() in {"", "#answer"}:
+        if len(numbers) == 1 and written.casefold() in {"", "#answer"}:
             return next(iter(numbers))
-        problem = f"the final answer is '{said}'" if self.answer is not None else "no final answer is said"
+        problem = f"the final answer is '{written}'" if self.answer is not None else "no final answer is said"
         raise FinalAnswerFormatError(problem, "End with final answer: #1, or another of the unknowns")
 
 
-def _names_kind(statement: str, used: set[str]) -> bool:
+def _types_constant(statement: str, names: set[str]) -> bool:
+    """Return whether a statement gives the types of one of the constants."""
     match = _KIND.fullmatch(mask_quotes(statement))
-    return match is not None and normalise(unquote(statement[: match.end("name")])[0]) in used
+    return match is not None and normalise(unquote(statement[: match.end("name")])[0]) in names
 
 
-def _both(one: Quantifier | None, other: Quantifier | None, said: str) -> Quantifier | None:
-    """Return the quantifier of a triple that is said to have one and another, None: none."""
-    if one is not None and other is not None and one != other:
-        raise IncorrectTripleFormatError(f"'{one}' and '{other}' of one triple: '{said}'", FORM)
-    return other if one is None else one
+def _combine(first: Quantifier | None, second: Quantifier | None, statement: str) -> Quantifier | None:
+    """Return the quantifier of a triple that has been given two, each perhaps None."""
+    if first is not None and second is not None and first != second:
+        raise IncorrectTripleFormatError(f"'{first}' and '{second}' of one triple: '{statement}'", FORM)
+    return second if first is None else first
 
 
-def _renumbered(term: Term, new: dict[int, int]) -> Term:
-    return Term(f"#{new[term.unknown]}") if term.unknown in new else term
+def _renumber(term: Term, numbers: dict[int, int]) -> Term:
+    return Term(f"#{numbers[term.unknown]}") if term.unknown in numbers else term
 
 
-def _types_of_unknown(said: str, statement: str) -> tuple[str, ...]:
-    """Return the types that are said of an unknown, which none of them may deny."""
-    for one in split_outside_quotes(said.strip(), _OR):
-        text, marked = unquote(one)
-        if not marked and (_NO_TYPE.match(text) or "#" in text):
+def _parse_types_of_unknown(text: str, statement: str) -> tuple[str, ...]:
+    """Return the types of an unknown. Raises IncorrectTripleFormatError for a negated type."""
+    for part in split_outside_quotes(text.strip(), _OR):
+        type, quoted = unquote(part)
+        if not quoted and (_NO_TYPE.match(type) or "#" in type):
             raise IncorrectTripleFormatError(f"no type, or one that is denied: '{statement}'", FORM)
-    return _types(said)
+    return _parse_types(text)
 
 
-def _types(said: str) -> tuple[str, ...]:
-    """Return the types that are said: "film or series"."""
-    found = []
-    for one in split_outside_quotes(said.strip(), _OR):
-        text, marked = unquote(re.sub(r"\A(?:an?|the)\s+", "", one))
-        found.append(text if marked else text.rstrip(".").strip())
-    return tuple(dict.fromkeys(one for one in found if one.strip()))
-
-
-# MERGED: The head, the relation and the tail of a triple, in the forms in which triples are written.
-# MERGED: Reading a question as typed triples, as a model, or a person, writes it.
+def _parse_types(text: str) -> tuple[str, ...]:
+    """Return the types in a text such as "film or series"."""
+    types = []
+    for part in split_outside_quotes(text.strip(), _OR):
+        type, quoted = unquote(re.sub(r"\A(?:an?|the)\s+", "", part))
+        types.append(type if quoted else type.rstrip(".").strip())
+    return tuple(dict.fromkeys(type for type in types if type.strip()))
