@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from clew.app.cli.commands import app
-from scripted import ScriptedServer
+from scripted import Request, ScriptedServer
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -47,6 +47,19 @@ def test_every_console_line_is_one_that_is_run_here_or_sets_up() -> None:
     assert COMMANDS[0].startswith("clew add")
 
 
+def quote_first_source(request: Request) -> dict[str, object]:
+    """Answer with a quote of the first source that the prompt shows; the prompt about structure has no sources."""
+    source = re.search(r"^\[1\] .*\n(.+)$", request.user, re.MULTILINE)
+    if source is None:
+        return {"entities": [], "triples": []}
+    quote = " ".join(source[1].split()[:4])
+    return {
+        "answer": "An answer that a model wrote",
+        "quotes": [{"source": 1, "text": quote}],
+        "abstain": False,
+    }
+
+
 @pytest.mark.usefixtures("embedded")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_commands_do_what_they_say(
@@ -68,10 +81,11 @@ def test_the_commands_do_what_they_say(
     if "--llm" not in words:
         result = CliRunner().invoke(app, words)
     else:
-        nothing = {"answer": "", "quotes": [], "abstain": True, "entities": [], "triples": []}
-        with ScriptedServer(lambda request: nothing) as server:
+        with ScriptedServer(quote_first_source) as server:
             words[words.index("--llm") + 1] = server.llm  # the README's model, answered by a local script
             result = CliRunner().invoke(app, words)
+            assert server.answered
+        assert "An answer that a model wrote" in result.stdout, result.output
     assert result.exit_code == 0, result.output
     assert result.stdout.strip()
 
