@@ -1,1 +1,2 @@
-"""Training of the models that walks are guided by, from questions with ordered evidence."""
+"""Training of encoders and of guides (traversers) on questions with ordered evidence, and export of encoders to
+ONNX."""

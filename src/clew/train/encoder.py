@@ -1,4 +1,10 @@
-"""The loss of encoders: which of the passages in a batch is the one that a query leads to."""
+"""Training of an encoder that finds the next passage, with the MDR and DPR objectives, by sentence-transformers.
+
+Xiong et al., "Answering complex open-domain questions with multi-hop dense retrieval", ICLR 2021 (MDR) and Karpukhin
+et al., "Dense passage retrieval", EMNLP 2020 (DPR), as the KGP paper runs both (Supplementary 8.2, Table 5:
+:data:`PAPER_SETTINGS`). Deviations: one encoder for queries and passages, mean pooling, unit vectors with a
+temperature in place of inner products, hops to any depth, and by default an encoder that is trained already.
+"""
 
 from __future__ import annotations
 
@@ -25,65 +31,25 @@ if TYPE_CHECKING:
     from clew.store.store import Store
     from clew.train.pairs import Objective, Pair
 
-#: Texts of about one length that are encoded together.
-CHUNK = 16
-
-
-def ranking_loss(model: Any, scale: float) -> Any:
-    """Return the softmax loss over in-batch and given negatives, ``scale`` being 1 / temperature.
-
-    It is ``MultipleNegativesRankingLoss`` (van den Oord et al., 2018; DPR and MDR train the same), but that
-    texts of all columns are encoded together, sorted by length: half of what padded columns compute on a CPU is
-    padding.
-    """
-    import torch
-    from sentence_transformers.losses import MultipleNegativesRankingLoss
-
-    class Sorted(MultipleNegativesRankingLoss):  # type: ignore[misc]
-        def forward(self, sentence_features: Iterable[dict[str, Any]], labels: Any) -> Any:
-            columns = list(sentence_features)
-            width = max(one["input_ids"].shape[1] for one in columns)
-
-            def joined(key: str) -> Any:
-                return torch.cat(
-                    [torch.nn.functional.pad(one[key], (0, width - one[key].shape[1])) for one in columns]
-                )
-
-            ids, mask = joined("input_ids"), joined("attention_mask")
-            lengths = mask.sum(dim=1)
-            order = torch.argsort(lengths)
-            parts = []
-            for chosen in order.split(CHUNK):
-                longest = int(lengths[chosen].max())
-                features = {"input_ids": ids[chosen, :longest], "attention_mask": mask[chosen, :longest]}
-                parts.append(self.model(features)["sentence_embedding"])
-            embeddings = torch.cat(parts)[torch.argsort(order)]
-            sizes = [one["input_ids"].shape[0] for one in columns]
-            return self.compute_loss_from_embeddings(list(embeddings.split(sizes)), labels)
-
-    return Sorted(model, scale=scale)
-
-
 RECORD = "clew-training.json"
-#: The sentence-transformers folder in a training's folder.
+#: The subfolder of the trained model.
 MODEL_FOLDER = "model"
-#: Receives how many of the steps are done.
+#: Receives the number of finished steps and their total.
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class EncoderSettings:
-    """How an encoder is trained.
+    """The settings of an encoder's training.
 
-    ``batch`` pairs make a step; each query is to be nearest to its own positive among all positives and
-    negatives of the batch. ``negatives`` are of the question's own distractors, ``mined`` of the texts that the
-    encoder confuses most before the training. ``scale`` is 1 / temperature of that softmax over cosines.
-    ``warmup`` and ``save_every`` count steps, ``clip`` bounds the norm of the gradient, a text is cut at
-    ``max_tokens`` in training (an exported encoder may read on). ``dropout`` None is the model's own.
+    A step has ``batch`` pairs; each query should be nearest to its own positive among all positives and negatives of
+    the batch. A pair has ``negatives`` of the question's own distractors and ``mined`` of the texts that the encoder
+    confuses most before the training. ``scale`` is 1 / temperature of the softmax over cosines. ``warmup`` and
+    ``save_every`` count steps, ``clip`` bounds the norm of the gradient. Texts are cut at ``max_tokens`` in training
+    (an exported encoder may read more). ``dropout`` None keeps the model's own.
 
-    The result is ``blend`` parts of the trained weights and 1 - ``blend`` of those it started from: an average
-    keeps most of what was learnt and most of what was known before (Wortsman et al., CVPR 2022, "Robust
-    fine-tuning").
+    The result has ``blend`` times the trained weights plus 1 - ``blend`` times the original ones. The average keeps
+    most of the new and most of the old abilities (Wortsman et al., CVPR 2022, "Robust fine-tuning").
     """
 
     objective: Objective = "mdr"
@@ -102,7 +68,7 @@ class EncoderSettings:
     save_every: int = 50
 
 
-#: Table 5 of the KGP paper: the middle of what it searched in (batch 128 to 512, length 128 to 350).
+#: Table 5 of the KGP paper: the middle of its search ranges (batch 128 to 512, length 128 to 350).
 PAPER_SETTINGS = EncoderSettings(
     epochs=50,
     batch=256,
@@ -118,7 +84,7 @@ CONFIGURATIONS = {"clew": EncoderSettings(), "paper": PAPER_SETTINGS}
 
 
 def build_settings(configuration: str, changes: Mapping[str, Any]) -> EncoderSettings:
-    """Return a configuration with some changes. Raises UsageError for an unknown one or an unknown objective."""
+    """Return the named configuration with changes. Raises UsageError for an unknown configuration or objective."""
     if configuration not in CONFIGURATIONS:
         raise unknown_name_error("configuration", configuration, CONFIGURATIONS)
     if changes.get("objective", "mdr") not in {"mdr", "dpr"}:
@@ -128,7 +94,7 @@ def build_settings(configuration: str, changes: Mapping[str, Any]) -> EncoderSet
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a training will do: pairs, steps, and how many of them were done before it was stopped."""
+    """The plan of a training: its pairs, its steps, and the steps that an interrupted run has finished."""
 
     pairs: int
     steps: int
@@ -137,10 +103,10 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """What is trained: the encoder of a hub name or folder (``source``), on ``pairs``.
+    """A training: the encoder ``source`` (hub name or folder) and its ``pairs``.
 
-    ``made_from`` says where the pairs are from and becomes part of the record. ``held_out`` is measured before,
-    at each checkpoint and after.
+    ``origin`` describes the source of the pairs and becomes part of the record. ``held_out`` is measured before the
+    training, at each checkpoint and after it.
     """
 
     pairs: Sequence[Pair]
@@ -150,14 +116,77 @@ class Training:
     held_out: HeldOutQuestions | None = None
 
 
-def train_encoder(
-    training: Training, out: Path, tell: Callable[[Plan], None], progress: Progress
-) -> dict[str, Any]:
-    """Train into the folder ``out``; return the record, which is also there as ``clew-training.json``.
+#: The default number of pairs from a knowledge base. More takes hours on two cores and gains little.
+MAX_BASE_PAIRS = 4000
 
-    Killed, the same call continues from the last checkpoint; a finished training is not done again. ``tell``
-    hears the plan before anything is trained. The same pairs, model, settings, machine and versions make the
-    same weights. Raises UsageError, MissingExtra.
+
+def training_from_data(
+    data: Sequence[str], source: str, settings: EncoderSettings, held_out: float, limit: int | None = None
+) -> Training:
+    """Return the training on the questions of data sets, with the share ``held_out`` of them held out.
+
+    ``limit`` questions are sampled with the seed, None for all. Raises UsageError.
+    """
+    datasets = [parse_dataset(dataset) for dataset in data]
+    examples = (example for dataset in datasets for example in dataset.examples())
+    sampled = [group[0] for group in shuffle_examples(examples, settings.seed)][:limit]
+    held_out_examples = sampled[: round(held_out * len(sampled))]
+    training_examples = sampled[len(held_out_examples) :]
+    pairs = pairs_from_examples(training_examples, settings.objective, settings.negatives, settings.seed)
+    if not pairs:
+        raise UsageError(
+            f"no question of {', '.join(data)} has gold passages in a known order",
+            "hotpotqa, 2wikimultihopqa and musique have the order of their evidence; "
+            "--objective dpr needs none",
+        )
+    origin: dict[str, Any] = {
+        "data": [{"form": dataset.name, "digest": dataset.digest()} for dataset in datasets],
+        "questions": len(training_examples),
+        "held_out": len(held_out_examples),
+        "limit": limit,
+    }
+    hops = 1 if settings.objective == "dpr" else 2
+    return Training(
+        pairs,
+        source,
+        settings,
+        origin,
+        HeldOutQuestions(held_out_examples, training_examples, hops) if held_out_examples else None,
+    )
+
+
+def training_from_base(
+    base: Store, source: str, settings: EncoderSettings, pairs: int = MAX_BASE_PAIRS
+) -> Training:
+    """Return the training on pairs made of the passages of a base. Raises UsageError for a base without pairs."""
+    snapshot = base.snapshot()
+    rows = np.flatnonzero(snapshot.mask(Scope(), (PASSAGE,)))
+    titles = {document.key: document.title for document in snapshot.documents()}
+    passages = [
+        Passage(
+            node.document,
+            titles[node.document],
+            node.headings,
+            node.text,
+            frozenset(name for name, _, _ in candidate_names(node.text)),
+        )
+        for node in snapshot.nodes(rows)
+    ]
+    names_by_document = {key: frozenset(title_names(title)) for key, title in titles.items()}
+    base_pairs = pairs_from_passages(passages, names_by_document, pairs, settings.seed)
+    if not base_pairs:
+        raise UsageError(f"{base.path} has no passages to learn from", "Add documents: clew add FOLDER")
+    return Training(base_pairs, source, settings, {"base": base.digest(), "pairs_asked": pairs})
+
+
+def train_encoder(
+    training: Training, out: Path, report_plan: Callable[[Plan], None], progress: Progress
+) -> dict[str, Any]:
+    """Train into the folder ``out``; return the record, which is also written there as ``clew-training.json``.
+
+    After an interrupt the same call continues from the last checkpoint; a finished training is not repeated.
+    ``report_plan`` receives the plan before the training starts. Equal pairs, model, settings, machine and versions
+    give equal weights. Raises UsageError, MissingExtra.
     """
     for package in ("torch", "sentence_transformers", "accelerate", "datasets"):
         if find_spec(package) is None:
@@ -169,45 +198,45 @@ def train_encoder(
         )
     output = TrainingFolder(out, RECORD)
     output.check()
-    what = {
-        # A folder by its name: the record goes with the model to other machines.
+    description = {
+        # Only the name of a folder, because the record is copied to other machines with the model.
         "model": Path(training.source).name if Path(training.source).is_dir() else training.source,
         **training.origin,
         "pairs": len(pairs),
         "settings": asdict(settings),
     }
-    if FINISHED in output.matching_record(what):
+    if FINISHED in output.matching_record(description):
         return output.read()
-    model = _loaded(training.source, settings)
+    model = _load_model(training.source, settings)
     window, model.max_seq_length = model.max_seq_length, settings.max_tokens
     if settings.mined:
         pairs = add_mined_negatives(pairs, lambda texts: encode_texts(model, texts), settings.mined)
-    run = _trainer(model, pairs, settings, output, progress)
+    run = _build_trainer(model, pairs, settings, output, progress)
     checkpoint, done = output.last_checkpoint()
-    tell(Plan(len(pairs), settings.epochs * (len(pairs) // settings.batch), done))
-    record = output.begin(what)
+    report_plan(Plan(len(pairs), settings.epochs * (len(pairs) // settings.batch), done))
+    record = output.begin(description)
     if held_out is not None:
         if "before" not in record:
             output.write(record | {"before": held_out.measure(model)})
-        run.add_callback(_during(held_out, model, output))
+        run.add_callback(_measuring_callback(held_out, model, output))
     run.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
-    _blend(model, training.source, settings.blend)
+    _blend_weights(model, training.source, settings.blend)
     model.max_seq_length = window
     model.save_pretrained(str(out / MODEL_FOLDER), create_model_card=False)
     after = held_out.measure(model) if held_out is not None else {}
-    output.finish(output.read() | {FINISHED: after, "versions": _versions()})
+    output.finish(output.read() | {FINISHED: after, "versions": _package_versions()})
     return output.read()
 
 
-def _loaded(source: str, settings: EncoderSettings) -> Any:
+def _load_model(source: str, settings: EncoderSettings) -> Any:
     from sentence_transformers import SentenceTransformer
 
-    rates = ("hidden_dropout_prob", "attention_probs_dropout_prob")
-    chosen = {} if settings.dropout is None else dict.fromkeys(rates, settings.dropout)
-    return SentenceTransformer(source, config_kwargs=chosen)
+    dropout_options = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+    config = {} if settings.dropout is None else dict.fromkeys(dropout_options, settings.dropout)
+    return SentenceTransformer(source, config_kwargs=config)
 
 
-def _blend(model: Any, source: str, share: float) -> None:
+def _blend_weights(model: Any, source: str, share: float) -> None:
     from sentence_transformers import SentenceTransformer
 
     if share == 1:
@@ -222,7 +251,7 @@ def _blend(model: Any, source: str, share: float) -> None:
     model.load_state_dict(after | mixed)
 
 
-def _trainer(
+def _build_trainer(
     model: Any, pairs: Sequence[Pair], settings: EncoderSettings, output: TrainingFolder, progress: Progress
 ) -> Any:
     import torch
@@ -232,9 +261,9 @@ def _trainer(
 
     pass
 
-    columns = {"anchor": [one.query for one in pairs], "positive": [one.positive for one in pairs]}
-    for number in range(min(len(one.negatives) for one in pairs)):
-        columns[f"negative_{number}"] = [one.negatives[number] for one in pairs]
+    columns = {"anchor": [pair.query for pair in pairs], "positive": [pair.positive for pair in pairs]}
+    for number in range(min(len(pair.negatives) for pair in pairs)):
+        columns[f"negative_{number}"] = [pair.negatives[number] for pair in pairs]
     arguments = SentenceTransformerTrainingArguments(
         output_dir=str(output.checkpoints),
         num_train_epochs=settings.epochs,
@@ -243,7 +272,7 @@ def _trainer(
         warmup_steps=settings.warmup,
         max_grad_norm=settings.clip,
         seed=settings.seed,
-        # Two rows of one batch must not share a text: the positive of one would be a negative of the other.
+        # Rows of one batch must not share a text: the positive of one would be a negative of the other.
         batch_sampler="no_duplicates",
         dataloader_drop_last=True,
         dataloader_pin_memory=torch.cuda.is_available(),
@@ -255,38 +284,81 @@ def _trainer(
         report_to="none",
         disable_tqdm=True,
     )
-    made = SentenceTransformerTrainer(
+    trainer = SentenceTransformerTrainer(
         model=model,
         args=arguments,
         train_dataset=Dataset.from_dict(columns),
         loss=ranking_loss(model, settings.scale),
         callbacks=[progress_callback(progress)],
     )
-    # It prints to stdout, which is for what programs read.
-    made.remove_callback(PrinterCallback)
-    return made
+    # PrinterCallback prints to stdout, which is for the output of commands.
+    trainer.remove_callback(PrinterCallback)
+    return trainer
 
 
-def _during(held_out: HeldOutQuestions, model: Any, output: TrainingFolder) -> Any:
-    """Return what measures at each checkpoint, and keeps the measures in the record."""
+def _measuring_callback(held_out: HeldOutQuestions, model: Any, output: TrainingFolder) -> Any:
+    """Return the callback that measures the held-out questions at each checkpoint and adds the result to the
+    record."""
     from transformers import TrainerCallback
 
-    class Measured(TrainerCallback):  # type: ignore[misc]
+    class MeasureOnSave(TrainerCallback):  # type: ignore[misc]
         def on_save(self, _args: Any, state: Any, _control: Any, **_: Any) -> None:
             record = output.read()
-            during = record.get("during", {}) | {str(state.global_step): held_out.measure(model)}
-            output.write(record | {"during": during})
+            measures = record.get("during", {}) | {str(state.global_step): held_out.measure(model)}
+            output.write(record | {"during": measures})
 
-    return Measured()
+    return MeasureOnSave()
 
 
-def _versions() -> dict[str, str]:
+def _package_versions() -> dict[str, str]:
     packages = ("clew", "torch", "transformers", "sentence-transformers", "accelerate")
     return {name: version(name) for name in packages}
 
 
+#: The number of texts of similar length that are encoded together.
+CHUNK = 16
+
+
+def ranking_loss(model: Any, scale: float) -> Any:
+    """Return the softmax loss over in-batch and given negatives, ``scale`` being 1 / temperature.
+
+    It is ``MultipleNegativesRankingLoss`` (van den Oord et al., 2018; DPR and MDR use the same), except that the
+    texts of all columns are encoded together, sorted by length. Without sorting, half of the computation on a CPU is
+    padding.
+    """
+    import torch
+    from sentence_transformers.losses import MultipleNegativesRankingLoss
+
+    class LengthSortedLoss(MultipleNegativesRankingLoss):  # type: ignore[misc]
+        def forward(self, sentence_features: Iterable[dict[str, Any]], labels: Any) -> Any:
+            columns = list(sentence_features)
+            width = max(column["input_ids"].shape[1] for column in columns)
+
+            def join_columns(key: str) -> Any:
+                return torch.cat(
+                    [
+                        torch.nn.functional.pad(column[key], (0, width - column[key].shape[1]))
+                        for column in columns
+                    ]
+                )
+
+            ids, mask = join_columns("input_ids"), join_columns("attention_mask")
+            lengths = mask.sum(dim=1)
+            order = torch.argsort(lengths)
+            parts = []
+            for rows in order.split(CHUNK):
+                longest = int(lengths[rows].max())
+                features = {"input_ids": ids[rows, :longest], "attention_mask": mask[rows, :longest]}
+                parts.append(self.model(features)["sentence_embedding"])
+            embeddings = torch.cat(parts)[torch.argsort(order)]
+            sizes = [column["input_ids"].shape[0] for column in columns]
+            return self.compute_loss_from_embeddings(list(embeddings.split(sizes)), labels)
+
+    return LengthSortedLoss(model, scale=scale)
+
+
 def training_objective(folder: Path) -> str:
-    """Return the objective that the model in a training's folder was trained for, or "" if none is known."""
+    """Return the training objective of the model in a training's folder, "" if there is no record."""
     record = folder / RECORD
     if not record.is_file():
         return ""
@@ -294,67 +366,3 @@ def training_objective(folder: Path) -> str:
         return str(json.loads(record.read_text(encoding="utf-8"))["settings"]["objective"])
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{record} is damaged: {error}", "Train again") from error
-
-
-#: Pairs that are drawn from a knowledge base: more than this takes hours on two cores and brings little.
-MAX_BASE_PAIRS = 4000
-
-
-def training_from_data(
-    data: Sequence[str], source: str, settings: EncoderSettings, held_out: float, limit: int | None = None
-) -> Training:
-    """Return the training on the questions of data sets, a share of which is held out.
-
-    ``limit`` questions are drawn by the seed (None: all). Raises UsageError.
-    """
-    sets = [parse_dataset(one) for one in data]
-    examples = (example for one in sets for example in one.examples())
-    drawn = [same[0] for same in shuffle_examples(examples, settings.seed)][:limit]
-    held = drawn[: round(held_out * len(drawn))]
-    learnt = drawn[len(held) :]
-    pairs = pairs_from_examples(learnt, settings.objective, settings.negatives, settings.seed)
-    if not pairs:
-        raise UsageError(
-            f"no question of {', '.join(data)} has gold passages in an order that can be told",
-            "hotpotqa, 2wikimultihopqa and musique have the order of their evidence; "
-            "--objective dpr needs none",
-        )
-    made_from: dict[str, Any] = {
-        "data": [{"form": one.name, "digest": one.digest()} for one in sets],
-        "questions": len(learnt),
-        "held_out": len(held),
-        "limit": limit,
-    }
-    hops = 1 if settings.objective == "dpr" else 2
-    return Training(
-        pairs, source, settings, made_from, HeldOutQuestions(held, learnt, hops) if held else None
-    )
-
-
-def training_from_base(
-    base: Store, source: str, settings: EncoderSettings, pairs: int = MAX_BASE_PAIRS
-) -> Training:
-    """Return the training on pairs that a base itself makes. Raises UsageError for a base without any."""
-    snapshot = base.snapshot()
-    rows = np.flatnonzero(snapshot.mask(Scope(), (PASSAGE,)))
-    titles = {document.key: document.title for document in snapshot.documents()}
-    passages = [
-        Passage(
-            node.document,
-            titles[node.document],
-            node.headings,
-            node.text,
-            frozenset(name for name, _, _ in candidate_names(node.text)),
-        )
-        for node in snapshot.nodes(rows)
-    ]
-    named = {key: frozenset(title_names(title)) for key, title in titles.items()}
-    found = pairs_from_passages(passages, named, pairs, settings.seed)
-    if not found:
-        raise UsageError(f"{base.path} has no passages to learn from", "Add documents: clew add FOLDER")
-    return Training(found, source, settings, {"base": base.digest(), "pairs_asked": pairs})
-
-
-# MERGED: Training an encoder to find the next passage: MDR and DPR objectives, by the trainer of
-# sentence-transformers.
-# MERGED: Builds what an encoder is trained on: from data sets, or from a knowledge base.

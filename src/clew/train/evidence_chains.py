@@ -1,17 +1,18 @@
-"""The order in which gold passages lead to the answer, for training encoders and guides.
+"""Chains of gold passages in the order in which they lead to the answer, and training files made of them.
 
-MDR is trained on supporting facts in the order of the hops, and the KGP paper's guide on "given these, which
-next?" (Wang et al., AAAI 2024, Supplementary 8.1, Listing 1). Where the order comes from:
+MDR is trained on supporting facts in the order of the hops, and the KGP paper's guide on "given these, which next?"
+(Wang et al., AAAI 2024, Supplementary 8.1, Listing 1). The order comes from:
 
-| data            | order                                                                                       |
-|-----------------|---------------------------------------------------------------------------------------------|
-| 2WikiMultihopQA | its gold triples: a passage stands where its subject is the head of a triple; the strands of a comparison in both orders |
-| MuSiQue         | its decomposition                                                                           |
-| comparisons     | both orders                                                                                 |
-| others, bridge  | the passage that holds the answer is last; where none or several do, the one that another names |
+| data            | order                                                                                    |
+|-----------------|------------------------------------------------------------------------------------------|
+| 2WikiMultihopQA | its gold triples: the passage of each head; a comparison's strands in both orders |
+| MuSiQue         | its decomposition                                                                        |
+| comparisons     | both orders                                                                              |
+| other questions | last is the passage with the answer, else the one that another passage names |
 
-An example whose order cannot be told has no chain: nothing is guessed.
-"""  # noqa: E501
+An example whose order is unclear has no chain; nothing is guessed. The training files are JSON lines in the order of
+the examples, so that the same data makes the same file.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GoldPassage:
-    """A gold passage: its paragraph, and the sentences of it that support the answer (all, if none is named)."""
+    """A gold passage: title and text of its paragraph, and its supporting sentences (all, if the data names none)."""
 
     title: str
     text: str
@@ -50,114 +51,122 @@ class EvidenceChain:
 
 
 def evidence_chains(example: Example) -> tuple[EvidenceChain, ...]:
-    """Return the orders of an example's gold passages: one, or two where two strands are compared, or none.
+    """Return the chains of an example: one, or two in opposite orders for a comparison.
 
-    None: no two gold passages, no answer, or no order that can be told.
+    There is none without two gold passages, without an answer, or without a clear order.
     """
     gold = gold_passages(example)
     if len(gold) < 2 or not example.answers:
         return ()
     return tuple(
         EvidenceChain(example.id, example.question, example.answers[0], example.question_type, order)
-        for order in _orders(example, gold)
+        for order in _passage_orders(example, gold)
     )
 
 
 def gold_passages(example: Example) -> tuple[GoldPassage, ...]:
-    """Return the paragraphs of the corpus that hold support, in the order in which support names them."""
+    """Return the gold passages of an example in the order of its support."""
     sentences: dict[Paragraph, set[int]] = {}
     for support in example.support:
         for paragraph in example.corpus:
             if paragraph.title == support.title and (
                 support.sentence is not None or not support.text or support.text in paragraph.text
             ):
-                held = sentences.setdefault(paragraph, set())
+                sentence_numbers = sentences.setdefault(paragraph, set())
                 if support.sentence is not None and support.sentence < len(paragraph.sentences):
-                    held.add(support.sentence)
+                    sentence_numbers.add(support.sentence)
                 break
     return tuple(
         GoldPassage(
             paragraph.title,
             paragraph.text,
-            " ".join(paragraph.sentences[n].strip() for n in sorted(held)) or paragraph.text,
+            " ".join(paragraph.sentences[n].strip() for n in sorted(sentence_numbers)) or paragraph.text,
         )
-        for paragraph, held in sentences.items()
+        for paragraph, sentence_numbers in sentences.items()
     )
 
 
 _Order = tuple[GoldPassage, ...]
 
 
-def _orders(example: Example, gold: _Order) -> list[_Order]:
+def _passage_orders(example: Example, gold: _Order) -> list[_Order]:
     if example.chain and all(len(link) == 3 for link in example.chain):
-        return _by_triples(example, gold)
+        return _orders_by_triples(example, gold)
     if example.chain:
-        return [gold]  # a decomposition: support already follows it
+        return [gold]  # MuSiQue's support is in the order of its decomposition
     if example.question_type == "comparison":
         return [gold, gold[::-1]]
-    last = _last(example, gold)
-    return [] if last is None else [(*(one for one in gold if one != last), last)]
+    last = _last_passage(example, gold)
+    return [] if last is None else [(*(passage for passage in gold if passage != last), last)]
 
 
-def _last(example: Example, gold: _Order) -> GoldPassage | None:
-    """Return the passage to which the others lead, by the answer, or else by being the one that is named."""
+def _last_passage(example: Example, gold: _Order) -> GoldPassage | None:
+    """Return the last passage of a chain: the one with the answer, else the one that another passage names."""
     answers = [normalise_name(answer) for answer in example.answers]
-    for texts in ([one.facts for one in gold], [one.text for one in gold]):
+    for texts in ([passage.facts for passage in gold], [passage.text for passage in gold]):
         holders = [
-            one
-            for one, text in zip(gold, texts, strict=True)
-            if any(_holds(text, answer) for answer in answers)
+            passage
+            for passage, text in zip(gold, texts, strict=True)
+            if any(_contains_name(text, answer) for answer in answers)
         ]
         if len(holders) == 1:
             return holders[0]
-    named = [one for one in gold if any(_names(other, one) for other in gold if other != one)]
+    named = [
+        passage
+        for passage in gold
+        if any(_mentions_title(other, passage) for other in gold if other != passage)
+    ]
     return named[0] if len(named) == 1 else None
 
 
-def _holds(text: str, name: str) -> bool:
+def _contains_name(text: str, name: str) -> bool:
     return bool(name) and f" {name} " in f" {normalise_name(text)} "
 
 
-def _names(passage: GoldPassage, other: GoldPassage) -> bool:
-    return any(_holds(passage.text, name) for name in title_names(other.title))
+def _mentions_title(passage: GoldPassage, other: GoldPassage) -> bool:
+    return any(_contains_name(passage.text, name) for name in title_names(other.title))
 
 
-def _by_triples(example: Example, gold: _Order) -> list[_Order]:
+def _orders_by_triples(example: Example, gold: _Order) -> list[_Order]:
     triples = example.chain
-    passages = _subjects(triples, gold)
+    passages = _passages_of_triples(triples, gold)
     if passages is None:
         return []
     if "comparison" not in example.question_type:
         return [tuple(dict.fromkeys(passages))]
-    strands = [[passages[n] for n in strand] for strand in _strands(triples)]
+    strands = [[passages[n] for n in strand] for strand in _split_strands(triples)]
     orders = (strands, strands[::-1]) if len(strands) > 1 else (strands,)
-    return [tuple(dict.fromkeys(one for strand in order for one in strand)) for order in orders]
+    return [tuple(dict.fromkeys(passage for strand in order for passage in strand)) for order in orders]
 
 
-def _subjects(triples: Sequence[Sequence[str]], gold: _Order) -> list[GoldPassage] | None:
-    """Return the passage of each triple, or None where triples and gold passages do not match up."""
-    found: dict[int, GoldPassage] = {}
+def _passages_of_triples(triples: Sequence[Sequence[str]], gold: _Order) -> list[GoldPassage] | None:
+    """Return the passage of each triple, None where triples and gold passages cannot be matched."""
+    passage_of_triple: dict[int, GoldPassage] = {}
     for number, (head, _, tail) in enumerate(triples):
-        matching = [one for one in gold if normalise_name(head) in title_names(one.title)]
+        matching = [passage for passage in gold if normalise_name(head) in title_names(passage.title)]
         if len(matching) > 1:  # two films of one name: the passage of this triple also says its tail
-            matching = [one for one in matching if _holds(one.text, normalise_name(tail))]
+            matching = [passage for passage in matching if _contains_name(passage.text, normalise_name(tail))]
         if len(matching) == 1:
-            found[number] = matching[0]
-    # A head under another name (an alias, a maiden name): by the tail, or because only it is left.
+            passage_of_triple[number] = matching[0]
+    # The head has another name (an alias, a maiden name): match by the tail, or take the only passage left.
     for number, (_, _, tail) in enumerate(triples):
-        left = [one for one in gold if one not in found.values()]
-        saying = [one for one in left if _holds(one.facts, normalise_name(tail))]
-        if number not in found and len(saying) == 1:
-            found[number] = saying[0]
-    left = [one for one in gold if one not in found.values()]
-    missing = [number for number in range(len(triples)) if number not in found]
-    if len(left) == len(missing) == 1:
-        found[missing[0]] = left.pop()
-    return [found[n] for n in range(len(triples))] if not left and len(found) == len(triples) else None
+        unused = [passage for passage in gold if passage not in passage_of_triple.values()]
+        supporting = [passage for passage in unused if _contains_name(passage.facts, normalise_name(tail))]
+        if number not in passage_of_triple and len(supporting) == 1:
+            passage_of_triple[number] = supporting[0]
+    unused = [passage for passage in gold if passage not in passage_of_triple.values()]
+    open_numbers = [number for number in range(len(triples)) if number not in passage_of_triple]
+    if len(unused) == len(open_numbers) == 1:
+        passage_of_triple[open_numbers[0]] = unused.pop()
+    return (
+        [passage_of_triple[n] for n in range(len(triples))]
+        if not unused and len(passage_of_triple) == len(triples)
+        else None
+    )
 
 
-def _strands(triples: Sequence[Sequence[str]]) -> list[list[int]]:
-    """Return the numbers of the triples, strand by strand: a triple goes on where its head was a tail before."""
+def _split_strands(triples: Sequence[Sequence[str]]) -> list[list[int]]:
+    """Return the numbers of the triples grouped by strand: a triple continues the strand that has its head."""
     strands: list[list[int]] = []
     for number, triple in enumerate(triples):
         head = normalise_name(triple[0])
@@ -170,41 +179,41 @@ def _strands(triples: Sequence[Sequence[str]]) -> list[list[int]]:
     return strands
 
 
+#: The instruction of Listing 1.
 INSTRUCTION = "What evidence do we need to answer the question given the current evidence?"
-"""The instruction of Listing 1."""
-
 Form = Literal["instruction", "prefix"]
 
 
 def chain_records(example: Example, negatives: int = 2, seed: int = 0) -> Iterator[dict[str, Any]]:
-    """Yield one record for each order of the example's gold passages.
+    """Yield one record for each chain of the example, to train encoders (Supplementary 8.2).
 
-    ``passages`` are in order, each with ``title``, ``text`` and ``facts`` (its supporting sentences);
-    ``negatives`` are paragraphs of the same corpus that hold no gold evidence, drawn by the seed and the
-    question's id. DPR pairs the question with every passage; MDR with the first, and the question and what
-    came before with the next (Supplementary 8.2).
+    ``passages`` are in order, each with ``title``, ``text`` and ``facts`` (its supporting sentences). ``negatives``
+    are random paragraphs of the same corpus without gold evidence. DPR pairs the question with every passage; MDR
+    pairs it with the first passage, and the question with the passages so far with the next one.
     """
     for chain in evidence_chains(example):
-        gold = {(one.title, one.text) for one in chain.passages}
-        others = [one for one in example.corpus if (one.title, one.text) not in gold]
+        gold = {(passage.title, passage.text) for passage in chain.passages}
+        others = [passage for passage in example.corpus if (passage.title, passage.text) not in gold]
         yield {
             "id": chain.example,
             "question": chain.question,
             "answer": chain.answer,
             "type": chain.question_type,
             "passages": [
-                {"title": one.title, "text": one.text, "facts": one.facts} for one in chain.passages
+                {"title": passage.title, "text": passage.text, "facts": passage.facts}
+                for passage in chain.passages
             ],
             "negatives": [
-                {"title": one.title, "text": one.text}
-                for one in shuffle_paragraphs(example.id, others, seed)[:negatives]
+                {"title": passage.title, "text": passage.text}
+                for passage in shuffle_paragraphs(example.id, others, seed)[:negatives]
             ],
         }
 
 
 @dataclass(frozen=True, slots=True)
 class GuideStep:
-    """What a guide learns: the question, the supporting facts so far (one space between), and the next ones."""
+    """A training example of a guide: the question, the supporting facts so far, joined by spaces, and the next
+    ones."""
 
     question: str
     evidence: str
@@ -212,21 +221,23 @@ class GuideStep:
 
 
 def guide_steps(example: Example) -> Iterator[GuideStep]:
-    """Yield each step of the example's chains once. The first fact is given, not asked for: in the paper's
-    data, as in its walk, it comes from TF-IDF."""
-    found: dict[GuideStep, None] = {}
+    """Yield the steps of the example's chains without duplicates.
+
+    No step asks for the first fact: in the paper's data, as in its walk, TF-IDF finds it.
+    """
+    unique_steps: dict[GuideStep, None] = {}
     for chain in evidence_chains(example):
-        facts = [one.facts for one in chain.passages]
+        facts = [passage.facts for passage in chain.passages]
         for number in range(1, len(facts)):
-            found[GuideStep(chain.question, " ".join(facts[:number]), facts[number])] = None
-    yield from found
+            unique_steps[GuideStep(chain.question, " ".join(facts[:number]), facts[number])] = None
+    yield from unique_steps
 
 
 def instruction_records(example: Example, form: Form = "instruction") -> Iterator[dict[str, str]]:
-    """Yield what a guide is tuned on: the question with the evidence so far, and the evidence that is next.
+    """Yield the instruction data of a guide, one record per step.
 
-    ``instruction`` is Listing 1 (LLaMA): ``instruction``, ``input``, ``output``. ``prefix`` is the form for
-    T5: ``input`` starts with the instruction.
+    The form "instruction" is Listing 1 (LLaMA): ``instruction``, ``input``, ``output``. "prefix" is for T5: ``input``
+    starts with the instruction.
     """
     yield from map(_FORMS[form], guide_steps(example))
 
@@ -245,16 +256,20 @@ _FORMS: dict[str, Callable[[GuideStep], dict[str, str]]] = {
 
 
 def write_chains(path: Path, examples: Iterable[Example], negatives: int = 2, seed: int = 0) -> int:
-    """Write ordered passages of all examples whose order can be told; return the number of lines."""
-    return _write(path, (one for example in examples for one in chain_records(example, negatives, seed)))
+    """Write the chains of all examples; return the number of lines."""
+    return _write(
+        path, (record for example in examples for record in chain_records(example, negatives, seed))
+    )
 
 
 def write_instructions(path: Path, examples: Iterable[Example], form: str = "instruction") -> int:
     """Write instruction data; return the number of lines. Raises UsageError for an unknown form."""
     if form not in _FORMS:
         raise unknown_name_error("form of instruction data", form, _FORMS)
-    chosen: Form = "prefix" if form == "prefix" else "instruction"
-    return _write(path, (one for example in examples for one in instruction_records(example, chosen)))
+    checked_form: Form = "prefix" if form == "prefix" else "instruction"
+    return _write(
+        path, (record for example in examples for record in instruction_records(example, checked_form))
+    )
 
 
 def _write(path: Path, records: Iterable[dict[str, Any]]) -> int:
@@ -263,6 +278,3 @@ def _write(path: Path, records: Iterable[dict[str, Any]]) -> int:
         for count, record in enumerate(records, 1):  # noqa: B007
             stream.write(json.dumps(record, ensure_ascii=False) + "\n")
     return count
-
-
-# MERGED: Files to train from: ordered passages for encoders, instructions for guides (KGP paper, Supplementary 8.1).

@@ -1,9 +1,9 @@
-"""Exports a sentence-transformers model to a folder that ``onnx:FOLDER`` reads, without torch.
+"""Export of a sentence-transformers model to a folder that ``onnx:FOLDER`` reads without torch.
 
 The folder gets ``model.onnx`` (inputs ``input_ids``, ``attention_mask`` and, where the source has them,
 ``token_type_ids``, all int64 of shape (texts, tokens); output ``embedding``, unit vectors), ``tokenizer.json`` and
-``clew-encoder.json``. Pooling, dense layers and normalisation are inside the graph, so that whoever runs it can get
-none of them wrong.
+``clew-encoder.json``. Pooling, dense layers and normalisation are inside the graph, so that the caller cannot get
+them wrong.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from clew.core.errors import MissingExtra, UsageError, unknown_name_error
 from clew.models.onnx import FORMAT, MODEL_FILE, SETTINGS_FILE, TOKENIZER_FILE, OnnxEncoder
 from clew.train.encoder import RECORD, training_objective
 
-#: fp32 as they are; half: stored in 16 bits and widened when loaded, for half the size at the same speed; int8:
-#: a quarter of the size and faster, one scale per output channel (per tensor loses a fifth of the neighbours).
+#: fp32: unchanged. half: stored in 16 bits and widened on loading, for half the size at the same speed. int8: a
+#: quarter of the size and faster, with one scale per output channel (one per tensor loses a fifth of the neighbours).
 Weights = Literal["fp32", "half", "int8"]
 SAMPLES = (
     "Revenue",
@@ -33,16 +33,16 @@ SAMPLES = (
     "Die Brücke wurde 1907 von der Werft an der Förde gebaut. 東京の橋。",
     " ".join(["A passage that is longer than the window of the model, so that its end is cut off."] * 40),
 )
-#: Largest allowed cosine distance to the source: of rounding for fp32 and half, what int8 costs otherwise.
+#: The largest allowed cosine distance to the source: rounding for fp32 and half, the usual loss for int8.
 TOLERANCE: dict[Weights, float] = {"fp32": 1e-4, "half": 1e-4, "int8": 0.1}
 _OPSET = 17
-#: Smaller tensors stay as they are: scales, biases, shapes.
-_LARGE = 256
+#: Smaller tensors (scales, biases, shapes) stay unchanged.
+_LARGE_TENSOR = 256
 
 
 @dataclass(frozen=True, slots=True)
 class ExportForm:
-    """How a model is exported. None: what the source declares (``name``: the folder's name)."""
+    """The form of an export. None stands for the declaration of the source, or, for ``name``, the folder's name."""
 
     weights: Weights = "fp32"
     name: str | None = None
@@ -52,17 +52,17 @@ class ExportForm:
 
 
 def parse_form(weights: str, name: str | None = None) -> ExportForm:
-    """Return the form with weights of that name. Raises UsageError."""
-    for known in get_args(Weights):
-        if weights == known:
-            return ExportForm(known, name)
+    """Return the form with the named weights. Raises UsageError."""
+    for weights_name in get_args(Weights):
+        if weights == weights_name:
+            return ExportForm(weights_name, name)
     raise unknown_name_error("form of weights", weights, get_args(Weights))
 
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """What came of it: the settings written, the size of the model in bytes, and the largest cosine distance to
-    the source's vectors on sample texts, one text per call as clew encodes."""
+    """The result of an export: the written settings, the size of the model in bytes, and the largest cosine distance
+    to the source's vectors of sample texts, encoded one per call as clew does."""
 
     settings: dict[str, Any]
     size: int
@@ -70,7 +70,7 @@ class ExportResult:
 
 
 def export_encoder(source: Path | str, folder: Path, form: ExportForm) -> ExportResult:
-    """Export the model of a folder or hub name; nothing is written unless it encodes as its source does.
+    """Export the model of a folder or hub name; nothing is written unless it encodes like its source.
 
     Raises UsageError, MissingExtra.
     """
@@ -84,53 +84,52 @@ def export_encoder(source: Path | str, folder: Path, form: ExportForm) -> Export
     model = SentenceTransformer(
         str(source), device="cpu", model_kwargs={"attn_implementation": "eager"}
     ).eval()
-    settings = _settings(model, folder, form, training_objective(Path(source).parent))
+    settings = _encoder_settings(model, folder, form, training_objective(Path(source).parent))
     folder.absolute().parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.absolute().parent) as scratch:
-        made = Path(scratch) / folder.name
-        made.mkdir()
+    with tempfile.TemporaryDirectory(dir=folder.absolute().parent) as scratch_folder:
+        export_folder = Path(scratch_folder) / folder.name
+        export_folder.mkdir()
         tokenizer = model.tokenizer.backend_tokenizer
         tokenizer.no_padding()
         tokenizer.no_truncation()
-        tokenizer.save(str(made / TOKENIZER_FILE))
-        (made / SETTINGS_FILE).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
-        _export(model, made / MODEL_FILE)
-        _shrink(made / MODEL_FILE, form.weights)
+        tokenizer.save(str(export_folder / TOKENIZER_FILE))
+        (export_folder / SETTINGS_FILE).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+        _write_onnx(model, export_folder / MODEL_FILE)
+        _convert_weights(export_folder / MODEL_FILE, form.weights)
         model.max_seq_length = settings["max_tokens"]
-        worst = _worst_difference(model, made, settings["passage_prefix"])
-        if worst > TOLERANCE[form.weights]:
+        max_distance = _max_distance(model, export_folder, settings["passage_prefix"])
+        if max_distance > TOLERANCE[form.weights]:
             raise UsageError(
-                f"the export is {worst:.2e} off its source, more than {TOLERANCE[form.weights]:g}: not written",
+                f"the export is {max_distance:.2e} off its source, more than {TOLERANCE[form.weights]:g}: "
+                "not written",
                 "Choose other weights: --weights half",
             )
         if (record := Path(source).parent / RECORD).is_file():
-            shutil.copy(record, made / RECORD)
-        shutil.move(made, folder)
-    return ExportResult(settings, (folder / MODEL_FILE).stat().st_size, worst)
+            shutil.copy(record, export_folder / RECORD)
+        shutil.move(export_folder, folder)
+    return ExportResult(settings, (folder / MODEL_FILE).stat().st_size, max_distance)
 
 
-def _settings(model: Any, folder: Path, form: ExportForm, objective: str) -> dict[str, Any]:
-    """Return what a caller must know that the graph does not hold."""
-    declared = model.prompts or {}
+def _encoder_settings(model: Any, folder: Path, form: ExportForm, objective: str) -> dict[str, Any]:
+    """Return the settings that a caller needs beside the graph."""
+    prompts = model.prompts or {}
     query, passage = form.query_prefix, form.passage_prefix
     return {
         "format": FORMAT,
         "name": form.name or folder.name,
         "dimension": int(model.encode(["length"]).shape[1]),
-        "pooling": _pooling(model),
+        "pooling": _describe_pooling(model),
         "normalise": True,
         "max_tokens": form.max_tokens or model.max_seq_length,
-        "query_prefix": declared.get("query", "") if query is None else query,
-        "passage_prefix": declared.get("document", declared.get("passage", ""))
-        if passage is None
-        else passage,
+        "query_prefix": prompts.get("query", "") if query is None else query,
+        "passage_prefix": prompts.get("document", prompts.get("passage", "")) if passage is None else passage,
         "weights": form.weights,
         "objective": objective,
     }
 
 
-def _pooling(model: Any) -> str:
-    """Return how the model makes one vector of its tokens', for people to read: the graph does it."""
+def _describe_pooling(model: Any) -> str:
+    """Return a description of the model's pooling, for people; the graph contains the pooling."""
     module: Any = next((module for module in model if type(module).__name__ == "Pooling"), None)
     if module is None:
         return "its own"
@@ -139,14 +138,14 @@ def _pooling(model: Any) -> str:
     return "+".join([module.pooling_mode] if isinstance(module.pooling_mode, str) else module.pooling_mode)
 
 
-def _export(model: Any, target: Path) -> None:
-    """Write the model with all its modules, and normalisation, as one ONNX graph with free batch and length."""
+def _write_onnx(model: Any, target: Path) -> None:
+    """Write the model with all its modules and normalisation as one ONNX graph with dynamic batch and length."""
     import torch
 
-    encoded = model.tokenizer(["a first text", "and a second, longer one"], padding=True, return_tensors="pt")
-    inputs = [name for name in ("input_ids", "attention_mask", "token_type_ids") if name in encoded]
+    sample = model.tokenizer(["a first text", "and a second, longer one"], padding=True, return_tensors="pt")
+    inputs = [name for name in ("input_ids", "attention_mask", "token_type_ids") if name in sample]
 
-    class Whole(torch.nn.Module):  # type: ignore[misc]
+    class EncoderGraph(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.source = model
@@ -156,8 +155,8 @@ def _export(model: Any, target: Path) -> None:
             return torch.nn.functional.normalize(features["sentence_embedding"], dim=-1)
 
     torch.onnx.export(
-        Whole(),
-        tuple(encoded[name] for name in inputs),
+        EncoderGraph(),
+        tuple(sample[name] for name in inputs),
         str(target),
         input_names=inputs,
         output_names=["embedding"],
@@ -167,15 +166,15 @@ def _export(model: Any, target: Path) -> None:
     )
 
 
-def _shrink(model: Path, weights: Weights) -> None:
+def _convert_weights(model: Path, weights: Weights) -> None:
     match weights:
         case "int8":
-            _quantise(model)
+            _quantise_int8(model)
         case "half":
-            _halve(model)
+            _store_half(model)
 
 
-def _quantise(model: Path) -> None:
+def _quantise_int8(model: Path) -> None:
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
@@ -185,8 +184,8 @@ def _quantise(model: Path) -> None:
     prepared.unlink()
 
 
-def _halve(model: Path) -> None:
-    """Store large weights in 16 bits, each widened by a Cast that onnxruntime folds away when it loads."""
+def _store_half(model: Path) -> None:
+    """Store large weights in 16 bits, each widened by a Cast that onnxruntime folds away on loading."""
     import onnx
     from onnx import TensorProto, helper, numpy_helper
 
@@ -194,7 +193,7 @@ def _halve(model: Path) -> None:
     casts = []
     for tensor in graph.graph.initializer:
         values = numpy_helper.to_array(tensor)
-        if tensor.data_type == TensorProto.FLOAT and values.size >= _LARGE:
+        if tensor.data_type == TensorProto.FLOAT and values.size >= _LARGE_TENSOR:
             name = tensor.name
             tensor.CopyFrom(numpy_helper.from_array(values.astype(np.float16), f"{name}.half"))
             casts.append(helper.make_node("Cast", [f"{name}.half"], [name], to=TensorProto.FLOAT))
@@ -203,7 +202,7 @@ def _halve(model: Path) -> None:
     onnx.save(graph, str(model))
 
 
-def _worst_difference(model: Any, folder: Path, prefix: str) -> float:
+def _max_distance(model: Any, folder: Path, prefix: str) -> float:
     encoder = OnnxEncoder(folder)
-    wanted = np.vstack([model.encode([prefix + text], normalize_embeddings=True) for text in SAMPLES])
-    return float((1 - (encoder.encode(SAMPLES) * wanted).sum(axis=1)).max())
+    expected = np.vstack([model.encode([prefix + text], normalize_embeddings=True) for text in SAMPLES])
+    return float((1 - (encoder.encode(SAMPLES) * expected).sum(axis=1)).max())

@@ -1,4 +1,4 @@
-"""How well an encoder finds the gold passages of questions that it was not trained on."""
+"""The recall of an encoder on questions that it was not trained on."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from clew.core.arrays import Floats, Vectors
     from clew.evaluate.examples import Example
 
-#: First hops that a second one is searched from, and passages that count as found.
+#: The number of first hops to search second hops from, and the depth of the recall.
 FIRST_HOPS, RECALL_DEPTH = 10, 5
 
 
 @dataclass(frozen=True, slots=True)
 class HeldOutQuestions:
-    """Questions that are held out, over the pool of their own paragraphs and those of ``others``.
+    """Held-out questions, searched over the pool of their own paragraphs and those of ``others``.
 
-    ``hops`` 2 ranks by the likeliest of one hop and two, ``max(p(v), max over u of p(u) p(v | u))`` with
-    ``p = softmax(scale * cosine)``; 1 by the first hop alone, as DPR searches.
+    With ``hops`` 2 a passage is ranked by its likeliest path of one or two hops, ``max(p(v), max over u of p(u) p(v |
+    u))`` with ``p = softmax(scale * cosine)``; with 1 by the first hop alone, as DPR searches.
     """
 
     questions: Sequence[Example]
@@ -35,59 +35,68 @@ class HeldOutQuestions:
     scale: float = 20.0
 
     def measure(self, model: Any) -> dict[str, float]:
-        """Return the mean recall of gold passages among the first five, with one hop and with two.
+        """Return the mean recall of gold passages among the first five, by name of the measure.
 
         ``model`` is a sentence-transformers model.
         """
-        asked = [(one, {(gold.title, gold.text) for gold in gold_passages(one)}) for one in self.questions]
-        asked = [(one, gold) for one, gold in asked if gold]
+        questions = [
+            (example, {(gold.title, gold.text) for gold in gold_passages(example)})
+            for example in self.questions
+        ]
+        questions = [(example, gold) for example, gold in questions if gold]
         pool = pool_paragraphs([*self.questions, *self.others])
-        keys = [(one.title, one.text) for one in pool]
-        texts = [passage_text(one) for one in pool]
+        keys = [(example.title, example.text) for example in pool]
+        texts = [passage_text(example) for example in pool]
         passages = encode_texts(model, texts)
-        near = (encode_texts(model, [one.question for one, _ in asked]) @ passages.T).astype(np.float64)
-        ranked = {"recall@5, one hop": near}
+        scores = (encode_texts(model, [example.question for example, _ in questions]) @ passages.T).astype(
+            np.float64
+        )
+        ranked = {"recall@5, one hop": scores}
         if self.hops > 1:
-            ranked["recall@5"] = self._two_hops(
-                model, [one.question for one, _ in asked], texts, passages, near
+            ranked["recall@5"] = self._score_two_hops(
+                model, [example.question for example, _ in questions], texts, passages, scores
             )
-        return {name: _recall(scores, keys, [gold for _, gold in asked]) for name, scores in ranked.items()}
+        return {
+            name: _recall(scores, keys, [gold for _, gold in questions]) for name, scores in ranked.items()
+        }
 
-    def _two_hops(
-        self, model: Any, questions: list[str], texts: list[str], passages: Vectors, near: Floats
+    def _score_two_hops(
+        self, model: Any, questions: list[str], texts: list[str], passages: Vectors, scores: Floats
     ) -> Floats:
-        first = np.argsort(-near, axis=1, kind="stable")[:, :FIRST_HOPS]
-        asked = [
+        first_rows = np.argsort(-scores, axis=1, kind="stable")[:, :FIRST_HOPS]
+        queries = [
             build_hop_query(question, [texts[row]])
-            for question, rows in zip(questions, first.tolist(), strict=True)
+            for question, rows in zip(questions, first_rows.tolist(), strict=True)
             for row in rows
         ]
-        then = encode_texts(model, asked).reshape(len(questions), -1, passages.shape[1])
-        found = np.empty_like(near)
-        for n, rows in enumerate(first):
-            alone = _softmax(self.scale * near[n])
-            after = self.scale * then[n] @ passages.T
-            after[np.arange(len(rows)), rows] = -np.inf
-            found[n] = np.maximum(alone, (alone[rows, None] * _softmax(after)).max(axis=0))
-        return found
+        second_vectors = encode_texts(model, queries).reshape(len(questions), -1, passages.shape[1])
+        combined = np.empty_like(scores)
+        for number, rows in enumerate(first_rows):
+            first_probabilities = _softmax(self.scale * scores[number])
+            second_scores = self.scale * second_vectors[number] @ passages.T
+            second_scores[np.arange(len(rows)), rows] = -np.inf
+            combined[number] = np.maximum(
+                first_probabilities, (first_probabilities[rows, None] * _softmax(second_scores)).max(axis=0)
+            )
+        return combined
 
 
 def encode_texts(model: Any, texts: Sequence[str]) -> Vectors:
     """Return the unit vectors of a sentence-transformers model, (n, dimension)."""
-    made: Vectors = model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False)
-    return made
+    vectors: Vectors = model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False)
+    return vectors
 
 
 def _softmax(scores: Floats) -> Floats:
-    likely = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    found: Floats = likely / likely.sum(axis=-1, keepdims=True)
-    return found
+    exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    probabilities: Floats = exponentials / exponentials.sum(axis=-1, keepdims=True)
+    return probabilities
 
 
 def _recall(scores: Floats, keys: Sequence[tuple[str, str]], gold: Sequence[set[tuple[str, str]]]) -> float:
     best = np.argsort(-scores, axis=1, kind="stable")[:, :RECALL_DEPTH]
-    found = [
-        len({keys[row] for row in rows} & wanted) / len(wanted)
-        for rows, wanted in zip(best.tolist(), gold, strict=True)
+    recalls = [
+        len({keys[row] for row in rows} & gold_passages) / len(gold_passages)
+        for rows, gold_passages in zip(best.tolist(), gold, strict=True)
     ]
-    return round(float(np.mean(found)), 4) if found else 0.0
+    return round(float(np.mean(recalls)), 4) if recalls else 0.0

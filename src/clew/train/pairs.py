@@ -1,7 +1,7 @@
-"""What an encoder learns from: pairs of a query and the passage that it should be near.
+"""Training pairs of an encoder: a query and the passage that it should be near.
 
-From questions with ordered evidence, as MDR and DPR are trained (KGP paper, Supplementary 8.2); and from a
-knowledge base alone (``from_base``), so that an encoder learns how one's own documents lead to each other.
+They come from questions with ordered evidence, as MDR and DPR are trained (KGP paper, Supplementary 8.2), or from a
+knowledge base alone (:func:`pairs_from_passages`), so that an encoder learns the connections between its documents.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from clew.evaluate.examples import Example, Paragraph
     from clew.train.evidence_chains import GoldPassage
 
-#: Queries that are compared with all texts at a time.
-_BLOCK = 256
-#: MDR: every hop, the passages so far in the query. DPR: the question and any gold passage.
+#: The number of queries that are compared with all texts at a time.
+_BLOCK_SIZE = 256
+#: MDR: every hop, with the passages so far in the query. DPR: the question with each gold passage.
 Objective = Literal["mdr", "dpr"]
 
 
@@ -34,7 +34,7 @@ Objective = Literal["mdr", "dpr"]
 class Pair:
     """A query, the text that it should be near, and texts that it should be far from.
 
-    ``question`` is what the query began with: pairs of one question are no negatives of each other.
+    ``question`` is the question of the query: pairs of one question are never negatives of each other.
     """
 
     query: str
@@ -46,35 +46,38 @@ class Pair:
 def pairs_from_examples(
     examples: Iterable[Example], objective: Objective, negatives: int, seed: int
 ) -> list[Pair]:
-    """Return the pairs of all examples, none twice, in their order.
+    """Return the pairs of all examples in order, without duplicates.
 
-    ``negatives`` are paragraphs of the question's own corpus without gold evidence, other ones for each hop as
-    far as there are enough, so many for every pair or, of a question without such paragraphs, none. A question
-    whose order cannot be told trains DPR alone.
+    Every pair has ``negatives`` paragraphs of the question's own corpus without gold evidence, different ones for
+    each hop if there are enough, and none if there are none. A question without a chain has pairs for DPR only.
     """
-    found = (pair for example in examples for pair in _pairs(example, objective, negatives, seed))
-    return list({(pair.query, pair.positive): pair for pair in found}.values())
+    pairs = (pair for example in examples for pair in _example_pairs(example, objective, negatives, seed))
+    return list({(pair.query, pair.positive): pair for pair in pairs}.values())
 
 
-def _pairs(example: Example, objective: Objective, negatives: int, seed: int) -> Iterator[Pair]:
+def _example_pairs(example: Example, objective: Objective, negatives: int, seed: int) -> Iterator[Pair]:
     gold = gold_passages(example)
-    known = {(one.title, one.text) for one in gold}
-    others = [one for one in example.corpus if (one.title, one.text) not in known]
-    far = [passage_text(one) for one in shuffle_paragraphs(example.id, others, seed)]
+    gold_keys = {(paragraph.title, paragraph.text) for paragraph in gold}
+    others = [paragraph for paragraph in example.corpus if (paragraph.title, paragraph.text) not in gold_keys]
+    negative_texts = [passage_text(paragraph) for paragraph in shuffle_paragraphs(example.id, others, seed)]
     if objective == "dpr":
-        steps = [(example.question, passage_text(one)) for one in gold]
+        steps = [(example.question, passage_text(paragraph)) for paragraph in gold]
     else:
         steps = []
         for chain in evidence_chains(example):
-            texts = [passage_text(one) for one in chain.passages]
+            texts = [passage_text(paragraph) for paragraph in chain.passages]
             steps += [(build_hop_query(example.question, texts[:n]), text) for n, text in enumerate(texts)]
     for number, (query, positive) in enumerate(steps):
-        some = [far[(number * negatives + n) % len(far)] for n in range(negatives)] if far else []
-        yield Pair(query, positive, tuple(some), example.question)
+        pair_negatives = (
+            [negative_texts[(number * negatives + n) % len(negative_texts)] for n in range(negatives)]
+            if negative_texts
+            else []
+        )
+        yield Pair(query, positive, tuple(pair_negatives), example.question)
 
 
 def passage_text(passage: Paragraph | GoldPassage) -> str:
-    """Return a paragraph as a knowledge base encodes it."""
+    """Return the text of a paragraph as a knowledge base encodes it."""
     return add_headings(passage.title, getattr(passage, "section", None) or (), passage.text)
 
 
@@ -92,51 +95,55 @@ class Passage:
 def pairs_from_passages(
     passages: Sequence[Passage], titles: dict[str, frozenset[str]], limit: int, seed: int
 ) -> list[Pair]:
-    """Return pairs that a base itself makes, at most ``limit`` drawn at random; no labels are needed.
+    """Return a random sample of at most ``limit`` pairs made of the passages of a base; no labels are needed.
 
-    Three kinds, as many of each as there are, up to a third each: a passage that names another document and
-    the first passage of that document; a passage and the next one of its section; headings and the passage
-    below them, without what stands for them in its text. ``titles`` holds the names of each document, by key.
+    There are three kinds, up to a third each: a passage that names another document with the first passage of that
+    document; a passage with the next one of its section; headings with the passage below them, whose text is taken
+    without its headings. ``titles`` has the names of each document by key.
     """
     rng = random.Random(seed)
-    kinds = [list(_links(passages, titles)), list(_neighbours(passages)), list(_headings(passages))]
+    kinds = [
+        list(_link_pairs(passages, titles)),
+        list(_neighbour_pairs(passages)),
+        list(_heading_pairs(passages)),
+    ]
     for pairs in kinds:
         rng.shuffle(pairs)
     share = -(-limit // len(kinds))
     chosen = [pair for pairs in kinds for pair in pairs[:share]]
-    left = [pair for pairs in kinds for pair in pairs[share:]]
-    rng.shuffle(left)
-    chosen += left[: max(limit - len(chosen), 0)]
+    remaining = [pair for pairs in kinds for pair in pairs[share:]]
+    rng.shuffle(remaining)
+    chosen += remaining[: max(limit - len(chosen), 0)]
     rng.shuffle(chosen)
     return list({(pair.query, pair.positive): pair for pair in chosen[:limit]}.values())
 
 
-def _standing(passage: Passage) -> str:
+def _text_with_headings(passage: Passage) -> str:
     return add_headings(passage.title, passage.headings, passage.text)
 
 
-def _links(passages: Sequence[Passage], titles: dict[str, frozenset[str]]) -> Iterator[Pair]:
-    first: dict[str, Passage] = {}
+def _link_pairs(passages: Sequence[Passage], titles: dict[str, frozenset[str]]) -> Iterator[Pair]:
+    first_passage: dict[str, Passage] = {}
     for passage in passages:
-        first.setdefault(passage.document, passage)
-    named: dict[str, list[str]] = defaultdict(list)
+        first_passage.setdefault(passage.document, passage)
+    documents_by_name: dict[str, list[str]] = defaultdict(list)
     for key, names in titles.items():
         for name in names:
-            named[name].append(key)
+            documents_by_name[name].append(key)
     for passage in passages:
         for name in sorted(passage.names):
-            # A name of several documents leads to none of them in particular.
-            if len(named.get(name, ())) == 1 and named[name][0] != passage.document:
-                yield Pair(passage.text, _standing(first[named[name][0]]))
+            # A name that several documents share leads to none of them.
+            if len(documents_by_name.get(name, ())) == 1 and documents_by_name[name][0] != passage.document:
+                yield Pair(passage.text, _text_with_headings(first_passage[documents_by_name[name][0]]))
 
 
-def _neighbours(passages: Sequence[Passage]) -> Iterator[Pair]:
-    for one, other in pairwise(passages):
-        if (one.document, one.headings) == (other.document, other.headings):
-            yield Pair(one.text, _standing(other))
+def _neighbour_pairs(passages: Sequence[Passage]) -> Iterator[Pair]:
+    for passage, next_passage in pairwise(passages):
+        if (passage.document, passage.headings) == (next_passage.document, next_passage.headings):
+            yield Pair(passage.text, _text_with_headings(next_passage))
 
 
-def _headings(passages: Sequence[Passage]) -> Iterator[Pair]:
+def _heading_pairs(passages: Sequence[Passage]) -> Iterator[Pair]:
     for passage in passages:
         if passage.headings:
             yield Pair(add_headings(passage.title, passage.headings, "").rstrip(": "), passage.text)
@@ -145,25 +152,27 @@ def _headings(passages: Sequence[Passage]) -> Iterator[Pair]:
 def add_mined_negatives(
     pairs: Sequence[Pair], encode: Callable[[Sequence[str]], Vectors], count: int
 ) -> list[Pair]:
-    """Return pairs with ``count`` more negatives each: the texts of all pairs that are nearest to its query and
-    are no positive of its question (hard negatives, as of DPR and MDR; here by the encoder that is to be trained).
+    """Return the pairs with ``count`` hard negatives more each, as in DPR and MDR.
 
-    ``encode`` returns unit vectors. A block of queries is compared at a time: memory grows with texts, not with
-    their square.
+    These are the texts nearest to the query, by the encoder before its training, that are no positives of its
+    question. ``encode`` returns unit vectors. Queries are compared in blocks, so that memory grows linearly with the
+    texts.
     """
     texts = list(dict.fromkeys(text for pair in pairs for text in (pair.positive, *pair.negatives)))
-    right: dict[str, set[str]] = defaultdict(set)
+    positives: dict[str, set[str]] = defaultdict(set)
     for pair in pairs:
-        right[pair.question or pair.query].add(pair.positive)
+        positives[pair.question or pair.query].add(pair.positive)
     vectors = encode(texts)
-    made = []
-    for start in range(0, len(pairs), _BLOCK):
-        block = pairs[start : start + _BLOCK]
-        near = encode([pair.query for pair in block]) @ vectors.T
-        for pair, scores in zip(block, near, strict=True):
-            known = right[pair.question or pair.query].union(pair.negatives)
-            best = (texts[row] for row in np.argsort(-scores, kind="stable"))
-            # What the query holds is nearest to it and was found already.
-            hard = islice((text for text in best if text not in known and text not in pair.query), count)
-            made.append(replace(pair, negatives=(*pair.negatives, *hard)))
-    return made
+    mined_pairs = []
+    for start in range(0, len(pairs), _BLOCK_SIZE):
+        block = pairs[start : start + _BLOCK_SIZE]
+        scores_of_block = encode([pair.query for pair in block]) @ vectors.T
+        for pair, scores in zip(block, scores_of_block, strict=True):
+            excluded = positives[pair.question or pair.query].union(pair.negatives)
+            ranked_texts = (texts[row] for row in np.argsort(-scores, kind="stable"))
+            # Texts within the query are nearest to it, and were found already.
+            hard_negatives = islice(
+                (text for text in ranked_texts if text not in excluded and text not in pair.query), count
+            )
+            mined_pairs.append(replace(pair, negatives=(*pair.negatives, *hard_negatives)))
+    return mined_pairs
