@@ -46,15 +46,15 @@ class Algorithm2:
         triples = [
             (
                 one.head,
-                self.neighbours[one.relations[0].relation, False],
-                self.neighbours[one.relations[0].relation, True],
+                self.neighbours[str(one.relations[0].relation), False],
+                self.neighbours[str(one.relations[0].relation), True],
                 one.tail,
             )
             if not one.relations[0].inverse
             else (
                 one.head,
-                self.neighbours[one.relations[0].relation, True],
-                self.neighbours[one.relations[0].relation, False],
+                self.neighbours[str(one.relations[0].relation), True],
+                self.neighbours[str(one.relations[0].relation), False],
                 one.tail,
             )
             for one in pattern.triples
@@ -125,7 +125,8 @@ class Tables:
         keys = self._keys[str(one.relations[0].relation), False]
         head, tail = np.broadcast_arrays(found[one.head], found[one.tail])
         wanted = head << 32 | tail
-        return keys[np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)] == wanted
+        holds: np.ndarray = keys[np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)] == wanted
+        return holds
 
     def _ranges(self, one: TypedTriple, found: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return where the edges of each match begin and end."""

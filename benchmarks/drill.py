@@ -21,6 +21,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice, product
 from pathlib import Path
 
@@ -29,7 +30,7 @@ import numpy as np
 import clew
 from clew.core.protocols import Encoder, LanguageModel
 from clew.core.trail import TrailRecorder, explore_retriever
-from clew.core.types import Question, Scope
+from clew.core.types import ParsedDocument, Question, Scope
 from clew.evaluate.corpora import document_location
 from clew.evaluate.datasets import load_dataset
 from clew.knowledge_base import registry as catalog
@@ -147,7 +148,8 @@ def blind(bench: Bench) -> Iterator[str]:
         raise SystemExit("the blind selector needs an encoder")
     yield "| names | words of a summary | context | gold section named | tokens | calls |"
     yield "|---|---|---|---|---|---|"
-    encoder, known = bench.encoder, {}
+    encoder = bench.encoder
+    known: dict[str, np.ndarray] = {}
     for context, names, words in product(CONTEXTS, ("headings", "uuid"), WORDS):
         recipe = f"drill(context={context}, words={words}, names={names}, hints=0, paragraphs=encoder)"
         found = bench.all(recipe, lambda asked: Blind(encoder, asked.text, known), ALL)
@@ -155,6 +157,11 @@ def blind(bench: Bench) -> Iterator[str]:
             f"| {names} | {words} | {context:,} | {mean(one.reached for one in found):.2f} | "
             f"{mean(one.tokens for one in found):,.0f} | {mean(one.calls for one in found):.1f} |"
         )
+
+
+def blind_selector(encoder: Encoder, known: dict[str, np.ndarray], asked: Asked) -> LanguageModel:
+    """Return the blind selector for a question."""
+    return Blind(encoder, asked.text, known)
 
 
 def growth(bench: Bench, data: Path) -> Iterator[str]:
@@ -170,8 +177,7 @@ def growth(bench: Bench, data: Path) -> Iterator[str]:
             here.measured("drill", bench.questions[0], None, RANKED, size == 1)
             selectors: dict[str, Callable[[Asked], LanguageModel | None]] = {"none": lambda asked: None}
             if bench.encoder is not None:
-                encoder = bench.encoder
-                selectors["blind"] = lambda asked, encoder=encoder: Blind(encoder, asked.text, known)
+                selectors["blind"] = partial(blind_selector, bench.encoder, known)
             selectors["oracle"] = here.oracle
             for name, model in selectors.items():
                 found = here.all("drill", model, RANKED if name == "none" else ALL, size == 1)
@@ -196,7 +202,7 @@ def grown(filings: Path, folder: Path, size: int, data: Path, seed: int) -> clew
     return clew.open(folder)
 
 
-def assembled(data: Path, seed: int) -> Iterator[object]:
+def assembled(data: Path, seed: int) -> Iterator[ParsedDocument]:
     """Yield documents of 16 paragraphs under four headings, drawn from those of the shared data sets."""
     files = (load_dataset(name, data / name / file) for name, file in SETS)
     paragraphs = [one for file in files for example in file.examples() for one in example.corpus]
@@ -236,8 +242,12 @@ def main() -> None:
             base.encoding.encode_missing()
         bench = Bench(base, questions, base.encoding.encoder(), page_texts(pdfs), options.seed)
         print(f"{len(questions)} questions, seed {options.seed}, encoder {options.encoder}\n")
-        shown = {"oracle": oracle, "blind": blind, "growth": lambda one: growth(one, options.data)}
-        for line in shown[options.shown](bench):
+        tables: dict[str, Callable[[Bench], Iterator[str]]] = {
+            "oracle": oracle,
+            "blind": blind,
+            "growth": lambda bench: growth(bench, options.data),
+        }
+        for line in tables[options.shown](bench):
             print(line, flush=True)
 
 

@@ -22,19 +22,24 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
 import clew
 from algorithm2 import Algorithm2, Tables
 from clew.core.protocols import PropertyGraph
+from clew.evaluate.datasets.graphs import METAQA_RELATIONS
 from clew.triples.engine.patterns import Constant, Pattern, TypedTriple, Variable, along
 from clew.triples.engine.substitution import substitute
-from graph_import import memory, step_add
-from metaqa_stores import DATA, RELATIONS, Chain, chain_of
-from papers_graph import FORMS, generate, patterns
+from graph_import import generate, memory, step_add
+from metaqa_stores import DATA, Chain, chain_of
+from papers_graph import FORMS, patterns
 
+Q = TypeVar("Q")
+A = TypeVar("A")
 #: Times that MetaQA's questions are asked in each way.
 ROUNDS = 5
 
@@ -56,6 +61,13 @@ def pattern_of(graph: PropertyGraph, chain: Chain) -> Pattern:
     )
 
 
+def solve(graph: PropertyGraph, pattern: Pattern) -> np.ndarray:
+    """Return the rows of a pattern's target, which the patterns here always restrict."""
+    rows = substitute(graph, pattern).rows
+    assert rows is not None
+    return rows
+
+
 def films() -> None:
     """All questions of MetaQA that are there."""
     if not (DATA / "graph.tsv").is_file():
@@ -64,7 +76,7 @@ def films() -> None:
         base.graphs.add(DATA / "graph.tsv", name="films")
         graph = base.graphs.get("films")
         relations = {one.replace(" ", "_"): one for one in graph.relations()}
-        plain = Algorithm2(graph, [relations[one] for one in RELATIONS.values() if one in relations])
+        plain = Algorithm2(graph, [relations[one] for one in METAQA_RELATIONS.values() if one in relations])
         print(
             "| questions | number | way | sets equal | per s of processor | ms each, median | times Python sets |"
         )
@@ -84,9 +96,9 @@ def ways(graph: PropertyGraph, plain: Algorithm2, chains: list[Chain]) -> dict[s
     """Return for each way to answer all questions how many answers are right, the processor's seconds of all, and the
     median milliseconds of one. Each way in turn, several times; the quickest counts."""
     asked = [pattern_of(graph, chain) for chain in chains]
-    functions = {
+    functions: dict[str, Callable[[Pattern], Any]] = {
         "Python sets": plain.substitute,
-        "`substitute`": lambda pattern: substitute(graph, pattern).rows,
+        "`substitute`": lambda pattern: solve(graph, pattern),
     }
     found: dict[str, tuple[int, float, str]] = {}
     for _ in range(ROUNDS):
@@ -98,7 +110,7 @@ def ways(graph: PropertyGraph, plain: Algorithm2, chains: list[Chain]) -> dict[s
     return found
 
 
-def right(graph: PropertyGraph, chains: list[Chain], answers: list) -> int:
+def right(graph: PropertyGraph, chains: list[Chain], answers: Sequence[Collection[int]]) -> int:
     """Return how many answers are the data set's, by name."""
     return sum(
         frozenset(one.name for one in graph.entities(np.array(sorted(some), dtype=np.int64))) == chain.gold
@@ -117,9 +129,11 @@ def print_ways(name: str, found: dict[str, tuple[int, int, float, str]]) -> None
         )
 
 
-def timed(function, asked):  # noqa: ANN001, ANN201
-    """Return what a function answers, the seconds of each by the clock, and those of the processor."""
-    found, took, worked = [], [], []
+def timed(function: Callable[[Q], A], asked: Sequence[Q]) -> tuple[list[A], list[float], list[float]]:
+    """Return the answers of a function, the wall-clock seconds of each, and the processor seconds."""
+    found: list[A] = []
+    took: list[float] = []
+    worked: list[float] = []
     function(asked[0])
     for one in asked:
         started, before = time.perf_counter(), time.thread_time()
@@ -142,21 +156,21 @@ def step_ask(folder: Path, chosen: argparse.Namespace) -> dict[str, float]:
     graph = base.graphs.get("g")
     opened = time.perf_counter() - started
     asked = list(patterns(graph, chosen.number, chosen.seed))
-    substitute(graph, asked[0][1])
-    found, took, worked = timed(lambda one: substitute(graph, one[1]), asked)
+    solve(graph, asked[0][1])
+    found, took, worked = timed(lambda one: solve(graph, one[1]), asked)
     print(
         "| pattern | asked | with answers | median answers | p50 ms | p95 ms | of the processor: p50 | p95 |\n"
         "|---|---|---|---|---|---|---|---|"
     )
     for form in dict.fromkeys(form for form, _ in asked):
         some = [n for n, one in enumerate(asked) if one[0] == form]
-        sizes = [len(found[n].rows) for n in some]
+        sizes = [len(found[n]) for n in some]
         line(form, sizes, [took[n] for n in some], [worked[n] for n in some])
     for size in sorted({len(one.triples) for _, one in asked}):
         some = [n for n, one in enumerate(asked) if len(one[1].triples) == size]
-        sizes = [len(found[n].rows) for n in some]
+        sizes = [len(found[n]) for n in some]
         line(f"all of {size}", sizes, [took[n] for n in some], [worked[n] for n in some])
-    line("all", [len(one.rows) for one in found], took, worked)
+    line("all", [len(one) for one in found], took, worked)
     own = memory()
     held = memory("RssAnon")
     base.close()
@@ -179,7 +193,7 @@ def step_check(folder: Path, chosen: argparse.Namespace) -> dict[str, float]:
     graph = base.graphs.get("g")
     number = -(-200 // len(FORMS))
     asked = list(patterns(graph, number, chosen.seed + 1))
-    found, _, ours = timed(lambda one: substitute(graph, one[1]).rows, asked)
+    found, _, ours = timed(lambda one: solve(graph, one[1]), asked)
     tables = Tables(graph, graph.relations())
     exact = [tables.answers(one) for _, one in asked]
     del tables

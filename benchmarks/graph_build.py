@@ -28,8 +28,12 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from clew.core.protocols import Graph, Snapshot
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 FILES = ("2wikimultihopqa/train500.jsonl", "hotpotqa/train100.jsonl", "musique/train100.jsonl")
@@ -88,7 +92,7 @@ def collection(size: int, seed: int) -> tuple[list[Text], int]:
     return chosen, invented
 
 
-def dense(documents: Sequence[Text], n: int) -> dict[str, object]:
+def dense(documents: Sequence[Text], n: int) -> dict[str, Any]:
     """Return the edges between passages by comparing every pair over every keyword in one array."""
     from clew.core.text import STOPWORDS, candidate_names, hash_term, index_terms, title_names
 
@@ -113,7 +117,7 @@ def dense(documents: Sequence[Text], n: int) -> dict[str, object]:
         words = [*bag, *(f"title {name}" for name, _, _ in candidate_names(text))]
         features[row, [column[word] for word in words if word in column]] = True
     shared = features[:, None, :] & features[None, :, :]  # passages x passages x keywords
-    adjacent = shared.any(axis=2)
+    adjacent = np.asarray(shared.any(axis=2))
     np.fill_diagonal(adjacent, False)
     seconds = time.perf_counter() - started
     return {"seconds": seconds, "keywords": len(vocabulary), "edges": fingerprint(adjacent)}
@@ -135,7 +139,7 @@ def fingerprint(adjacent: np.ndarray) -> list[int]:
     return [int(upper.sum()), zlib.crc32(np.packbits(upper).tobytes())]
 
 
-def ours(documents: Sequence[Text], n: int, folder: Path, whole: bool) -> dict[str, object]:
+def ours(documents: Sequence[Text], n: int, folder: Path, whole: bool) -> dict[str, Any]:
     """Return what our constructor takes and, where ``whole``, the edges that all neighbourhoods give."""
     from clew.core.types import Location
     from clew.graph.keywords import KeywordGraph
@@ -167,7 +171,7 @@ def ours(documents: Sequence[Text], n: int, folder: Path, whole: bool) -> dict[s
             graph.neighbours(row)
             waits.append(time.perf_counter() - asked)
         figures = compute_statistics(snapshot, graph)
-        found: dict[str, object] = {
+        found: dict[str, Any] = {
             "seconds": seconds,
             "before": before,
             "keywords": len(graph.keywords()),
@@ -181,7 +185,7 @@ def ours(documents: Sequence[Text], n: int, folder: Path, whole: bool) -> dict[s
         return found
 
 
-def adjacency(snapshot: object, graph: object, rows: np.ndarray) -> np.ndarray:
+def adjacency(snapshot: Snapshot, graph: Graph, rows: np.ndarray) -> np.ndarray:
     """Return all edges as a matrix, passages in the order in which the documents were given."""
     order = {document.key: document.paths[0] for document in snapshot.documents()}
     nodes = snapshot.nodes(rows)
@@ -214,7 +218,7 @@ def child(arguments: argparse.Namespace) -> None:
     print(json.dumps(figures | {"peak": peak()}))
 
 
-def measure(side: str, documents: list[Text], arguments: argparse.Namespace) -> dict[str, object]:
+def measure(side: str, documents: list[Text], arguments: argparse.Namespace) -> dict[str, Any]:
     """Run one side in a child process and return its figures."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(documents, file)
@@ -233,9 +237,12 @@ def measure(side: str, documents: list[Text], arguments: argparse.Namespace) -> 
             [*command, "--cap", str(arguments.cap)], capture_output=True, text=True, check=False
         )
     if ran.returncode:
-        # A child that the cap killed before Python could say so.
-        return {"out of memory": True, "peak": 0} if side == "dense" else sys.exit(ran.stderr)
-    return json.loads(ran.stdout.splitlines()[-1])
+        if side != "dense":
+            sys.exit(ran.stderr)
+        # The cap killed the child before Python could report it.
+        return {"out of memory": True, "peak": 0}
+    figures: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return figures
 
 
 def main() -> None:
@@ -275,12 +282,13 @@ def main() -> None:
         )
 
 
-def line(size: int, invented: int, twin: dict[str, object] | None, own: dict[str, object]) -> str:
+def line(size: int, invented: int, twin: dict[str, Any] | None, own: dict[str, Any]) -> str:
     """Return a row of the table."""
-    done = twin is not None and "edges" in twin
-    seconds = f"{twin['seconds']:8.2f}" if done else "       -" if twin is None else "  memory"
-    memory = f"{twin['peak'] / 2**20:10,.0f}" if done else "         -"
-    ratio = f"{twin['seconds'] / own['seconds']:6,.0f}x" if done else "      -"
+    if twin is not None and "edges" in twin:
+        seconds, memory = f"{twin['seconds']:8.2f}", f"{twin['peak'] / 2**20:10,.0f}"
+        ratio = f"{twin['seconds'] / own['seconds']:6,.0f}x"
+    else:
+        seconds, memory, ratio = "       -" if twin is None else "  memory", "         -", "      -"
     edges = f"{own['edges'][0]:9,}" if "edges" in own else "        -"
     return (
         f"{size:8,}  {invented:8,}  {own['keywords']:8,} {edges} {seconds} {memory} {own['seconds']:8.3f} "

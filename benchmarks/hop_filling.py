@@ -114,8 +114,10 @@ def main() -> None:
             every = sum(counts[name][f"right {form}"] for form in forms)
             print(f"| {name} | {' | '.join(cells)} | {every} of {total} |")
         both = [str(either[f"either {form}"]) for form in forms]
-        every = f"{sum(map(int, both))} of {total}"
-        print(f"| right in at least one of graph and text | | {both[0]} | | {both[1]} | {every} |")
+        print(
+            f"| right in at least one of graph and text | | {both[0]} | | {both[1]} "
+            f"| {sum(map(int, both))} of {total} |"
+        )
 
 
 if __name__ == "__main__":

@@ -197,15 +197,16 @@ def main() -> None:
                 measure_names(graph, asked, encoders)
         return
     with tempfile.TemporaryDirectory() as folder:
-        path, asked, others = merged(Path(folder))
+        path, triples, entities = merged(Path(folder))
         with imported(path) as graph:
             encoders = {name: catalog.load_encoder(name) for name in chosen.encoder or ["clew:hops"]}
-            changed = mentions(asked, others, chosen.seed)
+            changed = mentions(triples, entities, chosen.seed)
             print(
-                f"{len(asked)} triples of {len({one.question for one in asked})} questions, seed {chosen.seed}"
+                f"{len(triples)} triples of {len({triple.question for triple in triples})} questions, "
+                f"seed {chosen.seed}"
             )
             if chosen.only in {None, "relations"}:
-                measure_relations(graph, asked, encoders, chosen.weight or [1.0, 0.6])
+                measure_relations(graph, triples, encoders, chosen.weight or [1.0, 0.6])
             if chosen.only in {None, "entities"}:
                 measure_entities(graph, changed, encoders)
             if chosen.only in {None, "both"}:

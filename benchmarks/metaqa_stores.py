@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -57,15 +58,15 @@ class Chain:
     gold: frozenset[str]
 
 
-def chain_of(question: dict[str, object], relations: dict[str, str]) -> Chain:
-    """Return the chain that a question's type spells. ``relations`` are the graph's names by those of RELATIONS."""
+def chain_of(question: dict[str, Any], relations: dict[str, str]) -> Chain:
+    """Return the chain that a question spells; ``relations`` are the names of its graph by METAQA_RELATIONS."""
     words = str(question["type"]).split("_to_")
     hops = []
     for before, after in pairwise(words):
         inverse = after == "movie"
         hops.append((relations[METAQA_RELATIONS[before if inverse else after]], inverse))
     (start,) = re.findall(r"\[(.+?)\]", str(question["question"]))
-    return Chain(str(question["question"]), start, tuple(hops), frozenset(question["answers"]))  # type: ignore[arg-type]
+    return Chain(str(question["question"]), start, tuple(hops), frozenset(question["answers"]))
 
 
 def written(chain: Chain) -> str:

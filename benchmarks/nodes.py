@@ -33,7 +33,8 @@ def size(folder: Path, pattern: str) -> float:
 
 def neighbourhoods(graph: PropertyGraph, count: int, seed: int) -> list[tuple[str, np.ndarray]]:
     """Return ``count`` names with the nodes one and two steps from each, at least 20."""
-    draw, found = random.Random(seed), []
+    draw = random.Random(seed)
+    found: list[tuple[str, np.ndarray]] = []
     while len(found) < count:
         row = np.array([draw.randrange(graph.size)])
         rows = row

@@ -15,8 +15,9 @@ import random
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -66,12 +67,17 @@ def paraphrases() -> list[dict[str, str]]:
     return [{relation: words[number] for relation, words in others.items()} for number in range(2)]
 
 
+def reworded(words: Mapping[str, str], triple: Triple) -> Triple:
+    """Return a triple with another word for its relation."""
+    return Triple(triple.head, words[triple.relation], triple.tail)
+
+
 def settings() -> Iterator[tuple[str, Change]]:
     """Yield how chains are changed: not at all, other words for relations, other spellings of names."""
     for number, words in enumerate(paraphrases(), 1):
         yield (
             f"relation words {number}",
-            lambda triple, words=words: Triple(triple.head, words[triple.relation], triple.tail),
+            partial(reworded, words),
         )
     for name, (perturb, fits) in CHANGES.items():
         yield name if name == "as given" else f"names: {name}", spelled(perturb, fits, random.Random(0))

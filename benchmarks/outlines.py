@@ -125,7 +125,8 @@ def alike(one: str, other: str) -> bool:
 def compare(pages: set[int], listed: Sequence[Heading], every: Sequence[Heading]) -> Compared:
     """Return which sections match which headings, page by page in their order, exact ones first."""
     found = [one for one in every if one.page in pages]
-    left, pairs = dict.fromkeys(range(len(found))), []
+    left = dict.fromkeys(range(len(found)))
+    pairs: list[tuple[int, int]] = []
     for exact in (True, False):
         taken = {a for a, _ in pairs}
         for a, one in enumerate(listed):

@@ -18,13 +18,15 @@ import resource
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from clew.core.protocols import Encoder
 from clew.core.text import STOPWORDS
-from clew.core.types import Location, ParsedDocument, Question
+from clew.core.types import Hit, Location, ParsedDocument, Question
 from clew.graph.keywords import KeywordGraph
 from clew.graph.statistics import compute_statistics
 from clew.knowledge_base import registry as catalog
@@ -93,7 +95,9 @@ def questions(language: Language, texts: Sequence[str], count: int, seed: int) -
     found = []
     for text in rng.choice(np.array(texts, dtype=object), count):
         held = [word for word in text.rstrip(".").lower().split() if word not in STOPWORDS]
-        words = rng.choice(held, min(rng.integers(3, 7), len(held)), replace=False)
+        words = rng.choice(
+            np.array(held, dtype=object), min(int(rng.integers(3, 7)), len(held)), replace=False
+        )
         found.append(f"What was the {words[0]} of {' and the '.join(words[1:])}?")
     return found
 
@@ -111,7 +115,8 @@ class Clustered:
         made = np.stack([self._vector(text) for text in texts])
         if query and self.real is not None:
             made = made + 0.1 * self.real.encode(texts, query=True)
-        return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
+        unit: np.ndarray = (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
+        return unit
 
     def _vector(self, text: str) -> np.ndarray:
         def normal(of: str) -> np.ndarray:
@@ -134,6 +139,12 @@ def build(folder: Path, language: Language, passages: int, seed: int) -> Store:
     base.catch_up()
     print(f"  text: {time.perf_counter() - started:.0f} s")
     return base
+
+
+def search(retriever: Any, k: int, text: str) -> Sequence[Hit]:
+    """Return the first ``k`` hits of a retriever, or of a method that retrieves."""
+    hits: Sequence[Hit] = retriever.retrieve(Question(text), k)
+    return hits
 
 
 def timed(run: Callable[[str], object], asked: Sequence[str]) -> str:
@@ -170,11 +181,11 @@ def measure(base: Store, language: Language, options: argparse.Namespace, passag
         with_encoder = "" if encoder is None else f", {options.encoder or 'no question encoder'}"
         for name in options.retriever or ["search", "bm25", "tfidf"]:
             retriever = catalog.build_retriever(name, base, encoder=encoder)
-            line = timed(lambda text, by=retriever: by.retrieve(Question(text), 10), asked)
+            line = timed(partial(search, retriever, 10), asked)
             print(f"  search {name}{with_encoder}: {line} ms", flush=True)
         for recipe in options.recipe or ["kgp"]:
             method = catalog.build_method(recipe, base, encoder=encoder)
-            line = timed(lambda text, by=method: by.retrieve(Question(text), 30), asked[: options.walks])
+            line = timed(partial(search, method, 30), asked[: options.walks])
             print(f"  walk {recipe}{with_encoder}: {line} ms", flush=True)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
     print(f"  peak memory of this process so far: {peak:.0f} MB", flush=True)

@@ -49,7 +49,7 @@ def is_target(node: Node, target: dict[str, Any], snapshot: Snapshot) -> bool:
     if node.document_name != target["document"] or node.kind != target["kind"]:
         return False
     if node.kind == "page":
-        return node.page == target["page"]
+        return bool(node.page == target["page"])
     if node.kind == "table":
         labelled = parse_table_label(node.name)
         by_label = "number" in target and labelled == normalise_label(str(target["number"]))

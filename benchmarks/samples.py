@@ -11,7 +11,9 @@ import argparse
 import json
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import clew
 from clew.core.types import Hit
@@ -26,7 +28,7 @@ def found(hits: Sequence[Hit]) -> set[str]:
     return {hit.node.document_name for hit in hits[:FIRST]}
 
 
-def measure(name: str, search: Search, questions: Sequence[dict]) -> list[str]:
+def measure(name: str, search: Search, questions: Sequence[dict[str, Any]]) -> list[str]:
     """Print a line of the table; return the lines of the table of misses."""
     several = [question for question in questions if len(question["documents"]) > 1]
     missing = {q["id"]: set(q["documents"]) - found(search(q["question"])) for q in questions}
@@ -40,6 +42,10 @@ def measure(name: str, search: Search, questions: Sequence[dict]) -> list[str]:
         for q in questions
         if missing[q["id"]]
     ]
+
+
+def _evidence(base: clew.KnowledgeBase, recipe: str, text: str) -> Sequence[Hit]:
+    return base.ask(text, recipe=recipe).evidence
 
 
 def main() -> None:
@@ -63,11 +69,9 @@ def main() -> None:
         base.encoding.set(None if options.encoder == "none" else options.encoder)
         base.add([SAMPLES / "documents"])
         for retriever in options.retriever or ["search", "default", "bm25"]:
-            misses += measure(
-                retriever, lambda text, by=retriever: base.search(text, k=FIRST, retriever=by), questions
-            )
+            misses += measure(retriever, partial(base.search, k=FIRST, retriever=retriever), questions)
         for recipe in options.recipe:
-            misses += measure(recipe, lambda text, by=recipe: base.ask(text, recipe=by).evidence, questions)
+            misses += measure(recipe, partial(_evidence, base, recipe), questions)
     if not options.summary:
         print("\n| search | question | not found | text |\n|---|---|---|---|")
         print("\n".join(misses))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 
+from clew.core.protocols import Method
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question
 from clew.evaluate.examples import Example
@@ -36,20 +37,20 @@ def held(triple: tuple[str, ...]) -> bool:
     return hashlib.blake2b("\t".join(triple).encode(), digest_size=2).digest()[0] % 2 == 1
 
 
-def row(name: str, change: Change, examples: list[Example], method: object, verbose: bool) -> str:
+def row(name: str, change: Change, examples: list[Example], method: Method, verbose: bool) -> str:
     """Ask every triple and return a row of the table."""
     counts = {True: [0, 0, 0], False: [0, 0, 0]}  # asked, filled right, filled wrong
     for example in examples:
         for head, relation, tail in example.chain:
             chain = changed(Chain((Triple(Term(head), relation, Term("#1")),), 1), change)
-            answer = method.answer(Question(example.question, chain=str(chain)), TrailRecorder())  # type: ignore[attr-defined]
+            answer = method.answer(Question(example.question, chain=str(chain)), TrailRecorder())
             some = counts[held((head, relation, tail))]
             some[0] += 1
             if answer.abstained:
                 continue
-            right = any(same_value(one, tail) for one in answer.values)
-            some[1 if right else 2] += 1
-            if verbose and not right:
+            is_right = any(same_value(value, tail) for value in answer.values)
+            some[1 if is_right else 2] += 1
+            if verbose and not is_right:
                 (said,) = (step.detail for step in answer.trail if step.name == "fill")
                 print(
                     f"  {chain} | {tail} | {answer.values[:2]} {said.get('relation')} {said.get('entities')}"
