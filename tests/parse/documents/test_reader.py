@@ -98,15 +98,19 @@ def test_a_format_of_another_package_is_found_by_its_entry_point(tmp_path: Path)
 
 
 @pytest.mark.parametrize("value", ["shout:MISSING", "absent:FORMAT", "shout:parse"])
-def test_a_broken_entry_point_is_an_error_that_names_it(value: str, tmp_path: Path) -> None:
+def test_a_broken_format_of_another_package_is_left_out_and_named(value: str, tmp_path: Path) -> None:
     install_plugin(tmp_path, value)
     program = (
         "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1])\n"
-        "from clew.core.errors import UsageError; from clew.parse.documents.reader import is_supported\n"
-        "try: is_supported(Path('a.txt'))\n"
-        "except UsageError as error: print(error.problem)"
+        "from clew.core.errors import PluginError; from clew.parse.documents.formats import load_format\n"
+        "from clew.parse.documents.reader import is_supported\n"
+        "print(is_supported(Path('a.txt')), is_supported(Path('a.shout')))\n"
+        "try: load_format('shout')\n"
+        "except PluginError as error: print(error.problem)"
     )
-    assert f"the parser 'shout' ({value})" in run_python(program, str(tmp_path)).stdout
+    supported, problem = run_python(program, str(tmp_path)).stdout.splitlines()
+    assert supported == "True False"
+    assert problem.startswith("the plug-in 'shout' of shout ")
 
 
 def test_every_format_declares_its_own_media_type_and_suffixes() -> None:
