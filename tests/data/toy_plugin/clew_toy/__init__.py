@@ -1,0 +1,1 @@
+"""A package that adds one component of each kind to clew: each is one file."""
