@@ -14,9 +14,9 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from clew.core.config import expand_path
 from clew.core.errors import Locked, NotFound, StoreError, UsageError
@@ -50,8 +50,8 @@ class StoreInfo:
     """The sizes of a base.
 
     ``nodes`` counts nodes by kind. ``encoders`` maps an encoder's name to its number of vectors. ``pending`` counts
-    documents that are not yet searchable. ``kept`` maps a maker (such as a summariser) to the number of document
-    parts for which it stored a derived value. ``imported`` are the imported and mounted graphs.
+    documents that are not yet searchable. ``derived`` maps a maker (such as a summariser) to the number of document
+    parts for which it stored a value. ``graphs`` are the imported and mounted graphs.
     """
 
     documents: int
@@ -63,8 +63,13 @@ class StoreInfo:
     encoders: dict[str, int]
     relations: dict[str, int]
     digest: str
-    kept: dict[str, int] = field(default_factory=dict)
-    imported: list[GraphInfo] = field(default_factory=list)
+    derived: dict[str, int] = field(default_factory=dict)
+    graphs: list[GraphInfo] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the sizes, JSON-compatible."""
+        values = asdict(self)
+        return values | {"kept": values.pop("derived"), "imported": values.pop("graphs")}
 
 
 class Store:
@@ -155,11 +160,11 @@ class Store:
     def document(self, name: str) -> Document:
         """Return the document with this key, path or file name. Raises NotFound, and UsageError if ambiguous."""
         absolute = str(expand_path(name))
-        every = self.documents()
+        stored = self.documents()
         for matches in (
-            [document for document in every if document.key == name],
-            [document for document in every if name in document.paths or absolute in document.paths],
-            [document for document in every if name in {PurePath(path).name for path in document.paths}],
+            [document for document in stored if document.key == name],
+            [document for document in stored if name in document.paths or absolute in document.paths],
+            [document for document in stored if name in {PurePath(path).name for path in document.paths}],
         ):
             if len(matches) > 1:
                 raise UsageError(
@@ -239,8 +244,8 @@ class Store:
             encoders=vector_counts(self.derived),
             relations=relations,
             digest=self.digest() if digest else "",
-            kept=derived_counts,
-            imported=graphs,
+            derived=derived_counts,
+            graphs=graphs,
         )
 
     # Writing documents

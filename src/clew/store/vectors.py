@@ -160,9 +160,9 @@ class VectorFiles:
         vectors, rows, texts = self.open()
         removed = ~live_slots(rows, live)
         if removed.mean() > MAX_DEAD_SHARE:
-            kept = ~removed
+            remaining = ~removed
             fresh = VectorFiles(self.folder.with_suffix(".new"))
-            fresh.append(manifest["name"], np.array(vectors[kept]), rows[kept], texts[kept])
+            fresh.append(manifest["name"], np.array(vectors[remaining]), rows[remaining], texts[remaining])
             (self.folder / "signs.u64").unlink(missing_ok=True)
             for file in ("vectors.f32", "rows.i64", "texts.u64", "signs.u64", MANIFEST):
                 # The manifest last: until then the smaller files do not match the old count, and are rebuilt.

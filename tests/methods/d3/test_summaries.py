@@ -196,7 +196,7 @@ def test_keeping_summaries_is_no_change_of_the_base(base, snapshot_of):
     Summaries(snapshot, ExtractiveSummariser(8)).make(sections_of(snapshot))
     assert (base.digest(), list(base.dump()), base.info().generation) == before
     assert base.snapshot() is snapshot  # views stay as they are
-    assert base.info().kept["extractive(words=8)"] > 0
+    assert base.info().derived["extractive(words=8)"] > 0
 
 
 def test_a_removed_document_leaves_no_summary_behind(base, tmp_path):
@@ -209,7 +209,7 @@ def test_a_removed_document_leaves_no_summary_behind(base, tmp_path):
     snapshot.write_derived("test(words=1)", document(2).key, {"1": b"stays"})
     assert any(secret in path.read_bytes() for path in base.path.iterdir() if path.is_file())
     base.remove(["/d/1.txt"])
-    assert base.info().kept == {"test(words=1)": 1}
+    assert base.info().derived == {"test(words=1)": 1}
     base.close()
     left = [path for path in base.path.rglob("*") if path.is_file() and secret in path.read_bytes()]
     assert left == []
@@ -224,7 +224,7 @@ def test_what_is_made_of_a_document_that_has_gone_is_not_kept(base):
     snapshot = base.snapshot()
     base.remove(["/d/1.txt"])
     assert snapshot.write_derived("test", parsed.key, {"1": b"late"}) is False
-    assert base.info().kept == {}
+    assert base.info().derived == {}
 
 
 def test_a_base_that_cannot_be_written_to_can_be_asked(snapshot_of, monkeypatch):

@@ -66,14 +66,14 @@ def info(
         graph_sizes = base.graph_sizes(graphs) if graphs else []
         staleness = {
             graph.name: describe_staleness(graph.name, measure_staleness(base, graph))
-            for graph in store_info.imported
+            for graph in store_info.graphs
         }
         folder, unit, encoder = str(base.path), base.store.passage_unit, base.encoding.name
     stale = {name: text for name, text in staleness.items() if text}
     if as_json:
         sizes = [asdict(size) for size in graph_sizes]
         settings = {"path": folder, "unit": unit, "encoder": encoder, "graphs": sizes, "behind": stale}
-        print_json(asdict(store_info) | settings)
+        print_json(store_info.to_dict() | settings)
         return
     _print_info(store_info, folder, unit, encoder, graph_sizes)
     for name, text in stale.items():
@@ -99,10 +99,10 @@ def _print_info(
     if info.pending:
         pending = format_count(info.pending, "document")
         lines.append(("not searchable yet", f"{pending}; run clew add again, or search"))
-    lines += [(f"made by {name}", format_count(number, "part")) for name, number in info.kept.items()]
+    lines += [(f"made by {name}", format_count(number, "part")) for name, number in info.derived.items()]
     relations = sorted(info.relations.items())
     lines += [(f"relation {name}", format_count(number, "edge")) for name, number in relations]
-    lines += [(f"graph {graph.name}", graph.url or _describe_import(graph)) for graph in info.imported]
+    lines += [(f"graph {graph.name}", graph.url or _describe_import(graph)) for graph in info.graphs]
     lines += [(f"graph {graph.name}", _describe_size(graph)) for graph in graphs]
     width = max(len(name) for name, _ in lines)
     for name, value in lines:

@@ -13,7 +13,7 @@ removed graph are deleted with its folder.
   then it has a start for every row. So a graph of thousands of relations takes no more space than its edges.
 * ``any.out.heads`` and so on: the same for all relations as one, each pair of nodes once.
 * ``columns.rows``, ``columns.numbers``, ``columns.texts``, ``columns.starts``: the values of properties, property
-  after property (:class:`clew.core.protocols.Column`).
+  after property (:class:`clew.core.protocols.PropertyColumn`).
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def _base_to_dict(served: ServedBase) -> dict[str, Any]:
         "bytes": info.bytes,
         "unit": base.store.passage_unit,
         "encoder": base.encoding.name,
-        "graphs": [graph.name for graph in info.imported],
+        "graphs": [graph.name for graph in info.graphs],
         "pending": info.pending,
         "generation": info.generation,
     }
