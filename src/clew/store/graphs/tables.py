@@ -265,7 +265,7 @@ def graph_digest_lines(connection: sqlite3.Connection) -> list[str]:
 
 
 def recompute_digest(connection: sqlite3.Connection, graph: StoredGraph) -> str:
-    """Return the digest of the stored rows, computed as by :meth:`clew.store.graphs.builder.GraphBuilder.pack`. Raises Damaged."""
+    """Return the digest of the stored rows, as ``GraphBuilder.pack`` computes it. Raises Damaged."""
     digest = blake2b(digest_size=16)
     digest.update(f"{graph.nodes}\n{canonical_json(graph.relations)}\n".encode())
     for line in read_node_lines(connection, graph):
