@@ -1,1 +1,1 @@
-"""Graphs over passages, and questions about structure."""
+"""Graphs over passages: which passages are neighbours, how strongly they are joined, and by what."""

@@ -1,8 +1,8 @@
 """A client for the public TAGME and WAT services, which find Wikipedia entities in a text.
 
-TAGME: Ferragina and Scaiella, CIKM 2010; WAT, its successor, is what the paper's published code calls. Both
-are hosted by D4Science and need a personal token (free; register for the TagMe VRE at D4Science). Texts are
-sent to that service; nothing is sent before :func:`annotate` is called.
+TAGME is by Ferragina and Scaiella (CIKM 2010); WAT, its successor, is called by the published code of the KGP paper.
+Both are hosted by D4Science and need a personal token (free; register for the TagMe VRE at D4Science). Passages are
+sent to that service when :func:`annotate_passages` is called, and not before.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 URLS = {"tagme": "https://tagme.d4science.org/tagme/tag", "wat": "https://wat.d4science.org/wat/tag/tag"}
 #: Characters sent in one request; both services take the text in the address.
 MAX_CHARACTERS = 3_000
-#: Passages read from the base at a time.
+#: Passages read from the knowledge base at a time.
 _BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """An entity that a text mentions: its Wikipedia page id and title, the words, and how sure it is.
+    """An entity that a text mentions: its Wikipedia page id and title, and the words with their range.
 
-    ``rho`` is the service's confidence; ``prior`` the probability that these words are a link at all
-    (TAGME's ``link_probability``) or lead to this entity (WAT's mention probability): the paper's "prior
+    ``rho`` is the service's confidence. ``prior`` is the probability that these words are a link at all (TAGME's
+    ``link_probability``), or that they refer to this entity (WAT's mention probability): the paper's "prior
     threshold" (Table 6). Both are from 0 to 1.
     """
 
@@ -55,10 +55,10 @@ class Annotation:
 
 @dataclass(slots=True)
 class AnnotationService:
-    """The annotation service ``name`` (``tagme`` or ``wat``), asked politely: one request per ``interval`` s.
+    """The annotation service ``name`` (``tagme`` or ``wat``), with at most one request per ``interval`` seconds.
 
-    ``attempts`` requests are made where the service is busy or out of reach, waiting as long as it asks or
-    twice as long each time.
+    Where the service is busy or cannot be reached, up to ``attempts`` requests are made, after as many seconds as it
+    asks for, else after a time that doubles.
     """
 
     token: str | None
@@ -77,11 +77,11 @@ class AnnotationService:
 
     @property
     def maker(self) -> str:
-        """What made an annotation: service and language, the part of a cached one that is not its text."""
+        """Service and language, which together with a text identify a cached annotation."""
         return f"{self.name}/{self.language}"
 
     def annotate(self, text: str) -> list[Annotation]:
-        """Return the entities of ``text``, whatever their confidence. Raises ModelError."""
+        """Return the entities that ``text`` mentions, whatever their confidence. Raises ModelError."""
         if not self.token:
             raise ModelError(
                 f"no token for the {self.name} service",
@@ -90,13 +90,13 @@ class AnnotationService:
         return [
             annotation
             for start, piece in split_text(text)
-            for annotation in self._read(self._ask(piece), start)
+            for annotation in self._read_reply(self._request(piece), start)
         ]
 
-    def _ask(self, text: str) -> Any:
+    def _request(self, text: str) -> Any:
         fields = {"lang": self.language, "gcube-token": self.token, "text": text}
         query = urllib.parse.urlencode({key: value or "" for key, value in fields.items()})
-        # WAT answers GET only; TAGME takes both.
+        # WAT accepts GET only, TAGME both.
         data = query.encode() if self.name == "tagme" else None
         request = urllib.request.Request(self.url if data else f"{self.url}?{query}", data)
         for attempt in range(self.attempts):
@@ -105,7 +105,7 @@ class AnnotationService:
                 with urllib.request.urlopen(request, timeout=self.timeout) as response:
                     return json.load(response)
             except urllib.error.HTTPError as error:
-                problem, pause = self._problem(error), error.headers.get("Retry-After", "")
+                problem, pause = self._describe_problem(error), error.headers.get("Retry-After", "")
             except (OSError, TimeoutError) as error:
                 problem, pause = f"cannot be reached ({error})", ""
             except ValueError as error:
@@ -114,8 +114,8 @@ class AnnotationService:
                 time.sleep(float(pause) if pause.isdigit() else self.interval * 2**attempt)
         raise ModelError(f"{self.name} {problem}", "What was annotated so far is kept; run it again later")
 
-    def _problem(self, error: urllib.error.HTTPError) -> str:
-        """Return what is wrong if asking again may help. Raises ModelError if it cannot."""
+    def _describe_problem(self, error: urllib.error.HTTPError) -> str:
+        """Return the problem if asking again may help. Raises ModelError if it cannot."""
         with error:
             if error.code in {401, 403}:
                 raise ModelError(f"{self.name} refused the token", "Check CLEW_TAGME_TOKEN") from error
@@ -127,32 +127,32 @@ class AnnotationService:
         time.sleep(max(0.0, self._last + self.interval - time.monotonic()))
         self._last = time.monotonic()
 
-    def _read(self, reply: Any, offset: int) -> Iterator[Annotation]:
+    def _read_reply(self, reply: Any, offset: int) -> Iterator[Annotation]:
         if not isinstance(reply, Mapping) or not isinstance(reply.get("annotations"), list):
             raise BadCompletion(f"{self.name} answered without a list of annotations")
-        for one in reply["annotations"]:
-            # A spot that the service could not resolve has no entity.
-            if isinstance(one, Mapping) and one.get("id") is not None and one.get("title"):
+        for mention in reply["annotations"]:
+            # A mention that the service could not resolve has no entity.
+            if isinstance(mention, Mapping) and mention.get("id") is not None and mention.get("title"):
                 yield Annotation(
-                    int(one["id"]),
-                    str(one["title"]).replace("_", " "),
-                    str(one.get("spot", "")),
-                    int(one.get("start", 0)) + offset,
-                    int(one.get("end", 0)) + offset,
-                    float(one.get("rho", 0.0)),
-                    _prior(one),
+                    int(mention["id"]),
+                    str(mention["title"]).replace("_", " "),
+                    str(mention.get("spot", "")),
+                    int(mention.get("start", 0)) + offset,
+                    int(mention.get("end", 0)) + offset,
+                    float(mention.get("rho", 0.0)),
+                    _prior(mention),
                 )
 
 
-def _prior(one: Mapping[str, Any]) -> float:
-    if "link_probability" in one:
-        return float(one["link_probability"])
-    explanation = one.get("explanation") or {}
+def _prior(mention: Mapping[str, Any]) -> float:
+    if "link_probability" in mention:
+        return float(mention["link_probability"])
+    explanation = mention.get("explanation") or {}
     return float((explanation.get("prior_explanation") or {}).get("entity_mention_probability", 1.0))
 
 
 def split_text(text: str, longest: int = MAX_CHARACTERS) -> list[tuple[int, str]]:
-    """Cut ``text`` into runs of whole sentences of at most ``longest`` characters, with where each starts."""
+    """Return ``text`` in runs of whole sentences of at most ``longest`` characters, each with its start."""
     spans: list[tuple[int, int]] = []
     for start, end in sentence_spans(text):
         if spans and end - spans[-1][0] <= longest:
@@ -164,10 +164,10 @@ def split_text(text: str, longest: int = MAX_CHARACTERS) -> list[tuple[int, str]
 
 
 class AnnotationCache:
-    """What a service said of texts, in one SQLite file outside every base, keyed by a hash of the text.
+    """The annotations of texts in one SQLite file outside every knowledge base, keyed by a hash of the text.
 
-    It can be thrown away at the price of asking again. Thresholds are not part of the key: all annotations
-    are kept, with their confidences.
+    The file can be deleted at the price of asking again. Thresholds are not part of the key: all annotations are
+    stored, with their confidences.
     """
 
     def __init__(self, path: Path) -> None:
@@ -181,23 +181,23 @@ class AnnotationCache:
 
     @classmethod
     def default(cls) -> AnnotationCache:
-        """Return those kept in the cache folder (``CLEW_CACHE``)."""
+        """Return the cache in the cache folder (``CLEW_CACHE``)."""
         return cls(cache_path() / "annotations.sqlite")
 
     def get(self, maker: str, texts: list[str]) -> list[list[Annotation] | None]:
-        """Return what ``maker`` found in each text, None where it has not been asked."""
+        """Return the annotations of each text by ``maker``, None where it has not been asked."""
         with closing(self._open()) as connection:
-            found = [
+            rows = [
                 connection.execute(
                     "SELECT found FROM annotation WHERE maker = ? AND text = ?", (maker, _digest(text))
                 ).fetchone()
                 for text in texts
             ]
-        return [row and [Annotation(**one) for one in json.loads(row[0])] for row in found]
+        return [row and [Annotation(**fields) for fields in json.loads(row[0])] for row in rows]
 
-    def put(self, maker: str, text: str, found: list[Annotation]) -> None:
-        """Keep what ``maker`` found in ``text``."""
-        value = json.dumps([asdict(one) for one in found], ensure_ascii=False)
+    def put(self, maker: str, text: str, annotations: list[Annotation]) -> None:
+        """Store the annotations of ``text`` by ``maker``."""
+        value = json.dumps([asdict(annotation) for annotation in annotations], ensure_ascii=False)
         with closing(self._open()) as connection, connection:
             connection.execute(
                 "INSERT OR REPLACE INTO annotation VALUES (?, ?, ?)", (maker, _digest(text), value)
@@ -213,36 +213,35 @@ def annotate_passages(
     annotations: AnnotationCache,
     progress: Callable[[int, int], None] | None = None,
 ) -> int:
-    """Ask the service about every passage and table row that was not asked about; return how many.
+    """Annotate every passage and table row whose text is not in the cache; return the number of texts sent.
 
-    Each answer is kept at once, so that a run that was stopped goes on where it was. Raises ModelError.
-    ``progress`` is called with passages done and all passages.
+    Each answer is stored at once, so that a stopped run continues where it was. ``progress`` is called with the
+    number of passages done and of all passages. Raises ModelError.
     """
-    rows, asked = passage_rows(snapshot), 0
+    rows, sent = passage_rows(snapshot), 0
     for start in range(0, len(rows), _BATCH):
         texts = [node.text for node in snapshot.nodes(rows[start : start + _BATCH])]
-        known = annotations.get(service.maker, texts)
+        cached = annotations.get(service.maker, texts)
         done: set[str] = set()
-        for at, (text, found) in enumerate(zip(texts, known, strict=True)):
-            if found is None and text not in done:
+        for place, (text, mentions) in enumerate(zip(texts, cached, strict=True), start + 1):
+            if mentions is None and text not in done:
                 annotations.put(service.maker, text, service.annotate(text))
                 done.add(text)
-                asked += 1
+                sent += 1
             if progress:
-                progress(start + at + 1, len(rows))
-    return asked
+                progress(place, len(rows))
+    return sent
 
 
 def count_unannotated(snapshot: Snapshot, maker: str, annotations: AnnotationCache) -> int:
-    """Return how many different texts ``maker`` was not asked about."""
+    """Return the number of different texts that ``maker`` has not been asked about."""
     rows = passage_rows(snapshot)
-    texts: set[str] = set()
+    missing: set[str] = set()
     for start in range(0, len(rows), _BATCH):
-        batch = [node.text for node in snapshot.nodes(rows[start : start + _BATCH])]
-        texts.update(
-            text for text, found in zip(batch, annotations.get(maker, batch), strict=True) if found is None
-        )
-    return len(texts)
+        texts = [node.text for node in snapshot.nodes(rows[start : start + _BATCH])]
+        cached = annotations.get(maker, texts)
+        missing.update(text for text, mentions in zip(texts, cached, strict=True) if mentions is None)
+    return len(missing)
 
 
 def _digest(text: str) -> bytes:

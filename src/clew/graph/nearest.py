@@ -1,4 +1,4 @@
-"""The K nearest neighbours of a passage by its vector (the paper's KNN-ST and KNN-MDR graphs)."""
+"""The graph of the K nearest neighbours by vector (the KNN-ST and KNN-MDR graphs of the KGP paper)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 class NearestGraph:
     """Neighbours are the ``k`` passages (and table rows) whose vectors are nearest to the passage's own.
 
-    A virtual relation (design, 4.5): nothing is stored but the vectors; a neighbourhood is a vector search,
-    remembered for the generation. Being among the nearest of another is not mutual, so neither are these
-    edges. A passage that has no vector yet has no neighbours and is nobody's neighbour.
+    No edges are stored: a neighbourhood is a vector search, remembered for the generation. The edges are directed,
+    since being among the nearest of another passage is not mutual. A passage that has no vector yet has no neighbours
+    and is nobody's neighbour.
     """
 
     @classmethod
@@ -39,7 +39,7 @@ class NearestGraph:
         self._k = k
         self.mutual = False
         self.name = f"knn(k={k})"
-        self._view = snapshot.vectors(encoder)
+        self._index = snapshot.vectors(encoder)
         self._known: dict[int, Rows] = snapshot.memoize(f"graph/knn/{encoder}/{k}", dict)
 
     def neighbours(self, row: int) -> Rows:
@@ -47,27 +47,27 @@ class NearestGraph:
         return self.neighbours_of([row])[0]
 
     def neighbours_of(self, rows: Sequence[int]) -> list[Rows]:
-        """Return the neighbours of several rows with one search for all that are not known yet."""
+        """Return the neighbours of several rows, with one search for all rows that were not searched before."""
         new = list(dict.fromkeys(row for row in rows if row not in self._known))
         if new:
             self._known.update(zip(new, self._search(np.array(new, dtype=np.int64)), strict=True))
         return [self._known[row] for row in rows]
 
     def strengths(self, row: int, neighbours: Rows) -> Floats:
-        """Return 1 for each: they are the nearest."""
+        """Return 1 for each."""
         return np.ones(len(neighbours))
 
     def explain_edge(self, source: int, target: int) -> str:
         """Return how similar two rows are (``knn: similarity 0.83``)."""
-        one, other = self._view.vectors(np.array([source, target], dtype=np.int64)).astype(np.float64)
-        return f"knn: similarity {one @ other:.2f}"
+        pair = self._index.vectors(np.array([source, target], dtype=np.int64)).astype(np.float64)
+        return f"knn: similarity {pair[0] @ pair[1]:.2f}"
 
     def _search(self, rows: Rows) -> list[Rows]:
-        vectors = self._view.vectors(rows)
+        vectors = self._index.vectors(rows)
         allowed = self._snapshot.mask(Scope(), RETRIEVED_KINDS)
-        found, _ = self._view.search(vectors, self._k + 1, allowed)
-        found[~vectors.any(axis=1)] = -1
+        nearest, _ = self._index.search(vectors, self._k + 1, allowed)
+        nearest[~vectors.any(axis=1)] = -1
         return [
             np.sort(near[(near >= 0) & (near != row)][: self._k])
-            for row, near in zip(rows, found, strict=True)
+            for row, near in zip(rows, nearest, strict=True)
         ]

@@ -1,8 +1,8 @@
-"""Which rows touch which keys (keywords, names, entities), in linear space.
+"""What all passage graphs are built from: the rows of passages, their terms, and the incidence of rows and keys.
 
-Two passages are neighbours when they share a key. Written out, that is a quadratic number of edges; as an
-incidence matrix and its transpose it is one number per passage and key, and a neighbourhood is two steps
-through it.
+Two passages are neighbours when they share a key (a keyword, a name, an entity). Written out, that is a quadratic
+number of edges. As an incidence matrix and its transpose it takes one number per passage and key, and a neighbourhood
+is two steps through it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.core.arrays import run_offsets
 from clew.core.protocols import Snapshot
 from clew.core.text import STOPWORDS, candidate_names, hash_term, index_terms, title_names
 from clew.core.types import RETRIEVED_KINDS, Scope
@@ -23,8 +24,7 @@ from clew.core.types import RETRIEVED_KINDS, Scope
 if TYPE_CHECKING:
     from clew.core.arrays import Hashes, Rows
 
-
-#: Below this many numbers, sorting finds the distinct ones faster than a mask over all rows.
+#: Fewer numbers than this are made distinct by sorting, which is then faster than a mask over all rows.
 _SORT_BELOW = 1 << 11
 
 
@@ -47,15 +47,15 @@ class Incidence:
     def from_pairs(
         cls, keys: Hashes, rows: NDArray[np.int32], slots: NDArray[np.int32], size: int
     ) -> Incidence:
-        """Build it of distinct pairs, in any order; ``size`` is the number of rows."""
-        if not _ascending(rows, slots):
-            rows, slots = _sorted_pairs(rows, slots)
-        _, by_key = _sorted_pairs(slots, rows)
+        """Return the incidence of distinct (row, slot) pairs in any order; ``size`` is the number of rows."""
+        if not _is_ascending(rows, slots):
+            rows, slots = _sort_pairs(rows, slots)
+        _, by_key = _sort_pairs(slots, rows)
         return cls(
             keys,
-            run_starts(np.bincount(rows, minlength=size)),
+            run_offsets(np.bincount(rows, minlength=size)),
             slots,
-            run_starts(np.bincount(slots, minlength=len(keys))),
+            run_offsets(np.bincount(slots, minlength=len(keys))),
             by_key,
         )
 
@@ -82,7 +82,7 @@ class Incidence:
         return np.intersect1d(self.slots_of(source), self.slots_of(target), assume_unique=True)
 
     def select_keys(self, selected: NDArray[np.bool_]) -> Incidence:
-        """Return the same with only the keys marked in ``kept`` (one per slot)."""
+        """Return the same with only the keys that ``selected`` marks, (number of keys,)."""
         renumbered = np.cumsum(selected, dtype=np.int32) - np.int32(1)
         pairs = selected[self.row_slots]
         rows = np.repeat(np.arange(self.size, dtype=np.int32), np.diff(self.row_starts))
@@ -92,53 +92,44 @@ class Incidence:
 
 
 def distinct_rows(parts: list[NDArray[np.int32]], size: int, excluded: int) -> Rows:
-    """Return the distinct rows of ``parts``, ascending, as int64, ``without`` one; all are below ``size``."""
+    """Return the distinct rows of ``parts``, ascending, as int64, without ``excluded``; all are below ``size``."""
     total = sum(map(len, parts))
     if total == 0:
         return np.empty(0, dtype=np.int64)
     joined = np.concatenate(parts)
     if total < _SORT_BELOW:
-        few: Rows = np.unique(joined[joined != excluded]).astype(np.int64)
-        return few
-    seen = np.zeros(size, dtype=np.bool_)
-    seen[joined] = True
-    seen[excluded] = False
-    rows: Rows = np.flatnonzero(seen)
-    return rows
+        return np.unique(joined[joined != excluded]).astype(np.int64)
+    is_row = np.zeros(size, dtype=np.bool_)
+    is_row[joined] = True
+    is_row[excluded] = False
+    return np.flatnonzero(is_row)
 
 
-def run_starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where each of consecutive runs of these lengths starts, and where the last one ends."""
-    starts = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum(counts, out=starts[1:])
-    return starts
-
-
-def find_positions(table: Hashes, wanted: Hashes) -> NDArray[np.int64]:
-    """Return the index of each wanted number in an ascending ``table``, -1 where it is not there."""
+def find_positions(table: Hashes, numbers: Hashes) -> NDArray[np.int64]:
+    """Return the index of each number in an ascending ``table``, -1 for one that is not there."""
     if not len(table):
-        return np.full(len(wanted), -1, dtype=np.int64)
-    near = np.searchsorted(table, wanted)
-    near[near == len(table)] = 0
-    near[table[near] != wanted] = -1
-    return near
+        return np.full(len(numbers), -1, dtype=np.int64)
+    positions = np.searchsorted(table, numbers)
+    positions[positions == len(table)] = 0
+    positions[table[positions] != numbers] = -1
+    return positions
 
 
-def _sorted_pairs(
+def _sort_pairs(
     first: NDArray[np.int32], second: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return pairs of numbers that are not negative in ascending order."""
-    # Packed into one number each: sorting numbers is many times faster than sorting an order of them.
+    """Return pairs of non-negative numbers in ascending order."""
+    # Packed into one number per pair: sorting numbers is many times faster than sorting their order.
     packed = np.sort((first.astype(np.int64) << 32) | second)
     return (packed >> 32).astype(np.int32), (packed & 0xFFFFFFFF).astype(np.int32)
 
 
-def _ascending(rows: NDArray[np.int32], slots: NDArray[np.int32]) -> bool:
+def _is_ascending(rows: NDArray[np.int32], slots: NDArray[np.int32]) -> bool:
     later, same = rows[1:] > rows[:-1], rows[1:] == rows[:-1]
     return bool(np.all(later | (same & (slots[1:] > slots[:-1]))))
 
 
-#: Postings that are looked at in one go; bounds the memory of a construction, not its result.
+#: Postings that are read at a time; bounds the memory of a construction, not its result.
 _BLOCK = 1 << 20
 
 
@@ -162,8 +153,11 @@ def passage_blocks(snapshot: Snapshot, field: str) -> Iterator[Rows]:
 
 @dataclass(frozen=True, slots=True)
 class PostingBlock:
-    """The postings of some rows. ``vocabulary`` are their terms, ascending; ``which`` and ``counts`` say
-    which of them a row contains and how often, from ``starts[i]`` to ``starts[i + 1]``."""
+    """The postings of some rows.
+
+    ``vocabulary`` has their terms, ascending. The terms of the ``i``-th row are
+    ``vocabulary[term_indices[starts[i]:starts[i + 1]]]``, and ``counts`` says how often each occurs in it.
+    """
 
     rows: Rows
     starts: NDArray[np.int64]
@@ -181,48 +175,49 @@ def posting_blocks(snapshot: Snapshot, field: str) -> Iterator[PostingBlock]:
     postings = snapshot.postings(field)
     for rows in passage_blocks(snapshot, field):
         starts, terms, counts = postings.term_matrix(rows)
-        # np.unique(return_inverse=True), with the one sort that it needs.
+        # As np.unique(return_inverse=True) does, but with a single sort.
         order = np.argsort(terms)
         ascending = terms[order]
-        new = np.r_[ascending[:1] == ascending[:1], ascending[1:] != ascending[:-1]]
-        which = np.empty(len(terms), dtype=np.int32)
-        which[order] = np.cumsum(new, dtype=np.int32) - np.int32(1)
-        yield PostingBlock(rows, starts, ascending[new], which, counts.astype(np.int32))
+        is_new = np.r_[ascending[:1] == ascending[:1], ascending[1:] != ascending[:-1]]
+        term_indices = np.empty(len(terms), dtype=np.int32)
+        term_indices[order] = np.cumsum(is_new, dtype=np.int32) - np.int32(1)
+        yield PostingBlock(rows, starts, ascending[is_new], term_indices, counts.astype(np.int32))
 
 
 def build_incidence(blocks: Iterable[PostingBlock], keys: Hashes, size: int) -> Incidence:
-    """Return which of ``keys`` (ascending) the rows of ``blocks`` contain; ``size`` is the snapshot's."""
-    rows_found: list[NDArray[np.int32]] = [np.empty(0, dtype=np.int32)]
-    slots_found: list[NDArray[np.int32]] = [np.empty(0, dtype=np.int32)]
+    """Return the incidence of the rows of ``blocks`` and the ``keys`` (ascending) that they contain; ``size`` is the
+    snapshot's."""
+    row_parts: list[NDArray[np.int32]] = [np.empty(0, dtype=np.int32)]
+    slot_parts: list[NDArray[np.int32]] = [np.empty(0, dtype=np.int32)]
     for block in blocks:
         slots = find_positions(keys, block.vocabulary).astype(np.int32)[block.term_indices]
-        kept = slots >= 0
-        rows_found.append(block.posting_rows()[kept])
-        slots_found.append(slots[kept])
-    return Incidence.from_pairs(keys, np.concatenate(rows_found), np.concatenate(slots_found), size)
+        is_key = slots >= 0
+        row_parts.append(block.posting_rows()[is_key])
+        slot_parts.append(slots[is_key])
+    return Incidence.from_pairs(keys, np.concatenate(row_parts), np.concatenate(slot_parts), size)
 
 
 def documents_by_title(snapshot: Snapshot) -> dict[int, list[str]]:
-    """Return, for each hashed name of a title, the keys of the documents that bear it.
+    """Return for the hash of each name of a title the keys of the documents with that title.
 
-    A title's names are those of :func:`clew.core.text.title_names`; a function word alone is none.
+    A title's names are those of :func:`clew.core.text.title_names`; a function word alone is no name.
     """
-    found: dict[int, list[str]] = {}
+    documents: dict[int, list[str]] = {}
     for document in snapshot.documents():
         for name in title_names(document.title):
             if name not in STOPWORDS:
-                found.setdefault(hash_term(name), []).append(document.key)
-    return found
+                documents.setdefault(hash_term(name), []).append(document.key)
+    return documents
 
 
 def leading_passages(snapshot: Snapshot, count: int) -> dict[str, list[int]]:
     """Return the rows of the first ``count`` passages of each document, by document key."""
     rows = passage_rows(snapshot)
-    found = {}
+    leading = {}
     for document in snapshot.documents():
         start, end = np.searchsorted(rows, snapshot.document_rows(document.key))
-        found[document.key] = rows[start : min(end, start + count)].tolist()
-    return found
+        leading[document.key] = rows[start : min(end, start + count)].tolist()
+    return leading
 
 
 _WORD = re.compile(r"\w(?:[\w'’.,]*\w)?")
@@ -231,29 +226,25 @@ _WORD = re.compile(r"\w(?:[\w'’.,]*\w)?")
 def surface_forms(text: str, words: Sequence[int], phrases: Sequence[int] = (), limit: int = 5) -> list[str]:
     """Return how ``text`` writes the terms and names with these hashes; at most ``limit``, phrases first.
 
-    Each is given once, as it first occurs, in the order of the text. A word of several terms (CJK) stands
-    for itself only if all its terms are asked for; otherwise the term stands.
+    Each is returned once, as it first occurs, in the order of the text. A word of several terms (CJK) is returned
+    whole only if the hashes of all its terms are given; otherwise the term alone is.
     """
-    asked = frozenset(words)
-    held = _names_of(text) if len(phrases) else {}
-    wanted = frozenset(phrases)
-    found = {number: name for number, name in held.items() if number in wanted}
-    for word in _WORD.findall(text) if asked else ():
+    term_hashes, name_hashes = frozenset(words), frozenset(phrases)
+    forms: dict[int, str] = {}
+    if name_hashes:
+        forms = {number: name for number, name in _hashed_names(text).items() if number in name_hashes}
+    for word in _WORD.findall(text) if term_hashes else ():
         for term in index_terms(word):
             number = hash_term(term)
-            if number in asked and number not in found:
-                found[number] = word if len(index_terms(word)) == 1 else term
-    return list(dict.fromkeys(found.values()))[:limit]
+            if number in term_hashes and number not in forms:
+                forms[number] = word if len(index_terms(word)) == 1 else term
+    return list(dict.fromkeys(forms.values()))[:limit]
 
 
 # A walk asks for the names that join one passage to several others.
 @lru_cache(maxsize=256)
-def _names_of(text: str) -> dict[int, str]:
-    found: dict[int, str] = {}
+def _hashed_names(text: str) -> dict[int, str]:
+    names: dict[int, str] = {}
     for name, start, end in candidate_names(text):
-        found.setdefault(hash_term(name), " ".join(text[start:end].split()))
-    return found
-
-
-# MERGED: What every graph over passages starts from: their rows, their terms, the titles of their documents.
-# MERGED: The words behind hashes, for people: found again in the text that holds them.
+        names.setdefault(hash_term(name), " ".join(text[start:end].split()))
+    return names

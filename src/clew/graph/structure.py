@@ -17,23 +17,23 @@ from clew.graph.passages import passage_rows
 if TYPE_CHECKING:
     from clew.core.arrays import Floats, Rows
 
-#: The relations of the tree, in the order in which :meth:`Structure.why` names the first that holds.
+#: The relations, closest first; :meth:`StructureGraph.explain_edge` names the first that holds.
 RELATIONS = ("next", "parent", "table", "section", "page")
 
 
 @component("structure", summary="the same section, page or table; the passages before and after")
 class StructureGraph:
-    """Neighbours are nodes of the same document that its structure joins to a node.
+    """Neighbours are nodes of the same document that are close to a node in the document's structure.
 
-    - ``next``: the passage or table row before and after it in reading order
-    - ``parent``: the section, table or document it stands in, and the nodes that stand in it
+    - ``next``: the passages or table rows before and after it in reading order
+    - ``parent``: the section, table or document that it stands in, and the nodes that stand in it
     - ``table``: the rows of the same table
-    - ``section``: what stands directly in the same section
-    - ``page``: what starts on the same page, and the page itself
+    - ``section``: the nodes directly in the same section
+    - ``page``: the nodes that start on the same page, and the page itself
 
-    The paper joins pages to the passages and tables on them (Section 3); the other relations are what a
-    document's tree says besides. Unlike the other graphs this one also leads to sections, pages and tables.
-    ``relations`` chooses some of them.
+    The KGP paper joins pages to the passages and tables on them (Wang et al., AAAI 2024, Section 3); the other
+    relations are added here. Unlike the other graphs this one also leads to sections, pages and tables. ``relations``
+    selects some of the relations.
     """
 
     def __init__(self, snapshot: Snapshot, relations: Annotated[Sequence[str], INTERNAL] = RELATIONS) -> None:
@@ -42,8 +42,8 @@ class StructureGraph:
                 raise unknown_name_error("structural relation", relation, RELATIONS)
         self.mutual = True
         self._relations = tuple(name for name in RELATIONS if name in relations)
-        everything = self._relations == RELATIONS
-        self.name = "structure" if everything else f"structure(relations={'+'.join(self._relations)})"
+        has_all = self._relations == RELATIONS
+        self.name = "structure" if has_all else f"structure(relations={'+'.join(self._relations)})"
         self._document = snapshot.column("document")
         self._parent = snapshot.column("parent")
         self._page = snapshot.column("page")
@@ -56,18 +56,18 @@ class StructureGraph:
         )
 
     def neighbours(self, row: int) -> Rows:
-        """Return the rows that the chosen relations join to ``row``, ascending, without itself."""
+        """Return the rows that the relations join to ``row``, ascending, without itself."""
         if self._document[row] < 0:
             return np.empty(0, dtype=np.int64)
         start, end = self._spans[int(self._document[row])]
         joined = np.zeros(end - start, dtype=np.bool_)
         for relation in self._relations:
-            joined |= self._related(relation, row, start, end)
+            joined |= self._joined_rows(relation, row, start, end)
         joined[row - start] = False
         return np.flatnonzero(joined).astype(np.int64) + start
 
     def strengths(self, row: int, neighbours: Rows) -> Floats:
-        """Return 1 for each: what stands together stands together."""
+        """Return 1 for each."""
         return np.ones(len(neighbours))
 
     def explain_edge(self, source: int, target: int) -> str:
@@ -75,22 +75,22 @@ class StructureGraph:
         if self._document[source] >= 0 and self._document[source] == self._document[target]:
             start, end = self._spans[int(self._document[source])]
             for relation in self._relations:
-                if self._related(relation, source, start, end)[target - start]:
+                if self._joined_rows(relation, source, start, end)[target - start]:
                     return f"structure: {_WORDS[relation]}"
         return ""
 
-    def _related(self, relation: str, row: int, start: int, end: int) -> NDArray[np.bool_]:
-        """Return which rows of the document (``start`` to ``end``) the relation joins to ``row``."""
+    def _joined_rows(self, relation: str, row: int, start: int, end: int) -> NDArray[np.bool_]:
+        """Return which rows of the document, (end - start,), a relation joins to ``row``."""
         parent, kind = self._parent[start:end], KINDS[int(self._kind[row])]
         joined = np.zeros(end - start, dtype=np.bool_)
-        above = int(self._parent[row])
-        siblings = np.flatnonzero(parent == above) if above >= 0 else np.empty(0, dtype=np.int64)
+        own_parent = int(self._parent[row])
+        siblings = np.flatnonzero(parent == own_parent) if own_parent >= 0 else np.empty(0, dtype=np.int64)
         if relation == "next":
-            joined[self._beside(row, start, end) - start] = True
+            joined[self._adjacent_rows(row, start, end) - start] = True
         elif relation == "parent":
             joined[parent == row] = True
-            if above >= 0:
-                joined[above - start] = True
+            if own_parent >= 0:
+                joined[own_parent - start] = True
         elif relation == "table" and kind == ROW:
             joined[siblings] = True
         elif relation == "section" and kind not in (ROW, PAGE):
@@ -99,13 +99,13 @@ class StructureGraph:
             joined[self._page[start:end] == self._page[row]] = True
         return joined
 
-    def _beside(self, row: int, start: int, end: int) -> Rows:
-        """Return the passages or table rows of the document before and after ``row``, itself with them."""
-        at = int(np.searchsorted(self._passages, row))
-        if at == len(self._passages) or self._passages[at] != row:
+    def _adjacent_rows(self, row: int, start: int, end: int) -> Rows:
+        """Return ``row`` with the passages or table rows of the document before and after it."""
+        place = int(np.searchsorted(self._passages, row))
+        if place == len(self._passages) or self._passages[place] != row:
             return self._passages[:0]
-        near = self._passages[max(at - 1, 0) : at + 2]
-        return near[(near >= start) & (near < end)]
+        rows = self._passages[max(place - 1, 0) : place + 2]
+        return rows[(rows >= start) & (rows < end)]
 
 
 Spans = dict[int, tuple[int, int]]

@@ -1,4 +1,4 @@
-"""Several graphs as one."""
+"""The union of several graphs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @component("union", summary="the edges of two graphs")
 class UnionGraph:
-    """Neighbours are those of any of the given graphs."""
+    """Neighbours are the neighbours in any of the graphs."""
 
     @classmethod
     def build(cls, a: Graph, b: Graph) -> UnionGraph:
@@ -29,10 +29,10 @@ class UnionGraph:
         if not graphs:
             raise UsageError("a union of no graphs", "Name at least one")
         self._graphs = tuple(graphs)
-        parts = zip(string.ascii_lowercase, self._graphs, strict=False)
-        named = ", ".join(f"{letter}={graph.name}" for letter, graph in parts)
+        lettered = zip(string.ascii_lowercase, self._graphs, strict=False)
+        names = ", ".join(f"{letter}={graph.name}" for letter, graph in lettered)
         self.mutual = all(graph.mutual for graph in self._graphs)
-        self.name = f"union({named})"
+        self.name = f"union({names})"
 
     def neighbours(self, row: int) -> Rows:
         """Return the rows that an edge of any graph joins to ``row``, ascending, without itself."""
@@ -40,14 +40,14 @@ class UnionGraph:
 
     def strengths(self, row: int, neighbours: Rows) -> Floats:
         """Return for each neighbour its strongest edge."""
-        found = np.zeros(len(neighbours))
+        strongest = np.zeros(len(neighbours))
         for graph in self._graphs:
             joined = np.isin(neighbours, graph.neighbours(row))
-            found[joined] = np.maximum(found[joined], graph.strengths(row, neighbours[joined]))
-        return found
+            strongest[joined] = np.maximum(strongest[joined], graph.strengths(row, neighbours[joined]))
+        return strongest
 
     def explain_edge(self, source: int, target: int) -> str:
-        """Return what joins the two in each graph that does (``mentions: Ohio; keywords: river``)."""
+        """Return what joins two rows in each graph with that edge (``mentions: Ohio; keywords: river``)."""
         reasons = [
             graph.explain_edge(source, target) for graph in self._graphs if target in graph.neighbours(source)
         ]
