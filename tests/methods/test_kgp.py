@@ -109,7 +109,7 @@ def test_a_spent_budget_ends_the_walk_and_leaves_what_was_found(base) -> None:
         )
         assert len(server.requests) == 1
     assert [step.name for step in answer.trail] == ["seed", "expand", "stopped", "stopped"]
-    assert "over the budget of 1" in answer.trail[2].detail["budget"]
+    assert "of 1 calls" in answer.trail[2].detail["budget"]
     assert (
         answer.abstained and "stopped before there was an answer" in answer.text and answer.usage.calls == 1
     )

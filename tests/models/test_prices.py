@@ -25,7 +25,7 @@ def test_prices_are_known_by_name_snapshot_and_place(monkeypatch, tmp_path):
     with pytest.raises(UsageError, match="cannot read the prices"):
         price("openai:gpt-4o")
     monkeypatch.setenv("CLEW_PRICES", str(tmp_path / "nowhere"))
-    with pytest.raises(UsageError, match="no file of prices"):
+    with pytest.raises(UsageError, match="no price file"):
         price("openai:gpt-4o")
 
 

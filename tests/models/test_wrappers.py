@@ -226,7 +226,7 @@ def test_a_batch_that_would_exceed_the_calls_is_not_begun():
     with ScriptedServer(echo) as server:
         model = BudgetedModel(at(server), Budget(calls=3))
         model.complete([Prompt("a"), Prompt("b")])
-        with pytest.raises(BudgetExceeded, match=r"over the budget of 3\. Calls so far: 2"):
+        with pytest.raises(BudgetExceeded, match=r"exceed the budget: 4 of 3 calls\. Calls so far: 2"):
             model.complete([Prompt("c"), Prompt("d")])
         assert len(server.requests) == 2
         model.complete([Prompt("e")])

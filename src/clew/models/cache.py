@@ -1,4 +1,8 @@
-"""Prompts and completions as JSON: for cache keys and cassettes."""
+"""A cache of completions, so that a model is never asked the same thing twice; and completions as JSON.
+
+The JSON forms of prompts and completions are the keys and values of the cache, and the lines of cassettes
+(:mod:`clew.models.cassette`).
+"""
 
 from __future__ import annotations
 
@@ -16,26 +20,34 @@ from clew.core.errors import Damaged, StoreError
 from clew.core.protocols import Completion, LanguageModel, Prompt
 from clew.core.types import Usage
 
+CACHE_FILE = "completions.sqlite"
+#: Prompts that are asked at a time. Their completions are stored at once, so that a failure loses few.
+_BATCH = 32
+#: Seconds to wait for another process that is writing.
+_LOCK_TIMEOUT = 30.0
+_TABLE = "CREATE TABLE IF NOT EXISTS completion (key TEXT PRIMARY KEY, reply TEXT NOT NULL)"
+
 
 def prompt_to_dict(prompt: Prompt) -> dict[str, Any]:
-    """Return everything that the reply may depend on, the role, and which sample it is.
+    """Return a prompt as JSON-compatible values: everything the reply may depend on, the role, and the sample's
+    number.
 
-    The first sample has the shape of a prompt that is asked once, so that what was kept before is still found.
+    The first sample is written without its number, as a prompt that is asked once.
     """
-    shape = asdict(prompt) | {"stop": list(prompt.stop), "schema": prompt.schema and dict(prompt.schema)}
+    fields = asdict(prompt) | {"stop": list(prompt.stop), "schema": prompt.schema and dict(prompt.schema)}
     if not prompt.sample:
-        del shape["sample"]
-    return shape
+        del fields["sample"]
+    return fields
 
 
 def completion_to_dict(completion: Completion) -> dict[str, Any]:
-    """Return a completion without whether it came from a cache: that is not its own property."""
+    """Return a completion as JSON-compatible values, without whether it came from a cache."""
     return {"text": completion.text, "model": completion.model, "usage": asdict(completion.usage)}
 
 
-def completion_from_dict(shape: dict[str, Any]) -> Completion:
-    """Return the completion of a shape. Raises KeyError and TypeError where it is damaged."""
-    return Completion(str(shape["text"]), Usage(**shape["usage"]), str(shape["model"]))
+def completion_from_dict(fields: dict[str, Any]) -> Completion:
+    """Return the completion of :func:`completion_to_dict`. Raises KeyError and TypeError where it is damaged."""
+    return Completion(str(fields["text"]), Usage(**fields["usage"]), str(fields["model"]))
 
 
 def json_digest(*parts: Any) -> str:
@@ -44,20 +56,12 @@ def json_digest(*parts: Any) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-CACHE_FILE = "completions.sqlite"
-#: Completions are kept as they arrive, this many prompts at a time, so that a failure loses few.
-_BATCH = 32
-#: Seconds to wait for another process that is writing.
-_PATIENCE = 30.0
-_TABLE = "CREATE TABLE IF NOT EXISTS completion (key TEXT PRIMARY KEY, reply TEXT NOT NULL)"
-
-
 class CompletionCache:
     """Completions by key, in a SQLite file that several processes may share.
 
-    It holds the models' replies, which may quote documents, and hashes of what they were asked; so it is
-    readable by its owner only, and what is forgotten is overwritten. Raises StoreError where the file cannot
-    be used.
+    The file has the models' replies, which may quote documents, and hashes of the prompts. It is therefore readable
+    by its owner only, and what is deleted is overwritten. Raises StoreError where the file cannot be used, Damaged
+    where it is damaged.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -65,32 +69,32 @@ class CompletionCache:
 
     @property
     def size(self) -> int:
-        """The size of the file; 0 where nothing is kept."""
+        """The size of the file in bytes; 0 where it has no completions."""
         return self.path.stat().st_size if self.path.is_file() and self.count() else 0
 
     def count(self) -> int:
-        """Return how many completions are kept."""
+        """Return the number of completions."""
         with self._open() as database:
             return int(database.execute("SELECT count(*) FROM completion").fetchone()[0])
 
     def find(self, keys: Sequence[str]) -> dict[str, Completion]:
-        """Return the completions of those keys that have one."""
-        found: dict[str, Completion] = {}
+        """Return the completions of the keys that have one."""
+        completions: dict[str, Completion] = {}
         with self._open() as database:
             for key in dict.fromkeys(keys):
                 row = database.execute("SELECT reply FROM completion WHERE key = ?", (key,)).fetchone()
                 if row is not None:
-                    found[key] = completion_from_dict(json.loads(row[0]))
-        return found
+                    completions[key] = completion_from_dict(json.loads(row[0]))
+        return completions
 
-    def put(self, made: dict[str, Completion]) -> None:
-        """Keep completions under their keys."""
-        rows = [(key, json.dumps(completion_to_dict(completion))) for key, completion in made.items()]
+    def put(self, completions: dict[str, Completion]) -> None:
+        """Store completions under their keys."""
+        rows = [(key, json.dumps(completion_to_dict(completion))) for key, completion in completions.items()]
         with self._open() as database:
             database.executemany("INSERT OR REPLACE INTO completion (key, reply) VALUES (?, ?)", rows)
 
     def clear(self) -> int:
-        """Forget everything, of every model; return how many completions there were."""
+        """Delete the completions of all models; return how many there were."""
         if not self.path.is_file():
             return 0
         with self._open() as database:
@@ -101,7 +105,7 @@ class CompletionCache:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.path.touch(mode=0o600)
-            with contextlib.closing(sqlite3.connect(self.path, timeout=_PATIENCE)) as database, database:
+            with contextlib.closing(sqlite3.connect(self.path, timeout=_LOCK_TIMEOUT)) as database, database:
                 database.execute("PRAGMA secure_delete = ON")
                 database.execute(_TABLE)
                 yield database
@@ -118,11 +122,11 @@ class CompletionCache:
 
 
 class CachedModel:
-    """Keeps the completions of ``model``, by its name, the parameters and the prompt.
+    """Caches the completions of ``model`` by the model's name, the parameters and the prompt.
 
-    A cached completion costs nothing and says that it is cached; ``charged``, its usage is what asking for it did
-    cost, so that the costs of methods that are compared do not depend on which of them asked first. A prompt with
-    a temperature is cached like any other: a run that is repeated gives the same.
+    A cached completion has an empty usage and says that it is cached. With ``charge_cached`` its usage is what asking
+    for it did cost, so that the costs of methods that are compared do not depend on which of them asked first. A
+    prompt with a temperature is cached like any other: repeating a run gives the same replies.
     """
 
     def __init__(
@@ -140,24 +144,21 @@ class CachedModel:
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return one completion per prompt, in order. Raises ModelError, StoreError."""
         keys = [self._key(prompt) for prompt in prompts]
-        found = {key: self._again(completion) for key, completion in self.cache.find(keys).items()}
-        missing = {key: prompt for key, prompt in zip(keys, prompts, strict=True) if key not in found}
-        fresh: dict[str, Completion] = {}
+        cached = {key: self._mark_cached(found) for key, found in self.cache.find(keys).items()}
+        missing = {key: prompt for key, prompt in zip(keys, prompts, strict=True) if key not in cached}
+        new: dict[str, Completion] = {}
         for start in range(0, len(missing), _BATCH):
             batch = dict(list(missing.items())[start : start + _BATCH])
-            made = dict(zip(batch, self.model.complete(list(batch.values())), strict=True))
-            self.cache.put(made)
-            fresh |= made
-            found |= {key: self._again(completion) for key, completion in made.items()}
-        # A prompt that is asked twice in one batch is paid for once.
-        return [fresh.pop(key, found[key]) for key in keys]
+            completions = dict(zip(batch, self.model.complete(list(batch.values())), strict=True))
+            self.cache.put(completions)
+            new |= completions
+            cached |= {key: self._mark_cached(completion) for key, completion in completions.items()}
+        # A prompt that is asked twice in one batch costs once: its second completion is a cached one.
+        return [new.pop(key, cached[key]) for key in keys]
 
     def _key(self, prompt: Prompt) -> str:
-        # What a reply is for changes nothing about it.
+        # The reply does not depend on the role.
         return json_digest(self.name, prompt_to_dict(replace(prompt, role="")))
 
-    def _again(self, completion: Completion) -> Completion:
+    def _mark_cached(self, completion: Completion) -> Completion:
         return replace(completion, usage=completion.usage if self.charge_cached else Usage(), cached=True)
-
-
-# MERGED: Never ask the same thing twice.

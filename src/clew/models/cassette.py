@@ -1,7 +1,7 @@
-"""Record what a model was asked and replied; replay it without the model.
+"""Record the prompts and completions of a model in a file, and replay them without the model.
 
-A cassette is a JSONL file: one line for each completion, ``{"prompt": {...}, "completion": {...}}``. It holds
-the prompts in full, and so whatever of the documents they quote.
+A cassette is a JSONL file with one line per completion, ``{"prompt": {...}, "completion": {...}}``. It contains the
+prompts in full, with whatever they quote from documents.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from clew.core.errors import ModelError, NotFound
 from clew.core.protocols import Completion, LanguageModel, Prompt
 from clew.models.cache import completion_from_dict, completion_to_dict, json_digest, prompt_to_dict
 
+#: Characters of a prompt that an error message shows.
 _SHOWN = 80
 
 
@@ -37,9 +38,10 @@ class RecordingModel:
         completions = self.model.complete(prompts)
         lines = [
             json.dumps(
-                {"prompt": prompt_to_dict(prompt), "completion": completion_to_dict(made)}, ensure_ascii=False
+                {"prompt": prompt_to_dict(prompt), "completion": completion_to_dict(completion)},
+                ensure_ascii=False,
             )
-            for prompt, made in zip(prompts, completions, strict=True)
+            for prompt, completion in zip(prompts, completions, strict=True)
         ]
         with self._lock, self.path.open("a", encoding="utf-8", errors="surrogatepass") as file:
             file.writelines(line + "\n" for line in lines)
@@ -47,11 +49,10 @@ class RecordingModel:
 
 
 class ReplayModel:
-    """Replies from the cassette ``path`` what was recorded for the same prompt, and to nothing else.
+    """Replays the completions that the cassette ``path`` has for the same prompts; any other prompt is an error.
 
-    Prompts are compared by role, system and user text, and by which sample they are. What was recorded several
-    times for one prompt is replayed in that order, each once: the third asking of what was asked twice is another
-    run, and an error.
+    Prompts are compared by role, system text, user text and sample. Several completions of one prompt are replayed in
+    their order, each once. To ask a prompt more often than it was recorded is an error, since it is another run.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -65,7 +66,7 @@ class ReplayModel:
         return f"replay:{self.path}"
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        """Return what was recorded. Raises ModelError where it was not, NotFound without the file."""
+        """Return the recorded completions. Raises ModelError where there is none, NotFound without the file."""
         with self._lock:
             return [self._next(prompt) for prompt in prompts]
 
@@ -74,7 +75,7 @@ class ReplayModel:
         recorded = self._tape.get(key)
         if recorded is None:
             raise ModelError(
-                f"{self.path} has no reply to this '{prompt.role}' prompt", self._nearest(prompt)
+                f"{self.path} has no reply to this '{prompt.role}' prompt", self._explain_miss(prompt)
             )
         number = self._played.get(key, 0)
         if number == len(recorded):
@@ -89,7 +90,7 @@ class ReplayModel:
     def _tape(self) -> dict[str, list[tuple[Prompt, Completion]]]:
         tape: dict[str, list[tuple[Prompt, Completion]]] = {}
         try:
-            # Not splitlines: a text may hold other line ends, which JSON does not escape.
+            # Not splitlines: a text may contain other line ends, which JSON does not escape.
             lines = (
                 self.path.read_text(encoding="utf-8", errors="surrogatepass").removesuffix("\n").split("\n")
             )
@@ -97,10 +98,12 @@ class ReplayModel:
             raise NotFound(f"no recording at {self.path}", "Make one with --record") from None
         for number, line in enumerate(lines, 1):
             try:
-                shape = json.loads(line)
-                asked = shape["prompt"]
-                prompt = Prompt(asked["user"], asked["system"], asked["role"], sample=asked.get("sample", 0))
-                completion = completion_from_dict(shape["completion"])
+                entry = json.loads(line)
+                fields = entry["prompt"]
+                prompt = Prompt(
+                    fields["user"], fields["system"], fields["role"], sample=fields.get("sample", 0)
+                )
+                completion = completion_from_dict(entry["completion"])
             except (ValueError, KeyError, TypeError) as error:
                 raise ModelError(
                     f"{self.path}, line {number} is no recorded completion: {error!r}", "Record it again"
@@ -108,26 +111,24 @@ class ReplayModel:
             tape.setdefault(_key(prompt), []).append((prompt, completion))
         return tape
 
-    def _nearest(self, prompt: Prompt) -> str:
+    def _explain_miss(self, prompt: Prompt) -> str:
         from rapidfuzz import fuzz
 
-        asked = [recorded[0][0] for recorded in self._tape.values() if recorded[0][0].role == prompt.role]
-        if not asked:
+        recorded = [entries[0][0] for entries in self._tape.values() if entries[0][0].role == prompt.role]
+        if not recorded:
             return f"It has none with that role at all; this one begins: {prompt.user[:_SHOWN]!r}"
-        near = max(asked, key=lambda other: fuzz.ratio(_whole(other), _whole(prompt)))
-        mine, other = _whole(prompt), _whole(near)
-        at = next(
-            (n for n, (a, b) in enumerate(zip(mine, other, strict=False)) if a != b),
-            min(len(mine), len(other)),
-        )
-        begin = max(0, at - _SHOWN // 4)
+        nearest = max(recorded, key=lambda other: fuzz.ratio(_full_text(other), _full_text(prompt)))
+        text, other = _full_text(prompt), _full_text(nearest)
+        differing = (n for n, (a, b) in enumerate(zip(text, other, strict=False)) if a != b)
+        place = next(differing, min(len(text), len(other)))
+        begin = max(0, place - _SHOWN // 4)
         return (
-            f"The nearest recorded one differs at character {at}: it has {other[begin : begin + _SHOWN]!r}, "
-            f"this one {mine[begin : begin + _SHOWN]!r}"
+            f"The nearest recorded one differs at character {place}: it has {other[begin : begin + _SHOWN]!r}, "
+            f"this one {text[begin : begin + _SHOWN]!r}"
         )
 
 
-def _whole(prompt: Prompt) -> str:
+def _full_text(prompt: Prompt) -> str:
     return f"{prompt.system}\n{prompt.user}"
 
 

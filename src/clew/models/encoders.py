@@ -1,4 +1,4 @@
-"""Encoders besides the embedded one: an embeddings endpoint, and sentence-transformers."""
+"""Encoders other than ONNX ones: an embeddings endpoint, sentence-transformers, and a wrapper that remembers."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from clew.core.arrays import Vectors
     from clew.core.protocols import Encoder
 
-#: Texts per request of an endpoint.
+#: Texts per request to an endpoint.
 _BATCH = 64
 _TIMEOUT = 60.0
 _WEIGHTS = ("*.safetensors", "*.bin", "*.json", "*/*.safetensors", "*/*.bin", "*/*.json")
 
 
 class OpenAIEncoder:
-    """The embeddings of an OpenAI-compatible endpoint, ``workers`` requests at once, retried with patience.
+    """The embeddings of an OpenAI-compatible endpoint, with ``workers`` requests at once, retried by ``retries``.
 
-    Whether a vector depends on its text alone is up to the endpoint; those that pad batches differ in the
-    last digits. ``dimension`` is learnt by encoding one word. Raises ModelError.
+    Whether a vector depends on its text alone is up to the endpoint; endpoints that pad batches differ in the last
+    digits. ``dimension`` is found by encoding one word. Raises ModelError.
     """
 
     def __init__(self, endpoint: Endpoint, *, workers: int = 4, retries: RetryPolicy | None = None) -> None:
@@ -54,7 +54,7 @@ class OpenAIEncoder:
 
     @property
     def objective(self) -> str:
-        """Not known."""
+        """Unknown."""
         return ""
 
     def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:
@@ -62,7 +62,7 @@ class OpenAIEncoder:
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         with self._lock:
-            self._client  # noqa: B018 - made once, before the threads start
+            self._client  # noqa: B018 - created once, before the threads start
         batches = [list(texts[start : start + _BATCH]) for start in range(0, len(texts), _BATCH)]
         parts = map_threads(
             lambda batch: self.retries.call(lambda: self._embed(batch)), batches, self.workers
@@ -76,30 +76,30 @@ class OpenAIEncoder:
     def _embed(self, texts: list[str]) -> Any:
         import openai
 
-        # Endpoints refuse an empty text.
-        asked = [text or " " for text in texts]
         try:
             reply = self._client.embeddings.create(
-                model=self.endpoint.model, input=asked, encoding_format="float"
+                model=self.endpoint.model,
+                input=[text or " " for text in texts],  # endpoints refuse an empty text
+                encoding_format="float",
             )
         except openai.OpenAIError as error:
             raise self.endpoint.explain_error(error, _TIMEOUT) from error
         except ValueError as error:  # a damaged body, or no data in it
-            raise self._no_endpoint(str(error)) from error
-        found = {one.index: one.embedding for one in getattr(reply, "data", None) or ()}
-        if found.keys() != set(range(len(texts))) or len({len(vector) for vector in found.values()}) != 1:
-            raise self._no_endpoint(f"{len(found)} vectors for {len(texts)} texts")
-        return np.array([found[index] for index in range(len(texts))], dtype=np.float64)
+            raise self._wrong_reply(str(error)) from error
+        vectors = {item.index: item.embedding for item in getattr(reply, "data", None) or ()}
+        if vectors.keys() != set(range(len(texts))) or len({len(vector) for vector in vectors.values()}) != 1:
+            raise self._wrong_reply(f"{len(vectors)} vectors for {len(texts)} texts")
+        return np.array([vectors[index] for index in range(len(texts))], dtype=np.float64)
 
-    def _no_endpoint(self, saw: str) -> BadCompletion:
-        return BadCompletion(f"{self.endpoint.url} did not answer as an embeddings endpoint does: {saw}")
+    def _wrong_reply(self, reply: str) -> BadCompletion:
+        return BadCompletion(f"{self.endpoint.url} did not answer as an embeddings endpoint does: {reply}")
 
 
 class SentenceTransformerEncoder:
-    """A sentence-transformers model in this process: a hub name or a folder. Needs the extra ``local``.
+    """A sentence-transformers model in this process, from a hub name or a folder. Needs the extra ``local``.
 
-    Encodes one text per call, so that a vector depends on its text alone. For a folder, ``name`` carries a
-    hash of its files.
+    It encodes one text per call, so that a vector depends on its text alone. The ``name`` of a folder has a hash of
+    its files.
     """
 
     def __init__(self, source: str) -> None:
@@ -124,15 +124,15 @@ class SentenceTransformerEncoder:
 
     @property
     def objective(self) -> str:
-        """Not known."""
+        """Unknown."""
         return ""
 
     def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:
         """Return unit vectors, (n, dimension), float32."""
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        given = getattr(self._model, "prompts", None) or {}
-        prefix = given.get("query" if query else "document", "")
+        prefixes = getattr(self._model, "prompts", None) or {}
+        prefix = prefixes.get("query" if query else "document", "")
         vectors = [
             self._model.encode([prefix + text], prompt="", show_progress_bar=False)[0] for text in texts
         ]
@@ -153,7 +153,7 @@ class SentenceTransformerEncoder:
 
 
 def scale_to_unit_length(vectors: Any) -> Vectors:
-    """Return rows scaled to length 1, as float32; a row of zeros stays."""
+    """Return the rows of a matrix scaled to length 1, as float32; rows of zeros stay."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     scaled: Vectors = (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float32)
     return scaled
@@ -161,10 +161,10 @@ def scale_to_unit_length(vectors: Any) -> Vectors:
 
 @dataclass(frozen=True, slots=True)
 class RememberingEncoder:
-    """Keeps the vectors of passages in memory, for as long as the process lives: 4 bytes times the dimension each.
+    """Remembers the vectors of passages while the process lives, in 4 bytes per dimension each.
 
-    Nothing changes but the time, since a vector depends on its text alone. Those of questions are made anew every
-    time: what a search costs is measured.
+    It serves evaluations, where a passage occurs in the corpora of many questions. Only the time changes, since a
+    vector depends on its text alone. Questions are encoded anew every time, because the cost of a search is measured.
     """
 
     encoder: Encoder
@@ -182,7 +182,7 @@ class RememberingEncoder:
 
     @property
     def objective(self) -> str:
-        """As the encoder's own."""
+        """The encoder's own objective."""
         return self.encoder.objective
 
     def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:
@@ -193,6 +193,3 @@ class RememberingEncoder:
         if new:
             self._known.update(zip(new, self.encoder.encode(new), strict=True))
         return np.stack([self._known[text] for text in texts])
-
-
-# MERGED: An encoder that reads each passage once, for evaluations: a paragraph comes up in many questions' corpora.

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible endpoint: where it is, whose key it gets, and what its failures mean."""
+"""OpenAI-compatible endpoints: address, key, client, and what their errors mean."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     import openai
 
 OPENAI = "https://api.openai.com/v1"
-#: Seconds to wait for a connection; a server that is there answers at once.
+#: Seconds to wait for a connection; a running server accepts one at once.
 _CONNECT = 10.0
 _TRY_LATER = frozenset({408, 409, 425, 429})
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A model at an address. ``name`` is canonical: it parses back, and never holds the key.
+    """A model at an address. ``name`` is canonical: it parses back, and never contains the key.
 
-    ``key`` is sent to this address only; ``key_from`` is the variable that holds it.
+    ``key`` is sent to this address only; ``key_variable`` is the environment variable that it comes from.
     """
 
     name: str
@@ -34,12 +34,14 @@ class Endpoint:
 
     @property
     def on_this_machine(self) -> bool:
-        """Whether the address is a loopback one."""
+        """Whether the address is a loopback address."""
         return is_loopback(self.url)
 
     def connect(self, timeout: float, owner: object) -> openai.OpenAI:
-        """Return a client that never retries by itself, so that every call is seen and counted; its connections
-        are closed when ``owner`` is gone."""
+        """Return a client whose connections are closed when ``owner`` is garbage collected.
+
+        It never retries by itself, so that every call is counted.
+        """
         import openai
 
         client = openai.OpenAI(
@@ -47,19 +49,19 @@ class Endpoint:
             api_key=self.key or "none",
             max_retries=0,
             timeout=openai.Timeout(timeout, connect=min(_CONNECT, timeout)),
-            http_client=self._plain(),
+            http_client=self._local_client(),
         )
         if self.url != OPENAI:
-            # The SDK reads these from the environment; they are nobody else's business.
+            # The SDK reads these from the environment; no other endpoint may see them.
             client.organization = client.project = None
         weakref.finalize(owner, client.close)
         return client
 
-    def _plain(self) -> Any:
-        """Return what speaks plain HTTP with a server on this machine; None, for what the SDK would take, elsewhere.
+    def _local_client(self) -> Any:
+        """Return an HTTP client for a server on this machine, None (the SDK's own client) for others.
 
-        It knows no authority, since to read the certificates of all of them takes longer than many a reply; so a
-        server on this machine cannot send the client on to another one by HTTPS either.
+        It loads no certificates, which would take longer than many replies do. So a server on this machine cannot
+        redirect the client to another machine by HTTPS either.
         """
         import ssl
 
@@ -70,48 +72,48 @@ class Endpoint:
         return openai.DefaultHttpxClient(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
 
     def explain_error(self, error: openai.OpenAIError, timeout: float) -> ModelError:
-        """Return what an error of the client means to a person."""
+        """Return the error to show for an error of the SDK's client."""
         import openai
 
         if isinstance(error, openai.APITimeoutError):
             return Unavailable(f"{self.url} did not answer within {timeout:g} seconds")
         if isinstance(error, openai.APIConnectionError):
-            return self._unreachable(error)
+            return self._explain_connection_error(error)
         if isinstance(error, openai.APIStatusError):
-            return self._refused(error)
+            return self._explain_status(error)
         return ModelError(f"{self.url}: {error}")
 
-    def _unreachable(self, error: openai.APIConnectionError) -> ModelError:
+    def _explain_connection_error(self, error: openai.APIConnectionError) -> ModelError:
         cause = type(error.__cause__).__name__
         if cause == "ConnectError":
             return ModelError(f"cannot reach {self.url}: {error.__cause__}", "Is the server running?")
         return Unavailable(f"{self.url} broke off the connection: {error.__cause__ or error}")
 
-    def _refused(self, error: openai.APIStatusError) -> ModelError:
-        status, said = error.status_code, refusal_text(error)
+    def _explain_status(self, error: openai.APIStatusError) -> ModelError:
+        status, message = error.status_code, refusal_text(error)
         if status in {401, 403}:
             hint = "" if self.key else f"Set {self.key_variable}"
             return ModelError(
-                f"{self.url} refused {'the key' if self.key else 'a call without a key'}: {said}", hint
+                f"{self.url} refused {'the key' if self.key else 'a call without a key'}: {message}", hint
             )
         if status == 404:
             hint = f"To get it: ollama pull {self.model}" if self.name.startswith("ollama:") else ""
-            return ModelError(f"{self.url} has no model '{self.model}': {said}", hint)
+            return ModelError(f"{self.url} has no model '{self.model}': {message}", hint)
         if error.code == "insufficient_quota":
-            return ModelError(f"{self.url}: the account has no credit left: {said}")
+            return ModelError(f"{self.url}: the account has no credit left: {message}")
         if status in _TRY_LATER or status >= 500:
-            return Unavailable(f"{self.url} answered {status}: {said}", retry_after=_retry_after(error))
-        return ModelError(f"{self.url} refused the call with {status}: {said}")
+            return Unavailable(f"{self.url} answered {status}: {message}", retry_after=_retry_after(error))
+        return ModelError(f"{self.url} refused the call with {status}: {message}")
 
 
 def refusal_text(error: Any) -> str:
-    """Return what an endpoint said when it refused."""
+    """Return the message of an endpoint's error, at most 500 characters."""
     body = error.body if isinstance(error.body, dict) else {}
     return " ".join(str(body.get("message") or error.message).split())[:500]
 
 
 def is_loopback(url: str) -> bool:
-    """Return whether a URL's host is this machine."""
+    """Return whether the host of a URL is this machine."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -120,7 +122,7 @@ def is_loopback(url: str) -> bool:
 
 
 def _retry_after(error: openai.APIStatusError) -> float | None:
-    # Seconds only; the other form, a date, is not used by any endpoint that we know of.
+    # Seconds only: no endpoint that we know of uses the other form, a date.
     try:
         return max(0.0, float(error.response.headers["retry-after"]))
     except (KeyError, ValueError):

@@ -1,4 +1,4 @@
-"""Hugging Face language models in this process. Needs the extra ``local``."""
+"""Hugging Face language models in this process. They need the extra ``local``."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from clew.core.types import Usage
 from clew.models.openai import cut_at_stop
 
 BATCH_SIZE = 8
-#: Tokens at the end of a text in which a stop string is looked for.
+#: A stop string is searched for in this many tokens at the end of a text.
 _TAIL = 32
 
 
 class LocalModel:
-    """A causal or sequence-to-sequence model: a hub name or a folder, on a GPU where there is one.
+    """A causal or sequence-to-sequence model from a hub name or a folder, on a GPU where there is one.
 
-    Decodes greedily unless a prompt sets a temperature. Prompts go through the tokenizer's chat template
-    where it has one; a sequence-to-sequence model (T5) gets the text alone. A schema is asked for in words.
-    The hub may be asked for the weights; no prompt leaves the machine. Raises ModelError for a prompt that is
-    longer than the model's window: to cut it would lose the question or the evidence.
+    It decodes greedily unless a prompt sets a temperature. Prompts are written with the tokenizer's chat template
+    where it has one; a sequence-to-sequence model (T5) gets the text alone. A schema is described in words. The
+    weights may be downloaded from the hub; no prompt leaves the machine. Raises ModelError for a prompt that is
+    longer than the model's window, since cutting it would lose the question or the evidence.
     """
 
     def __init__(self, source: str, *, batch_size: int = BATCH_SIZE) -> None:
@@ -43,42 +43,42 @@ class LocalModel:
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return one completion per prompt, in order. Raises ModelError, MissingExtra."""
-        alike: dict[tuple[float, tuple[str, ...]], list[int]] = defaultdict(list)
+        groups: dict[tuple[float, tuple[str, ...]], list[int]] = defaultdict(list)
         for index, prompt in enumerate(prompts):
-            alike[prompt.temperature, prompt.stop].append(index)
+            groups[prompt.temperature, prompt.stop].append(index)
         completions: dict[int, Completion] = {}
         with self._lock:
-            for indexes in alike.values():
+            for indexes in groups.values():
                 for start in range(0, len(indexes), self.batch_size):
-                    chosen = indexes[start : start + self.batch_size]
-                    made = self._generate([prompts[index] for index in chosen])
-                    completions.update(zip(chosen, made, strict=True))
+                    batch = indexes[start : start + self.batch_size]
+                    replies = self._generate([prompts[index] for index in batch])
+                    completions.update(zip(batch, replies, strict=True))
         return [completions[index] for index in range(len(prompts))]
 
     def _generate(self, prompts: list[Prompt]) -> list[Completion]:
-        """Complete prompts of one temperature and stop list, padded to one batch."""
+        """Return the completions of prompts with the same temperature and stop strings, padded to one batch."""
         started = time.perf_counter()
         encoded = tokenize_prompts(self._tokenizer, prompts, return_tensors="pt", padding=True)
         encoded = encoded.to(self._model.device)
         lengths = encoded["attention_mask"].sum(dim=1).tolist()
-        self._check(lengths, prompts)
-        import torch  # here, where loading the model has said what is missing
+        self._check_window(lengths, prompts)
+        import torch  # after the model was loaded, which raises MissingExtra without torch
 
         first = prompts[0]
-        choice: dict[str, Any] = {"do_sample": bool(first.temperature)}
+        options: dict[str, Any] = {"do_sample": bool(first.temperature)}
         if first.temperature:
-            choice["temperature"] = first.temperature
+            options["temperature"] = first.temperature
         # A causal model's output starts with its input, a sequence-to-sequence model's with one start token.
         skip = 1 if self._model.config.is_encoder_decoder else encoded["input_ids"].shape[1]
         if first.stop:
-            choice["stopping_criteria"] = [self._stopping(first.stop, skip)]
+            options["stopping_criteria"] = [self._stopping_test(first.stop, skip)]
         with torch.inference_mode():
             output = self._model.generate(
                 input_ids=encoded["input_ids"],
                 attention_mask=encoded["attention_mask"],
                 max_new_tokens=max(prompt.max_tokens for prompt in prompts),
                 pad_token_id=self._tokenizer.pad_token_id,
-                **choice,
+                **options,
             )
         seconds = (time.perf_counter() - started) / len(prompts)
         return [
@@ -86,23 +86,23 @@ class LocalModel:
             for prompt, row, length in zip(prompts, output.tolist(), lengths, strict=True)
         ]
 
-    def _completion(self, prompt: Prompt, ids: list[int], given: int, seconds: float) -> Completion:
+    def _completion(self, prompt: Prompt, ids: list[int], tokens_in: int, seconds: float) -> Completion:
         padding = {self._tokenizer.pad_token_id, self._tokenizer.eos_token_id}
-        made = sum(token not in padding for token in ids)
+        tokens_out = sum(token not in padding for token in ids)
         text = cut_at_stop(self._tokenizer.decode(ids, skip_special_tokens=True), prompt.stop)
-        return Completion(text.strip(), Usage(1, int(given), made, seconds, 0.0), self.name)
+        return Completion(text.strip(), Usage(1, int(tokens_in), tokens_out, seconds, 0.0), self.name)
 
-    def _stopping(self, stops: Sequence[str], skip: int) -> Any:
-        """Return a test of which rows have written a stop string; the library's own fails on some vocabularies."""
+    def _stopping_test(self, stops: Sequence[str], skip: int) -> Any:
+        """Return a test of which rows have a stop string; the library's own test fails on some vocabularies."""
         import torch
 
-        def stopped(ids: Any, _scores: Any) -> Any:
+        def has_stop(ids: Any, _scores: Any) -> Any:
             ends = self._tokenizer.batch_decode(ids[:, skip:][:, -_TAIL:], skip_special_tokens=True)
             return torch.tensor([any(stop in end for stop in stops) for end in ends], device=ids.device)
 
-        return stopped
+        return has_stop
 
-    def _check(self, lengths: Sequence[int], prompts: Sequence[Prompt]) -> None:
+    def _check_window(self, lengths: Sequence[int], prompts: Sequence[Prompt]) -> None:
         config = self._model.config
         room = context_window(config)
         if room is None:
@@ -127,7 +127,7 @@ class LocalModel:
 
 
 def choose_device() -> str:
-    """Return where models of this process run: on a GPU where there is one."""
+    """Return the torch device for models of this process: a GPU where there is one."""
     import torch
 
     return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
@@ -162,7 +162,7 @@ def load_model(source: str, dtype: Any = "auto") -> Any:
 
 
 def load_tokenizer(source: str, padding_side: str) -> Any:
-    """Return the tokenizer of a hub name or folder; it pads with its end of text where it has no padding.
+    """Return the tokenizer of a hub name or folder; one without a padding token pads with its end of text.
 
     Raises ModelError.
     """
@@ -178,7 +178,7 @@ def load_tokenizer(source: str, padding_side: str) -> Any:
 
 
 def render_prompt(tokenizer: Any, prompt: Prompt) -> str:
-    """Return the text that a model is given for a prompt: by its chat template, or the prompt's words alone."""
+    """Return the text of a prompt for a model: written with its chat template, or the prompt's words alone."""
     system = prompt.system
     if prompt.schema is not None:
         system = f"{system}\n\n{schema_instruction(prompt.schema)}".strip()
@@ -191,23 +191,28 @@ def render_prompt(tokenizer: Any, prompt: Prompt) -> str:
 
 
 def tokenize_prompts(tokenizer: Any, prompts: Sequence[Prompt], **form: Any) -> Any:
-    """Return the token ids that a model is given for each prompt; ``form`` is the tokenizer's own options.
+    """Return the token ids of each prompt for a model; ``form`` has the tokenizer's own options.
 
-    What is trained on is made here too (:mod:`clew.train.traverser`), so that it is what is asked.
+    Training uses it too (:mod:`clew.train.traverser`), so that a model is trained on what it is later asked.
     """
     # A chat template writes the special tokens itself.
     special = not tokenizer.chat_template
-    return tokenizer([render_prompt(tokenizer, one) for one in prompts], add_special_tokens=special, **form)
+    return tokenizer(
+        [render_prompt(tokenizer, prompt) for prompt in prompts], add_special_tokens=special, **form
+    )
 
 
 def context_window(config: Any) -> int | None:
-    """Return how many tokens a model takes: input and output of a causal one, input of another; None: any."""
+    """Return the number of tokens that a model takes, None for any number.
+
+    They are input and output of a causal model together, and the input of a sequence-to-sequence model.
+    """
     room = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
     return None if room is None else int(room)
 
 
 def resolve_source(source: str) -> str:
-    """Return a folder with its home written out, or a hub name as it is."""
+    """Return the path of a folder with ``~`` expanded, or a hub name as it is."""
     folder = Path(source).expanduser()
     return str(folder) if folder.is_dir() else source
 

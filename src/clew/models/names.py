@@ -1,4 +1,4 @@
-"""Names of models: what ``--llm`` and ``clew encoder set`` take, and what each name means.
+"""Names of models, as ``--llm`` and ``clew encoder set`` take them, and what they mean.
 
 | name                              | language model                  | encoder                         |
 |-----------------------------------|---------------------------------|---------------------------------|
@@ -7,12 +7,12 @@
 | ``http://localhost:8000/v1#name`` | any OpenAI-compatible endpoint  | its embeddings                  |
 | ``local:Qwen/Qwen3-0.6B``         | Hugging Face, in this process   |                                 |
 | ``st:all-MiniLM-L6-v2``           |                                 | sentence-transformers           |
-| ``clew:hops``                     |                                 | the one that comes with clew    |
+| ``clew:hops``                     |                                 | the encoder that clew ships     |
 | ``onnx:FOLDER``                   |                                 | onnxruntime                     |
 | ``replay:file.jsonl``             | what was recorded               |                                 |
 
-Language models may be named one per role, joined by commas: ``read=openai:gpt-4o,guide=ollama:llama3.1``. A
-part without a role serves all roles that are not named; without such a part, the model of ``read`` does.
+Several language models, one per role, are joined by commas: ``read=openai:gpt-4o,guide=ollama:llama3.1``. A model
+without a role serves all other roles; without such a model, the one of ``read`` does.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _ROLE = re.compile(r"\s*([A-Za-z_]+)=(.*)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class ModelName:
-    """A name taken apart: ``openai`` and ``gpt-4o-mini``; for a URL, the scheme and the whole."""
+    """A parsed name: ``openai`` and ``gpt-4o-mini``; for a URL, its scheme and the whole name."""
 
     scheme: str
     rest: str
@@ -62,7 +62,7 @@ class ModelName:
 
 
 def parse_name(text: str, known: dict[str, str]) -> ModelName:
-    """Take a name apart. Raises UsageError, naming the nearest form, where its scheme is not ``known``."""
+    """Return the parsed name. Raises UsageError, naming the nearest form, where its scheme is not ``known``."""
     scheme, colon, rest = text.strip().partition(":")
     if scheme not in known:
         what = "kind of model" if colon else "model"
@@ -74,7 +74,7 @@ def parse_name(text: str, known: dict[str, str]) -> ModelName:
     if scheme not in {"http", "https"}:
         return ModelName(scheme, rest)
     url, _, model = text.strip().partition("#")
-    # A name is written down with every answer.
+    # The name is stored with every answer.
     refuse_password(url, "the address of a model", "Give the key as CLEW_API_KEY")
     if not model or not urlsplit(url).hostname:
         raise UsageError(f"'{text}' needs an address and a model", f"Write it as {known[scheme]}")
@@ -89,24 +89,24 @@ def parse_encoder_name(text: str) -> ModelName:
 
 
 def parse_roles(text: str) -> dict[str, ModelName]:
-    """Return the language model of each role that is named; ``""`` is for all others."""
-    found: dict[str, ModelName] = {}
+    """Return the name of each role's language model; the role ``""`` stands for all others. Raises UsageError."""
+    names: dict[str, ModelName] = {}
     for part in text.split(","):
-        assigned = _ROLE.fullmatch(part)
-        role, name = (assigned[1], assigned[2]) if assigned else ("", part)
+        match = _ROLE.fullmatch(part)
+        role, name = (match[1], match[2]) if match else ("", part)
         if role and role not in ROLES:
             raise unknown_name_error("role", role, ROLES)
-        if role in found:
+        if role in names:
             raise UsageError(f"two models for {f'the role {role!r}' if role else 'all roles'}: '{text}'")
-        found[role] = parse_name(name, LANGUAGE_MODELS)
-    return found
+        names[role] = parse_name(name, LANGUAGE_MODELS)
+    return names
 
 
 def resolve_endpoint(name: ModelName) -> Endpoint:
-    """Return where a remote model is reached. Raises UsageError where its key is not set.
+    """Return the endpoint of a remote model. Raises UsageError where its key is not set.
 
-    ``OPENAI_API_KEY`` goes to OpenAI (or ``OPENAI_BASE_URL``, if that is set) and nowhere else; other
-    endpoints get ``CLEW_API_KEY``, models on this machine too, if it is set.
+    ``OPENAI_API_KEY`` is sent to OpenAI (or to ``OPENAI_BASE_URL``, if that is set) and nowhere else. All other
+    endpoints get ``CLEW_API_KEY``, if it is set.
     """
     if name.scheme == "openai":
         key = environment("OPENAI_API_KEY")
@@ -122,29 +122,32 @@ def resolve_endpoint(name: ModelName) -> Endpoint:
 
 
 def describe_destination(name: str) -> str:
-    """Say in words where the texts go that a model is given: ``sent to https://api.openai.com (OpenAI)``.
+    """Return in words where a model's texts are sent: ``sent to https://api.openai.com (OpenAI)``.
 
-    Works for language models, one or per role, and for encoders, by the name they were given or have.
+    ``name`` is that of a language model, of several by role, or of an encoder, as given or canonical.
     """
-    return "; ".join(f"{role}: {_where(one)}" if role else _where(one) for role, one in _parts(name))
+    return "; ".join(
+        f"{role}: {_describe_place(model)}" if role else _describe_place(model)
+        for role, model in _models_by_role(name)
+    )
 
 
 def leaves_machine(name: str) -> bool:
-    """Return whether a model of this name is given its texts over a network."""
-    return any(_where(one).startswith("sent") for _, one in _parts(name))
+    """Return whether texts for a model of this name are sent over a network."""
+    return any(_describe_place(model).startswith("sent") for _, model in _models_by_role(name))
 
 
-def _parts(name: str) -> Iterable[tuple[str, ModelName]]:
+def _models_by_role(name: str) -> Iterable[tuple[str, ModelName]]:
     scheme = name.partition(":")[0]
     if scheme not in LANGUAGE_MODELS and (scheme in ENCODERS or scheme in plugin_names(ENCODER_PLUGINS)):
         return [("", parse_encoder_name(name))]
-    found = parse_roles(name)
-    if len(found) == 1:
-        return [("", one) for one in found.values()]
-    return [(role or "others", one) for role, one in found.items()]
+    names = parse_roles(name)
+    if len(names) == 1:
+        return [("", model) for model in names.values()]
+    return [(role or "others", model) for role, model in names.items()]
 
 
-def _where(name: ModelName) -> str:
+def _describe_place(name: ModelName) -> str:
     if name.scheme not in _REMOTE:
         if name.scheme in ENCODERS or name.scheme in LANGUAGE_MODELS:
             return "stays on this machine"

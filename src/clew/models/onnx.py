@@ -38,15 +38,14 @@ def embedded_folder(name: str) -> Path:
 
 
 class OnnxEncoder:
-    """Encodes with the model in ``folder``, one text per run and one thread per run.
+    """Encodes with the model in ``folder``, with ``threads`` runs at once (default: one per core).
 
-    One text at a time is faster here than padded batches, and it makes a vector depend on its text alone: a
-    batch would pad, and would share the scales of dynamic int8 quantisation among its texts. ``threads``
-    texts are encoded at once (default: one per core).
+    A run has one text and one thread. One text at a time is faster here than padded batches, and it makes a vector
+    depend on its text alone: the texts of a batch would be padded and would share the scales of dynamic int8
+    quantisation.
 
-    ``name`` is ``onnx:<name>@<hash of the files>``: vectors stored under it were made by exactly these
-    weights, wherever the folder lies. Raises NotFound where the folder lacks a file, ModelError where one is
-    damaged.
+    ``name`` is ``onnx:<name>@<hash of the files>``: vectors stored under it were made with exactly these weights,
+    wherever the folder is. Raises NotFound where the folder lacks a file, ModelError where one is damaged.
     """
 
     def __init__(self, folder: str | Path, threads: int | None = None) -> None:
@@ -62,12 +61,12 @@ class OnnxEncoder:
             )
         self._settings = _read_settings(self.folder / SETTINGS_FILE)
         self.dimension: int = self._settings["dimension"]
-        # Guards the lazy load, which several threads of a server may ask for at once.
+        # Guards the lazy loading, which several threads of a server may start at once.
         self._lock = threading.Lock()
 
     @cached_property
     def name(self) -> str:
-        """``onnx:minilm@3f2a9c1d``: the settings' name and eight digits of the content's hash."""
+        """``onnx:minilm@3f2a9c1d``: the name in the settings and eight digits of the hash of the files."""
         digest = hashlib.sha256()
         for file in (MODEL_FILE, TOKENIZER_FILE, SETTINGS_FILE):
             with (self.folder / file).open("rb") as opened:
@@ -76,27 +75,27 @@ class OnnxEncoder:
 
     @property
     def objective(self) -> str:
-        """What ``clew-encoder.json`` says that the weights were trained for."""
+        """The objective that the weights were trained for, as ``clew-encoder.json`` states it; "" for none."""
         return str(self._settings.get("objective", ""))
 
     def encode(self, texts: Sequence[str], query: bool = False) -> Vectors:
         """Return unit vectors, (n, dimension), float32. A text beyond ``max_tokens`` is cut there."""
         prefix = self._settings["query_prefix" if query else "passage_prefix"]
-        made = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         with self._lock:
             self._loaded  # noqa: B018 - loads once, before the threads start
 
         def encode_one(index: int) -> None:
-            made[index] = self._run(prefix + texts[index])
+            vectors[index] = self._run(prefix + texts[index])
 
         map_threads(encode_one, range(len(texts)), self.threads)
-        return made
+        return vectors
 
     def _run(self, text: str) -> Vectors:
         tokenizer, session, inputs = self._loaded
         encoding = tokenizer.encode(text)
         if not encoding.ids:
-            # An empty text, and a tokenizer that adds nothing: the mean of no tokens is not a number.
+            # An empty text and a tokenizer that adds no tokens: the mean of nothing is not a number.
             return np.zeros(self.dimension, dtype=np.float32)
         columns = {
             "input_ids": encoding.ids,
@@ -132,7 +131,7 @@ class OnnxEncoder:
         tokenizer = _read_tokenizer(Tokenizer, self.folder / TOKENIZER_FILE)
         tokenizer.no_padding()
         tokenizer.enable_truncation(self._settings["max_tokens"])
-        inputs = [given.name for given in session.get_inputs()]
+        inputs = [tensor.name for tensor in session.get_inputs()]
         width = session.get_outputs()[0].shape[-1]
         if isinstance(width, int) and width != self.dimension:
             raise ModelError(
@@ -143,7 +142,7 @@ class OnnxEncoder:
 
 
 def _read_tokenizer(tokenizer: Any, file: Path) -> Any:
-    # The tokenizers library raises bare Exception on what is no tokenizer, so we look before it does.
+    # Checked here, because the tokenizers library raises a bare Exception for a file that is no tokenizer.
     try:
         content = file.read_text(encoding="utf-8")
         if not json.loads(content)["model"]["vocab"]:

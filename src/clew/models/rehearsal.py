@@ -1,4 +1,4 @@
-"""A language model that is never called: it counts what a run would ask, so that the cost is known before."""
+"""A stand-in for a language model that counts what a run would ask, so that its cost is known before."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from clew.models.names import parse_roles
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """Stands for the model of ``name`` (or one per role) and adds up, per role, what it is asked.
+    """Stands in for the model of ``name`` (or for one per role) and sums up the usage of the prompts of each role.
 
-    Its replies are the least that a prompt's schema allows: no structure, no quote, the first choice; of what
-    is numbered (role ``select``), the first; of a few-shot prompt, what its last example says, so that a chain of
-    triples is followed hop by hop. A run over them asks what a real run asks as long as no question depends on what
-    an earlier reply says. Tokens out are counted as long as replies may get.
-    Raises UsageError for a name that makes no sense; needs no key.
+    Its replies are the smallest that a prompt's schema allows: no structure, no quote, the first choice. Of numbered
+    candidates (role ``select``) it takes the first; to a few-shot prompt it replies as the last example does, so that
+    a chain of triples is followed hop by hop. A rehearsed run asks what a real run asks, as long as no prompt depends
+    on an earlier reply. Tokens out are counted for replies of the greatest length allowed. Raises UsageError for a
+    name that makes no sense; needs no key.
     """
 
     name: str
     usage_by_role: defaultdict[str, Usage] = field(default_factory=lambda: defaultdict(Usage))
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        """Return the least reply to each prompt, and note what asking for it would cost."""
+        """Return the smallest reply to each prompt, and count what asking for it would cost."""
         models = parse_roles(self.name)
         default = models.get("", models.get("read"))
         completions = []
@@ -37,34 +37,34 @@ class Rehearsal:
             model = str(models.get(prompt.role, default) or "")
             usage = estimate_usage([prompt], model)
             self.usage_by_role[prompt.role] += usage
-            free = "1" if prompt.role == "select" else _exemplified(prompt.user)
-            text = json.dumps(_least(prompt.schema)) if prompt.schema else free
+            if prompt.schema:
+                text = json.dumps(_smallest_value(prompt.schema))
+            else:
+                text = "1" if prompt.role == "select" else _last_example_reply(prompt.user)
             completions.append(Completion(text, usage, model))
         return completions
 
 
-def _exemplified(user: str) -> str:
-    r"""Return what the last example of a prompt says after the words that the prompt ends with.
+def _last_example_reply(user: str) -> str:
+    r"""Return the last example's reply to the words that the prompt ends with; "" without one, or for several lines.
 
-    It is "" where there is none, and where it says more than a line.
-
-    >>> _exemplified("Question: Who?\nAnswer: Ada\n\nQuestion: Where?\nAnswer:")
+    >>> _last_example_reply("Question: Who?\nAnswer: Ada\n\nQuestion: Where?\nAnswer:")
     'Ada'
     """
-    before, line_end, label = user.rstrip().rpartition("\n")
-    _, found, rest = before.rpartition(line_end + label)
-    said = rest.partition("\n\n")[0].strip()
-    return said if found and label.endswith(":") and "\n" not in said else ""
+    examples, line_end, label = user.rstrip().rpartition("\n")
+    _, separator, rest = examples.rpartition(line_end + label)
+    reply = rest.partition("\n\n")[0].strip()
+    return reply if separator and label.endswith(":") and "\n" not in reply else ""
 
 
-def _least(schema: Mapping[str, Any]) -> Any:
+def _smallest_value(schema: Mapping[str, Any]) -> Any:
     """Return the smallest value that a JSON schema describes."""
     if "enum" in schema:
         return schema["enum"][0]
     kind = schema.get("type", "null")
     match kind if isinstance(kind, str) else kind[0]:
         case "object":
-            return {key: _least(value) for key, value in schema.get("properties", {}).items()}
+            return {key: _smallest_value(value) for key, value in schema.get("properties", {}).items()}
         case "array":
             return []
         case "string":

@@ -1,16 +1,16 @@
-"""Rerankers on this machine: MonoT5 and cross-encoders. Needs the extra ``local``.
+"""Rerankers in this process: MonoT5 and cross-encoders. They need the extra ``local``.
 
-Each pair of question and text is scored by itself; texts beyond a model's window are cut at their end, as the
-models were trained. They are small and no language model in the sense of a usage: nothing counts their calls
-(D3: Nair et al., EMNLP 2023, Section 5).
+Each pair of question and text is scored on its own. Texts beyond a model's window are cut at their end, as in the
+models' training. The models are small, and their calls are not counted in a usage (as in D3: Nair et al., EMNLP 2023,
+Section 5).
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from clew.core.arrays import Floats
     from clew.core.protocols import Reranker
 
-#: The forms of names, each with what stands for an example.
+T = TypeVar("T")
+
+#: An example of each form of name.
 RERANKERS = {
     "monot5": "monot5:castorini/monot5-base-msmarco-10k",
     "cross-encoder": "cross-encoder:cross-encoder/ms-marco-MiniLM-L-12-v2",
 }
-#: Tokens of a pair, as MonoT5 was trained on and the cross-encoders of MS MARCO are.
+#: Tokens of a pair, as in the training of MonoT5 and of the cross-encoders of MS MARCO.
 WINDOW = 512
 BATCH_SIZE = 16
 
@@ -39,11 +41,11 @@ def create_reranker(name: str) -> Reranker:
 
 
 class MonoT5:
-    """MonoT5 (Nogueira et al., Findings of EMNLP 2020): how surely a T5 says ``true`` of a text.
+    """MonoT5 (Nogueira et al., Findings of EMNLP 2020): the probability that a T5 replies ``true`` to a text.
 
-    The input is ``Query: QUESTION Document: TEXT Relevant:`` (Section 3); the score is the softmax over the
-    logits of ``true`` and ``false`` at the first decoder step. Of an input beyond ``window`` tokens the end of
-    the text is cut, never the last word, which the model answers to. ``source`` is a hub name or a folder.
+    The input is ``Query: QUESTION Document: TEXT Relevant:`` (Section 3), and the score is the softmax over the
+    logits of ``true`` and ``false`` at the first decoder step. In an input beyond ``window`` tokens the end of the
+    text is cut, but never ``Relevant:``, to which the model replies. ``source`` is a hub name or a folder.
     """
 
     def __init__(self, source: str, *, window: int = WINDOW, batch_size: int = BATCH_SIZE) -> None:
@@ -60,7 +62,7 @@ class MonoT5:
         """Return the probability that each text is relevant, (n,). Raises ModelError, MissingExtra."""
         with self._lock:
             inputs = [self._input(question, text) for text in texts]
-            return _in_batches(inputs, self.batch_size, len, self._scores)
+            return _score_batches(inputs, self.batch_size, len, self._scores)
 
     def _input(self, question: str, text: str) -> list[int]:
         tail = self._ids("Relevant:") + self._end
@@ -68,7 +70,7 @@ class MonoT5:
         return head[: self.window - len(tail)] + tail
 
     def _ids(self, text: str) -> list[int]:
-        # The tokenizer warns of more tokens than the model takes; they are cut here.
+        # Not verbose: the tokenizer warns of too many tokens, which are cut here.
         return list(self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
 
     def _scores(self, inputs: Sequence[list[int]]) -> Floats:
@@ -84,8 +86,8 @@ class MonoT5:
                 attention_mask=padded["attention_mask"],
                 decoder_input_ids=start,
             ).logits[:, 0, list(self._words)]
-            found: Floats = logits.double().softmax(dim=-1)[:, 0].cpu().numpy()
-        return found
+            scores: Floats = logits.double().softmax(dim=-1)[:, 0].cpu().numpy()
+        return scores
 
     @cached_property
     def _model(self) -> Any:
@@ -96,16 +98,16 @@ class MonoT5:
 
     @cached_property
     def _tokenizer(self) -> Any:
-        self._model  # noqa: B018 - says first what is missing
+        self._model  # noqa: B018 - raises MissingExtra first
         return load_tokenizer(self.source, "right")
 
     @cached_property
     def _words(self) -> tuple[int, int]:
         """The tokens of ``true`` and ``false``."""
-        found = [self._ids(word) for word in ("true", "false")]
-        if any(len(ids) != 1 or ids[0] == self._tokenizer.unk_token_id for ids in found):
+        tokens = [self._ids(word) for word in ("true", "false")]
+        if any(len(ids) != 1 or ids[0] == self._tokenizer.unk_token_id for ids in tokens):
             raise ModelError(f"'{self.source}' has no tokens 'true' and 'false'", "Name a MonoT5")
-        return found[0][0], found[1][0]
+        return tokens[0][0], tokens[1][0]
 
     @cached_property
     def _end(self) -> list[int]:
@@ -116,7 +118,7 @@ class MonoT5:
 class CrossEncoder:
     """A cross-encoder of sentence-transformers: one number for a question and a text read together.
 
-    The score is the model's own, with the activation that it was saved with. ``source`` is a hub name or a
+    The score is the model's own, with the activation function that it was saved with. ``source`` is a hub name or a
     folder.
     """
 
@@ -132,18 +134,18 @@ class CrossEncoder:
     def score(self, question: str, texts: Sequence[str]) -> Floats:
         """Return the score of each text, (n,). Raises ModelError, MissingExtra."""
         with self._lock:
-            return _in_batches(
+            return _score_batches(
                 texts, self.batch_size, len, lambda batch: self._scores([(question, text) for text in batch])
             )
 
     def _scores(self, pairs: Sequence[tuple[str, str]]) -> Floats:
-        made = self._model.predict(list(pairs), batch_size=self.batch_size, show_progress_bar=False)
-        found = np.asarray(made, dtype=np.float64)
-        if found.shape != (len(pairs),):
+        predictions = self._model.predict(list(pairs), batch_size=self.batch_size, show_progress_bar=False)
+        scores = np.asarray(predictions, dtype=np.float64)
+        if scores.shape != (len(pairs),):
             raise ModelError(
-                f"'{self.source}' gives {found.shape[1:]} numbers a pair", "Name one that gives one"
+                f"'{self.source}' gives {scores.shape[1:]} numbers per pair", "Name one that gives one"
             )
-        return found
+        return scores
 
     @cached_property
     def _model(self) -> Any:
@@ -157,15 +159,13 @@ class CrossEncoder:
             raise load_error(self.source, error) from error
 
 
-def _in_batches(items: Sequence[Any], size: int, length: Any, score: Any) -> Floats:
-    """Return the score of each item, (n,); those of like length share a batch, so that little is padding."""
-    found = np.empty(len(items))
+def _score_batches(
+    items: Sequence[T], size: int, length: Callable[[T], int], score: Callable[[list[T]], Floats]
+) -> Floats:
+    """Return the score of each item, (n,). Items of similar length share a batch, so that little is padding."""
+    scores = np.empty(len(items))
     order = sorted(range(len(items)), key=lambda n: -length(items[n]))
-    for chosen in _batches(order, size):
-        found[chosen] = score([items[n] for n in chosen])
-    return found
-
-
-def _batches(order: Sequence[int], size: int) -> Iterator[list[int]]:
     for start in range(0, len(order), size):
-        yield list(order[start : start + size])
+        batch = order[start : start + size]
+        scores[batch] = score([items[n] for n in batch])
+    return scores

@@ -1,4 +1,7 @@
-"""Ask again, later, where that may help."""
+"""Wrappers of language models: retries, a budget, and a different model for each role.
+
+The cache (:mod:`clew.models.cache`) and the recorder (:mod:`clew.models.cassette`) are wrappers too.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,12 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often and how long: at most ``tries`` calls, and no wait over ``longest`` seconds.
+    """How often an unavailable endpoint is called: at most ``tries`` times, with no wait over ``longest_wait``
+    seconds.
 
-    The wait doubles from ``first`` seconds, and up to half is added by chance, so that callers who were
-    refused together do not come back together. An endpoint that says when (``Retry-After``) is obeyed; one
-    that says "later than ``longest``" is not waited for.
+    The wait starts at ``first_wait`` seconds and doubles; up to half is added at random, so that callers who were
+    refused together do not return together. An endpoint that names a time (``Retry-After``) is obeyed, unless the
+    time is longer than ``longest_wait``.
     """
 
     tries: int = 5
@@ -33,16 +37,15 @@ class RetryPolicy:
     sleep: Callable[[float], None] = time.sleep
 
     def call(self, function: Callable[[], R]) -> R:
-        """Return what ``function`` returns. Raises what it raises, Unavailable only in the end."""
+        """Return what ``function`` returns. Raises what it raises, Unavailable only after the last try."""
         for attempt in range(1, self.tries):
             try:
                 return function()
             except Unavailable as error:
                 wait = error.retry_after
                 if wait is None:
-                    wait = min(
-                        self.longest_wait, self.first_wait * 2 ** (attempt - 1) * (1 + random.random() / 2)
-                    )
+                    doubled = self.first_wait * 2 ** (attempt - 1) * (1 + random.random() / 2)
+                    wait = min(self.longest_wait, doubled)
                 elif wait > self.longest_wait:
                     raise Unavailable(error.problem, f"It asks to wait {wait:g} seconds", wait) from error
                 self.sleep(wait)
@@ -51,7 +54,7 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class RetryingModel:
-    """Retries each prompt by itself, ``workers`` at once: a refused one costs no other a second call."""
+    """Retries each prompt on its own, ``workers`` at once, so that one refused prompt repeats no other."""
 
     model: LanguageModel
     policy: RetryPolicy = RetryPolicy()
@@ -71,53 +74,52 @@ class RetryingModel:
 
 @dataclass(slots=True)
 class Budget:
-    """What may be spent at most, by all models that share it: calls, tokens in and out together, US dollars.
+    """A limit on what all models that share it may spend together: calls, tokens in and out, US dollars.
 
-    None: no limit. ``spent`` is what the calls that have ended did cost.
+    None means no limit. ``spent`` is the usage of the calls that have ended.
     """
 
     calls: int | None = None
     tokens: int | None = None
     money: float | None = None
     spent: Usage = field(default=Usage(), init=False)
-    _under_way: dict[int, Usage] = field(default_factory=dict, init=False)
+    _reserved: dict[int, Usage] = field(default_factory=dict, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
     def reserve(self, most: Usage) -> int:
-        """Set aside what a batch may cost at most; return the number of the reservation.
+        """Reserve the most that a batch may cost; return the number of the reservation.
 
-        Raises BudgetExceeded where that, on top of what is spent and set aside, is over a limit.
+        Raises BudgetExceeded where that would exceed a limit, together with what is spent and reserved.
         """
         with self._lock:
-            total = sum(self._under_way.values(), self.spent) + most
-            for what, limit, value in (
+            total = sum(self._reserved.values(), self.spent) + most
+            for unit, limit, value in (
                 ("calls", self.calls, total.calls),
                 ("tokens", self.tokens, total.tokens_in + total.tokens_out),
                 ("dollars", self.money, total.money or 0.0),
             ):
                 if limit is not None and value > limit:
                     raise BudgetExceeded(
-                        f"what the language model is to be asked next may bring the total to {value:g} {what}, "
-                        f"over the budget of {limit:g}",
+                        f"the next call would exceed the budget: {value:g} of {limit:g} {unit}",
                         f"Calls so far: {self.spent.calls}",
                     )
-            number = max(self._under_way, default=0) + 1
-            self._under_way[number] = most
+            number = max(self._reserved, default=0) + 1
+            self._reserved[number] = most
             return number
 
     def settle(self, number: int, cost: Usage) -> None:
         """Replace a reservation by what the batch did cost."""
         with self._lock:
-            del self._under_way[number]
+            del self._reserved[number]
             self.spent += cost
 
 
 class BudgetedModel:
-    """Refuses a batch of calls that might exceed ``budget``, before any of them is made.
+    """Refuses a batch of prompts that may exceed ``budget``, before any of them is sent.
 
-    What a batch will cost is not known before, so the most that it can cost is set aside (:func:`estimate`:
-    all its tokens, and replies of full length) and corrected by what it did cost. Raises UsageError for a
-    budget in money where no price is known.
+    The cost of a batch is not known in advance, so the most that it can cost is reserved (:func:`estimate_usage`: all
+    its tokens, and replies of full length) and later replaced by what it did cost. Raises UsageError for a budget in
+    money where no price is known.
     """
 
     def __init__(self, model: LanguageModel, budget: Budget) -> None:
@@ -137,11 +139,11 @@ class BudgetedModel:
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return one completion per prompt, in order. Raises BudgetExceeded and ModelError."""
         number = self.budget.reserve(estimate_usage(prompts, self.name))
-        # A batch that fails may have cost something; nobody says what, so its calls count and no more.
+        # A failed batch may have cost something, but nobody knows what: only its calls count.
         cost = Usage(calls=len(prompts))
         try:
             completions = self.model.complete(prompts)
-            cost = sum((made.usage for made in completions), Usage())
+            cost = sum((completion.usage for completion in completions), Usage())
         finally:
             self.budget.settle(number, cost)
         return completions
@@ -149,35 +151,31 @@ class BudgetedModel:
 
 @dataclass(frozen=True, slots=True)
 class RoleRouter:
-    """Hands every prompt to the model of its role, or to ``default`` (None: there is none, and it fails)."""
+    """Passes each prompt to the model of its role, or to ``default``; without a default, other roles are an error."""
 
     models: Mapping[str, LanguageModel]
     default: LanguageModel | None = None
 
     @property
     def name(self) -> str:
-        """``guide=ollama:llama3.1,openai:gpt-4o``: parses back."""
-        named = [f"{role}={model.name}" for role, model in sorted(self.models.items())]
-        return ",".join([*named, *([self.default.name] if self.default else [])])
+        """``guide=ollama:llama3.1,openai:gpt-4o``, which :func:`clew.models.names.parse_roles` parses back."""
+        parts = [f"{role}={model.name}" for role, model in sorted(self.models.items())]
+        return ",".join([*parts, *([self.default.name] if self.default else [])])
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        """Return one completion per prompt, in order: one batch for each model. Raises ModelError."""
-        chosen = [self._model(prompt.role) for prompt in prompts]
+        """Return one completion per prompt, in order: one batch for each model. Raises ModelError, UsageError."""
+        chosen = [self._model_for(prompt.role) for prompt in prompts]
         completions: dict[int, Completion] = {}
         for model in {id(model): model for model in chosen}.values():
-            mine = [index for index, one in enumerate(chosen) if one is model]
-            replies = model.complete([prompts[index] for index in mine])
-            completions.update(zip(mine, replies, strict=True))
-        return [completions[index] for index in range(len(prompts))]
+            places = [place for place, other in enumerate(chosen) if other is model]
+            replies = model.complete([prompts[place] for place in places])
+            completions.update(zip(places, replies, strict=True))
+        return [completions[place] for place in range(len(prompts))]
 
-    def _model(self, role: str) -> LanguageModel:
+    def _model_for(self, role: str) -> LanguageModel:
         model = self.models.get(role, self.default)
         if model is None:
             raise UsageError(
                 f"no language model for the role '{role}'", f"Name one: {role}=MODEL, or MODEL for all others"
             )
         return model
-
-
-# MERGED: Stop before it costs too much.
-# MERGED: Different models for different roles.

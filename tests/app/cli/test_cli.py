@@ -79,7 +79,7 @@ def test_a_spent_budget_shows_what_was_found_and_has_its_own_exit_status(kb, lim
         asked = run("ask", QUESTION, "--kb", kb, "--llm", server.llm, limit, 0, "--json", status=3)
         assert not server.requests
     answer = json.loads(asked.stdout)
-    assert "over the budget of 0" in answer["stopped"] and answer["stopped"] in asked.stderr
+    assert "exceed the budget" in answer["stopped"] and answer["stopped"] in asked.stderr
     assert answer["abstained"] and answer["usage"]["calls"] == 0
     fine = json.loads(run("ask", QUESTION, "--kb", kb, "--json").stdout)
     assert fine["stopped"] is None

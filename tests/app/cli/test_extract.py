@@ -165,7 +165,7 @@ def test_a_budget_ends_the_work_and_what_was_found_stays(kb, run, tmp_path):
     with ScriptedServer(reply) as server:
         named = ("graph", "extract", "notes", "--llm", server.llm, "--yes")
         stopped = run(*named, "--budget-calls", "20", status=3)
-        assert "20 passages read" in stopped.stdout and "over the budget of 20" in stopped.stderr
+        assert "20 passages read" in stopped.stdout and "exceed the budget" in stopped.stderr
         assert "2 passages are left" in stopped.stderr
         assert "new); run: clew graph extract notes" in run("graph", "list").stdout
         assert "2 passages read" in run(*named).stdout and len(server.requests) == 22
