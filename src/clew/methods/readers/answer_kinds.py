@@ -1,6 +1,6 @@
-"""What kind of answer a question expects, and where a text holds one.
+"""The kind of answer that a question expects, and where a text has an answer of that kind.
 
-English questions only; for any other, nothing particular is expected, which costs precision, never an answer.
+The rules are for English. Other questions expect ``any``, which costs precision, never an answer.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WHOLE_DATE = re.compile(
     rf"|\b(?:1[0-9]\d\d|20\d\d)\b",
     re.IGNORECASE,
 )
-#: What joins two names rather than being part of one.
+#: Words that join two names and are part of neither.
 _BETWEEN = re.compile(r"\s(?:in|and|for|on|at|to|by)\s")
 _WORDS = (
     r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen"
@@ -39,7 +39,7 @@ _REASON = re.compile(
     r"\b(?:because|since|due to|so that|in order to|caused|reason|owing to|as a result|led to)\b", re.I
 )
 _PLACED = re.compile(r"\b(?:in|at|near|from|to|on|of|off|above|below|between)\s+(?:the\s+)?[A-Z]")
-#: From what a question says to what it expects; the first that is found counts, the most telling first.
+#: Words of a question and the kind of answer that they ask for. The first pattern that matches counts.
 _ASKS: tuple[tuple[re.Pattern[str], AnswerKind], ...] = (
     (
         re.compile(
@@ -63,7 +63,7 @@ _ASKS: tuple[tuple[re.Pattern[str], AnswerKind], ...] = (
 
 
 def expected_kind(question: str) -> AnswerKind:
-    """Return what kind of answer ``question`` expects.
+    """Return the kind of answer that ``question`` expects.
 
     >>> expected("How much did the bridge cost?"), expected("In which year was it built?")
     ('amount', 'date')
@@ -73,19 +73,19 @@ def expected_kind(question: str) -> AnswerKind:
 
 
 def contains_answer(kind: AnswerKind, text: str, question: str) -> bool:
-    """Return whether ``text`` holds an answer of ``kind`` that the question does not already hold itself."""
-    return next(_found(kind, text, question), None) is not None
+    """Return whether ``text`` has an answer of ``kind`` that is not in the question itself."""
+    return next(_answers(kind, text, question), None) is not None
 
 
-def _found(kind: AnswerKind, text: str, question: str) -> Iterator[str]:
+def _answers(kind: AnswerKind, text: str, question: str) -> Iterator[str]:
+    """Yield the possible answers of a kind that are not in the question."""
     folded = question.casefold()
     if kind == "any":
         return
     if kind in {"date", "amount"}:
         pattern = _DATE if kind == "date" else _AMOUNT
-        yield from (
-            found.group() for found in pattern.finditer(text) if found.group().casefold() not in folded
-        )
+        matches = (match.group() for match in pattern.finditer(text))
+        yield from (words for words in matches if words.casefold() not in folded)
         return
     if kind == "reason":
         yield from _REASON.findall(text)
@@ -99,22 +99,24 @@ def _found(kind: AnswerKind, text: str, question: str) -> Iterator[str]:
 
 
 def answer_spans(kind: AnswerKind, text: str) -> Iterator[tuple[int, int]]:
-    """Yield the character ranges in ``text`` of what may be an answer of ``kind``: dates with day and month as one,
-    amounts with their unit's sign, else names: whole ("University of Ohio"), but not two that words such as "in" or
-    "and" join."""
+    """Yield the character ranges of possible answers of ``kind`` in ``text``.
+
+    A date is one range with its day and month, an amount with the sign of its unit. For all other kinds they are
+    names: whole ones ("University of Ohio"), but not two names joined by words such as "in" or "and".
+    """
     if kind in {"date", "amount"}:
         pattern = _WHOLE_DATE if kind == "date" else _AMOUNT
-        yield from (found.span() for found in pattern.finditer(text))
+        yield from (match.span() for match in pattern.finditer(text))
         return
-    found = [
+    names = [
         (start, end)
         for name, start, end in candidate_names(text)
         if not name[0].isdigit()
         and (start > 0 or " " in text[start:end])
         and not _BETWEEN.search(text[start:end])
     ]
-    reached = -1
-    for start, end in sorted(found, key=lambda span: (span[0], -span[1])):
-        if end > reached:  # not within the one before
+    last_end = -1
+    for start, end in sorted(names, key=lambda span: (span[0], -span[1])):
+        if end > last_end:  # not within the name before
             yield start, end
-            reached = end
+            last_end = end

@@ -1,4 +1,4 @@
-"""Our own reader: an answer with quotes, each checked to stand in its source."""
+"""A reader whose answers rest on quotes, each checked to be in its source."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from clew.core.steps import CitedReadStep
 from clew.core.types import Answer, Hit, Question, Quote
 from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.contexts import numbered_contexts, take_fitting
-from clew.methods.readers.quotes import SourceText
+from clew.methods.readers.quotes import SourceText, find_verbatim
 
-#: A quote is looked for in other sources than the one it names only if it has this many words.
-_TELLING = 4
+#: A quote of at least this many words is also looked for in other sources than the one it names.
+_LONG_QUOTE = 4
 
 
 @component("cited", summary="a model answers with quotes, each checked to be in its source; may abstain")
 @dataclass(frozen=True, slots=True)
 class CitedReader:
-    """Asks for a short answer with quotes, or none where the sources do not hold it.
+    """Asks for a short answer with quotes, or for none if the sources do not have it.
 
-    ``template`` is the prompt ``read-cited``. Every quote is looked up (:mod:`clew.methods.readers.quotes`); what is
-    shown are the source's own characters. A quote that does not stand in the source it names, nor, if it is
-    at least four words, in another one, goes to ``Answer.rejected`` and supports nothing.
+    ``template`` is the prompt ``read-cited``. Every quote is looked up (:mod:`clew.methods.readers.quotes`), and the
+    characters of the source are shown. A quote that is not in the source it names, nor, if it has at least four
+    words, in another one, goes to ``Answer.rejected_quotes`` and supports nothing.
 
-    **An answer that no quote supports is not given.** The reader abstains, and the step says what the model
-    had claimed (``withheld``). One exception: where the model gave no quotes at all, but its answer, at
-    least two words, itself stands verbatim in a source, then that is the quote.
+    **An answer that no quote supports is not given.** The reader abstains, and the step has the model's answer as
+    ``withheld``. One exception: if the model gave no quotes, but its answer of at least two words is itself verbatim
+    in a source, then the answer is the quote.
 
-    A reply in another form than asked is returned to the model once, with what is wrong with it. If the
-    second cannot be read either, it is taken as a text without quotes, which falls under the rule above.
-    Hits beyond ``characters`` of text are not shown to the model; the step counts them (``left_out``).
+    A reply in another form than asked is returned to the model once, with the problem. If the second reply cannot be
+    read either, it is taken as an answer without quotes, under the rule above. Hits beyond ``characters`` of text are
+    not shown to the model; the step counts them (``left_out``).
     """
 
     model: LanguageModel
@@ -90,7 +90,7 @@ def _check_reply(
         answer = Answer(NOT_FOUND, rejected_quotes=rejected, abstained=True)
         return answer, replace(step, outcome="the model abstains", withheld=claim or None)
     if not reply["quotes"] and len(claim.split()) > 1:
-        quotes = _quote_claim(claim, hits)
+        quotes = find_verbatim(claim, hits)
     if not quotes:
         outcome = "unsupported: " + ("no quote stands in its source" if rejected else "it quotes nothing")
         answer = Answer(NOT_FOUND, rejected_quotes=rejected, abstained=True)
@@ -104,7 +104,8 @@ def _check_reply(
 def _check_quotes(
     replied: Sequence[dict[str, Any]], hits: Sequence[Hit]
 ) -> tuple[tuple[Quote, ...], tuple[str, ...], int]:
-    """Return the quotes that stand in a source, those that do not, and how many stood in another one."""
+    """Return the quotes that are in a source, those that are in none, and how many were in another than they
+    named."""
     sources: dict[int, SourceText] = {}
 
     def quote_from(index: int, text: str) -> Quote | None:
@@ -120,7 +121,7 @@ def _check_quotes(
         named = item["source"] - 1
         text = item["text"].strip()
         quote = quote_from(named, text) if 0 <= named < len(hits) else None
-        if quote is None and len(text.split()) >= _TELLING:
+        if quote is None and len(text.split()) >= _LONG_QUOTE:
             others = (quote_from(index, text) for index in range(len(hits)) if index != named)
             quote = next((other for other in others if other), None)
             moved += quote is not None
@@ -129,11 +130,3 @@ def _check_quotes(
         elif text:
             rejected[text] = None
     return tuple(quotes), tuple(rejected), moved
-
-
-def _quote_claim(claim: str, hits: Sequence[Hit]) -> tuple[Quote, ...]:
-    for hit in hits:
-        span = SourceText.from_text(hit.node.text).find(claim)
-        if span:
-            return (Quote(hit.node.id, hit.node.text[slice(*span)], span),)
-    return ()

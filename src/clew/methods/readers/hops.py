@@ -14,10 +14,10 @@ from clew.core.prompts.templates import Template
 from clew.core.protocols import Completion, LanguageModel, Trail
 from clew.core.steps import PromptReadStep, ReadOutcomeStep
 from clew.core.text import normalise
-from clew.core.types import Answer, Hit, Question, Quote
+from clew.core.types import Answer, Hit, Question
 from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.contexts import take_fitting
-from clew.methods.readers.quotes import SourceText
+from clew.methods.readers.quotes import find_verbatim
 
 _LABEL = re.compile(r"^\W*answer\s*:\s*", re.IGNORECASE)
 _UNKNOWN = re.compile(r"^(?:unknown|not (?:stated|mentioned|given|known)|n/a|none)\b", re.IGNORECASE)
@@ -32,9 +32,9 @@ _UNKNOWN = re.compile(r"^(?:unknown|not (?:stated|mentioned|given|known)|n/a|non
 class HopReader:
     """Answers a question of one hop in a few words, or says that it is unknown (Su et al., NAACL 2024, Appendix D).
 
-    ``template`` is ``chain-answer`` (15 exemplars). Beyond the paper: the answer is looked for in the passages, and
-    the first that holds it word for word is its evidence, with a quote; an answer that none holds rests on all of
-    them, without one.
+    ``template`` is ``chain-answer`` (15 exemplars). Beyond the paper, the answer is looked for in the passages: the
+    first that has it verbatim is its evidence, with a quote. The evidence of any other answer is all passages,
+    without a quote.
     """
 
     model: LanguageModel
@@ -50,60 +50,53 @@ class HopReader:
     ) -> list[Answer]:
         """Return the answers to several questions, each from its own hits, asked in one call. Raises ModelError."""
         started = time.perf_counter()
-        shown = [take_fitting(some, self.characters) for some in hits]
+        shown = [take_fitting(each, self.characters) for each in hits]
         prompts = [
-            self.template.render(context=_context(some), question=one.text)
-            for one, some in zip(questions, shown, strict=True)
-            if some
+            self.template.render(context=_context(each), question=question.text)
+            for question, each in zip(questions, shown, strict=True)
+            if each
         ]
-        made = iter(self.model.complete(prompts) if prompts else ())
+        completions = iter(self.model.complete(prompts) if prompts else ())
         seconds = (time.perf_counter() - started) / max(len(prompts), 1)
-        return [
-            self._answer(next(made), some, seconds, trail) if some else self._nothing(trail) for some in shown
-        ]
+        answers = []
+        for each in shown:
+            if each:
+                answers.append(self._answer(next(completions), each, seconds, trail))
+            else:
+                trail.add(ReadOutcomeStep("hops", "nothing to read"))
+                answers.append(Answer(NOT_FOUND, abstained=True, reader=self.model.name))
+        return answers
 
-    def _nothing(self, trail: Trail) -> Answer:
-        trail.add(ReadOutcomeStep("hops", "nothing to read"))
-        return Answer(NOT_FOUND, abstained=True, reader=self.model.name)
-
-    def _answer(self, made: Completion, shown: Sequence[Hit], seconds: float, trail: Trail) -> Answer:
-        lines = clean_reply(made.text).splitlines()
+    def _answer(self, completion: Completion, shown: Sequence[Hit], seconds: float, trail: Trail) -> Answer:
+        lines = clean_reply(completion.text).splitlines()
         text = _LABEL.sub("", lines[0]).strip(" \t*_\"'`") if lines else ""
         abstained = not normalise(text) or bool(_UNKNOWN.match(text))
-        quotes = () if abstained else _quotes(text, shown)
-        held = {quote.node for quote in quotes}
-        evidence = tuple(hit for hit in shown if hit.node.id in held) or tuple(shown)
+        quotes = () if abstained else find_verbatim(text.rstrip("."), shown)
+        quoted = {quote.node for quote in quotes}
+        evidence = tuple(hit for hit in shown if hit.node.id in quoted) or tuple(shown)
         trail.add(
             PromptReadStep(
                 "hops",
                 self.template.name,
-                made.model,
+                completion.model,
                 contexts=len(shown),
                 reply=text,
                 quotes=len(quotes),
                 hits=() if abstained else evidence,
-                usage=made.usage,
+                usage=completion.usage,
                 seconds=seconds,
             )
         )
         if abstained:
-            return Answer(NOT_FOUND, usage=made.usage, abstained=True, reader=made.model)
-        return Answer(text, evidence, quotes, usage=made.usage, reader=made.model)
-
-
-def _quotes(text: str, hits: Sequence[Hit]) -> tuple[Quote, ...]:
-    for hit in hits:
-        span = SourceText.from_text(hit.node.text).find(text.rstrip("."))
-        if span:
-            return (Quote(hit.node.id, hit.node.text[slice(*span)], span),)
-    return ()
+            return Answer(NOT_FOUND, usage=completion.usage, abstained=True, reader=completion.model)
+        return Answer(text, evidence, quotes, usage=completion.usage, reader=completion.model)
 
 
 def _context(hits: Sequence[Hit]) -> str:
-    return "\n\n".join(f"{_title(hit)}\n{hit.node.text}" for hit in hits)
-
-
-def _title(hit: Hit) -> str:
-    return " > ".join(
-        (hit.node.document_name.rpartition(".")[0] or hit.node.document_name, *hit.node.headings)
-    )
+    """Return the passages, each under the title of its document and its headings."""
+    contexts = []
+    for hit in hits:
+        name = hit.node.document_name
+        title = " > ".join((name.rpartition(".")[0] or name, *hit.node.headings))
+        contexts.append(f"{title}\n{hit.node.text}")
+    return "\n\n".join(contexts)

@@ -20,10 +20,10 @@ from clew.methods.readers import NOT_FOUND
 class PaperReader:
     """Asks for an answer of less than six words, given all contexts (Wang et al., Listings 3 and 4).
 
-    A context is a passage; for a hit with a path, the passages of the path joined by a newline (Listing 4).
-    ``template`` is the prompt ``kgp-read``; ``texts`` returns the texts of nodes by id. The model's words are
-    the answer as they are: nothing is checked, and it abstains only where there is nothing to read or the
-    model says nothing. Use :class:`~clew.methods.readers.cited.CitedReader` for answers that can be checked.
+    A context is a passage; of a hit with a path it is the passages of the path, joined by a newline (Listing 4).
+    ``template`` is the prompt ``kgp-read``; ``texts`` returns the texts of nodes by id. The answer is the model's
+    reply, unchecked; the reader abstains only if there is nothing to read or the reply is empty.
+    :class:`~clew.methods.readers.cited.CitedReader` gives answers that can be checked.
     """
 
     model: LanguageModel
@@ -51,24 +51,24 @@ class PaperReader:
             return Answer(NOT_FOUND, abstained=True, reader="paper")
         started = time.perf_counter()
         prompt = self.template.render(question=question.text, contexts=self._contexts(hits))
-        made = self.model.complete([prompt])[0]
-        text = made.text.strip()
+        completion = self.model.complete([prompt])[0]
+        text = completion.text.strip()
         trail.add(
             PromptReadStep(
                 "paper",
                 self.template.name,
-                made.model,
+                completion.model,
                 contexts=len(hits),
                 reply=text,
                 hits=tuple(hits),
-                usage=made.usage,
+                usage=completion.usage,
                 seconds=time.perf_counter() - started,
             )
         )
         return Answer(
             text or NOT_FOUND,
             tuple(hits) if text else (),
-            usage=made.usage,
+            usage=completion.usage,
             abstained=not text,
             reader="paper",
         )
