@@ -1,4 +1,4 @@
-"""A reader without a language model: it takes the sentences that best answer, and says that it did."""
+"""Readers without a language model: sentences taken from the evidence, and the contents that a question names."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from clew.core.types import ROW, Answer, Hit, Question, Quote
 from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.answer_kinds import AnswerKind, contains_answer, expected_kind
 
-#: Sentences longer than this many characters are shown around the words that the question asks for.
+#: Of a sentence longer than this many characters the part with the question's words is shown.
 _LONG = 420
+#: The part is chosen among this many.
 _WINDOWS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredSentence:
-    """A sentence of a hit, what of the question it covers, and how well it answers.
+    """A sentence of a hit, given by its index, and how well it answers.
 
-    ``covers`` holds a share for each term of the question: 1 where the sentence has it, less where only its
-    surroundings do. ``names`` are the names in it that the question does not have.
+    ``coverage`` has for each term of the question 1 if the sentence has it, less if only its surroundings have it.
+    ``names`` are the names in the sentence that are not in the question.
     """
 
     hit: int
@@ -39,21 +40,21 @@ class ScoredSentence:
 @component("extractive", summary="the sentences that best answer, taken from the evidence; no model")
 @dataclass(frozen=True, slots=True)
 class ExtractiveReader:
-    """Picks from each of the best hits the sentence that best answers, and of these the best few.
+    """Takes the best sentence of each of the best hits, and of these the best few.
 
-    The score of a sentence adds up: the share of the question's terms that it covers, weighted by their
-    inverse document frequency in ``postings``, a term that only the passage or its headings have counting
-    ``nearby``; ``typed`` if it holds a name, date or amount where the question asks for one and does not hold
-    it itself; and ``rank`` divided by the root of the hit's place, since the scores of two methods do not
-    compare. A table row is one sentence.
+    The score of a sentence is a sum: the share of the question's terms that it covers, weighted by their inverse
+    document frequency in ``postings``, where a term that only the passage or its headings have counts ``nearby``;
+    ``kind_bonus`` if it has a name, date or amount that the question asks for and does not have itself; and
+    ``rank_weight`` divided by the root of the hit's rank, since the scores of two retrievers cannot be compared. A
+    table row is one sentence.
 
-    A second and a third sentence, from other hits, are taken while less than ``answered`` of the question is
-    covered: each must bring at least ``gain`` of it, where a name that it shares with those before it counts
-    as ``link`` (if at most a share ``rare`` of all nodes has its rarest word), for in a question of two hops the
-    name that joins them is what the question does not say.
-    Abstains where the chosen sentences and their surroundings cover less than ``enough`` of the question.
+    A second and a third sentence (up to ``max_sentences``), from other hits, are taken until ``covered_enough`` of
+    the question is covered. Each has to add at least ``min_gain``, and a name that it shares with the sentences
+    before adds ``link_bonus``, if its rarest word is in at most ``rare_share`` of all nodes: the two sentences that
+    answer a question of two hops share a name that the question does not have. The reader abstains if the chosen
+    sentences and their surroundings cover less than ``min_coverage`` of the question.
 
-    All evidence comes back with one quote each, the chosen sentences first.
+    The answer has up to ``hits`` pieces of evidence with one quote each, the chosen sentences first.
     """
 
     postings: Postings
@@ -77,136 +78,136 @@ class ExtractiveReader:
     def read(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer:
         """Return the sentences with the hits that they are from, or abstain."""
         started = time.perf_counter()
-        weights = self._weights(question.text)
+        weights = self._term_weights(question.text)
         kind = expected_kind(question.text)
         hits = list(hits[: self.max_considered])
-        best = self._best(question.text, kind, weights, hits)
-        chosen = self._chosen(best, weights)
-        covered = _covered(chosen, weights)
-        share = round(covered, 3)
+        best = self._best_sentences(question.text, kind, weights, hits)
+        chosen = self._choose(best, weights)
+        covered = _covered_share(chosen, weights)
+        step = ExtractiveReadStep("extractive", kind, round(covered, 3), "extracted", len(chosen))
         if not chosen or covered < self.min_coverage:
             outcome = "too little of the question is in the evidence"
             seconds = time.perf_counter() - started
-            trail.add(ExtractiveReadStep("extractive", kind, share, outcome, seconds=seconds))
+            trail.add(replace(step, outcome=outcome, sentences=None, seconds=seconds))
             return Answer(NOT_FOUND, abstained=True)
-        others = [one for one in best if one not in chosen][: self.hits - len(chosen)]
-        shown = [*chosen, *sorted(others, key=lambda one: one.hit)]
-        quotes = tuple(_quote(hits[one.hit], one, weights) for one in shown)
-        evidence = tuple(hits[one.hit] for one in shown)
-        seconds = time.perf_counter() - started
-        trail.add(
-            ExtractiveReadStep(
-                "extractive", kind, share, "extracted", len(chosen), hits=evidence, seconds=seconds
-            )
-        )
+        others = [sentence for sentence in best if sentence not in chosen][: self.hits - len(chosen)]
+        quoted = [*chosen, *sorted(others, key=lambda sentence: sentence.hit)]
+        quotes = tuple(_quote(hits[sentence.hit], sentence, weights) for sentence in quoted)
+        evidence = tuple(hits[sentence.hit] for sentence in quoted)
+        trail.add(replace(step, hits=evidence, seconds=time.perf_counter() - started))
         text = "\n".join(" ".join(quote.text.split()) for quote in quotes[: len(chosen)])
         return Answer(text, evidence, quotes)
 
-    def _tells(self, shared: frozenset[str]) -> bool:
-        """Return whether one of the names is rare enough for two sentences that share it to belong together."""
-        import numpy as np
-
-        for name in sorted(shared):
-            hashes = np.array([hash_term(term) for term in index_terms(name)], dtype=np.uint64)
-            if len(hashes) and self.postings.document_frequency(hashes).min() <= max(
-                5, self.rare_share * self.postings.node_count
-            ):
-                return True
-        return False
-
-    def _weights(self, question: str) -> dict[str, float]:
-        """Return the share of each term in the question's total idf."""
-        import numpy as np
-
-        asked = list(dict.fromkeys(query_terms(question)))
-        frequency = self.postings.document_frequency(
-            np.array([hash_term(term) for term in asked], dtype=np.uint64)
-        )
+    def _term_weights(self, question: str) -> dict[str, float]:
+        """Return the share of each term in the question's total inverse document frequency."""
+        question_terms = list(dict.fromkeys(query_terms(question)))
+        frequencies = self._document_frequency(question_terms)
         count = self.postings.node_count
-        idf = [math.log1p((count - df + 0.5) / (df + 0.5)) for df in frequency.tolist()]
+        idf = [math.log1p((count - frequency + 0.5) / (frequency + 0.5)) for frequency in frequencies]
         total = sum(idf) or 1.0
-        return {term: value / total for term, value in zip(asked, idf, strict=True)}
+        return {term: value / total for term, value in zip(question_terms, idf, strict=True)}
 
-    def _best(
+    def _document_frequency(self, terms: Sequence[str]) -> list[int]:
+        import numpy as np
+
+        hashes = np.array([hash_term(term) for term in terms], dtype=np.uint64)
+        frequencies: list[int] = self.postings.document_frequency(hashes).tolist()
+        return frequencies
+
+    def _best_sentences(
         self, question: str, kind: AnswerKind, weights: Mapping[str, float], hits: Sequence[Hit]
     ) -> list[ScoredSentence]:
-        """Return the best sentence of each hit that has any of the question's words, best first, with its names."""
-        found = []
+        """Return the best sentence of each hit that has any of the question's terms, best first, with its names."""
+        best = []
         for index, hit in enumerate(hits):
-            prior = self.rank_weight / math.sqrt(1 + index)
-            scored = list(self._scored(question, kind, weights, hit, index, prior))
+            rank_score = self.rank_weight / math.sqrt(1 + index)
+            scored = list(self._score_sentences(question, kind, weights, hit, index, rank_score))
             if scored:
-                best = max(scored, key=lambda one: (one.score, -one.span[0]))
-                # Of the best alone: to look for names takes longer than to score.
-                new = _new_names(hit.node.text[slice(*best.span)], question)
-                found.append(replace(best, names=new))
-        return sorted(found, key=lambda one: (-round(one.score, 9), one.hit))
+                sentence = max(scored, key=lambda scored: (scored.score, -scored.span[0]))
+                # Names are looked for in the best sentence alone: that takes longer than scoring.
+                names = _new_names(hit.node.text[slice(*sentence.span)], question)
+                best.append(replace(sentence, names=names))
+        return sorted(best, key=lambda sentence: (-round(sentence.score, 9), sentence.hit))
 
-    def _scored(
+    def _score_sentences(
         self,
         question: str,
         kind: AnswerKind,
         weights: Mapping[str, float],
         hit: Hit,
         index: int,
-        prior: float,
+        rank_score: float,
     ) -> Iterator[ScoredSentence]:
+        """Yield the sentences of a hit that have any of the question's terms in them or around them."""
         node = hit.node
-        around = set(index_terms(" ".join((node.text, node.name, *node.headings, node.document_name))))
-        whole = [(0, len(node.text))] if node.kind == ROW else sentence_spans(node.text)
-        for start, end in whole:
+        surroundings = " ".join((node.text, node.name, *node.headings, node.document_name))
+        nearby_terms = set(index_terms(surroundings))
+        spans = [(0, len(node.text))] if node.kind == ROW else sentence_spans(node.text)
+        for start, end in spans:
             text = node.text[start:end]
-            own = set(index_terms(text))
-            covers = {
-                term: 1.0 if term in own else self.nearby for term in weights if term in own or term in around
+            own_terms = set(index_terms(text))
+            coverage = {
+                term: 1.0 if term in own_terms else self.nearby
+                for term in weights
+                if term in own_terms or term in nearby_terms
             }
-            if not covers:
+            if not coverage:
                 continue
-            score = prior + sum(weights[term] * share for term, share in covers.items())
+            score = rank_score + sum(weights[term] * share for term, share in coverage.items())
             score += self.kind_bonus * contains_answer(kind, text, question)
-            yield ScoredSentence(index, (start, end), score, covers)
+            yield ScoredSentence(index, (start, end), score, coverage)
 
-    def _chosen(self, best: Sequence[ScoredSentence], weights: Mapping[str, float]) -> list[ScoredSentence]:
+    def _choose(self, best: Sequence[ScoredSentence], weights: Mapping[str, float]) -> list[ScoredSentence]:
+        """Return the sentences of the answer: the best, then those that add most to what is covered."""
         chosen = list(best[:1])
         while chosen and len(chosen) < self.max_sentences:
-            before = _covered(chosen, weights)
-            if before >= self.covered_enough:
+            covered = _covered_share(chosen, weights)
+            if covered >= self.covered_enough:
                 break
-            known = frozenset[str]().union(*(one.names for one in chosen))
+            known_names = frozenset[str]().union(*(sentence.names for sentence in chosen))
             gains = [
                 (
-                    _covered([*chosen, one], weights)
-                    - before
-                    + self.link_bonus * self._tells(one.names & known),
-                    one.score,
-                    -one.hit,
-                    one,
+                    _covered_share([*chosen, sentence], weights)
+                    - covered
+                    + self.link_bonus * self._has_rare_name(sentence.names & known_names),
+                    sentence.score,
+                    -sentence.hit,
+                    sentence,
                 )
-                for one in best
-                if one not in chosen
+                for sentence in best
+                if sentence not in chosen
             ]
-            gained = max(gains, key=lambda entry: entry[:3], default=None)
-            if gained is None or gained[0] < self.min_gain:
+            most = max(gains, key=lambda entry: entry[:3], default=None)
+            if most is None or most[0] < self.min_gain:
                 break
-            chosen.append(gained[3])
+            chosen.append(most[3])
         return chosen
 
+    def _has_rare_name(self, names: frozenset[str]) -> bool:
+        """Return whether one of the names is rare enough for two sentences that share it to belong together."""
+        limit = max(5, self.rare_share * self.postings.node_count)
+        for name in sorted(names):
+            terms = list(index_terms(name))
+            if terms and min(self._document_frequency(terms)) <= limit:
+                return True
+        return False
 
-def _covered(chosen: Sequence[ScoredSentence], weights: Mapping[str, float]) -> float:
+
+def _covered_share(chosen: Sequence[ScoredSentence], weights: Mapping[str, float]) -> float:
     """Return how much of the question several sentences cover together."""
     return sum(
-        weight * max((one.coverage.get(term, 0.0) for one in chosen), default=0.0)
+        weight * max((sentence.coverage.get(term, 0.0) for sentence in chosen), default=0.0)
         for term, weight in weights.items()
     )
 
 
 def _new_names(text: str, question: str) -> frozenset[str]:
-    """Return the names in ``text`` that the question lacks: no numbers, no word that only begins a sentence."""
-    asked = {name for name, _, _ in candidate_names(question)}
+    """Return the names in ``text`` that are not in the question: no numbers, no word that only begins a sentence."""
+    question_names = {name for name, _, _ in candidate_names(question)}
     return frozenset(
         name
         for name, start, end in candidate_names(text)
-        if name not in asked
+        if name not in question_names
         and any(char.isalpha() for char in name)
         and not name[0].isdigit()
         and (start > 0 or " " in text[start:end])
@@ -222,10 +223,10 @@ def _quote(hit: Hit, sentence: ScoredSentence, weights: Mapping[str, float]) -> 
 
 
 def _window(text: str, start: int, end: int, weights: Mapping[str, float]) -> tuple[int, int]:
-    """Return the part of a long sentence, cut at spaces, that has most of the question's words."""
+    """Return the range of the part of a long sentence, cut at spaces, that has most of the question's words."""
     edges = [start, *(at + 1 for at in range(start, end) if text[at].isspace()), end]
     windows: list[tuple[float, int, int]] = []
-    # A cell full of text may have thousands of words; a hundred windows are enough to choose from.
+    # A table cell may have thousands of words: no more than _WINDOWS beginnings are tried.
     for first in edges[: -1 : 1 + len(edges) // _WINDOWS]:
         last = edges[bisect_right(edges, first + _LONG) - 1]
         last = last if last > first else min(first + _LONG, end)
@@ -233,16 +234,16 @@ def _window(text: str, start: int, end: int, weights: Mapping[str, float]) -> tu
         windows.append((round(value, 9), first, last))
     most = max(value for value, _, _ in windows)
     best = [(first, last) for value, first, last in windows if value == most]
-    # The middle one: what follows the words and what precedes them may both be the answer.
+    # Of equal parts the middle one: the answer may stand before the words or after them.
     first, last = best[len(best) // 2]
     return first, first + len(text[first:last].rstrip())
 
 
 @dataclass(frozen=True, slots=True)
 class ContentsReader:
-    """Gives back the pages, tables or sections that a question names, as they are; no language model.
+    """Returns the pages, tables or sections that a question names, without a language model.
 
-    At most ``characters`` of them, whole passages only; the evidence is complete.
+    The text has at most ``characters`` of whole passages (always the first); the evidence is complete.
     """
 
     characters: int = 4_000
@@ -261,6 +262,3 @@ class ContentsReader:
         seconds = time.perf_counter() - started
         trail.add(ReadOutcomeStep("extractive", "what the question names", hits=tuple(hits), seconds=seconds))
         return Answer("\n\n".join(texts), tuple(hits), abstained=not hits)
-
-
-# MERGED: A reader for questions about structure: what was asked for is the answer.
