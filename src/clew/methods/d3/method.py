@@ -1,21 +1,25 @@
-"""Drilling down (D3: Nair et al., EMNLP 2023): documents, then their sections, then paragraphs of those.
+"""D3 (Nair et al., EMNLP 2023): from documents to their sections, from sections to paragraphs.
 
-Section 3.3: a model is shown the condensed representation of a document and names sections; the paragraphs of
-these go to a second choice (:mod:`clew.methods.d3.paragraphs`). Deviations, each on purpose (decision 9):
+:meth:`Drill.explore` is the retriever of Section 3.3. A model is shown the condensed representation of a document
+(the names and summaries of its sections, Section 3.3.1: :mod:`clew.methods.d3.outline`,
+:mod:`clew.methods.d3.summaries`) and names the relevant ones (:mod:`clew.methods.d3.chooser`). A second choice takes
+paragraphs of these sections (Section 3.3.2: :mod:`clew.methods.d3.paragraphs`).
 
-- *Many documents.* A level above sections, by name and summary (:mod:`clew.methods.d3.summaries`).
-- *No detail is lost to a summary.* The best hits of our own search are shown as hints beside their sections, and
-  are themselves among the paragraphs of the second choice, whether or not their section was named. What the
-  model does not name is not read in full; what matches strongly is still judged.
-- *No model.* Sections are scored by name, summary and best passages; over the whole base then every hit of the
-  search is kept, and its section's score raises it.
-- The trail says for each section why it was taken.
+Deviations, each on purpose (docs/decisions/0009):
+
+- *Many documents.* Documents are chosen first, by name and summary. The paper leaves retrieval from several documents
+  open (Limitations).
+- *No detail is lost to a summary.* The best hits of our own search are shown as hints beside their sections, and are
+  among the paragraphs of the second choice even if their section was not named.
+- *No model.* Sections are scored by name, summary and best passages (:mod:`clew.methods.d3.scoring`). All hits of the
+  search are then kept, and the score of its section raises a hit.
+- The trail says for each section why it was chosen.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -31,83 +35,31 @@ from clew.core.types import PAGE, RETRIEVED_KINDS, TABLE, Hit, Node, StoppedStep
 from clew.methods.d3.baselines import CROSS_ENCODER, MONOT5
 from clew.methods.d3.chooser import Choice, Chooser, Entry
 from clew.methods.d3.outline import Outlines, documents
-from clew.methods.d3.paragraphs import (
-    HierarchicalSelector,
-    ParagraphSelector,
-    PromptSelector,
-    RerankerSelector,
-    SelectorChain,
-    create_window,
-)
+from clew.methods.d3.paragraphs import ParagraphSelector, ParagraphStrategy, create_selector, create_window
 from clew.methods.d3.scoring import SectionScorer, SectionScores
 from clew.methods.d3.summaries import DocumentSummaries, Summaries, open_summaries
-from clew.methods.d3.summarisers import ExtractiveSummariser, SectionText
 
 if TYPE_CHECKING:
     from clew.core.protocols import Retriever, Snapshot, Trail
     from clew.core.types import Question
     from clew.methods.d3.outline import Section
 
-#: Hits of the search that speak for documents and sections.
+#: This many hits of the search count for documents and sections.
 SEARCH_HITS = 200
-#: Words of a passage that a hint shows.
+#: A hint shows this many words of a passage.
 HINT_WORDS = 20
-#: How much a section's own words raise a hit, in shares of the best hit's score (docs/decisions/0009).
+#: The name and summary of a section raise a hit by at most this share of the best hit's score (docs/decisions/0009).
 HEADING_LIFT = 0.03
-#: Hits whose sections are looked at without a model, if no more are asked for.
+#: Without a model, at least this many hits are raised by their sections.
 LIFTED_HITS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenSection:
-    """A section that was taken, and why."""
+    """A section that was chosen, and why."""
 
     section: Section
     reasons: tuple[str, ...]
-
-
-#: Ways of choosing paragraphs (Section 3.3.2); ``encoder`` ranks them by search and section, without a model.
-ParagraphStrategy = Literal[
-    "auto", "base", "hierbase", "monot5", "base+monot5", "monot5+base", "cross-encoder", "encoder"
-]
-#: Paragraphs that a reranker keeps, and words of a paragraph's summary.
-RERANKED_PARAGRAPHS, PARAGRAPH_WORDS = 10, 32
-
-
-def create_selector(
-    resources: Resources,
-    component: str,
-    strategy: ParagraphStrategy,
-    context: int,
-    monot5: str,
-    cross_encoder: str,
-) -> ParagraphSelector | None:
-    """Return the strategy for paragraphs, None for ``encoder``. Raises UsageError where it needs a model."""
-    if strategy == "auto":
-        strategy = "encoder" if resources.model is None else "base"
-    if strategy == "encoder":
-        return None
-    if strategy == "cross-encoder":
-        return RerankerSelector(
-            resources.tools.reranker(f"cross-encoder:{cross_encoder}"), RERANKED_PARAGRAPHS
-        )
-    selectors: list[ParagraphSelector] = []
-    for name in strategy.split("+"):
-        if name == "monot5":
-            selectors.append(
-                RerankerSelector(resources.tools.reranker(f"monot5:{monot5}"), RERANKED_PARAGRAPHS)
-            )
-            continue
-        base = PromptSelector.build(resources, context, component)
-        selectors.append(
-            base if name == "base" else HierarchicalSelector(base, _paragraph_summaries(resources))
-        )
-    return selectors[0] if len(selectors) == 1 else SelectorChain(*selectors)
-
-
-def _paragraph_summaries(resources: Resources) -> Callable[[Sequence[Node]], Sequence[str]]:
-    summariser = ExtractiveSummariser(PARAGRAPH_WORDS, resources.encoder)
-    return lambda nodes: summariser.summarise([SectionText(node.name, (node.text,)) for node in nodes])
 
 
 @component(
@@ -124,13 +76,13 @@ def _paragraph_summaries(resources: Resources) -> Callable[[Sequence[Node]], Seq
 )
 @dataclass(frozen=True, slots=True)
 class Drill:
-    """The retriever.
+    """The whole retriever.
 
-    ``chooser`` asks a model for sections, ``librarian`` for documents; without them, sections and documents are
-    taken by score. ``selector`` chooses among the paragraphs of the sections; without one they are ranked by the
-    search's score, then by their section's. At most ``documents`` documents of ``shown`` and, without a model,
-    ``sections`` sections are taken. ``hints`` is how many hits are hinted at and kept, ``tables``
-    whether tables are entries; 0 and False are the paper's form.
+    ``librarian`` lets a model choose documents, ``chooser`` sections; without them both are chosen by score.
+    ``selector`` chooses among the paragraphs of the sections; without one they are ranked as by the search. At most
+    ``documents`` of ``shown`` documents are chosen, and, without a model, ``sections`` sections. ``hints`` is how
+    many hits of the search are shown as hints and kept; ``tables`` makes tables entries of their own. The paper has
+    neither (0 and False).
     """
 
     snapshot: Snapshot
@@ -216,212 +168,221 @@ class Drill:
         return self.explore(question, k, TrailRecorder())
 
     def explore(self, question: Question, k: int, trail: Trail) -> list[Hit]:
-        """Return the same, and tell the trail each step. A budget that is spent ends the search: what was taken
-        so far is then ranked without the model."""
-        started = time.perf_counter()
-        found = explore_retriever(self.search, question, max(k, SEARCH_HITS), trail)
-        trail.add(SearchStep(len(found), seconds=time.perf_counter() - started))
-        if self.chooser is None and self.selector is None:
-            ahead = max(k, LIFTED_HITS)
-            return [*self._lifted(question, found[:ahead], trail), *found[ahead:]][:k]
-        taken, hits = self._drilled(question, found, trail)
-        nodes = self._paragraphs(question, taken, hits)
-        why = {row: one for one in reversed(taken) for row in one.section.rows}
-        if self.selector is None:
-            ranked = self._ranked(nodes, found)
-        else:
-            try:
-                ranked = self.selector.select(question.text, nodes, trail)
-            except BudgetExceeded as error:
-                trail.add(StoppedStep(error.problem))
-                ranked = self._ranked(nodes, found)
-        return [self._hit(node, score, why) for node, score in ranked[:k]]
+        """Return the same, and add each step to the trail.
 
-    def _drilled(
-        self, question: Question, found: Sequence[Hit], trail: Trail
+        A spent budget ends the search: what was chosen so far is then ranked without the model.
+        """
+        started = time.perf_counter()
+        hits = explore_retriever(self.search, question, max(k, SEARCH_HITS), trail)
+        trail.add(SearchStep(len(hits), seconds=time.perf_counter() - started))
+        if self.chooser is None and self.selector is None:
+            raised = max(k, LIFTED_HITS)
+            return [*self._lift_hits(question, hits[:raised], trail), *hits[raised:]][:k]
+        sections, kept_hits = self._drill_down(question, hits, trail)
+        paragraphs = self._paragraphs(question, sections, kept_hits)
+        ranked = self._select_paragraphs(question, paragraphs, hits, trail)
+        section_of_row = {row: chosen for chosen in reversed(sections) for row in chosen.section.rows}
+        return [self._to_hit(node, score, section_of_row) for node, score in ranked[:k]]
+
+    def _drill_down(
+        self, question: Question, hits: Sequence[Hit], trail: Trail
     ) -> tuple[list[ChosenSection], list[Hit]]:
-        """Return the sections that were taken, and the hits that are kept besides."""
-        keys = self._keys(question)
+        """Return the sections that were chosen, and the hits that are kept beside them."""
+        scope = question.scope.documents
+        keys = [key for key in documents(self.snapshot) if scope is None or key in scope]
         try:
-            keys = self._documents(question, keys, found, trail)
-            inside = frozenset(keys)
-            hits = [hit for hit in found if hit.node.document in inside]
-            return self._sections(question, keys, hits, trail), hits[: self.hints]
+            keys = self._choose_documents(question, keys, hits, trail)
+            chosen = frozenset(keys)
+            hits_inside = [hit for hit in hits if hit.node.document in chosen]
+            sections = self._choose_sections(question, keys, hits_inside, trail)
+            return sections, hits_inside[: self.hints]
         except BudgetExceeded as error:
             trail.add(StoppedStep(error.problem))
-            return [], list(found[: max(self.hints, SEARCH_HITS // 10)])
+            return [], list(hits[: max(self.hints, SEARCH_HITS // 10)])
 
-    def _keys(self, question: Question) -> list[str]:
-        inside = question.scope.documents
-        return [key for key in documents(self.snapshot) if inside is None or key in inside]
+    # Documents (not in the paper)
 
-    # Documents
-
-    def _documents(
-        self, question: Question, keys: Sequence[str], found: Sequence[Hit], trail: Trail
+    def _choose_documents(
+        self, question: Question, keys: Sequence[str], hits: Sequence[Hit], trail: Trail
     ) -> list[str]:
-        """Return the documents whose sections are looked at."""
-        short = shortlist(found, keys, self.shown if self.librarian else self.documents)
-        if len(keys) <= 1 or (len(short) <= 1 and self.librarian is None):
-            return short
+        """Return the keys of the documents whose sections are considered."""
+        candidates = shortlist(hits, keys, self.shown if self.librarian else self.documents)
+        if len(keys) <= 1 or (len(candidates) <= 1 and self.librarian is None):
+            return candidates
         if self.librarian is None:
-            trail.add(DocumentsStep(len(keys), chosen=tuple(self._names(short))))
-            return short
+            trail.add(DocumentsStep(len(keys), chosen=tuple(self._names(candidates))))
+            return candidates
         started = time.perf_counter()
-        entries = self._document_entries(short, found, trail)
+        entries = self._document_entries(candidates, hits, trail)
         choice = self.librarian.choose(question.text, entries)
-        chosen = [short[n] for n in choice.indexes]
-        # In the order of the search: the model's list is cut where it is too long.
-        chosen = chosen[: self.documents]
-        step = DocumentsStep(len(keys), len(short), tuple(self._names(chosen)))
+        # In the order of the search, so that the cut drops the least likely.
+        chosen = [candidates[n] for n in choice.indexes][: self.documents]
+        step = DocumentsStep(len(keys), len(candidates), tuple(self._names(chosen)))
         trail.add(_with_choice(step, self.librarian, choice, started))
         return chosen
 
-    def _document_entries(self, keys: Sequence[str], found: Sequence[Hit], trail: Trail) -> list[Entry]:
-        known = documents(self.snapshot)
-        texts = self.document_summaries.of(keys, trail)
+    def _document_entries(self, keys: Sequence[str], hits: Sequence[Hit], trail: Trail) -> list[Entry]:
+        """Return the entries of documents that the model is shown."""
+        by_key = documents(self.snapshot)
+        summaries = self.document_summaries.of(keys, trail)
         entries = []
-        for place, (key, text) in enumerate(zip(keys, texts, strict=True)):
-            document = known[key]
+        for rank, (key, summary) in enumerate(zip(keys, summaries, strict=True)):
+            document = by_key[key]
             title = document.title if document.title not in {"", document.name} else ""
-            about = "; ".join(part for part in (title, _pages(document.pages)) if part)
-            hint = next((hit for hit in found[: self.hints] if hit.node.document == key), None)
+            pages = f"{document.pages} page{'s' * (document.pages != 1)}" if document.pages else ""
+            about = "; ".join(part for part in (title, pages) if part)
+            hint = next((hit for hit in hits[: self.hints] if hit.node.document == key), None)
             entries.append(
-                Entry(f"{key}:0", (document.name,), text, about, _words(hint), priority=-float(place))
+                Entry(f"{key}:0", (document.name,), summary, about, _hint_text(hint), priority=-float(rank))
             )
         return entries
 
     def _names(self, keys: Sequence[str]) -> list[str]:
-        known = documents(self.snapshot)
-        return [known[key].name for key in keys]
+        by_key = documents(self.snapshot)
+        return [by_key[key].name for key in keys]
 
-    # Sections
+    # Sections (Section 3.3.1)
 
-    def _sections(
+    def _choose_sections(
         self, question: Question, keys: Sequence[str], hits: Sequence[Hit], trail: Trail
     ) -> list[ChosenSection]:
-        """Return the sections whose paragraphs are looked at."""
+        """Return the sections whose paragraphs are considered."""
         started = time.perf_counter()
-        known = [section for key in keys for section in self.outlines.of(key).sections]
         allowed = self.snapshot.mask(question.scope, RETRIEVED_KINDS)
-        known = [one for one in known if (self.tables or one.kind != TABLE) and allowed[list(one.rows)].any()]
+        sections = [
+            section
+            for key in keys
+            for section in self.outlines.of(key).sections
+            if (self.tables or section.kind != TABLE) and allowed[list(section.rows)].any()
+        ]
         rows = self.snapshot.rows([hit.node.id for hit in hits])
-        by_row = dict(zip(rows.tolist(), hits, strict=True))
-        support = self.scorer.score_sections(question.text, known, by_row, trail)
+        hit_of_row = dict(zip(rows.tolist(), hits, strict=True))
+        scores = self.scorer.score_sections(question.text, sections, hit_of_row, trail)
         if self.chooser is None:
-            order = sorted(range(len(known)), key=lambda n: (-support[n].total, known[n].id))
-            taken = [ChosenSection(known[n], tuple(support[n].reasons())) for n in order[: self.sections]]
-            trail.add(_sections_step(taken, len(known), started))
-            return taken
-        entries = self._section_entries(known, support, rows[: self.hints].tolist(), by_row, len(keys) > 1)
-        whole = sum(self.chooser.window.tokens(self.snapshot.document_text(key)) for key in keys)
-        choice = self.chooser.choose(question.text, entries, whole)
-        taken = [
+            order = sorted(range(len(sections)), key=lambda n: (-scores[n].total, sections[n].id))
+            chosen = [ChosenSection(sections[n], tuple(scores[n].reasons())) for n in order[: self.sections]]
+            trail.add(_sections_step(chosen, len(sections), started))
+            return chosen
+        hinted_rows = rows[: self.hints].tolist()
+        entries = self._section_entries(sections, scores, hinted_rows, hit_of_row, len(keys) > 1)
+        total_tokens = sum(self.chooser.window.tokens(self.snapshot.document_text(key)) for key in keys)
+        choice = self.chooser.choose(question.text, entries, total_tokens)
+        chosen = [
             ChosenSection(
-                known[n],
-                ("named by the model", *(["hint"] if entries[n].hint else []), *support[n].reasons()),
+                sections[n],
+                ("named by the model", *(["hint"] if entries[n].hint else []), *scores[n].reasons()),
             )
             for n in choice.indexes
         ]
-        step = _sections_step(taken, len(known), started)
+        step = _sections_step(chosen, len(sections), started)
         trail.add(_with_choice(step, self.chooser, choice, started))
-        return taken
+        return chosen
 
     def _section_entries(
         self,
         sections: Sequence[Section],
-        support: Sequence[SectionScores],
-        hinted: Sequence[int],
-        hits: Mapping[int, Hit],
-        several: bool,
+        scores: Sequence[SectionScores],
+        hinted_rows: Sequence[int],
+        hit_of_row: Mapping[int, Hit],
+        with_document_name: bool,
     ) -> list[Entry]:
-        """Return what the model is shown; each hint stands once, at the smallest entry that holds it."""
+        """Return the entries of sections that the model is shown; a hint stands at the smallest entry that has it."""
         smallest: dict[int, int] = {}
-        for n, one in enumerate(sections):
-            for row in one.rows:
-                if row in hits and (row not in smallest or len(one.rows) < len(sections[smallest[row]].rows)):
+        for n, section in enumerate(sections):
+            for row in section.rows:
+                size = len(section.rows)
+                if row in hit_of_row and (row not in smallest or size < len(sections[smallest[row]].rows)):
                     smallest[row] = n
         hints: dict[int, Hit] = {}
-        for row in hinted:
+        for row in hinted_rows:
             if row in smallest:
-                hints.setdefault(smallest[row], hits[row])
+                hints.setdefault(smallest[row], hit_of_row[row])
         summaries = self.summaries.of(sections)
-        names = dict(zip([one.document for one in sections], [""] * len(sections), strict=True))
-        titles = dict(zip(names, self._names(list(names)), strict=True))
-        made = []
-        for n, (one, text) in enumerate(zip(sections, summaries, strict=True)):
-            about = [f"table, {len(one.rows)} rows"] if one.kind == TABLE else []
-            if self.hints and one.pages and one.kind != PAGE:
-                first, last = one.pages
+        by_key = documents(self.snapshot)
+        entries = []
+        for n, (section, summary) in enumerate(zip(sections, summaries, strict=True)):
+            about = [f"table, {len(section.rows)} rows"] if section.kind == TABLE else []
+            if self.hints and section.pages and section.kind != PAGE:
+                first, last = section.pages
                 about.append(f"page {first}" if first == last else f"pages {first}-{last}")
-            path = (titles[one.document], *one.path) if several else one.path
-            made.append(Entry(one.id, path, text, ", ".join(about), _words(hints.get(n)), support[n].total))
-        return made
+            path = section.path
+            if with_document_name:
+                path = (by_key[section.document].name, *path)
+            hint = _hint_text(hints.get(n))
+            entries.append(Entry(section.id, path, summary, ", ".join(about), hint, scores[n].total))
+        return entries
 
-    # Paragraphs
+    # Paragraphs (Section 3.3.2)
 
     def _paragraphs(
-        self, question: Question, taken: Sequence[ChosenSection], hits: Sequence[Hit]
+        self, question: Question, sections: Sequence[ChosenSection], hits: Sequence[Hit]
     ) -> list[Node]:
-        """Return the paragraphs of the sections and the kept hits, each once, in reading order by document."""
-        rows = np.array(sorted({row for one in taken for row in one.section.rows}), dtype=np.int64)
-        kept = self.snapshot.rows([hit.node.id for hit in hits])
-        rows = np.union1d(rows, kept)
+        """Return the paragraphs of sections, and hits, each once, in reading order by document."""
+        in_sections = {row for chosen in sections for row in chosen.section.rows}
+        rows = np.union1d(
+            np.array(sorted(in_sections), dtype=np.int64),
+            self.snapshot.rows([hit.node.id for hit in hits]),
+        )
         return self.snapshot.nodes(rows[self.snapshot.mask(question.scope, RETRIEVED_KINDS)[rows]])
 
-    def _ranked(self, nodes: Sequence[Node], found: Sequence[Hit]) -> list[tuple[Node, float]]:
-        """Return paragraphs by the search's score; those that it did not find after them, as they stand."""
-        scores = {hit.node.id: hit.score for hit in found}
-        ranked = sorted(nodes, key=lambda node: -scores.get(node.id, -np.inf))
+    def _select_paragraphs(
+        self, question: Question, paragraphs: Sequence[Node], hits: Sequence[Hit], trail: Trail
+    ) -> list[tuple[Node, float]]:
+        """Return the paragraphs that the selector chooses; without a selector, or if the budget ends it, all of them
+        in the order of the search, and those that it did not find behind them in reading order."""
+        if self.selector is not None:
+            try:
+                return self.selector.select(question.text, paragraphs, trail)
+            except BudgetExceeded as error:
+                trail.add(StoppedStep(error.problem))
+        scores = {hit.node.id: hit.score for hit in hits}
+        ranked = sorted(paragraphs, key=lambda node: -scores.get(node.id, -np.inf))
         return [(node, scores.get(node.id, 0.0)) for node in ranked]
 
-    def _hit(self, node: Node, score: float, why: Mapping[int, ChosenSection]) -> Hit:
-        row = int(self.snapshot.rows([node.id])[0])
-        one = why.get(row)
-        reason = (
-            f"section {one.section.name} ({'; '.join(one.reasons)})" if one else "hint: best of the search"
-        )
-        return Hit(node, score, (f"{node.document}:0", node.id), (reason,))
+    def _to_hit(self, node: Node, score: float, section_of_row: Mapping[int, ChosenSection]) -> Hit:
+        chosen = section_of_row.get(int(self.snapshot.rows([node.id])[0]))
+        if chosen is None:
+            via = "hint: best of the search"
+        else:
+            via = f"section {chosen.section.name} ({'; '.join(chosen.reasons)})"
+        return Hit(node, score, (f"{node.document}:0", node.id), (via,))
 
-    # Without a model, over everything
+    # Without a model
 
-    def _lifted(self, question: Question, found: Sequence[Hit], trail: Trail) -> list[Hit]:
-        """Return the hits of the search, each raised by what its section says of itself."""
+    def _lift_hits(self, question: Question, hits: Sequence[Hit], trail: Trail) -> list[Hit]:
+        """Return the hits of the search in a new order, each raised by the name and summary of its section."""
         started = time.perf_counter()
-        rows = self.snapshot.rows([hit.node.id for hit in found]).tolist()
-        of_row: dict[int, Section] = {}
-        for key in dict.fromkeys(hit.node.document for hit in found):
-            own = [row for row, hit in zip(rows, found, strict=True) if hit.node.document == key]
-            of_row.update(self.outlines.sections_of(key, own))
-        sections = list({one.id: one for row in rows if (one := of_row.get(row))}.values())
-        support = dict(
-            zip(
-                (one.id for one in sections),
-                self.scorer.score_sections(
-                    question.text, sections, dict(zip(rows, found, strict=True)), trail
-                ),
-                strict=True,
-            )
-        )
-        top = found[0].score if found else 0.0
+        rows = self.snapshot.rows([hit.node.id for hit in hits]).tolist()
+        section_of_row: dict[int, Section] = {}
+        for key in dict.fromkeys(hit.node.document for hit in hits):
+            rows_inside = [row for row, hit in zip(rows, hits, strict=True) if hit.node.document == key]
+            section_of_row.update(self.outlines.sections_of(key, rows_inside))
+        in_hit_order = [section_of_row[row] for row in rows if row in section_of_row]
+        sections = list({section.id: section for section in in_hit_order}.values())
+        hit_of_row = dict(zip(rows, hits, strict=True))
+        section_scores = self.scorer.score_sections(question.text, sections, hit_of_row, trail)
+        scores = dict(zip((section.id for section in sections), section_scores, strict=True))
+        top = hits[0].score if hits else 0.0
         lifted = []
-        for row, hit in zip(rows, found, strict=True):
-            held = support[of_row[row].id] if row in of_row else None
-            score = hit.score + (HEADING_LIFT * top * held.heading if held else 0.0)
-            why = (
-                f"section {of_row[row].name} ({'; '.join(held.reasons())})" if held else "best of the search"
-            )
-            lifted.append(Hit(hit.node, score, (f"{hit.node.document}:0", hit.node.id), (why,)))
+        for row, hit in zip(rows, hits, strict=True):
+            section = section_of_row.get(row)
+            score, via = hit.score, "best of the search"
+            if section is not None:
+                score += HEADING_LIFT * top * scores[section.id].heading
+                via = f"section {section.name} ({'; '.join(scores[section.id].reasons())})"
+            lifted.append(Hit(hit.node, score, (f"{hit.node.document}:0", hit.node.id), (via,)))
         lifted.sort(key=lambda hit: -hit.score)
-        best = sorted(sections, key=lambda one: (-support[one.id].total, one.id))[: self.sections]
-        taken = [ChosenSection(one, tuple(support[one.id].reasons())) for one in best]
-        trail.add(_sections_step(taken, len(sections), started))
+        best = sorted(sections, key=lambda section: (-scores[section.id].total, section.id))
+        chosen = [
+            ChosenSection(section, tuple(scores[section.id].reasons())) for section in best[: self.sections]
+        ]
+        trail.add(_sections_step(chosen, len(sections), started))
         return lifted
 
 
 def _sections_step(chosen: Sequence[ChosenSection], of: int, since: float) -> SectionsStep:
-    reasons = tuple(SectionReasons(one.section.name, one.reasons) for one in chosen)
-    return SectionsStep(of, chosen=reasons, seconds=time.perf_counter() - since)
+    sections = tuple(SectionReasons(each.section.name, each.reasons) for each in chosen)
+    return SectionsStep(of, chosen=sections, seconds=time.perf_counter() - since)
 
 
 def _with_choice(step: ChoiceStep, chooser: Chooser, choice: Choice, since: float) -> ChoiceStep:
@@ -438,27 +399,24 @@ def _with_choice(step: ChoiceStep, chooser: Chooser, choice: Choice, since: floa
     )
 
 
-def _words(hit: Hit | None) -> str:
-    """Return the start of a passage, as a hint."""
+def _hint_text(hit: Hit | None) -> str:
+    """Return the beginning of a passage."""
     if hit is None:
         return ""
     words = hit.node.text.split()
     return " ".join(words[:HINT_WORDS]) + (" ..." if len(words) > HINT_WORDS else "")
 
 
-def _pages(count: int) -> str:
-    return f"{count} page{'s' * (count != 1)}" if count else ""
-
-
 def shortlist(hits: Sequence[Hit], allowed: Sequence[str], size: int) -> list[str]:
-    """Return the keys of at most ``size`` documents, by their best hit; then, in order of keys, those without."""
+    """Return the keys of at most ``size`` documents, in the order of their best hits; behind them, by key, those
+    without a hit."""
     inside = frozenset(allowed)
-    found = dict.fromkeys(hit.node.document for hit in hits if hit.node.document in inside)
-    return [*found, *sorted(inside - found.keys())][:size]
+    with_hits = dict.fromkeys(hit.node.document for hit in hits if hit.node.document in inside)
+    return [*with_hits, *sorted(inside - with_hits.keys())][:size]
 
 
 def make_summaries(recipe: Recipe, resources: Resources) -> None:
-    """Make the summaries that a recipe shows and that are not made when they are asked for. Raises ModelError."""
+    """Make the summaries that a recipe shows and a model writes, in advance. Raises ModelError."""
     for _, value in recipe.options:
         if isinstance(value, Recipe):
             make_summaries(value, resources)

@@ -1,6 +1,7 @@
-"""Choosing paragraphs among some (D3: Nair et al., EMNLP 2023, Sections 3.3.2 and 4).
+"""Strategies for choosing relevant paragraphs (D3: Nair et al., EMNLP 2023, Sections 3.3.2 and 4).
 
-Every strategy is a :class:`ParagraphSelector`; :class:`SelectorChain` puts one after another (``base+monot5``).
+Every strategy is a :class:`ParagraphSelector`; :class:`SelectorChain` runs one after another (``base+monot5``).
+:func:`create_selector` makes the one that a recipe names.
 """
 
 from __future__ import annotations
@@ -8,27 +9,32 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
-
-import numpy as np
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from clew.core.component import Resources
 from clew.core.errors import BudgetExceeded, UsageError
 from clew.core.prompts.templates import load_prompt
-from clew.core.protocols import LanguageModel, PromptTemplate, Reranker, Snapshot, Trail
+from clew.core.protocols import LanguageModel, PromptTemplate, Reranker, Trail
 from clew.core.steps import ParagraphsStep
-from clew.core.trail import TrailRecorder
-from clew.core.types import RETRIEVED_KINDS, Hit, Node, Question, Scope, StoppedStep, Usage
+from clew.core.types import Hit, Node, StoppedStep, Usage
 from clew.methods.d3.context_window import ContextWindow, one_line, pack, truncate_all
 from clew.methods.d3.replies import parse_numbers, parse_verdict
+from clew.methods.d3.summarisers import ExtractiveSummariser, SectionText
 
 if TYPE_CHECKING:
     from clew.core.protocols import Completion, Prompt
 
 #: Paragraphs with their scores, best first.
 ScoredNodes = list[tuple[Node, float]]
-#: How much of a reply that cannot be read the trail shows.
+#: The trail shows this many characters of a reply that cannot be read.
 _SHOWN = 200
+
+#: The strategies (Section 3.3.2). ``encoder`` ranks paragraphs as the search does, without a model.
+ParagraphStrategy = Literal[
+    "auto", "base", "hierbase", "monot5", "base+monot5", "monot5+base", "cross-encoder", "encoder"
+]
+#: A reranker keeps this many paragraphs; the summary of a paragraph has this many words.
+RERANKED_PARAGRAPHS, PARAGRAPH_WORDS = 10, 32
 
 
 def create_window(resources: Resources, context: int, max_packed: int | None = None) -> ContextWindow:
@@ -41,19 +47,19 @@ class ParagraphSelector(Protocol):
     """Chooses the paragraphs that are relevant to a question."""
 
     def select(self, question: str, paragraphs: Sequence[Node], trail: Trail) -> ScoredNodes:
-        """Return those of ``paragraphs`` that are relevant, best first; what that took goes to the trail."""
+        """Return the relevant ones of ``paragraphs``, best first, and add a step to the trail."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PromptSelector:
-    """BASE of Section 3.3.2: numbered paragraphs are shown to a model, which names the relevant ones.
+    """BASE of Section 3.3.2: a model is shown numbered paragraphs and names the relevant ones.
 
-    As many paragraphs as fit the context go into a call, whole; all calls are one batch. One that does not
-    fit alone is cut at its end, and the step says so. The instruction of ``template`` (``drill-paragraphs``)
-    is the paper's; what stands around it the paper does not give. Paragraphs are numbered from 1 through all
-    calls, so that a number out of place is noticed. The model ranks nothing: chosen paragraphs come in the
-    order in which it names them, with a score of 1.
+    As many whole paragraphs as fit the context go into a call; all calls are one batch. A paragraph that does not fit
+    alone is cut at its end, and the step says so. The instruction of ``template`` (``drill-paragraphs``) is the
+    paper's; the text around it is not given in the paper. Paragraphs are numbered from 1 through all calls, so that a
+    number of another call is noticed. The model does not rank: chosen paragraphs have a score of 1, in the order of
+    the reply.
     """
 
     model: LanguageModel
@@ -88,29 +94,35 @@ class PromptSelector:
         shown, shortened = self._shown(question, texts)
         sizes = [self.window.tokens(line + "\n") for line in shown]
         calls = pack(sizes, self._room(question))
-        made = self.model.complete([self._prompt(question, [shown[n] for n in one]) for one in calls])
+        completions = self.model.complete(
+            [self._prompt(question, [shown[n] for n in call]) for call in calls]
+        )
         replies = [
-            parse_numbers(one.text, range(call.start + 1, call.stop + 1))
-            for call, one in zip(calls, made, strict=True)
+            parse_numbers(completion.text, range(call.start + 1, call.stop + 1))
+            for call, completion in zip(calls, completions, strict=True)
         ]
         selected = [(paragraphs[n - 1], 1.0) for reply in replies for n in reply.chosen]
-        unread = [one.text[:_SHOWN] for one, reply in zip(made, replies, strict=True) if not reply.readable]
+        unreadable = [
+            completion.text[:_SHOWN]
+            for completion, reply in zip(completions, replies, strict=True)
+            if not reply.readable
+        ]
         step = ParagraphsStep(
             prompt=self.template.name,
             offered=len(paragraphs),
             calls=len(calls),
             cut=tuple(paragraphs[n].id for n in shortened) or None,
             unknown=tuple(n for reply in replies for n in reply.unknown) or None,
-            unreadable=tuple(unread) or None,
+            unreadable=tuple(unreadable) or None,
             shown=shown_as,
         )
-        trail.add(_with_selected(step, selected, made, started))
+        trail.add(_with_selected(step, selected, completions, started))
         return selected
 
     def _shown(self, question: str, texts: Sequence[str]) -> tuple[list[str], list[int]]:
-        """Return each paragraph as its line in the prompt, and the indexes of those that had to be cut."""
+        """Return each paragraph as its line in the prompt, and the indexes of those that were cut."""
         lines = [f"{number}: {one_line(text)}" for number, text in enumerate(texts, 1)]
-        # The line break after it takes a token of its own at the most.
+        # The line break after a line takes at most one token.
         return truncate_all(lines, self._room(question) - 1, self.window.tokens)
 
     def _room(self, question: str) -> int:
@@ -128,30 +140,28 @@ class PromptSelector:
 
 @dataclass(frozen=True, slots=True)
 class HierarchicalSelector:
-    """HIERBASE of Section 3.3.2: BASE over the summaries of paragraphs, then over the chosen ones themselves.
+    """HIERBASE of Section 3.3.2: BASE over the summaries of paragraphs, then over the texts of the chosen ones.
 
-    ``summaries`` returns one summary per node; what making them cost is its own to tell.
+    ``summaries`` returns one summary per node.
     """
 
     base: PromptSelector
     summaries: Callable[[Sequence[Node]], Sequence[str]]
 
     def select(self, question: str, paragraphs: Sequence[Node], trail: Trail) -> ScoredNodes:
-        """Return the paragraphs that the model names, having seen first their summaries, then their texts."""
+        """Return the paragraphs that the model names, first by their summaries, then by their texts."""
         texts = self.summaries(paragraphs) if paragraphs else []
-        likely = [
-            node
-            for node, _ in self.base.select_by_texts(question, paragraphs, texts, trail, shown_as="summaries")
-        ]
-        return self.base.select(question, likely, trail)
+        selected = self.base.select_by_texts(question, paragraphs, texts, trail, shown_as="summaries")
+        return self.base.select(question, [node for node, _ in selected], trail)
 
 
 @dataclass(frozen=True, slots=True)
 class YesNoSelector:
-    """PARAGRAPH of Section 4: each paragraph alone, by a boolean prompt; all calls are one batch.
+    """PARAGRAPH of Section 4: a model is asked of each paragraph alone whether it is relevant; all calls are one
+    batch.
 
-    ``template`` is ``drill-boolean``, our words: the paper does not give its prompt. A reply that is neither
-    yes nor no chooses nothing, and is shown in the step.
+    ``template`` is ``drill-boolean``; its words are ours, since the paper does not give its prompt. A reply that is
+    neither yes nor no chooses nothing, and the step shows it.
     """
 
     model: LanguageModel
@@ -173,26 +183,30 @@ class YesNoSelector:
         texts, shortened = truncate_all(
             [one_line(node.text) for node in paragraphs], room, self.window.tokens
         )
-        made = self.model.complete(
+        completions = self.model.complete(
             [self.template.render(question=question, paragraph=text) for text in texts]
         )
-        verdicts = [parse_verdict(one.text) for one in made]
-        selected = [(node, 1.0) for node, said in zip(paragraphs, verdicts, strict=True) if said]
-        unread = [one.text[:_SHOWN] for one, answer in zip(made, verdicts, strict=True) if answer is None]
+        verdicts = [parse_verdict(completion.text) for completion in completions]
+        selected = [(node, 1.0) for node, relevant in zip(paragraphs, verdicts, strict=True) if relevant]
+        unreadable = [
+            completion.text[:_SHOWN]
+            for completion, relevant in zip(completions, verdicts, strict=True)
+            if relevant is None
+        ]
         step = ParagraphsStep(
             prompt=self.template.name,
             offered=len(paragraphs),
-            calls=len(made),
+            calls=len(completions),
             cut=tuple(paragraphs[n].id for n in shortened) or None,
-            unreadable=tuple(unread) or None,
+            unreadable=tuple(unreadable) or None,
         )
-        trail.add(_with_selected(step, selected, made, started))
+        trail.add(_with_selected(step, selected, completions, started))
         return selected
 
 
 @dataclass(frozen=True, slots=True)
 class RerankerSelector:
-    """The ``keep`` paragraphs that a reranker scores best (MONOT5 of Section 3.3.2); None keeps all, ranked.
+    """Takes the ``keep`` paragraphs that a reranker scores best (MONOT5 of Section 3.3.2); all of them if it is None.
 
     The paper does not say how many it keeps.
     """
@@ -206,7 +220,7 @@ class RerankerSelector:
             return []
         started = time.perf_counter()
         scores = self.reranker.score(question, [node.text for node in paragraphs]).tolist()
-        ranked = sorted(zip(paragraphs, scores, strict=True), key=lambda one: (-one[1], one[0].id))
+        ranked = sorted(zip(paragraphs, scores, strict=True), key=lambda pair: (-pair[1], pair[0].id))
         selected = [(node, float(score)) for node, score in ranked[: self.keep]]
         step = ParagraphsStep(reranker=self.reranker.name, offered=len(paragraphs))
         trail.add(_with_selected(step, selected, [], started))
@@ -215,16 +229,16 @@ class RerankerSelector:
 
 @dataclass(frozen=True, slots=True)
 class SelectorChain:
-    """One strategy after another: the second chooses among what the first chose.
+    """Runs one strategy after another: the second chooses among the paragraphs that the first chose.
 
-    Where the budget does not allow the second, what the first chose is the choice, and the trail says so.
+    If the budget does not allow the second, the choice of the first is returned, and the trail says so.
     """
 
     first: ParagraphSelector
     second: ParagraphSelector
 
     def select(self, question: str, paragraphs: Sequence[Node], trail: Trail) -> ScoredNodes:
-        """Return what both choose; the second is not asked where the first chose nothing."""
+        """Return the paragraphs that both choose; the second is not asked if the first chose none."""
         likely = self.first.select(question, paragraphs, trail)
         if not likely:
             return []
@@ -238,7 +252,7 @@ class SelectorChain:
 def _with_selected(
     step: ParagraphsStep, selected: ScoredNodes, completions: Sequence[Completion], started: float
 ) -> ParagraphsStep:
-    """Return a step with what was chosen, and what that cost."""
+    """Return a step with the chosen paragraphs, and the cost of choosing them."""
     return replace(
         step,
         chosen=len(selected),
@@ -248,35 +262,38 @@ def _with_selected(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ExhaustiveRetriever:
-    """Gives all passages and table rows in the scope of a question to a selector.
+def create_selector(
+    resources: Resources,
+    component: str,
+    strategy: ParagraphStrategy,
+    context: int,
+    monot5: str,
+    cross_encoder: str,
+) -> ParagraphSelector | None:
+    """Return the strategy for paragraphs, None for ``encoder``. Raises UsageError if it needs a model and there is
+    none."""
+    if strategy == "auto":
+        strategy = "encoder" if resources.model is None else "base"
+    if strategy == "encoder":
+        return None
+    if strategy == "cross-encoder":
+        return RerankerSelector(
+            resources.tools.reranker(f"cross-encoder:{cross_encoder}"), RERANKED_PARAGRAPHS
+        )
+    selectors: list[ParagraphSelector] = []
+    for name in strategy.split("+"):
+        if name == "monot5":
+            selectors.append(
+                RerankerSelector(resources.tools.reranker(f"monot5:{monot5}"), RERANKED_PARAGRAPHS)
+            )
+            continue
+        base = PromptSelector.build(resources, context, component)
+        selectors.append(
+            base if name == "base" else HierarchicalSelector(base, _paragraph_summaries(resources))
+        )
+    return selectors[0] if len(selectors) == 1 else SelectorChain(*selectors)
 
-    In the paper the scope is one document. Deviation: it may be any, and what it costs grows with it.
-    """
 
-    snapshot: Snapshot
-    selector: ParagraphSelector
-
-    def retrieve(self, question: Question, k: int) -> list[Hit]:
-        """Return at most ``k`` of the passages that the selector chooses, best first. Raises ModelError."""
-        return self.explore(question, k, TrailRecorder())
-
-    def explore(self, question: Question, k: int, trail: Trail) -> list[Hit]:
-        """Return the same; the selector's steps go to the trail. A budget that is spent ends the search, with nothing
-        chosen where it ended it before the first choice."""
-        try:
-            chosen = self.selector.select(question.text, scope_passages(self.snapshot, question.scope), trail)
-        except BudgetExceeded as error:
-            trail.add(StoppedStep(error.problem))
-            return []
-        return [Hit(node, score, (node.id,)) for node, score in chosen[:k]]
-
-
-def scope_passages(snapshot: Snapshot, scope: Scope) -> list[Node]:
-    """Return the passages and table rows in a scope: documents by name and key, each in reading order."""
-    nodes = snapshot.nodes(np.flatnonzero(snapshot.mask(scope, RETRIEVED_KINDS)))
-    return sorted(nodes, key=lambda node: (node.document_name, node.document, node.position))
-
-
-# MERGED: The baselines of D3 (Nair et al., EMNLP 2023, Section 4): every paragraph of a document is looked at.
+def _paragraph_summaries(resources: Resources) -> Callable[[Sequence[Node]], Sequence[str]]:
+    summariser = ExtractiveSummariser(PARAGRAPH_WORDS, resources.encoder)
+    return lambda nodes: summariser.summarise([SectionText(node.name, (node.text,)) for node in nodes])
