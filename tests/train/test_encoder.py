@@ -259,7 +259,7 @@ def test_a_base_teaches_its_own_links(source, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "what is there to learn from"),
+        ([], "no training data given"),
         (["--data", "hotpotqa"], "no data set in 'hotpotqa'"),
         (["--data", "{data}", "--batch", "500"], "do not fill a batch of 500"),
         (["--data", "{data}", "--configuration", "papre"], "Did you mean 'paper'"),

@@ -39,7 +39,8 @@ class Drawing:
     name = "kb"
 
     def __init__(self):
-        self.base, self.drawn, self.go, self.begun = self, 0, threading.Event(), threading.Semaphore(0)
+        self.knowledge_base = self.files = self
+        self.drawn, self.go, self.begun = 0, threading.Event(), threading.Semaphore(0)
 
     def page_image(self, key, page, scale):
         self.drawn += 1

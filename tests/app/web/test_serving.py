@@ -99,7 +99,7 @@ def test_what_lies_at_a_documents_path_now_is_not_taken_for_it(tmp_path) -> None
         assert base.files.original(document.key) == path
         path.unlink()
         path.symlink_to(other)
-        for look in (base.original_file, lambda key: base.files.page_image(key, 1)):
+        for look in (base.files.original, lambda key: base.files.page_image(key, 1)):
             with pytest.raises(NotFound, match="was changed"):
                 look(document.key)
         with pytest.raises(NotFound, match="has no page 2"):

@@ -24,7 +24,7 @@ def shelf(made_base, tmp_path):
 
 
 def test_it_makes_what_any_question_needs(shelf) -> None:
-    base = shelf["harbour"].base
+    base = shelf["harbour"].knowledge_base
     warming = BaseWarmer(shelf, lambda: False)
     for _ in range(3):
         warming.schedule("harbour")
@@ -38,12 +38,12 @@ def test_not_while_questions_are_answered(shelf) -> None:
     warming = BaseWarmer(shelf, lambda: True)
     warming.schedule("harbour")
     warming.close()
-    assert not made(shelf["harbour"].base)
+    assert not made(shelf["harbour"].knowledge_base)
 
 
 def test_a_server_is_warm_at_the_start_and_after_each_upload(folder) -> None:
     with ServedApp(folder) as app:
-        base = app.serving.app.state.server.bases[app.base].base
+        base = app.serving.app.state.server.bases[app.base].knowledge_base
         waited_for(lambda: made(base))
         app.upload("heron.md", b"# Heron\n\nThe heron stands at Dunmere Landing.\n")
         assert "heron.md" in {one.name for one in base.store.snapshot().documents()}

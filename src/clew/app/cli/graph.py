@@ -10,30 +10,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import clew
-from clew.app.cli import graph_sources as graphadd
-from clew.app.cli import graph_sources as graphencode
-from clew.app.cli import graph_sources as graphextract
-from clew.app.cli import graph_sources as graphmount
+from clew.app.cli import graph_sources
 from clew.app.cli.command_group import CommandGroup
 from clew.app.cli.options import Json, Kb
 from clew.app.cli.output import format_count, print_json
 
 if TYPE_CHECKING:
     from clew.core.types import Entity
+    from clew.knowledge_base.results import EntityDescription
     from clew.triples.linking.entity_alignment import EntityAlignment
 
 app = typer.Typer(
     cls=CommandGroup,
     no_args_is_help=True,
-    help="Knowledge graphs beside the documents: add, look at, remove.",
+    help="Add knowledge graphs beside the documents, look into them, and remove them.",
 )
-app.command("add")(graphadd.add)
+app.command("add")(graph_sources.add)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The graph's name.", show_default=False)]
 
 
 @app.command("list")
 def list_graphs(kb: Kb = None, as_json: Json = False) -> None:
-    """List the graphs, with their sizes and where they came from.
+    """List the graphs with their sizes and sources.
 
     clew graph list
     """
@@ -41,13 +39,13 @@ def list_graphs(kb: Kb = None, as_json: Json = False) -> None:
 
     with clew.open(kb) as base:
         graphs = base.graphs.infos()
-        late = {graph.name: measure_staleness(base, graph) for graph in graphs}
+        staleness = {graph.name: measure_staleness(base, graph) for graph in graphs}
     if as_json:
         print_json(
             {
                 "graphs": [
                     graph.to_dict()
-                    | {"extracted": extraction_maker(graph) or None, "behind": asdict(late[graph.name])}
+                    | {"extracted": extraction_maker(graph) or None, "behind": asdict(staleness[graph.name])}
                     for graph in graphs
                 ]
             }
@@ -62,8 +60,8 @@ def list_graphs(kb: Kb = None, as_json: Json = False) -> None:
             print(f"    {source.path}")
         if maker := extraction_maker(graph):
             print(f"    extracted from the documents by {maker}")
-        if said := graphextract.describe_staleness(graph.name, late[graph.name]):
-            print(f"    {said}")
+        if remark := graph_sources.describe_staleness(graph.name, staleness[graph.name]):
+            print(f"    {remark}")
     if not graphs:
         print("no graphs yet; add one: clew graph add FILE")
 
@@ -76,7 +74,7 @@ def schema(
         typer.Option(
             min=1,
             metavar="N",
-            help="Print at most this many types, relations and properties; --json has all.",
+            help="Print at most N types, N relations and N properties; --json prints all.",
         ),
     ] = 50,
     question: Annotated[
@@ -84,34 +82,37 @@ def schema(
         typer.Option(
             "--question",
             metavar="TEXT",
-            help="Print what a model would be shown of the graph for this question, cut as it would be.",
+            help="Print the part of the schema that a language model would be given for this question.",
             show_default=False,
         ),
     ] = None,
     kb: Kb = None,
     as_json: Json = False,
 ) -> None:
-    """Print a graph's node types, relations and properties, with counts and examples: what can be asked of it.
+    """Print the node types, relations and properties of a graph, with counts and examples.
 
-    clew graph schema films
+    This is what you can ask about: the names that typed triples (clew ask --triples) may use.
+
+      clew graph schema films
 
       clew graph schema films --question "Which slow films did David Lynch direct before 1990?"
     """
-    from clew.app.cli import graph_schema as schemas
+    from clew.app.cli.graph_schema import print_schema, schema_to_dict
 
     with clew.open(kb) as base:
         if question is not None:
-            shown = base.graphs.schema(question, [name])
+            excerpt = base.graphs.schema(question, [name])
             if as_json:
-                print_json({"graph": name, "question": question, "text": shown.text, "shown": shown.summary})
+                counts = {"text": excerpt.text, "shown": excerpt.summary}
+                print_json({"graph": name, "question": question} | counts)
             else:
-                print(shown.text)
+                print(excerpt.text)
             return
         graph = base.graphs.get(name)
         if as_json:
-            print_json(schemas.schema_to_dict(graph))
+            print_json(schema_to_dict(graph))
         else:
-            schemas.print_schema(graph, limit)
+            print_schema(graph, limit)
 
 
 @app.command("show")
@@ -121,62 +122,64 @@ def show(
         str, typer.Argument(metavar="ENTITY", help="Its name, an alias, or its id.", show_default=False)
     ],
     limit: Annotated[
-        int, typer.Option(min=1, metavar="N", help="At most this many triples of each relation.")
+        int, typer.Option(min=1, metavar="N", help="Print at most N triples of each relation.")
     ] = 10,
     kb: Kb = None,
     as_json: Json = False,
 ) -> None:
-    """Show an entity of a graph: what is known of it, the triples that it is in, both ways, and what it is the
-    same as.
+    """Show an entity of a graph: its properties, its triples, and the same entity in other graphs.
 
-    Case, accents, spaces and punctuation of the name do not matter. Where several have the name, all are shown.
-    What is the same in other graphs, and the document about it, is found by ids and names; clew graph links also
-    compares identifying properties.
+    Case, accents, spaces and punctuation in the name are ignored. If several entities have the name, all are shown.
+    Equivalent entities are found by ids and names; clew graph links also compares identifying properties.
 
       clew graph show films "Gert Frobe"
     """
     with clew.open(kb) as base:
-        found = base.graphs.describe(name, base.graphs.entities(name, entity), limit)
+        descriptions = base.graphs.describe(name, base.graphs.entities(name, entity), limit)
     if as_json:
-        print_json({"entities": [told.to_dict() for told in found]})
+        print_json({"entities": [description.to_dict() for description in descriptions]})
         return
-    for told in found:
-        one = told.entity
-        _print_entity(one)
-        for triple in told.triples:
-            for end, said in zip(triple.ends, triple.statements, strict=True):
-                before, after = (end.name, one.name) if triple.inverse else (one.name, end.name)
-                print(f"    {before} >> {triple.relation} >> {after}")
-                for source in _sources(said):
-                    print(f"        said in {source}")
-            if triple.total > len(triple.ends):
-                print(f"    ... {triple.total - len(triple.ends):,} more {triple.relation}")
-        for link in told.equivalents:
-            print(f"    same as: {_target(link)}  ({'; '.join(link.by)})")
+    for description in descriptions:
+        _print_entity(description.entity)
+        _print_triples(description)
+        for link in description.equivalents:
+            print(f"    same as: {_describe_target(link)}  ({'; '.join(link.by)})")
 
 
-def _sources(statements: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return where a triple was said: the document, or the title of the passage, with the passage's id."""
-    found = [(one.get("document") or one.get("title"), one.get("passage")) for one in statements]
-    return list(
-        dict.fromkeys(
-            f"{where} ({passage})" if where else str(passage) for where, passage in found if passage
-        )
-    )
-
-
-def _print_entity(one: Entity) -> None:
-    types = ", ".join(type for type in (one.type, *one.more_types) if type)
-    print(f"{one.name}{f'  ({types})' if types else ''}  {one.id}")
-    if one.aliases:
-        print(f"    also: {'; '.join(one.aliases)}")
-    for key, value in sorted(one.properties.items()):
+def _print_entity(entity: Entity) -> None:
+    types = ", ".join(type for type in (entity.type, *entity.more_types) if type)
+    print(f"{entity.name}{f'  ({types})' if types else ''}  {entity.id}")
+    if entity.aliases:
+        print(f"    also: {'; '.join(entity.aliases)}")
+    for key, value in sorted(entity.properties.items()):
         print(f"    {key}: {'; '.join(map(str, value)) if isinstance(value, tuple) else value}")
-    if one.text:
-        print(f"    {one.text}")
+    if entity.text:
+        print(f"    {entity.text}")
 
 
-def _target(link: EntityAlignment) -> str:
+def _print_triples(description: EntityDescription) -> None:
+    name = description.entity.name
+    for triple in description.triples:
+        for end, statements in zip(triple.ends, triple.statements, strict=True):
+            head, tail = (end.name, name) if triple.inverse else (name, end.name)
+            print(f"    {head} >> {triple.relation} >> {tail}")
+            for source in _statement_sources(statements):
+                print(f"        said in {source}")
+        if triple.total > len(triple.ends):
+            print(f"    ... {triple.total - len(triple.ends):,} more {triple.relation}")
+
+
+def _statement_sources(statements: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the sources of a triple: the document or the title of a passage, with the passage's id."""
+    sources: dict[str, None] = {}
+    for statement in statements:
+        document, passage = statement.get("document") or statement.get("title"), statement.get("passage")
+        if passage:
+            sources[f"{document} ({passage})" if document else str(passage)] = None
+    return list(sources)
+
+
+def _describe_target(link: EntityAlignment) -> str:
     return f"document {link.target_name}" if link.document else f"{link.target_name}  {link.target}"
 
 
@@ -184,48 +187,51 @@ def _target(link: EntityAlignment) -> str:
 def links(
     graph: Annotated[
         str | None,
-        typer.Argument(metavar="[GRAPH]", help="Those of this graph alone.", show_default=False),
+        typer.Argument(metavar="[GRAPH]", help="List only the links of this graph.", show_default=False),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Print at most this many.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Print at most N links.")] = 50,
     kb: Kb = None,
     as_json: Json = False,
 ) -> None:
-    """List what is the same in different graphs, and the documents about a node, each with its evidence.
+    """List entities that are the same in different graphs, and documents about an entity, with the evidence.
 
-    Links are by identifier (Wikidata's ids, IRIs, properties such as imdb_id or doi), by owl:sameAs, and by name or
-    alias where that is unambiguous on both sides or types agree. Nothing is stored: they follow from what is there.
+    Links are made by identifiers (Wikidata ids, IRIs, properties such as imdb_id or doi), by owl:sameAs, and by names
+    or aliases that are unambiguous on both sides or whose types agree. They are computed, not stored.
 
       clew graph links
 
       clew graph links films --limit 200
     """
     with clew.open(kb) as base:
-        found = list(islice(base.graphs.links(graph), limit + 1))
+        links = list(islice(base.graphs.links(graph), limit + 1))
     if as_json:
-        print_json({"links": [one.to_dict() for one in found[:limit]], "more": len(found) > limit})
+        print_json({"links": [link.to_dict() for link in links[:limit]], "more": len(links) > limit})
         return
-    for one in found[:limit]:
-        print(f"{one.source_name}  {one.source}  =  {_target(one)}  ({'; '.join(one.by)})")
-    if len(found) > limit:
+    for link in links[:limit]:
+        target = _describe_target(link)
+        print(f"{link.source_name}  {link.source}  =  {target}  ({'; '.join(link.by)})")
+    if len(links) > limit:
         print("... there are more; see --limit")
-    elif not found:
+    elif not links:
         print("no links: nothing is known to be the same in two graphs, or to be what a document is about")
 
 
-app.command("mount")(graphmount.mount)
-app.command("extract")(graphextract.extract)
-app.command("encode")(graphencode.encode)
+app.command("mount")(graph_sources.mount)
+app.command("extract")(graph_sources.extract)
+app.command("encode")(graph_sources.encode)
 
 
 @app.command("remove")
 def remove(name: Name, kb: Kb = None, as_json: Json = False) -> None:
-    """Forget a graph, or unmount one: afterwards the base is as if it had never been added. Its files stay.
+    """Remove a graph, or unmount one. Its files are not touched.
 
-    clew graph remove films
+    Afterwards the knowledge base is as if the graph had never been added.
+
+      clew graph remove films
     """
     with clew.open(kb) as base:
-        gone = base.graphs.remove(name)
+        graph = base.graphs.remove(name)
     if as_json:
-        print_json({"removed": gone.to_dict()})
+        print_json({"removed": graph.to_dict()})
     else:
-        print(f"removed {gone.name}")
+        print(f"removed {graph.name}")

@@ -1,4 +1,4 @@
-"""``clew graph add``."""
+"""``clew graph add``, ``mount``, ``extract`` and ``encode``: where graphs come from."""
 
 from __future__ import annotations
 
@@ -21,28 +21,32 @@ if TYPE_CHECKING:
     from clew.knowledge_base.ingest.graphs import GraphReport
 
 
+#: Unreadable replies that are listed; --json lists all.
+MAX_LISTED_REPLIES = 10
+
+
 def add(
     files: Annotated[
         list[Path] | None,
         typer.Argument(metavar="FILE...", help="Files that together hold one graph.", show_default=False),
     ] = None,
     name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What it is called.", show_default="the file's name")
+        str | None, typer.Option(metavar="NAME", help="The graph's name.", show_default="the file's name")
     ] = None,
     nodes: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="A table of nodes. Repeat for several.", show_default=False),
+        typer.Option(metavar="FILE", help="A file with nodes. Repeat for several.", show_default=False),
     ] = None,
     edges: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="A table of edges. Repeat for several.", show_default=False),
+        typer.Option(metavar="FILE", help="A file with edges. Repeat for several.", show_default=False),
     ] = None,
     form: Annotated[
         str,
         typer.Option(
             "--format",
             metavar="FORM",
-            help="csv, tsv, jsonl, parquet, ntriples, turtle, rdfxml or stark.",
+            help="The format: csv, tsv, jsonl, parquet, ntriples, turtle, rdfxml or stark.",
             show_default="by the file's name",
         ),
     ] = "",
@@ -50,49 +54,49 @@ def add(
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="What the columns of a table are: head,relation,tail for edges; id,type,name,aliases,text for "
-            "nodes; others are properties.",
+            help="The meaning of a table's columns: head,relation,tail for edges; id,type,name,aliases,text for "
+            "nodes; other names are properties.",
             show_default="by the first row, else head,relation,tail",
         ),
     ] = None,
     header: Annotated[
         bool | None,
         typer.Option(
-            "--header/--no-header", help="Whether the first row names the columns.", show_default="look"
+            "--header/--no-header", help="Whether the first row names the columns.", show_default="detected"
         ),
     ] = None,
     language: Annotated[
         str,
         typer.Option(
             metavar="LANGUAGES",
-            help="Languages of names and texts in RDF, the preferred first (de,en); * for any.",
+            help="Languages of names and texts in RDF, the preferred one first (de,en); * for any.",
         ),
     ] = "en",
     answers: Annotated[
         str | None,
         typer.Option(
             metavar="TYPES",
-            help="Types of the nodes that may answer a question: paper,author.",
+            help="The types of nodes that can be answers: paper,author.",
             show_default="as STaRK declares them, else all",
         ),
     ] = None,
     skip_bad: Annotated[
         bool,
-        typer.Option("--skip-bad", help="Leave out rows that make no sense; they are counted and named."),
+        typer.Option("--skip-bad", help="Skip rows that cannot be read; they are counted and listed."),
     ] = False,
     kb: Kb = None,
     as_json: Json = False,
 ) -> None:
-    """Add a knowledge graph: triples, tables of nodes and edges, JSON lines, Parquet, RDF or STaRK's.
+    """Add a knowledge graph from files: CSV, TSV, JSON lines, Parquet, RDF, or a knowledge base of STaRK.
 
-    A table with three columns holds head, relation, tail. Tables with a header may have types, names, aliases, texts
-    and properties: columns are known by their names (id, type, name, text; head, relation, tail), also as Neo4j
-    exports them (:ID, :LABEL, :START_ID, :END_ID, :TYPE, name:string). JSON lines are triples, nodes and edges, or
-    triples extracted from passages. Files may be compressed (.gz, .bz2, .xz). A folder or zip archive holds one of
-    STaRK's processed knowledge bases, as they are published; nothing in its pickles is run.
+    A table with three columns holds head, relation and tail. A table with a header can also hold types, names,
+    aliases, texts and properties; columns are recognised by name (id, type, name, text; head, relation, tail), also
+    as Neo4j exports them (:ID, :LABEL, :START_ID, :END_ID, :TYPE, name:string). JSON lines hold triples, nodes and
+    edges, or triples extracted from passages. Files may be compressed (.gz, .bz2, .xz). A folder or zip archive can
+    hold a processed knowledge base of STaRK as published; code in its pickles is never run.
 
-    A row that makes no sense is named with its line, and nothing is added; --skip-bad leaves such rows out. A file
-    that did not change is not read again; a changed one replaces the graph of that name.
+    If a row cannot be read, clew prints its line number and adds nothing; --skip-bad skips such rows instead. An
+    unchanged file is not read again; a changed file replaces the graph of that name.
 
       clew graph add films.tsv
 
@@ -112,7 +116,7 @@ def add(
         header,
         "",
         tuple(language.lower().split(",")),
-        tuple(one.strip() for one in answers.split(",") if one.strip()) if answers else (),
+        tuple(type.strip() for type in (answers or "").split(",") if type.strip()),
     )
     with clew.open(kb, create=True) as base, progress_display(quiet=as_json) as progress:
         try:
@@ -133,13 +137,12 @@ def add(
     for row in report.bad_rows:
         print_note(f"clew: skipped: {row}")
     if as_json:
-        print_json(_report_shape(report))
+        print_json(_import_to_dict(report))
     else:
-        _print_report(report)
+        _print_import(report)
 
 
-def _print_report(report: GraphReport) -> None:
-
+def _print_import(report: GraphReport) -> None:
     graph = report.graph
     sizes = f"{format_count(graph.nodes, 'node')}, {format_count(graph.edges, 'edge')}"
     print(f"{report.outcome} {graph.name}: {sizes} in {format_duration(report.seconds)}")
@@ -151,8 +154,7 @@ def _print_report(report: GraphReport) -> None:
         print(f"  left out: {number:,} {reason}")
 
 
-def _report_shape(report: GraphReport) -> dict[str, Any]:
-
+def _import_to_dict(report: GraphReport) -> dict[str, Any]:
     return report.graph.to_dict() | {
         "outcome": report.outcome,
         "skipped": report.bad,
@@ -164,7 +166,7 @@ def _report_shape(report: GraphReport) -> dict[str, Any]:
 
 
 def mount(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The graph's name.", show_default=False)],
     place: Annotated[
         str,
         typer.Argument(
@@ -174,17 +176,19 @@ def mount(
         ),
     ],
     language: Annotated[
-        str, typer.Option(metavar="LANGUAGES", help="Languages of names, the preferred first: de,en.")
+        str, typer.Option(metavar="LANGUAGES", help="Languages of names, the preferred one first: de,en.")
     ] = "en",
-    timeout: Annotated[float, typer.Option(metavar="SECONDS", help="Wait this long for an answer.")] = 60.0,
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Wait at most this long for a reply.")
+    ] = 60.0,
     interval: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Wait this long between two questions.")
+        float, typer.Option(metavar="SECONDS", help="Wait this long between two requests.")
     ] = 0.0,
     type_property: Annotated[
         str | None,
         typer.Option(
             metavar="IRI",
-            help="The property that gives a node's type.",
+            help="The property that holds a node's type.",
             show_default="rdf:type; P31 of a Wikibase",
         ),
     ] = None,
@@ -192,27 +196,27 @@ def mount(
         str,
         typer.Option(
             metavar="SEARCH",
-            help="What finds names that are spelled differently: wikidata, virtuoso or qlever (the search of such an "
-            "endpoint), scan (looks at every label: slow beyond some hundred thousand), labels (nothing: equal names "
-            "alone), auto (tries them, scan for small stores).",
+            help="How to find names with another spelling: wikidata, virtuoso or qlever (the search of such an "
+            "endpoint), scan (reads every label; slow beyond some hundred thousand), labels (exact names only) or "
+            "auto (tries them; scan only for small stores).",
         ),
     ] = "auto",
     titles: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A table from titles to ids, asked first for names: two columns (or .gz), or WikiMapper's index.",
+            help="A table of titles and ids to look names up in first: two columns (or .gz), or WikiMapper's index.",
             show_default=False,
         ),
     ] = None,
     kb: Kb = None,
     as_json: Json = False,
 ) -> None:
-    """Mount a SPARQL 1.1 endpoint or an RDF store as a graph, read-only: nothing is copied, it is asked when needed.
+    """Use a SPARQL 1.1 endpoint or an RDF store as a graph, without copying it.
 
-    What it says of itself (its types, its properties and their labels, its search) is asked now and kept; mount it
-    again to ask again. Names are looked up as rdfs:label and skos:altLabel, in the languages given. Every question
-    about the graph of an endpoint goes to that server. A store's folder is one that Oxigraph made (oxigraph load).
+    The graph is read-only, and queried when a question needs it: queries about an endpoint go to its server. Its
+    types, properties and labels are read now and stored; mount it again to refresh them. Names are looked up as
+    rdfs:label and skos:altLabel in the given languages. FOLDER is a store that Oxigraph made (oxigraph load).
 
       clew graph mount films http://localhost:7878/query
 
@@ -226,12 +230,11 @@ def mount(
     """
     from clew.store.sparql.mount_options import MountOptions
 
-    usual = MountOptions()
     options = MountOptions(
         tuple(language.lower().split(",")),
         timeout,
         interval,
-        type_property or usual.type_property,
+        type_property or MountOptions().type_property,
         lookup=lookup,
         titles=str(titles) if titles else "",
     )
@@ -239,68 +242,62 @@ def mount(
         graph = base.graphs.mount(name, place, options)
         types, relations, service = graph.types(), graph.relations(), graph.lookup.service
     if as_json:
-        shape = {"graph": name, "url": place, "types": dict(types), "relations": sorted(relations)}
-        print_json(shape | {"lookup": service})
+        schema = {"types": dict(types), "relations": sorted(relations)}
+        print_json({"graph": name, "url": place} | schema | {"lookup": service})
     else:
-        found = f"{format_count(len(types), 'type')}, {format_count(len(relations), 'relation')}"
-        print(f"mounted {name}: {found}; names by {service}")
-
-
-#: Unreadable replies that are listed; --json lists all.
-MAX_LISTED_REPLIES = 10
+        sizes = f"{format_count(len(types), 'type')}, {format_count(len(relations), 'relation')}"
+        print(f"mounted {name}: {sizes}; names by {service}")
 
 
 def extract(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="What the graph is called.", show_default=False)
-    ],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The graph's name.", show_default=False)],
     llm: Llm = None,
     documents: Documents = None,
     budget_calls: BudgetCalls = None,
     budget_tokens: BudgetTokens = None,
     budget_money: BudgetMoney = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before money is spent.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before calling a model.")] = False,
     kb: Kb = None,
     as_json: Json = False,
 ) -> None:
-    """Extract a graph from the documents: a language model writes down the triples of every passage.
+    """Extract a graph from the documents: a language model writes the triples of every passage.
 
-    What it finds in a passage is kept with the document, so a passage is asked about once: stopped, it continues, and
-    after more documents were added, run it again. Every triple says which passage it is from. What a removed document
-    said leaves the graph with it. What it will take is said first, and before a model is asked you are.
+    Prints an estimate and asks for confirmation before calling a model. Each passage is read once; its triples are
+    stored with the document and name the passage. If you stop it, it continues there next time. After adding or
+    removing documents, run it again to update the graph.
 
-    A reply that cannot be read is named, and its passage asked about again next time (exit status 1).
+    If a reply cannot be read, clew prints the passage, exits with status 1, and tries that passage again next time.
 
       clew graph extract notes --llm ollama:llama3.1
 
-      clew graph extract notes          brings it up to date, where no passage is new
+      clew graph extract notes          updates the graph; no model is needed if no passage is new
 
       clew graph show notes "Maria Hale"
     """
     from clew.knowledge_base.extraction import GraphExtraction
     from clew.knowledge_base.ingest.report import Event
 
-    # No cache: what is found is kept in the base, and a reply that made no sense must not come again from there.
+    # No cache: triples are stored in the knowledge base, and an unreadable reply must not be repeated from the cache.
     model = configured_model(
         llm, budget_calls=budget_calls, budget_tokens=budget_tokens, budget_money=budget_money, cache=False
     )
     with clew.open(kb) as base:
-        work = GraphExtraction(base, name, model, documents)
-        ahead = work.estimate()
-        if ahead.passages and model is not None:
-            what = f"{format_count(ahead.passages, 'passage')} to read by {ahead.maker}"
-            confirm_cost([what], ahead.usage, yes, as_json)
+        extraction = GraphExtraction(base, name, model, documents)
+        estimate = extraction.estimate()
+        if estimate.passages and model is not None:
+            work = f"{format_count(estimate.passages, 'passage')} to read by {estimate.maker}"
+            confirm_cost([work], estimate.usage, yes, as_json)
             announce_text_destination("the passages", model)
         with progress_display(quiet=as_json) as show:
             try:
-                report = work.run(lambda done, total: show(Event("extract", done, total)))
+                report = extraction.run(lambda done, total: show(Event("extract", done, total)))
             except KeyboardInterrupt:
                 print_note("clew: stopped; what was found so far is kept. To continue, run it again")
                 raise typer.Exit(EXIT_INTERRUPTED) from None
     if as_json:
-        print_json(_shape(report))
+        print_json(_extraction_to_dict(report))
     else:
-        _print(report)
+        _print_extraction(report)
     if report.stopped:
         print_note(f"clew: {report.stopped}; {report.left:,} passages are left. To continue, run it again")
         raise typer.Exit(EXIT_BUDGET)
@@ -308,42 +305,37 @@ def extract(
         raise typer.Exit(EXIT_FAILED)
 
 
-def describe_staleness(name: str, behind: Staleness) -> str:
-    """Return in what an extracted graph is behind its documents, and what brings it up to date; "" for nothing."""
-    parts = [f"{format_count(behind.gone, 'document')} gone"] if behind.gone else []
-    parts += [f"{format_count(behind.new, 'document')} new"] if behind.new else []
+def describe_staleness(name: str, staleness: Staleness) -> str:
+    """Say how far an extracted graph is behind its documents, and which command updates it; "" if it is not."""
+    parts = [f"{format_count(staleness.gone, 'document')} gone"] if staleness.gone else []
+    parts += [f"{format_count(staleness.new, 'document')} new"] if staleness.new else []
     return f"behind its documents ({', '.join(parts)}); run: clew graph extract {name}" if parts else ""
 
 
-def _print(report: ExtractionReport) -> None:
-
+def _print_extraction(report: ExtractionReport) -> None:
     graph = report.graph
     sizes = f"{format_count(graph.nodes, 'node')}, {format_count(graph.edges, 'edge')}"
     print(f"{report.outcome} {graph.name}: {sizes} in {format_duration(report.seconds)}")
-    print(
-        f"  {format_count(report.passages, 'passage')} read"
-        + (f" ({spent})" if (spent := format_cost(report.usage)) else "")
-    )
+    cost = format_cost(report.usage)
+    print(f"  {format_count(report.passages, 'passage')} read" + (f" ({cost})" if cost else ""))
     if report.incomplete:
         print(f"  {format_count(report.incomplete, 'triple')} left out: a part is empty")
     if report.cut:
-        print(
-            f"  {format_count(report.cut, 'reply')} as long as a reply may get: triples at the end may be missing"
-        )
-    for one in report.unreadable[:MAX_LISTED_REPLIES]:
-        print(f"  not read: {one.document} ({one.passage}): {one.problem}")
+        replies = format_count(report.cut, "reply")
+        print(f"  {replies} as long as a reply may get: triples at the end may be missing")
+    for reply in report.unreadable[:MAX_LISTED_REPLIES]:
+        print(f"  not read: {reply.document} ({reply.passage}): {reply.problem}")
     if len(report.unreadable) > MAX_LISTED_REPLIES:
         print(f"  and {len(report.unreadable) - MAX_LISTED_REPLIES:,} more: --json lists all")
     if report.unreadable:
         print(f"  {format_count(len(report.unreadable), 'reply')} made no sense; to ask again, run it again")
 
 
-def _shape(report: ExtractionReport) -> dict[str, Any]:
-
+def _extraction_to_dict(report: ExtractionReport) -> dict[str, Any]:
     return report.graph.to_dict() | {
         "outcome": report.outcome,
         "passages": report.passages,
-        "unreadable": [asdict(one) for one in report.unreadable],
+        "unreadable": [asdict(reply) for reply in report.unreadable],
         "incomplete": report.incomplete,
         "cut": report.cut,
         "left": report.left,
@@ -356,18 +348,21 @@ def _shape(report: ExtractionReport) -> dict[str, Any]:
 def encode(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The graph's name.", show_default=False)],
     names: Annotated[
-        bool, typer.Option("--names", help="The names of nodes alone: they help to find what a name means.")
+        bool,
+        typer.Option(
+            "--names", help="Encode only the names of nodes, which helps to link names in questions."
+        ),
     ] = False,
     every: Annotated[
-        bool, typer.Option("--all", help="Every node, not only those of the types that may answer.")
+        bool, typer.Option("--all", help="Encode every node, not only those whose type can be an answer.")
     ] = False,
     kb: Kb = None,
     as_json: Json = False,
 ) -> None:
-    """Make the vectors of a graph's nodes, so that all of them are searched by meaning (retrievers vss, multi-vss).
+    """Make vectors for a graph's nodes, so that all of them can be searched by meaning (retrievers vss, multi-vss).
 
-    Without this, a question embeds what it needs: at most 500 nodes that are best by words. Stopped, it continues
-    where it was; the vectors go with the graph.
+    Without vectors, each question encodes the nodes it needs: at most 500, the best matches by words. If you stop
+    it, it continues there next time. The vectors are removed with the graph.
 
       clew graph encode films
 
@@ -377,13 +372,11 @@ def encode(
         announce_text_destination("texts of nodes", base.encoding.encoder())
         missing, seconds = base.graphs.estimate_encoding(name, names=names, every=every)
         if missing:
-            print_note(
-                f"{format_count(missing, 'vector')} to make"
-                + (f", about {format_duration(seconds)}" if seconds else "")
-            )
+            duration = f", about {format_duration(seconds)}" if seconds else ""
+            print_note(f"{format_count(missing, 'vector')} to make{duration}")
         with progress_display(quiet=as_json) as show:
             try:
-                made = base.graphs.encode(name, names=names, every=every, progress=show)
+                encoded = base.graphs.encode(name, names=names, every=every, progress=show)
             except KeyboardInterrupt:
                 print_note(
                     f"clew: stopped; the vectors made so far are kept. To continue: clew graph encode {name}"
@@ -391,11 +384,6 @@ def encode(
                 raise typer.Exit(EXIT_INTERRUPTED) from None
         encoder = base.encoding.name
     if as_json:
-        print_json({"graph": name, "encoder": encoder, "encoded": made})
+        print_json({"graph": name, "encoder": encoder, "encoded": encoded})
     else:
-        print(f"{name}: {format_count(made, 'vector')} made by {encoder}")
-
-
-# MERGED: ``clew graph mount``.
-# MERGED: ``clew graph extract``.
-# MERGED: ``clew graph encode``.
+        print(f"{name}: {format_count(encoded, 'vector')} made by {encoder}")

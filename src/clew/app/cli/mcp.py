@@ -1,4 +1,4 @@
-"""``clew mcp``."""
+"""``clew mcp``: a server of the Model Context Protocol."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def mcp(
         typer.Option(
             "--kb",
             metavar="[NAME=]FOLDER",
-            help="The knowledge base. Repeat for several: the client then names one in each call.",
+            help="A knowledge base. With several (repeat the option), each call names one.",
             show_default="$CLEW_HOME, else ./.clew",
         ),
     ] = None,
@@ -45,8 +45,8 @@ def mcp(
             "--recipe",
             "--method",
             metavar="RECIPE",
-            help="A method that the client may choose, the first if it chooses none. Repeat for several.",
-            show_default="default, and every method that answers from evidence",
+            help="A method that the client may choose; the first is the default. Repeat for several.",
+            show_default="default, and all methods that answer from evidence",
         ),
     ] = None,
     budget_calls: BudgetCalls = None,
@@ -54,44 +54,44 @@ def mcp(
     budget_money: BudgetMoney = None,
     config: Annotated[
         bool,
-        typer.Option(
-            "--config", help="Print what a client needs to start this server, as JSON, and do nothing else."
-        ),
+        typer.Option("--config", help="Only print the JSON that a client needs to start this server."),
     ] = False,
 ) -> None:
-    """Give programs the tools ask, search and show over a knowledge base: a Model Context Protocol server.
+    """Let an AI assistant use your knowledge base, as a server of the Model Context Protocol (MCP).
 
-    An assistant that speaks MCP starts this command itself and talks to it over standard input and output. Tell it
-    how in its list of servers. Most clients take this form; --config prints it with this machine's paths:
+    The assistant starts this command itself and talks to it over standard input and output. Add it to the assistant's
+    list of servers. Most take this form; --config prints it with the paths of this machine:
 
       {"mcpServers": {"clew": {"command": "clew", "args": ["mcp", "--kb", "/home/me/notes.clew"]}}}
 
-    The client then finds three tools, none of which changes anything: ask (an answer with numbered citations, or that
-    the documents do not hold it), search (passages with their places), show (documents, pages, sections, entities).
+    The assistant gets three tools, all read-only: ask (an answer with numbered citations, or that the documents do
+    not contain it), search (passages with their places) and show (documents, pages, sections, entities).
 
       clew mcp --kb notes.clew --config
 
       clew mcp --kb notes.clew --kb work=reports/base --llm ollama:llama3.1
 
-    The language model is the one named here and no other; a client cannot choose one. What it is sent is said on
-    stderr, which clients keep as their log. A model's key goes into the client's list as "env": {"OPENAI_API_KEY":
-    "..."}. Budgets are for all questions together. Needs the extra serve: pip install 'clew[serve]'
+    Only the language model named here is used; the assistant cannot choose another. Text that leaves this machine is
+    announced on stderr, which assistants keep as a log. A model's key goes into the list of servers as "env":
+    {"OPENAI_API_KEY": "..."}. A budget is for all questions together.
+
+    Needs the extra serve: pip install 'clew[serve]'
     """
-    folders = _folders(kbs)
+    folders = _name_folders(kbs)
     if config:
         _print_config(folders, llm, recipes)
         return
     model = configured_model(
         llm, budget_calls=budget_calls, budget_tokens=budget_tokens, budget_money=budget_money
     )
-    with ExitStack() as opened:
-        _serve({name: opened.enter_context(clew.open(at)) for name, at in folders.items()}, model, recipes)
+    with ExitStack() as stack:
+        bases = {name: stack.enter_context(clew.open(folder)) for name, folder in folders.items()}
+        _serve(bases, model, recipes)
 
 
 def _serve(
     bases: Mapping[str, KnowledgeBase], model: LanguageModel | None, recipes: Sequence[str] | None
 ) -> None:
-
     from clew.app.web.mcp.tools import ToolContext
     from clew.app.web.method_choices import DEFAULT, evidence_methods, validate_recipes
 
@@ -111,31 +111,30 @@ def _serve(
     serve_stdio(ToolContext(bases, allowed, model))
 
 
-def _folders(given: Sequence[str] | None) -> dict[str, Path]:
-    """Return the folder of each base by its name: the one given, else its own without the ending ``.clew``.
+def _name_folders(options: Sequence[str] | None) -> dict[str, Path]:
+    """Return the folder of each base by its name: that of NAME=FOLDER, else the folder's own without ``.clew``.
 
-    Raises UsageError where two have one name.
+    Raises UsageError if two bases have the same name.
     """
-    found: dict[str, Path] = {}
-    for one in given or [""]:
-        name, equals, rest = one.partition("=")
+    folders: dict[str, Path] = {}
+    for option in options or [""]:
+        name, equals, rest = option.partition("=")
         named = bool(equals) and bool(name) and "/" not in name
-        folder = knowledge_base_path(rest if named else one)
+        folder = knowledge_base_path(rest if named else option)
         name = name if named else knowledge_base_name(folder)
-        if name in found:
+        if name in folders:
             raise UsageError(f"two knowledge bases are named '{name}'", f"Name one: --kb other={folder}")
-        found[name] = folder
-    return found
+        folders[name] = folder
+    return folders
 
 
 def _print_config(
     folders: Mapping[str, Path], llm: Sequence[str] | None, recipes: Sequence[str] | None
 ) -> None:
-
-    words = ["-m", "clew", "mcp"]
+    arguments = ["-m", "clew", "mcp"]
     for name, folder in folders.items():
-        words += ["--kb", f"{name}={folder}"]
+        arguments += ["--kb", f"{name}={folder}"]
     for option, values in (("--llm", llm), ("--recipe", recipes)):
         for value in values or ():
-            words += [option, value]
-    print_json({"mcpServers": {"clew": {"command": sys.executable, "args": words}}})
+            arguments += [option, value]
+    print_json({"mcpServers": {"clew": {"command": sys.executable, "args": arguments}}})

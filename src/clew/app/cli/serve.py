@@ -1,4 +1,4 @@
-"""``clew serve``."""
+"""``clew serve``: the web app."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from clew.core.config import environment, knowledge_base_path, server_token
 if TYPE_CHECKING:
     from clew.app.web.settings import Settings
 
-#: Seconds that threads get to end when the server has ended.
-_PARTING = 1.0
+#: Seconds that threads get to end after the server.
+_GRACE = 1.0
 
 
 def serve(
@@ -26,21 +26,27 @@ def serve(
         typer.Option(
             "--kb",
             metavar="FOLDER",
-            help="A knowledge base; made if there is none. Repeat for several.",
+            help="A knowledge base; it is created if it does not exist. Repeat for several.",
             show_default="$CLEW_HOME, else ./.clew",
         ),
     ] = None,
     host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Where to listen. Other machines need a token.")
+        str,
+        typer.Option(
+            metavar="ADDRESS",
+            help="The address to listen on. With another than this machine's, a token is required.",
+        ),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0: any that is free.")] = 8321,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="N", help="The port; 0 takes any free one.")
+    ] = 8321,
     llm: Annotated[
         list[str] | None,
         typer.Option(
             "--llm",
             metavar="MODEL",
-            help="A language model that may be chosen, as clew ask takes it; the first is the default. Repeat for "
-            "several; roles in one: guide=ollama:llama3.1,read=openai:gpt-4o.",
+            help="A language model that users may choose; the first is the default. Repeat for several. Different "
+            "models per role: guide=ollama:llama3.1,read=openai:gpt-4o.",
             show_default="$CLEW_LLM, else none",
         ),
     ] = None,
@@ -50,15 +56,15 @@ def serve(
             "--recipe",
             "--method",
             metavar="RECIPE",
-            help="A method that may be chosen, besides the default. Repeat for several.",
-            show_default="all that search no web",
+            help="A method that users may choose besides the default. Repeat for several.",
+            show_default="all that do not search the web",
         ),
     ] = None,
     encoder: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The encoder of a base that is made (none: search by words and graph alone).",
+            help="The encoder of a base that is created (none: search by words and graph alone).",
             show_default="clew:hops, which comes with clew",
         ),
     ] = None,
@@ -66,7 +72,7 @@ def serve(
         str | None,
         typer.Option(
             metavar="TOKEN",
-            help="Refuse everybody who does not give it. One is made where other machines can come in.",
+            help="Require this token. If other machines can connect and none is given, clew makes one.",
             show_default="$CLEW_TOKEN, else none",
         ),
     ] = None,
@@ -74,22 +80,25 @@ def serve(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Another name by which the server is reached, such as that of a proxy. Repeat for several.",
+            help="Another host name that the server answers to, such as that of a proxy. Repeat for several.",
             show_default=False,
         ),
     ] = None,
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="Questions only: no document or graph is added or removed.")
+        bool,
+        typer.Option(
+            "--read-only", help="Allow questions only; nobody can add or remove documents or graphs."
+        ),
     ] = False,
     budget_calls: BudgetCalls = None,
     budget_tokens: BudgetTokens = None,
     budget_money: BudgetMoney = None,
 ) -> None:
-    r"""Open the web app: drop documents in, ask, and see each hop of the thread on the real page.
+    r"""Start the web app: add documents, ask questions, and see the evidence on the page it comes from.
 
-    It prints its address and runs until Ctrl-C. Only this machine can reach it; with --host, others can, who then
-    need the token that it prints. Models are those that you name here: a page cannot name another. A budget holds
-    for each question. Its JSON API is described at /api/docs.
+    Prints its address and runs until Ctrl-C. By default the server accepts local connections only. With --host,
+    other machines can connect; they need the token that is printed. Users can choose only the models that you name
+    here, and a budget applies to each question. The JSON API is described at /api/docs; OpenAI clients can use /v1.
 
       clew serve
 
@@ -113,10 +122,11 @@ def serve(
         new_token,
     )
 
-    given = token or server_token()
-    if given is None and not is_loopback_host(host):
-        given = new_token()
-    models = llm or [one for one in [environment("CLEW_LLM")] if one]
+    token = token or server_token()
+    if token is None and not is_loopback_host(host):
+        token = new_token()
+    default_llm = environment("CLEW_LLM")
+    models = llm or ([default_llm] if default_llm else [])
     settings = Settings(
         bases=name_bases(kb or [knowledge_base_path()]),
         models=name_models(models),
@@ -125,7 +135,7 @@ def serve(
         host=host,
         port=port,
         hosts=tuple(allow_host or ()),
-        token=given,
+        token=token,
         read_only=read_only,
         budget=QuestionBudget(budget_calls, budget_tokens, budget_money),
     )
@@ -139,26 +149,27 @@ def _run(settings: Settings) -> None:
     from clew.app.web.running import RunningServer
 
     try:
-        with RunningServer(settings) as serving:
-            print(f"clew: {serving.url}", flush=True)
+        with RunningServer(settings) as server:
+            print(f"clew: {server.url}", flush=True)
             if settings.token is not None:
                 print_note(f"clew: token: {settings.token}")
             for name, path in settings.bases.items():
                 print_note(f"clew: {name}: {path}")
-            serving.run()
+            server.run()
     except KeyboardInterrupt:
-        _leave()
+        _end_process()
         raise
-    _leave()
+    _end_process()
 
 
-def _leave() -> None:
-    """End the process at once where a thread still waits for a model: Python would wait for that one. All that is to
-    be kept is on the disk, and the next server says that the question was interrupted."""
-    others = [
-        one for one in threading.enumerate() if one is not threading.current_thread() and not one.daemon
-    ]
-    for one in others:
-        one.join(_PARTING / len(others))
-    if any(one.is_alive() for one in others):
+def _end_process() -> None:
+    """End the process at once if a thread still waits for a model: Python would wait for the thread.
+
+    All that matters is on the disk, and the next server marks the question as interrupted.
+    """
+    current = threading.current_thread()
+    threads = [thread for thread in threading.enumerate() if thread is not current and not thread.daemon]
+    for thread in threads:
+        thread.join(_GRACE / len(threads))
+    if any(thread.is_alive() for thread in threads):
         os._exit(130)

@@ -1,4 +1,4 @@
-"""The knowledge bases of a server, opened once and shared by its threads."""
+"""The knowledge bases of a server: opened once, shared by its threads, and warmed up after every change."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from clew.app.web.history import QuestionHistory
 from clew.app.web.settings import Settings
 from clew.core.errors import ClewError, Locked, NotFound
 from clew.core.types import Question
-from clew.knowledge_base import registry as catalog
 from clew.knowledge_base.knowledge_base import KnowledgeBase
 from clew.knowledge_base.knowledge_base import open as open_base
+from clew.knowledge_base.registry import build_retriever
 from clew.models.names import leaves_machine
+from clew.store.store import Store
 
 LOCK = "serve.lock"
 
 
 @dataclass(frozen=True, slots=True)
 class ServedBase:
-    """One base of a server: its name, the base, and the questions that were asked of it."""
+    """One base of a server: its name, the knowledge base, and the history of its questions."""
 
     name: str
     knowledge_base: KnowledgeBase
@@ -34,31 +35,34 @@ class ServedBase:
 
     @property
     def api_path(self) -> str:
-        """Where the base's part of the API is: a path as requests write it, with other letters than ASCII quoted."""
+        """The path of the base's part of the API, with non-ASCII characters quoted."""
         return f"/api/bases/{quote(self.name, safe='')}"
 
 
 class ServedBases:
-    """The bases by name. Reading is shared by threads; what writes opens the base for itself
-    (:meth:`clew.knowledge_base.Base` of another connection), so that nobody who reads waits for a writer."""
+    """The bases by name. Threads share them for reading; a writer opens its own connection
+    (:func:`open_served_base`), so that readers never wait for it."""
 
     def __init__(self, settings: Settings) -> None:
-        """Open them. Raises StoreError for one that cannot be opened, Locked for one that has another server."""
+        """Open the bases. Raises StoreError if one cannot be opened, Locked if another server has it."""
         self._bases: dict[str, ServedBase] = {}
-        self._open = ExitStack()
-        with ExitStack() as opening:
+        self._resources = ExitStack()
+        with ExitStack() as stack:
             for name, path in settings.bases.items():
-                base = opening.enter_context(open_served_base(settings, name))
-                history = opening.enter_context(QuestionHistory(path))
+                base = stack.enter_context(open_served_base(settings, name))
+                history = stack.enter_context(QuestionHistory(path))
                 if not settings.read_only:
-                    opening.enter_context(_alone(path))
-                    base.store.index_on_snapshot = False  # the process that reads uploads does it
+                    stack.enter_context(_exclusive(path))
+                    base.store.index_on_snapshot = False  # the upload worker does it
                     history.mark_interrupted()
                 else:
-                    with suppress(Locked), _alone(path):  # else what is being answered there is the other's
+                    with (
+                        suppress(Locked),
+                        _exclusive(path),
+                    ):  # otherwise the open questions belong to the other server
                         history.mark_interrupted()
                 self._bases[name] = ServedBase(name, base, history)
-            self._open = opening.pop_all()
+            self._resources = stack.pop_all()
 
     def __getitem__(self, name: str) -> ServedBase:
         """Return a base. Raises NotFound."""
@@ -67,18 +71,18 @@ class ServedBases:
         return self._bases[name]
 
     def all(self) -> list[ServedBase]:
-        """Return all bases, in the order in which they were given."""
+        """Return all bases, in the order of the settings."""
         return list(self._bases.values())
 
     def close(self) -> None:
-        """Close them."""
-        self._open.close()
+        """Close the bases."""
+        self._resources.close()
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Be the one server that takes uploads into a base: what waits there is its to read. Raises Locked."""
-    # Closed by another thread than opened it, perhaps.
+def _exclusive(folder: Path) -> Iterator[None]:
+    """Hold the lock of the one server that takes uploads into a base. Raises Locked."""
+    # It may be released by another thread than acquired it.
     lock = FileLock(folder / LOCK, timeout=0, thread_local=False)
     try:
         with lock:
@@ -91,9 +95,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def open_served_base(settings: Settings, name: str) -> KnowledgeBase:
-    """Open a base for one user alone, made where there is none."""
-    from clew.store.store import Store
-
+    """Open a base in a connection of its own; it is created if it does not exist."""
     path = settings.bases[name]
     fresh = not Store.exists(path)
     base = open_base(path, create=True)
@@ -103,47 +105,42 @@ def open_served_base(settings: Settings, name: str) -> KnowledgeBase:
 
 
 class BaseWarmer:
-    """Searches a base after it changed, in a thread of its own, so that its views are made before somebody asks.
+    """Searches a base after it changed, in its own thread, so that its derived data are ready for the next question.
 
-    Not while questions are ``busy``, which make them anyway: whoever needs a view that another thread is making waits
-    for that one. A context in which all ends when it is closed.
+    It does not while questions are answered (``busy``): they build the derived data themselves, and would wait.
     """
 
-    def __init__(self, shelf: ServedBases, busy: Callable[[], bool]) -> None:
-        self._shelf, self._busy = shelf, busy
+    def __init__(self, bases: ServedBases, busy: Callable[[], bool]) -> None:
+        self._bases, self._busy = bases, busy
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="clew-warm")
         self._waiting: set[str] = set()
         self._lock = threading.Lock()
 
     def schedule(self, base: str) -> None:
-        """Search a base as soon as that is possible; several calls before then count as one."""
+        """Search a base soon; several calls before that count as one."""
         with self._lock:
             if base in self._waiting:
                 return
-            # After the close nothing is begun any more.
+            # The pool refuses work after it was closed.
             with suppress(RuntimeError):
                 self._pool.submit(self._search, base)
                 self._waiting.add(base)
 
     def close(self) -> None:
-        """Wait for what is being made."""
+        """Wait for the current search."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _search(self, name: str) -> None:
         with self._lock:
             self._waiting.discard(name)
-        base = self._shelf[name].knowledge_base
-        # What is wrong with a base is said to the one who asks it.
+        base = self._bases[name].knowledge_base
+        # Errors are reported to the next person who asks.
         with suppress(ClewError):
             if not self._busy() and base.documents():
                 encoder = base.encoding.name
-                # Nothing is sent to an encoder elsewhere that nobody asked.
-                here = encoder is not None and not leaves_machine(encoder)
-                found = catalog.build_retriever(
-                    "default", base.store, encoder=base.encoding.encoder() if here else None
+                # Nothing is sent to an encoder on another machine without a question.
+                local = encoder is not None and not leaves_machine(encoder)
+                retriever = build_retriever(
+                    "default", base.store, encoder=base.encoding.encoder() if local else None
                 )
-                found.retrieve(Question("What is here?"), 1)
-
-
-# MERGED: What the next question would pay for, made beforehand: the encoder at the start, views when a base
-# has changed.
+                retriever.retrieve(Question("What is here?"), 1)

@@ -1,4 +1,4 @@
-"""What goes wrong, as a reply: ``{"error": ..., "hint": ...}``, never a traceback."""
+"""Errors as replies: ``{"error": ..., "hint": ...}``, never a traceback."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI, Request
 
 LOG = logging.getLogger("clew.app.web")
-#: What is said of a fault of ours; the traceback goes to the person who runs the server, and to nobody else.
+#: The reply to an error of ours; the traceback goes into the server's log and nowhere else.
 SERVER_FAULT = {"error": "something went wrong in the server", "hint": "Its log says what"}
 
 _STATUS: tuple[tuple[type[ClewError], int], ...] = (
@@ -37,7 +37,7 @@ _STATUS: tuple[tuple[type[ClewError], int], ...] = (
     (ModelError, 502),
     (RemoteError, 502),
 )
-_SAID = {
+_MESSAGES = {
     404: "there is nothing at this address",
     405: "this address does not take that method",
     400: "the request makes no sense",
@@ -45,7 +45,7 @@ _SAID = {
 
 
 class RequestRefused(ClewError):
-    """A request that is refused, with the status of the reply."""
+    """A request that is refused; ``status`` is the HTTP status of the reply."""
 
     def __init__(self, status: int, problem: str, hint: str = "") -> None:
         super().__init__(problem, hint)
@@ -53,15 +53,15 @@ class RequestRefused(ClewError):
 
 
 class BodyTooLarge(Exception):
-    """More was sent than the request may hold: noticed while it is read."""
+    """More bytes arrived than the request may have."""
 
 
 class BodyTimeout(Exception):
-    """Nothing more of a request came for long."""
+    """Nothing more of a request arrived for too long."""
 
 
 class ServerBusy(RequestRefused):
-    """Too much is waiting; ``retry_after`` seconds say when to come again."""
+    """The server has too much to do; ``retry_after`` is the number of seconds to wait."""
 
     def __init__(self, problem: str, retry_after: int, status: int = 429) -> None:
         super().__init__(status, problem, f"Try again in {retry_after} s")
@@ -69,21 +69,21 @@ class ServerBusy(RequestRefused):
 
 
 def status_code(error: ClewError) -> int:
-    """Return the status of the reply to an error: 400 for what makes no sense."""
+    """Return the HTTP status of an error, by default 400."""
     if isinstance(error, RequestRefused):
         return error.status
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 400)
 
 
 def error_to_dict(error: ClewError) -> dict[str, str]:
-    """Return an error as it is sent."""
+    """Return an error as the API sends it."""
     return {"error": error.problem, "hint": error.hint}
 
 
 def error_response(
     status: int, error: str, hint: str = "", headers: dict[str, str] | None = None
 ) -> JSONResponse:
-    """Return the reply that says what is wrong."""
+    """Return a reply with an error and a hint."""
     return JSONResponse({"error": error, "hint": hint}, status_code=status, headers=headers)
 
 
@@ -93,47 +93,47 @@ def response_for(error: ClewError) -> JSONResponse:
 
 
 def retry_headers(error: ClewError) -> dict[str, str]:
-    """Return the header that says when the same may be asked again, where the error says so."""
+    """Return the Retry-After header of an error that has one."""
     if not isinstance(error, ServerBusy | Unavailable) or error.retry_after is None:
         return {}
     return {"Retry-After": f"{error.retry_after:.0f}"}
 
 
 def install_error_handlers(app: FastAPI) -> None:
-    """Make every error of ``app`` such a reply."""
+    """Install the handlers that turn every error of ``app`` into such a reply."""
 
-    async def ours(request: Request, error: Exception) -> JSONResponse:
+    async def clew_error(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, ClewError)
         return response_for(error)
 
     async def invalid(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError)
-        return error_response(422, "; ".join(_field(one) for one in error.errors()[:5]), "See: /api/docs")
+        return error_response(422, "; ".join(map(_describe_field, error.errors()[:5])), "See: /api/docs")
 
     async def http(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)
-        said = _SAID.get(error.status_code, str(error.detail))
-        return error_response(error.status_code, said, headers=dict(error.headers or {}))
+        message = _MESSAGES.get(error.status_code, str(error.detail))
+        return error_response(error.status_code, message, headers=dict(error.headers or {}))
 
-    async def too_much(request: Request, error: Exception) -> JSONResponse:
+    async def too_large(request: Request, error: Exception) -> JSONResponse:
         return error_response(413, "more was sent than a request may hold", "Send less at a time")
 
     async def too_slow(request: Request, error: Exception) -> JSONResponse:
         return error_response(408, "nothing more of the request came", "Try again", {"Connection": "close"})
 
-    async def gone(request: Request, error: Exception) -> JSONResponse:
+    async def disconnected(request: Request, error: Exception) -> JSONResponse:
         return error_response(400, "the request broke off")
 
-    app.add_exception_handler(BodyTooLarge, too_much)
+    app.add_exception_handler(BodyTooLarge, too_large)
     app.add_exception_handler(BodyTimeout, too_slow)
-    app.add_exception_handler(ClientDisconnect, gone)
-    app.add_exception_handler(ClewError, ours)
+    app.add_exception_handler(ClientDisconnect, disconnected)
+    app.add_exception_handler(ClewError, clew_error)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, http)
 
 
-def _field(error: dict[str, Any]) -> str:
-    place = ".".join(str(part) for part in error.get("loc", ())[1:])
-    # What was sent is not repeated.
-    said = str(error.get("msg", "is not valid")).removeprefix("Value error, ")
-    return f"{place}: {said}" if place else said
+def _describe_field(error: dict[str, Any]) -> str:
+    """Return what is wrong with a field of a request, without repeating its value."""
+    field = ".".join(str(part) for part in error.get("loc", ())[1:])
+    message = str(error.get("msg", "is not valid")).removeprefix("Value error, ")
+    return f"{field}: {message}" if field else message

@@ -1,4 +1,4 @@
-"""Events of a piece of work, for readers that come late or come back: server-sent events."""
+"""Server-sent events of a piece of work, for readers that connect late or reconnect."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any
 
 from fastapi.responses import StreamingResponse
 
-#: Seconds without an event after which a comment is sent, so that nobody takes the connection for dead.
+#: Seconds without an event after which a comment is sent, so that proxies keep the connection open.
 KEEP_ALIVE = 15.0
 
-#: Numbers of events are shorter; whatever is sent, Python reads none of thousands of digits.
-_DIGITS = 18
+#: Event numbers are shorter; Python refuses to read numbers of thousands of digits.
+_MAX_DIGITS = 18
 
 
 class EventChannel:
-    """Numbered events from threads to any number of readers; ``keep`` bounds how many old ones are remembered.
+    """Passes numbered events from threads to any number of readers, and remembers the last ``keep`` of them.
 
-    A reader gets what is remembered, then each event as it happens, until the channel is closed.
+    A reader gets the remembered events, then each event as it happens, until the channel is closed.
     """
 
     def __init__(self, keep: int = 10_000) -> None:
@@ -30,7 +30,7 @@ class EventChannel:
         self._events: list[tuple[str, str]] = []
         self._closed = False
         self._lock = threading.Lock()
-        self._wake: set[Callable[[], None]] = set()
+        self._wakers: set[Callable[[], None]] = set()
 
     @property
     def last_number(self) -> int:
@@ -53,29 +53,29 @@ class EventChannel:
                 dropped = len(self._events) - self._keep
                 del self._events[:dropped]
                 self._first += dropped
-            awake = list(self._wake)
-        for wake in awake:
+            wakers = list(self._wakers)
+        for wake in wakers:
             wake()
 
     def close(self) -> None:
-        """Say that this was all."""
+        """End the channel: no more events follow."""
         with self._lock:
             self._closed = True
-            awake = list(self._wake)
-        for wake in awake:
+            wakers = list(self._wakers)
+        for wake in wakers:
             wake()
 
     async def follow(self, after: int = 0) -> AsyncIterator[str]:
-        """Yield the events after number ``after`` as they are sent over the wire, until the channel is closed."""
+        """Yield the events after number ``after`` in the wire format, until the channel is closed."""
         loop, happened = asyncio.get_running_loop(), asyncio.Event()
 
         def wake() -> None:
-            # The loop is gone when the server is.
+            # The loop may have ended with the server.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(happened.set)
 
         with self._lock:
-            self._wake.add(wake)
+            self._wakers.add(wake)
         try:
             while True:
                 happened.clear()
@@ -91,7 +91,7 @@ class EventChannel:
                     yield ": still here\n\n"
         finally:
             with self._lock:
-                self._wake.discard(wake)
+                self._wakers.discard(wake)
 
     def _after(self, number: int) -> tuple[bool, list[tuple[int, str, str]]]:
         with self._lock:
@@ -100,17 +100,19 @@ class EventChannel:
             return self._closed, [(first + n, *one) for n, one in enumerate(self._events[skip:])]
 
 
-def parse_last_event_id(said: str | None) -> int:
-    """Return the number of the last event that a reader had, 0 for what is no number."""
-    return int(said) if said and said.isascii() and said.isdecimal() and len(said) < _DIGITS else 0
+def parse_last_event_id(header: str | None) -> int:
+    """Return the number of the last event that a reader received; 0 if the header is not a number."""
+    return (
+        int(header) if header and header.isascii() and header.isdecimal() and len(header) < _MAX_DIGITS else 0
+    )
 
 
 def stream_channel(channel: EventChannel, after: str | None) -> StreamingResponse:
-    """Return the reply that streams a channel; ``after`` is the number that a reader who comes back had seen."""
+    """Return the reply that streams a channel; ``after`` is the Last-Event-ID of a reader that reconnects."""
     return stream_events(channel.follow(parse_last_event_id(after)))
 
 
-def stream_events(wires: AsyncIterator[str]) -> StreamingResponse:
-    """Return the reply that sends events as they come, through proxies that would gather them."""
+def stream_events(events: AsyncIterator[str]) -> StreamingResponse:
+    """Return the reply that sends events as they happen; its headers keep proxies from buffering them."""
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(wires, media_type="text/event-stream", headers=headers)
+    return StreamingResponse(events, media_type="text/event-stream", headers=headers)

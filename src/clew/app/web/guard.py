@@ -1,12 +1,14 @@
-"""Stands before every route: who may ask, from where, and how much may be sent.
+"""The middleware before every route: which hosts, sites and users are served, and how large a request may be.
 
-- **Host.** A page of another site whose name is made to point at this machine (DNS rebinding) still names itself in
-  the Host header, which is therefore checked on every request, static files too.
-- **Origin.** A browser says with Sec-Fetch-Site and Origin whose page sends a request. What changes something, or
-  reads data, is refused to other sites' pages; programs send neither header.
-- **Token.** Where one is set, every request needs it: as ``Authorization: Bearer``, or as the cookie that the login
-  page sets, which holds a hash of it.
-- **Size.** A body is counted as it arrives, whatever Content-Length says, and given up where nothing more comes.
+- **Host.** A site whose name is made to point at this machine (DNS rebinding) still sends its own name in the Host
+  header. The header is therefore checked on every request, static files included.
+- **Origin.** A browser says with Sec-Fetch-Site and Origin which site's page sends a request. Pages of other sites
+  can neither change nor read anything; programs send neither header.
+- **Token.** If one is set, every request needs it: as ``Authorization: Bearer``, or as the cookie that the login page
+  sets, which holds a hash of it.
+- **Size.** A body is counted as it arrives, whatever Content-Length says. It is dropped if nothing more arrives.
+
+Why this is not done by Starlette's own middleware: decision record 18.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import RedirectResponse, Response
 
 from clew.app.web.errors import LOG, SERVER_FAULT, BodyTimeout, BodyTooLarge, error_response
@@ -29,7 +32,7 @@ from clew.app.web.settings import Settings, is_loopback_host
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-#: What a browser may do with our pages: load what we serve, and nothing else. There is no inline script or style.
+#: A browser may load from this server and from nowhere else. The pages have no inline scripts or styles.
 _POLICY = (
     "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'"
@@ -43,13 +46,13 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-_READS = frozenset({"GET", "HEAD", "OPTIONS"})
-#: What a person without the token may see.
-_OPEN = ("/login", "/static/")
+_READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+#: Paths that need no token: the login page, and all below /static/.
+_OPEN_PATH, _OPEN_FOLDER = "/login", "/static/"
 
 
 class RequestGuard:
-    """ASGI middleware around the app."""
+    """ASGI middleware that refuses requests, counts bodies, and adds the security headers to every reply."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
@@ -65,29 +68,31 @@ class RequestGuard:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        refused = (
-            self._wrong_host(headers)
-            or self._cross_site(scope, headers)
-            or self._no_token(scope, headers)
-            or self._too_large(scope, headers)
+        refusal = (
+            self._refuse_host(headers)
+            or self._refuse_cross_site(scope, headers)
+            or self._refuse_without_token(scope, headers)
+            or self._refuse_size(scope, headers)
         )
-        if refused is not None:
-            await refused(scope, receive, _Sending(send))
+        if refusal is not None:
+            await refusal(scope, receive, _SecureSend(send))
             return
-        sending = _Sending(send)
+        secure_send = _SecureSend(send)
         try:
-            counted = _Counted(receive, self._most(scope), self._settings.limits.idle_seconds)
-            await self._app(scope, counted, sending)
-        # A fault of ours ends this request and nothing else; what it was is in the log.
+            counted = _CountedReceive(receive, self._max_bytes(scope), self._settings.limits.idle_seconds)
+            await self._app(scope, counted, secure_send)
+        # An error of ours ends this request alone, and is logged.
         except Exception:
             LOG.exception("%s %s", scope["method"], scope["path"])
-            if sending.started:
+            if secure_send.started:
                 raise
-            await error_response(500, SERVER_FAULT["error"], SERVER_FAULT["hint"])(scope, receive, sending)
+            await error_response(500, SERVER_FAULT["error"], SERVER_FAULT["hint"])(
+                scope, receive, secure_send
+            )
 
-    def _wrong_host(self, headers: Headers) -> Response | None:
-        given = headers.getlist("host")
-        if len(given) == 1 and self._known(given[0]):
+    def _refuse_host(self, headers: Headers) -> Response | None:
+        hosts = headers.getlist("host")
+        if len(hosts) == 1 and self._is_allowed(hosts[0]):
             return None
         return error_response(
             421,
@@ -95,31 +100,29 @@ class RequestGuard:
             "Use the address that clew serve prints, or allow the name: --allow-host NAME",
         )
 
-    def _known(self, given: str) -> bool:
-        host = parse_host(given)
+    def _is_allowed(self, header: str) -> bool:
+        host = parse_host(header)
         if host is None:
             return False
-        if host in self._hosts:
-            return True
-        # No name is made to point here by one who gives no name: behind a wildcard any address of ours will do.
-        return "*" in self._hosts and _is_address(host)
+        # DNS rebinding needs a name, so with a wildcard any IP address is allowed.
+        return host in self._hosts or ("*" in self._hosts and _is_address(host))
 
-    def _cross_site(self, scope: Scope, headers: Headers) -> Response | None:
-        """Refuse what a page of another site sends, except a link to a page of ours."""
+    def _refuse_cross_site(self, scope: Scope, headers: Headers) -> Response | None:
+        """Refuse requests that a page of another site sends, except links to our pages."""
         site, origin = headers.get("sec-fetch-site"), headers.get("origin")
-        reads = scope["method"] in _READS
+        reads = scope["method"] in _READING_METHODS
         link = reads and headers.get("sec-fetch-mode") == "navigate" and not scope["path"].startswith("/api/")
         if site not in {None, "same-origin", "none"} and not link:
             return error_response(403, "another site's page may not ask this server")
         if origin is not None and not reads:
-            asked = urlsplit(origin) if "//" in origin else None
-            if asked is None or asked.netloc.lower() != headers["host"].lower():
+            sender = urlsplit(origin) if "//" in origin else None
+            if sender is None or sender.netloc.lower() != headers["host"].lower():
                 return error_response(403, "another site's page may not ask this server")
         return None
 
-    def _no_token(self, scope: Scope, headers: Headers) -> Response | None:
+    def _refuse_without_token(self, scope: Scope, headers: Headers) -> Response | None:
         token, path = self._settings.token, scope["path"]
-        if token is None or has_token(token, headers) or path == _OPEN[0] or path.startswith(_OPEN[1]):
+        if token is None or has_token(token, headers) or path == _OPEN_PATH or path.startswith(_OPEN_FOLDER):
             return None
         if scope["method"] == "GET" and not path.startswith(("/api/", "/v1/")):
             return RedirectResponse("/login", status_code=303)
@@ -130,44 +133,44 @@ class RequestGuard:
             {"WWW-Authenticate": "Bearer"},
         )
 
-    def _too_large(self, scope: Scope, headers: Headers) -> Response | None:
-        length, most = headers.get("content-length"), self._most(scope)
-        if length is None or (length.isascii() and length.isdecimal() and int(length) <= most):
+    def _refuse_size(self, scope: Scope, headers: Headers) -> Response | None:
+        length, limit = headers.get("content-length"), self._max_bytes(scope)
+        if length is None or (length.isascii() and length.isdecimal() and int(length) <= limit):
             return None
-        return error_response(413, f"more than {most:,} bytes were sent", "Send less at a time")
+        return error_response(413, f"more than {limit:,} bytes were sent", "Send less at a time")
 
-    def _most(self, scope: Scope) -> int:
+    def _max_bytes(self, scope: Scope) -> int:
         limits = self._settings.limits
         uploads = scope["method"] == "POST" and scope["path"].endswith(("/uploads", "/graphs"))
-        # What divides the parts of an upload comes on top of the files.
+        # The boundaries and headers of an upload come on top of its files.
         return limits.upload_bytes + limits.body_bytes if uploads else limits.body_bytes
 
 
-class _Counted:
-    """Receives a request's body and counts it; waits ``patience`` seconds for each part of it."""
+class _CountedReceive:
+    """Receives a request's body, at most ``limit`` bytes, and waits at most ``timeout`` seconds for each part."""
 
-    def __init__(self, receive: Receive, most: int, patience: float) -> None:
+    def __init__(self, receive: Receive, limit: int, timeout: float) -> None:
         self._receive = receive
-        self._left = most
-        self._patience: float | None = patience
+        self._left = limit
+        self._timeout: float | None = timeout
 
     async def __call__(self) -> Message:
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(self._timeout):
                 message = await self._receive()
         except TimeoutError as error:
             raise BodyTimeout from error
         if message["type"] == "http.request":
             if not message.get("more_body"):
-                self._patience = None  # what comes next is that the other one has gone
+                self._timeout = None  # the next message is the disconnect
             self._left -= len(message.get("body", b""))
             if self._left < 0:
                 raise BodyTooLarge
         return message
 
 
-class _Sending:
-    """Sends a reply with our headers, and knows whether it has begun."""
+class _SecureSend:
+    """Sends a reply with the security headers; ``started`` says whether it has begun."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -184,7 +187,7 @@ class _Sending:
 
 
 def allowed_hosts(settings: Settings) -> frozenset[str]:
-    """Return the names by which the server may be asked, in lower case; ``*``: any address, but no further name."""
+    """Return the host names that the server answers to, in lower case; ``*`` stands for any IP address."""
     hosts = {host.lower() for host in settings.hosts}
     if is_loopback_host(settings.host):
         return frozenset(hosts | {"localhost", "127.0.0.1", "::1", settings.host.strip("[]").lower()})
@@ -193,21 +196,21 @@ def allowed_hosts(settings: Settings) -> frozenset[str]:
     return frozenset(hosts | {settings.host.strip("[]").lower()})
 
 
-def parse_host(given: str) -> str | None:
-    """Return the host in a Host header, in lower case and without port and brackets; None where it makes no sense.
+def parse_host(header: str) -> str | None:
+    """Return the host of a Host header, in lower case and without port and brackets; None if it is not valid.
 
     >>> host_of("LocalHost:8321"), host_of("[::1]:80"), host_of("evil@localhost")
     ('localhost', '::1', None)
     """
-    host, colon, port = given.lower().rpartition(":")
-    if not colon or given.endswith("]"):
-        host, port = given.lower(), ""
+    host, colon, port = header.lower().rpartition(":")
+    if not colon or header.endswith("]"):
+        host, port = header.lower(), ""
     if port and not (port.isascii() and port.isdecimal()):
         return None
     if host.startswith("["):
         return host[1:-1] if host.endswith("]") and _is_address(host[1:-1]) else None
-    sensible = host and all(one.isalnum() or one in "-._" for one in host)
-    return host if sensible and host.isascii() else None
+    valid = host.isascii() and all(character.isalnum() or character in "-._" for character in host)
+    return host if host and valid else None
 
 
 def _is_address(host: str) -> bool:
@@ -219,27 +222,25 @@ def _is_address(host: str) -> bool:
 
 
 def cookie_name(token: str) -> str:
-    """Return what the cookie is called: cookies are of a host, whatever the port, and it may have other servers."""
+    """Return the name of the session cookie. It depends on the token, as several servers on one host share
+    cookies."""
     return f"clew_{hashlib.sha256(b'clew cookie' + bytes(1) + token.encode()).hexdigest()[:12]}"
 
 
 def session_value(token: str) -> str:
-    """Return what the cookie holds: a hash, so that the token itself is in no browser's store."""
+    """Return the value of the session cookie: a hash, so that no browser stores the token itself."""
     return hashlib.sha256(b"clew session\0" + token.encode()).hexdigest()
 
 
-def secrets_equal(given: str, expected: str) -> bool:
-    """Compare secrets in a time that does not depend on where they differ."""
-    return hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode())
+def secrets_equal(candidate: str, secret: str) -> bool:
+    """Compare two secrets in constant time."""
+    return hmac.compare_digest(candidate.encode("utf-8", "replace"), secret.encode())
 
 
 def has_token(token: str, headers: Headers) -> bool:
     """Return whether a request has the token, as a header or as the cookie."""
-    scheme, _, given = headers.get("authorization", "").partition(" ")
-    if given:
-        return scheme.lower() == "bearer" and secrets_equal(given.strip(), token)
-    # Pair by pair: other applications of this host set cookies, too, and not all of them are well formed.
-    pairs = (one.strip().partition("=") for one in headers.get("cookie", "").split(";"))
-    return any(
-        name == cookie_name(token) and secrets_equal(value, session_value(token)) for name, _, value in pairs
-    )
+    scheme, _, credentials = headers.get("authorization", "").partition(" ")
+    if credentials:
+        return scheme.lower() == "bearer" and secrets_equal(credentials.strip(), token)
+    cookies = cookie_parser(headers.get("cookie", ""))
+    return secrets_equal(cookies.get(cookie_name(token), ""), session_value(token))

@@ -1,4 +1,4 @@
-"""Places for work that threads do: some at once, some waiting, the others refused while they still listen."""
+"""The questions that a server answers: a few at the same time, some waiting, more refused until there is room."""
 
 from __future__ import annotations
 
@@ -25,42 +25,45 @@ if TYPE_CHECKING:
 
 
 class AdmissionLimiter:
-    """``most`` pieces of work at once, ``waiting`` more for their turn; ``what`` they are called in a refusal."""
+    """Admits ``running`` pieces of work at the same time and lets ``waiting`` more wait; ``noun`` names them in the
+    error that the others get."""
 
-    def __init__(self, most: int, waiting: int, what: str) -> None:
-        self._free = threading.Semaphore(most)
-        self._most = most + waiting
-        self._what = what
-        self._in = 0
+    def __init__(self, running: int, waiting: int, noun: str) -> None:
+        self._running = threading.Semaphore(running)
+        self._limit = running + waiting
+        self._noun = noun
+        self._admitted = 0
         self._lock = threading.Lock()
 
     @contextmanager
     def admit(self, retry_after: int = 5) -> Iterator[None]:
-        """Hold a place, once it is free. Raises Busy where too many wait already."""
+        """Hold a place, as soon as one is free. Raises ServerBusy if too many wait already."""
         with self._lock:
-            if self._in >= self._most:
-                raise ServerBusy(f"{self._in} {self._what} are under way or wait for their turn", retry_after)
-            self._in += 1
+            if self._admitted >= self._limit:
+                raise ServerBusy(
+                    f"{self._admitted} {self._noun} are under way or wait for their turn", retry_after
+                )
+            self._admitted += 1
         try:
-            with self._free:
+            with self._running:
                 yield
         finally:
             with self._lock:
-                self._in -= 1
+                self._admitted -= 1
 
 
-#: Questions that have ended and whose events are kept, for readers that come back; the answers are in the history.
-_KEPT = 32
-#: Searches that wait for their turn; all that wait share their threads with the pages.
-_WAITING = 16
-#: Seconds that questions get to come to an end when the server does.
-_PARTING = 5.0
+#: Questions that have ended and whose events are kept for readers that reconnect; answers are in the history.
+_KEPT_JOBS = 32
+#: Searches that may wait; they hold threads that also serve the pages.
+_WAITING_SEARCHES = 16
+#: Seconds that questions get to end with the server.
+_GRACE = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionRequest:
-    """A question as a request puts it. ``recipe`` and ``model`` are ids of choices; ``documents`` are keys.
-    ``beside`` is the id of a question that this one is compared with."""
+    """A question as requested. ``recipe`` and ``model`` are names of choices, ``documents`` are keys, and ``beside``
+    is the id of a question that this one is compared with."""
 
     question: str
     recipe: str = "default"
@@ -85,7 +88,7 @@ class QuestionRequest:
 
 @dataclass(slots=True)
 class QuestionJob:
-    """A question on its way to an answer. Its events: ``waiting``, ``running``, a ``step`` for each step of the
+    """A question that waits or is answered. Its events are ``waiting``, ``running``, a ``step`` for each step of the
     trail, and at the end ``answer`` or ``problem``."""
 
     id: str
@@ -100,28 +103,29 @@ class QuestionJob:
 
 
 class QuestionQueue:
-    """Answers questions in threads of its own. A context in which all jobs end when it is closed.
+    """Answers questions in its own threads.
 
-    ``searches`` and ``chats`` are the places for what is asked in threads of others; ``lender`` has the models.
+    ``search_slots`` and ``chat_slots`` limit the searches and chats that other threads answer; ``models`` has the
+    language models.
     """
 
-    def __init__(self, settings: Settings, lender: ModelPool) -> None:
-        self.models = lender
+    def __init__(self, settings: Settings, models: ModelPool) -> None:
+        self.models = models
         self._limits = settings.limits
         self._pool = ThreadPoolExecutor(self._limits.asks, thread_name_prefix="clew-ask")
         self._jobs: OrderedDict[str, QuestionJob] = OrderedDict()
         self._open: dict[str, QuestionJob] = {}
         self._lock = threading.Lock()
-        self._seconds = 1.0  # what a question took lately, on average
+        self._seconds = 1.0  # moving average of the time that a question takes
         self._closed = False
-        self.search_slots = AdmissionLimiter(2 * self._limits.asks, _WAITING, "searches")
+        self.search_slots = AdmissionLimiter(2 * self._limits.asks, _WAITING_SEARCHES, "searches")
         self.chat_slots = AdmissionLimiter(self._limits.asks, self._limits.waiting, "questions")
 
     def submit(
-        self, base: ServedBase, asked: QuestionRequest, recipe: str, model: ModelChoice | None
+        self, base: ServedBase, request: QuestionRequest, recipe: str, model: ModelChoice | None
     ) -> QuestionJob:
-        """Take a question on. Raises Busy where too many wait already."""
-        job = QuestionJob(secrets.token_hex(8), base, asked, recipe, model)
+        """Accept a question. Raises ServerBusy if too many wait already."""
+        job = QuestionJob(secrets.token_hex(8), base, request, recipe, model)
         with self._lock:
             if self._closed:
                 raise ServerBusy("the server is being shut down", 10, status=503)
@@ -134,33 +138,35 @@ class QuestionQueue:
             self._open[job.id] = self._jobs[job.id] = job
             ahead = max(0, len(self._open) - self._limits.asks)
         try:
-            base.history.begin(job.id, asked.to_dict())
+            base.history.begin(job.id, request.to_dict())
             job.events.send("waiting", {"id": job.id, "ahead": ahead})
             job.future = self._pool.submit(self._run, job)
         except BaseException:
-            self._put_away(job)
+            self._forget(job)
             raise
         return job
 
     def get(self, base: ServedBase, id: str) -> QuestionJob | None:
-        """Return a question of a base that is being answered, or was lately; None for others."""
+        """Return the job of a question that is being answered, or was recently; None for others."""
         job = self._jobs.get(id)
         return job if job is not None and job.base is base else None
 
     def entry(self, base: ServedBase, id: str) -> dict[str, Any]:
-        """Return a question of the history whole, as one that failed where it has ended and nothing could be written
-        of that. Raises NotFound."""
+        """Return a question of the history. It counts as failed if it has ended and its end could not be written.
+
+        Raises NotFound.
+        """
         entry, job = base.history.get(id), self.get(base, id)
         if entry["state"] in history.FINAL_STATES or (job is not None and not job.events.closed):
             return entry
         entry = base.history.get(id)  # it may have ended between the two
         if entry["state"] not in history.FINAL_STATES:
-            lost = {"error": "what became of this question could not be kept", "hint": "Is the disk full?"}
-            entry |= {"state": history.FAILED, "problem": lost}
+            problem = {"error": "what became of this question could not be kept", "hint": "Is the disk full?"}
+            entry |= {"state": history.FAILED, "problem": problem}
         return entry
 
     def stop(self, base: ServedBase, id: str) -> QuestionJob:
-        """Ask a question to stop: at once if it waits, else after the step that it is at. Raises NotFound."""
+        """Stop a question: at once if it waits, else after its current step. Raises NotFound."""
         job = self.get(base, id)
         if job is None:
             raise NotFound(f"no question '{id}' is being answered")
@@ -172,11 +178,11 @@ class QuestionQueue:
 
     def queue_lengths(self) -> dict[str, int]:
         """Return how many questions are being answered, and how many wait."""
-        running = sum(one.state == history.RUNNING for one in list(self._open.values()))
+        running = sum(job.state == history.RUNNING for job in list(self._open.values()))
         return {"running": running, "waiting": len(self._open) - running}
 
     def stop_all(self) -> None:
-        """Take no more questions on, stop those that are being answered, and end their events."""
+        """Accept no more questions, stop the current ones, and end their events."""
         with self._lock:
             self._closed = True
             jobs = list(self._open.values())
@@ -185,15 +191,15 @@ class QuestionQueue:
             job.events.close()
 
     def close(self) -> None:
-        """Stop what is being answered, and wait a little for it to end; the outcome is in the history.
+        """Stop all questions and wait a little for them to end.
 
-        A question that waits for a model's reply cannot be woken: its thread may be there still.
+        A thread that waits for a model's reply cannot be interrupted, so it may still run afterwards.
         """
         self.stop_all()
         with self._lock:
-            last = [job.future for job in self._open.values() if job.future is not None]
+            futures = [job.future for job in self._open.values() if job.future is not None]
         self._pool.shutdown(wait=False, cancel_futures=True)
-        wait(last, _PARTING)
+        wait(futures, _GRACE)
 
     def _run(self, job: QuestionJob) -> None:
         started = time.perf_counter()
@@ -207,7 +213,7 @@ class QuestionQueue:
         except ClewError as error:
             job.state = history.FAILED
             self._finish(job, problem=error_to_dict(error))
-        # A fault of ours must not leave a reader waiting for ever; the log has it.
+        # An error of ours must not leave a reader waiting forever; it is logged.
         except Exception:  # noqa: BLE001
             LOG.exception("a question could not be answered")
             job.state = history.FAILED
@@ -216,7 +222,7 @@ class QuestionQueue:
             self._seconds += 0.1 * (time.perf_counter() - started - self._seconds)
 
     def _answer(self, job: QuestionJob) -> Answer:
-        asked, number = job.request, 0
+        request, number = job.request, 0
 
         def watch(step: Step) -> None:
             nonlocal number
@@ -224,12 +230,12 @@ class QuestionQueue:
             number += 1
 
         return job.base.knowledge_base.ask(
-            asked.question,
+            request.question,
             llm=self.models.lend(job.model, lambda: job.stop_requested),
             recipe=job.recipe,
-            documents=asked.documents,
-            graphs=asked.graphs,
-            chain=asked.chain,
+            documents=request.documents,
+            graphs=request.graphs,
+            chain=request.chain,
             watch=watch,
             stop=lambda: job.stop_requested,
         )
@@ -237,25 +243,22 @@ class QuestionQueue:
     def _finish(
         self, job: QuestionJob, answer: Answer | None = None, problem: dict[str, str] | None = None
     ) -> None:
-        """Keep the outcome, then tell of it: whoever hears of an answer finds it in the history."""
-        shape = None if answer is None else answer.to_dict()
+        """Store the outcome, then send it, so that whoever receives an answer finds it in the history."""
+        data = None if answer is None else answer.to_dict()
         try:
-            job.base.history.finish(job.id, job.state, shape, problem)
+            job.base.history.finish(job.id, job.state, data, problem)
         finally:
-            told = {"id": job.id, "state": job.state}
-            if shape is not None:
-                job.events.send("answer", told | shape)
+            head = {"id": job.id, "state": job.state}
+            if data is not None:
+                job.events.send("answer", head | data)
             else:
-                job.events.send("problem", told | (problem or {}))
+                job.events.send("problem", head | (problem or {}))
             job.events.close()
-            self._put_away(job)
+            self._forget(job)
 
-    def _put_away(self, job: QuestionJob) -> None:
+    def _forget(self, job: QuestionJob) -> None:
         with self._lock:
             self._open.pop(job.id, None)
             ended = [id for id in self._jobs if id not in self._open]
-            for id in ended[: max(0, len(ended) - _KEPT)]:
+            for id in ended[: max(0, len(ended) - _KEPT_JOBS)]:
                 del self._jobs[id]
-
-
-# MERGED: Questions being answered: a few at once, some waiting, more refused until there is room.

@@ -1,4 +1,4 @@
-"""Runs a server: a socket that is bound before anything is printed, and uvicorn over it."""
+"""Runs a server: binds a socket, and serves the application on it with uvicorn."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from clew.app.web.server import Server
 from clew.app.web.settings import Settings
 from clew.core.errors import UsageError
 
-#: Seconds that open connections (events that are followed) get when the server is told to end.
-_PARTING = 2
-#: Connections at once; more are answered 503. Each that follows events is one.
-_CONNECTIONS = 1_000
-_WAITING = 128
-#: Files that may be open at once, where the system allows it.
-_FILES = 65_536
+#: Seconds that open connections get when the server is told to end.
+_GRACE = 2
+#: Connections at the same time, streams of events included; more are answered 503.
+_MAX_CONNECTIONS = 1_000
+#: Connections that may wait to be accepted.
+_BACKLOG = 128
+#: Files that may be open at the same time, if the system allows it.
+_MAX_FILES = 65_536
 
 
 class _Server(uvicorn.Server):
-    """A server that ends what is followed before it waits for connections to end."""
+    """A uvicorn server that ends the streams of events before it waits for connections to end."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End."""
-        parts: Server | None = getattr(self.config.app.state, "server", None)  # type: ignore[union-attr]
-        if parts is not None:
-            parts.end_streams()
+        """End the server."""
+        server: Server | None = getattr(self.config.app.state, "server", None)  # type: ignore[union-attr]
+        if server is not None:
+            server.end_streams()
         await super().shutdown(sockets)
 
 
@@ -38,7 +39,7 @@ class RunningServer:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._socket = _bound(settings.host, settings.port)
+        self._socket = _bind(settings.host, settings.port)
         try:
             self.app = make_app(settings)
         except BaseException:
@@ -48,10 +49,10 @@ class RunningServer:
             uvicorn.Config(
                 self.app,
                 log_level="warning",
-                access_log=False,  # addresses of questions and documents are nobody's business
+                access_log=False,  # the paths of questions and documents stay private
                 server_header=False,
-                timeout_graceful_shutdown=_PARTING,
-                limit_concurrency=_CONNECTIONS,
+                timeout_graceful_shutdown=_GRACE,
+                limit_concurrency=_MAX_CONNECTIONS,
                 h11_max_incomplete_event_size=64 << 10,
             )
         )
@@ -74,8 +75,8 @@ class RunningServer:
     def url(self) -> str:
         """The address to open."""
         host = self.settings.host
-        shown = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)
-        return f"http://{f'[{shown}]' if ':' in shown else shown}:{self.port}"
+        name = socket.gethostname() if host in {"0.0.0.0", "::"} else host
+        return f"http://{f'[{name}]' if ':' in name else name}:{self.port}"
 
     @property
     def started(self) -> bool:
@@ -84,7 +85,7 @@ class RunningServer:
 
     def run(self) -> None:
         """Serve until told to stop."""
-        _many_files()
+        _raise_file_limit()
         self._server.run(sockets=[self._socket])
 
     def stop(self) -> None:
@@ -92,33 +93,33 @@ class RunningServer:
         self._server.should_exit = True
 
 
-def _many_files() -> None:
-    """Let this process, and those that it starts, have as many files open as the system allows: each part of a base
-    that is read in place is one, and each connection."""
+def _raise_file_limit() -> None:
+    """Allow this process and its children as many open files as the system permits: every connection is one, and
+    every memory-mapped part of a base."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
-    if soft != resource.RLIM_INFINITY and soft < most:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    limit = _MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, _MAX_FILES)
+    if soft != resource.RLIM_INFINITY and soft < limit:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _bind(host: str, port: int) -> socket.socket:
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        made = socket.socket(family, kind)
+        listener = socket.socket(family, kind)
     except OSError as error:
         raise UsageError(f"'{host}' is no address: {error.strerror or error}") from error
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        made.bind(address)
-        # Who comes before the server is ready waits, and is not turned away.
-        made.listen(_WAITING)
+        listener.bind(address)
+        # Connections that arrive before the server is ready wait.
+        listener.listen(_BACKLOG)
     except OSError as error:
-        made.close()
+        listener.close()
         raise UsageError(
             f"cannot listen on {host}:{port}: {error.strerror or error}", "Take another: --port 0"
         ) from error
-    return made
+    return listener

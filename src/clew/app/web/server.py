@@ -1,4 +1,4 @@
-"""What the routes of one server share, and how they get at it."""
+"""The parts of a running server, and the FastAPI dependencies by which routes reach them."""
 
 from __future__ import annotations
 
@@ -29,36 +29,39 @@ class Server:
     page_images: PageImageCache
 
     def end_streams(self) -> None:
-        """End all streams of events: the server is about to end."""
+        """End all streams of events, before the server ends."""
         self.questions.stop_all()
         for channel in self.uploads.events.values():
             channel.close()
 
     def require_writable(self) -> None:
-        """Raise Refused where the server is read-only."""
+        """Raise RequestRefused if the server is read-only."""
         if self.settings.read_only:
             raise RequestRefused(403, "this server is read-only: documents and graphs cannot be changed")
 
     @contextmanager
     def open_for_writing(self, base: ServedBase) -> Iterator[KnowledgeBase]:
-        """Give a base to write to: opened apart, so that nobody who reads waits for it, while the process that reads
-        uploads holds no lock. Raises Refused where the server is read-only."""
+        """Yield a base to write to, in a connection of its own, while the upload worker holds no lock.
+
+        Raises RequestRefused if the server is read-only.
+        """
         self.require_writable()
         with self.uploads.pause_worker(), open_served_base(self.settings, base.name) as writable:
             yield writable
 
 
-def _server(request: Request) -> Server:
-    found: Server = request.app.state.server
-    return found
+def _current_server(request: Request) -> Server:
+    server: Server = request.app.state.server
+    return server
 
 
-def _shelved(
+def _current_base(
     request: Request, base: Annotated[str, Path(description="The base's name; see /api/bases.")]
 ) -> ServedBase:
-    return _server(request).bases[base]
+    return _current_server(request).bases[base]
 
 
-CurrentServer = Annotated[Server, Depends(_server)]
-#: The base that the address names.
-CurrentBase = Annotated[ServedBase, Depends(_shelved)]
+#: The server that a request reached.
+CurrentServer = Annotated[Server, Depends(_current_server)]
+#: The base that a request's path names.
+CurrentBase = Annotated[ServedBase, Depends(_current_base)]

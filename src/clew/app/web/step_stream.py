@@ -1,4 +1,4 @@
-"""Work that takes long, in a thread, watched from an event loop."""
+"""The steps of a question that a thread answers, as an asynchronous stream."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import TypeAlias
 
 from clew.core.types import Answer, Step
 
-#: Answers a question: is given what receives each step, and what says whether to stop.
+#: Answers a question; called with a receiver of steps and a function that says whether to stop.
 QuestionWork: TypeAlias = Callable[[Callable[[Step], None], Callable[[], bool]], Answer]
 
 
 async def stream_steps(work: QuestionWork, executor: Executor | None = None) -> AsyncGenerator[Step | Answer]:
-    """Yield the steps of ``work`` as they happen, and its answer last. Raises what it raises.
+    """Yield the steps of ``work`` as they happen, and its answer last. Raises the exceptions of ``work``.
 
-    Closed or cancelled before the answer, it tells the work to stop, which does so between two steps, and does not
-    wait for it. ``executor`` is by default the event loop's own.
+    If the stream is closed or cancelled before the answer, the work is told to stop, which it does between two steps;
+    nobody waits for it. ``executor`` is by default the event loop's own.
     """
     loop = asyncio.get_running_loop()
     queue: asyncio.Queue[Step | None] = asyncio.Queue()
@@ -36,4 +36,4 @@ async def stream_steps(work: QuestionWork, executor: Executor | None = None) -> 
         yield done.result()
     finally:
         stop.set()
-        done.cancel()  # work that still waits for a thread is never begun
+        done.cancel()  # work that still waits for a thread is never started
