@@ -45,7 +45,7 @@ def test_a_good_file_that_turns_bad_keeps_its_last_good_self(tmp_path: Path) -> 
         add(base, [path])
         path.write_bytes(bytes(100))
         report = add(base, [path])
-        assert [(failure.kept, failure.reason) for failure in report.failed] == [
+        assert [(failure.keeps_version, failure.reason) for failure in report.failed] == [
             (True, "holds nothing but zero bytes")
         ]
         (document,) = base.documents()

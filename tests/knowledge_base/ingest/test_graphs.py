@@ -75,8 +75,8 @@ def test_the_commands(tmp_path: Path) -> None:
     )
     refused = CliRunner().invoke(app, ["graph", "add", str(path), *map(str, kb)])
     assert refused.exit_code == 1 and "films.jsonl: line 4: " in refused.output
-    said = json.loads(run("graph", "add", path, "--skip-bad", "--json", *kb))
-    assert (said["outcome"], said["nodes"], said["edges"], said["skipped"]) == ("added", 2, 1, 1)
+    report = json.loads(run("graph", "add", path, "--skip-bad", "--json", *kb))
+    assert (report["outcome"], report["nodes"], report["edges"], report["skipped"]) == ("added", 2, 1, 1)
     assert "unchanged films" in run("graph", "add", path, "--skip-bad", *kb)
     assert str(path) in run("graph", "list", *kb)
     schema = run("graph", "schema", "films", *kb)
@@ -124,13 +124,17 @@ def test_an_import_killed_at_any_instant_leaves_nothing_or_all(tmp_path: Path) -
             digest = base.info().digest
             assert digest in {empty, whole}
             ended.add(digest)
-            left = {one.name for one in (tmp_path / "kb").iterdir()} - {"derived"}
-            assert all(one.startswith("base.sqlite") or one.endswith(".lock") for one in left)
+            left = {entry.name for entry in (tmp_path / "kb").iterdir()} - {"derived"}
+            assert all(name.startswith("base.sqlite") or name.endswith(".lock") for name in left)
             if digest == whole:
                 assert base.graphs.get("g").size <= 9000
                 # Killed right after the commit, it owes the emptying of the log; the next one pays.
-                found = base.doctor()
-                assert not [one for one in found if one.what != "write-ahead log" or not one.repaired]
+                findings = base.doctor()
+                assert not [
+                    finding
+                    for finding in findings
+                    if finding.what != "write-ahead log" or not finding.repaired
+                ]
                 assert base.doctor() == []
                 base.graphs.remove("g")
             assert base.info().digest == empty
@@ -147,10 +151,10 @@ def test_the_film_graph(tmp_path: Path) -> None:
         assert report.graph.edges == len(lines) and report.bad == 0
         graph = base.graphs.get("films")
         assert graph.size == len({end for head, _, tail in lines for end in (head, tail)})
-        assert sum(one.edges for one in graph.relations().values()) == len(lines)
+        assert sum(relation.edges for relation in graph.relations().values()) == len(lines)
         acted = {tail for head, relation, tail in lines if (head, relation) == ("$", "starred actors")}
-        _, found = graph.neighbours(graph.find_by_name("$"), "starred actors")
-        assert set(graph.ids(found)) == {f"films:{one}" for one in acted}
+        _, actors = graph.neighbours(graph.find_by_name("$"), "starred actors")
+        assert set(graph.ids(actors)) == {f"films:{name}" for name in acted}
         base.graphs.remove("films")
         assert (list(base.store.dump()), base.info().digest) == empty
 
@@ -163,7 +167,7 @@ def test_the_shared_extractions(tmp_path: Path) -> None:
             base.graphs.add(EXTRACTED)
         report = base.graphs.add(EXTRACTED, skip_bad=True)
         documents = [json.loads(line) for line in EXTRACTED.read_text().splitlines()]
-        passages = {(one["title"], one["text"]) for one in documents}
+        passages = {(document["title"], document["text"]) for document in documents}
         graph = base.graphs.get(report.graph.name)
         assert graph.types() == {"passage": len(passages)}
-        assert report.bad == sum(len(triple) != 3 for one in documents for triple in one["triples"])
+        assert report.bad == sum(len(triple) != 3 for document in documents for triple in document["triples"])

@@ -21,9 +21,9 @@ def write_files(folder: Path) -> None:
     """Write files of several types; every tenth is a copy of the one before it."""
     folder.mkdir()
     for number in range(FILES):
-        said = number - 1 if number % 10 == 9 else number
-        paragraphs = [f"File {said} says in part {part} what was found." for part in range(PASSAGES)]
-        suffix = "txt" if said % 2 else "md"
+        content = number - 1 if number % 10 == 9 else number
+        paragraphs = [f"File {content} says in part {part} what was found." for part in range(PASSAGES)]
+        suffix = "txt" if content % 2 else "md"
         (folder / f"{number:03d}.{suffix}").write_text("\n\n".join(paragraphs))
 
 
@@ -77,5 +77,5 @@ def test_an_add_killed_at_twenty_instants_loses_nothing_and_continues(tmp_path: 
         assert base.info().pending == 0
         assert not base.doctor()
         for question in ("what did file 17 say in part 3", "found in file 231"):
-            found = [[(hit.node.id, hit.score) for hit in one.search(question)] for one in (base, twin)]
-            assert found[0] == found[1] and found[0]
+            hits = [[(hit.node.id, hit.score) for hit in kb.search(question)] for kb in (base, twin)]
+            assert hits[0] == hits[1] and hits[0]

@@ -16,15 +16,15 @@ def write(folder: Path, *names: str) -> None:
         (folder / name).write_text(name)
 
 
-def names(found, folder: Path) -> list[str]:
-    return [os.path.relpath(file.path, folder) for file in found.files]
+def names(scan, folder: Path) -> list[str]:
+    return [os.path.relpath(file.path, folder) for file in scan.files]
 
 
 def test_files_come_sorted_and_once(tmp_path):
     write(tmp_path, "b/z.txt", "b/a.txt", "a.md", "c.txt")
-    found = scan_paths([tmp_path / "c.txt", tmp_path, tmp_path / "b"], texts)
-    assert names(found, tmp_path) == ["a.md", "b/a.txt", "b/z.txt", "c.txt"]
-    assert not found.failed
+    scan = scan_paths([tmp_path / "c.txt", tmp_path, tmp_path / "b"], texts)
+    assert names(scan, tmp_path) == ["a.md", "b/a.txt", "b/z.txt", "c.txt"]
+    assert not scan.failed
 
 
 def test_locations_carry_what_tells_a_later_visit_apart(tmp_path):
@@ -39,15 +39,15 @@ def test_hidden_unsupported_and_special_are_counted_not_taken(tmp_path):
     write(tmp_path, ".hidden.txt", ".git/a.txt", "~$a.txt", "a.exe", "b.exe", "a.txt")
     os.mkfifo(tmp_path / "pipe.txt")
     (tmp_path / "gone.txt").symlink_to(tmp_path / "nowhere.txt")
-    found = scan_paths([tmp_path], texts)
-    assert names(found, tmp_path) == ["a.txt"]
-    assert found.skipped == {"hidden": 3, "unsupported type": 2, "not a regular file": 1, "broken link": 1}
+    scan = scan_paths([tmp_path], texts)
+    assert names(scan, tmp_path) == ["a.txt"]
+    assert scan.skipped == {"hidden": 3, "unsupported type": 2, "not a regular file": 1, "broken link": 1}
 
 
 def test_a_file_that_is_named_is_taken_whatever_its_name(tmp_path):
     write(tmp_path, ".hidden", "b.exe")
-    found = scan_paths([tmp_path / ".hidden", tmp_path / "b.exe"], texts)
-    assert names(found, tmp_path) == [".hidden", "b.exe"]
+    scan = scan_paths([tmp_path / ".hidden", tmp_path / "b.exe"], texts)
+    assert names(scan, tmp_path) == [".hidden", "b.exe"]
 
 
 def test_link_loops_end_and_real_paths_win(tmp_path):
@@ -74,20 +74,20 @@ def test_the_base_itself_is_left_out(tmp_path):
 
 def test_a_missing_path_is_named_and_the_rest_is_found(tmp_path):
     write(tmp_path, "a.txt")
-    found = scan_paths([tmp_path / "none", tmp_path], texts)
-    assert [str(failure) for failure in found.failed] == [f"{tmp_path / 'none'}: no such file or folder"]
-    assert found.roots == [str(tmp_path)]
-    assert names(found, tmp_path) == ["a.txt"]
+    scan = scan_paths([tmp_path / "none", tmp_path], texts)
+    assert [str(failure) for failure in scan.failed] == [f"{tmp_path / 'none'}: no such file or folder"]
+    assert scan.roots == [str(tmp_path)]
+    assert names(scan, tmp_path) == ["a.txt"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="file names are Unicode there")
 def test_a_file_name_that_is_not_unicode_is_named_legibly(tmp_path):
     with open(os.fsencode(tmp_path) + b"/caf\xe9.txt", "w") as file:  # noqa: PTH123 - a path of bytes
         file.write("x")
-    found = scan_paths([tmp_path], texts)
-    assert not found.files
-    assert found.failed[0].path.endswith("caf?.txt") and "Unicode" in found.failed[0].reason
-    found.failed[0].path.encode()
+    scan = scan_paths([tmp_path], texts)
+    assert not scan.files
+    assert scan.failed[0].path.endswith("caf?.txt") and "Unicode" in scan.failed[0].reason
+    scan.failed[0].path.encode()
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may read everything")
@@ -95,8 +95,8 @@ def test_a_folder_without_permission_is_named(tmp_path):
     write(tmp_path, "locked/a.txt", "b.txt")
     (tmp_path / "locked").chmod(0)
     try:
-        found = scan_paths([tmp_path], texts)
+        scan = scan_paths([tmp_path], texts)
     finally:
         (tmp_path / "locked").chmod(0o700)
-    assert [failure.reason for failure in found.failed] == ["permission denied"]
-    assert names(found, tmp_path) == ["b.txt"]
+    assert [failure.reason for failure in scan.failed] == ["permission denied"]
+    assert names(scan, tmp_path) == ["b.txt"]

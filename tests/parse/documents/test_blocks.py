@@ -27,7 +27,7 @@ from clew.parse.documents.tables import Table
 from parse_trees import check, outline
 
 
-def made(*blocks: Block, **limits: int) -> list[str]:
+def build(*blocks: Block, **limits: int) -> list[str]:
     source = SourceFile(
         b"bytes", "folder.name/some file.tar.txt", "text/plain", "test/1", limits=Limits(**limits)
     )
@@ -41,47 +41,47 @@ TABLE = Table(("a", "b"), (("1", "2"),))
 
 def test_a_long_list_of_short_items_is_several_passages_with_the_lead_in_at_the_first() -> None:
     items = tuple(Item(f"item {number} " + "x" * 40) for number in range(60))
-    found = made(Paragraph("These are:"), ListBlock(items))
-    assert found[0].startswith("These are:\n- item 0 ")
-    assert all(len(text) <= LIST_LENGTH for text in found)
-    assert min(map(len, found[:-1])) > LIST_LENGTH - 60
-    lines = "\n".join(found).split("\n")
+    passages = build(Paragraph("These are:"), ListBlock(items))
+    assert passages[0].startswith("These are:\n- item 0 ")
+    assert all(len(text) <= LIST_LENGTH for text in passages)
+    assert min(map(len, passages[:-1])) > LIST_LENGTH - 60
+    lines = "\n".join(passages).split("\n")
     assert lines[1:] == [item.to_line() for item in items]
 
 
 def test_a_lead_in_stays_with_a_long_first_item() -> None:
     long = "word " * (ITEM_LENGTH // 4)
-    found = made(Paragraph("Note:"), ListBlock((Item(long), Item("short"))))
-    assert found == [f"Note:\n- {long.strip()}", "- short"]
+    passages = build(Paragraph("Note:"), ListBlock((Item(long), Item("short"))))
+    assert passages == [f"Note:\n- {long.strip()}", "- short"]
 
 
 def test_only_the_paragraph_right_before_a_list_leads_into_it() -> None:
     listed = ListBlock((Item("x"),))
-    assert made(Paragraph("So:"), Heading(1, "H"), listed) == ["So:", "# H", "- x"]
-    assert made(Paragraph("So:"), TABLE, listed) == ["So:", "| 1: b: 2", "- x"]
-    assert made(Paragraph("Not so."), listed) == ["Not so.", "- x"]
-    assert made(listed, listed) == ["- x", "- x"]
+    assert build(Paragraph("So:"), Heading(1, "H"), listed) == ["So:", "# H", "- x"]
+    assert build(Paragraph("So:"), TABLE, listed) == ["So:", "| 1: b: 2", "- x"]
+    assert build(Paragraph("Not so."), listed) == ["Not so.", "- x"]
+    assert build(listed, listed) == ["- x", "- x"]
 
 
 def test_a_caption_goes_to_one_table_only() -> None:
     captioned = Table(("a", "b"), (("1", "2"),), "Own")
-    assert made(Caption("C"), TABLE, Paragraph("x")) == ["| C. 1: b: 2", "x"]
-    assert made(TABLE, Caption("C"), TABLE) == ["| 1: b: 2", "| C. 1: b: 2"]
-    assert made(TABLE, Caption("C"), Caption("D")) == ["| C. 1: b: 2", "D"]
-    assert made(Caption("C"), captioned) == ["C", "| Own. 1: b: 2"]
-    assert made(captioned, Caption("C")) == ["| Own. 1: b: 2", "C"]
-    assert made(Caption("C"), Heading(1, "H"), TABLE) == ["C", "# H", "| 1: b: 2"]
-    assert made(TABLE, Heading(1, "H"), Caption("C")) == ["| 1: b: 2", "# H", "C"]
+    assert build(Caption("C"), TABLE, Paragraph("x")) == ["| C. 1: b: 2", "x"]
+    assert build(TABLE, Caption("C"), TABLE) == ["| 1: b: 2", "| C. 1: b: 2"]
+    assert build(TABLE, Caption("C"), Caption("D")) == ["| C. 1: b: 2", "D"]
+    assert build(Caption("C"), captioned) == ["C", "| Own. 1: b: 2"]
+    assert build(captioned, Caption("C")) == ["| Own. 1: b: 2", "C"]
+    assert build(Caption("C"), Heading(1, "H"), TABLE) == ["C", "# H", "| 1: b: 2"]
+    assert build(TABLE, Heading(1, "H"), Caption("C")) == ["| 1: b: 2", "# H", "C"]
 
 
 def test_a_long_paragraph_is_divided_after_sentences_lines_or_words() -> None:
     sentence = "This sentence has exactly some words. "
     for text, end in ((sentence * 400, "."), (("line of words\n") * 1_000, "s"), ("word " * 3_000, "d")):
-        found = made(Paragraph(text))
-        assert all(PASSAGE_LENGTH / 2 < len(part) <= PASSAGE_LENGTH for part in found[:-1])
-        assert all(part.endswith(end) for part in found)
-        assert "".join(found).replace(" ", "").replace("\n", "") == text.replace(" ", "").replace("\n", "")
-    assert list(map(len, made(Paragraph("x" * 10_000)))) == [4_000, 4_000, 2_000]
+        passages = build(Paragraph(text))
+        assert all(PASSAGE_LENGTH / 2 < len(part) <= PASSAGE_LENGTH for part in passages[:-1])
+        assert all(part.endswith(end) for part in passages)
+        assert "".join(passages).replace(" ", "").replace("\n", "") == text.replace(" ", "").replace("\n", "")
+    assert list(map(len, build(Paragraph("x" * 10_000)))) == [4_000, 4_000, 2_000]
 
 
 def test_titles_in_order_of_trust() -> None:
@@ -96,12 +96,12 @@ def test_titles_in_order_of_trust() -> None:
 
 
 def test_limits_are_on_the_whole_document() -> None:
-    some = (Heading(1, "H"), Paragraph("12345"), Table(("a", "b"), (("1", "2"),) * 3))
-    made(*some, nodes=6, characters=12)
+    blocks_of_each_kind = (Heading(1, "H"), Paragraph("12345"), Table(("a", "b"), (("1", "2"),) * 3))
+    build(*blocks_of_each_kind, nodes=6, characters=12)
     with pytest.raises(UnreadableFile, match="too many passages"):
-        made(*some, nodes=4)
+        build(*blocks_of_each_kind, nodes=4)
     with pytest.raises(UnreadableFile, match="too much text"):
-        made(*some, characters=11)
+        build(*blocks_of_each_kind, characters=11)
 
 
 def test_nothing_is_no_document() -> None:
@@ -114,7 +114,7 @@ def test_nothing_is_no_document() -> None:
         (Note("n"),),
     ):
         with pytest.raises(UnreadableFile, match="holds no text"):
-            made(*blocks)
+            build(*blocks)
 
 
 words = st.text(st.sampled_from("ab .:\n"), max_size=30)
@@ -132,11 +132,11 @@ blocks = st.one_of(
 @given(st.lists(blocks, max_size=8))
 def test_no_word_is_lost_whatever_comes_together(given_blocks: list[Block]) -> None:
     try:
-        found = made(*given_blocks)
+        passages = build(*given_blocks)
     except UnreadableFile as refused:
         assert "no text" in refused.problem
-        found = []
-    letters = "".join(found)
+        passages = []
+    letters = "".join(passages)
     expected = 0
     for block in given_blocks:
         match block:

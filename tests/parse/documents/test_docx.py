@@ -21,7 +21,7 @@ from parse_trees import outline, read, shown, tables
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 
 
-def saved(document: Any) -> bytes:
+def save(document: Any) -> bytes:
     stream = io.BytesIO()
     document.save(stream)
     return stream.getvalue()
@@ -64,7 +64,7 @@ def test_headings_paragraphs_lists_and_the_title() -> None:
     for text in ("first", "second"):
         document.add_paragraph(text, "List Number")
     document.core_properties.title = "An old template"
-    read_back = read(saved(document), "river.docx")
+    read_back = read(save(document), "river.docx")
     assert read_back.title == "The River"
     assert outline(read_back) == [
         "# The River",
@@ -90,7 +90,7 @@ def test_a_stated_title_counts_unless_a_program_made_it_up(stated: str, expected
     document.core_properties.title = stated
     document.add_heading("Mouth", 1)
     document.add_paragraph("Words.")
-    assert read(saved(document), "a.docx").title == expected
+    assert read(save(document), "a.docx").title == expected
 
 
 def test_headings_by_outline_level_and_by_inheritance() -> None:
@@ -122,8 +122,8 @@ def test_headings_by_outline_level_and_by_inheritance() -> None:
 
 def test_numbers_that_word_prints_are_computed() -> None:
     def level(depth: int, form: str, text: str, start: int = 1) -> str:
-        said = f'<w:start w:val="{start}"/><w:numFmt w:val="{form}"/><w:lvlText w:val="{text}"/>'
-        return f'<w:lvl w:ilvl="{depth}">{said}</w:lvl>'
+        parts = f'<w:start w:val="{start}"/><w:numFmt w:val="{form}"/><w:lvlText w:val="{text}"/>'
+        return f'<w:lvl w:ilvl="{depth}">{parts}</w:lvl>'
 
     numbering = (
         f'<w:abstractNum w:abstractNumId="0">{level(0, "decimal", "%1.")}{level(1, "decimal", "%1.%2")}'
@@ -192,7 +192,7 @@ def test_tables_with_merged_cells_and_a_caption() -> None:
     for row in table.rows[:2]:
         row._tr.get_or_add_trPr().append(OxmlElement("w:tblHeader"))
     document.add_paragraph("After.")
-    read_back = read(saved(document), "a.docx")
+    read_back = read(save(document), "a.docx")
     assert tables(read_back) == [
         "Table 1. Flow by year\n\n| Year | Flow low | Flow high |\n| --- | --- | --- |\n"
         "| 1920 | 1 | 2 |\n| 1921 | 3 | 4 |"
@@ -209,7 +209,7 @@ def test_a_caption_below_and_a_header_that_is_not_marked() -> None:
         cells[0].text, cells[1].text = texts
     document.add_paragraph("Table 2. Cargo", "Caption")
     document.add_paragraph("Figure 1. A boat", "Caption")
-    assert shown(saved(document), "a.docx") == ["| Table 2. Cargo. Coal: Tons: 5", "Figure 1. A boat"]
+    assert shown(save(document), "a.docx") == ["| Table 2. Cargo. Coal: Tons: 5", "Figure 1. A boat"]
 
 
 def test_tables_that_only_frame_are_read_as_text() -> None:
@@ -221,7 +221,7 @@ def test_tables_that_only_frame_are_read_as_text() -> None:
     inner = right.add_table(2, 2)
     for place, text in enumerate(("Item", "Tons", "Coal", "5")):
         inner.cell(place // 2, place % 2).text = text
-    assert shown(saved(document), "a.docx") == ["Left words.", "Right words.", "| Coal: Tons: 5"]
+    assert shown(save(document), "a.docx") == ["Left words.", "Right words.", "| Coal: Tons: 5"]
 
 
 def test_cells_with_paragraphs_and_small_tables_within() -> None:
@@ -233,7 +233,7 @@ def test_cells_with_paragraphs_and_small_tables_within() -> None:
     cell.text = "One."
     cell.add_paragraph("Two.")
     cell.add_table(1, 1).cell(0, 0).text = "Three."
-    assert shown(saved(document), "a.docx") == ["| Mill: Said: One. Two. Three."]
+    assert shown(save(document), "a.docx") == ["| Mill: Said: One. Two. Three."]
 
 
 def test_footnotes_follow_what_refers_to_them() -> None:
@@ -295,7 +295,7 @@ def test_strict_documents_differ_in_their_namespace_only() -> None:
 def test_the_main_part_is_where_the_package_says() -> None:
     document = docx.Document()
     document.add_paragraph("Words.")
-    data = saved(document)
+    data = save(document)
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         relations = archive.read("_rels/.rels").replace(b"word/document.xml", b"word/document2.xml")
         content = archive.read("word/document.xml")
@@ -339,4 +339,4 @@ def test_equations_keep_their_letters() -> None:
     math = parse_xml(f'<m:oMath xmlns:m="{space}"><m:r><m:t>E=mc</m:t></m:r></m:oMath>')
     document = docx.Document()
     document.add_paragraph("Energy: ")._p.append(math)
-    assert shown(saved(document), "a.docx") == ["Energy: E=mc"]
+    assert shown(save(document), "a.docx") == ["Energy: E=mc"]

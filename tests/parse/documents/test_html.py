@@ -88,8 +88,8 @@ def test_short_lists_join_their_lead_in_and_nest() -> None:
 
 def test_long_items_are_passages() -> None:
     long = "word " * 80
-    found = body(f"<p>Clauses:</p><ol><li>Short.<li>{long}<li>Last.</ol>")
-    assert found == ["Clauses:\n1. Short.", f"2. {long.strip()}", "3. Last."]
+    passages = body(f"<p>Clauses:</p><ol><li>Short.<li>{long}<li>Last.</ol>")
+    assert passages == ["Clauses:\n1. Short.", f"2. {long.strip()}", "3. Last."]
 
 
 def test_preformatted_text_keeps_its_lines_and_spaces() -> None:
@@ -202,10 +202,10 @@ def test_depth_costs_nothing_up_to_the_limit() -> None:
 
 def test_a_line_of_megabytes_is_divided_between_sentences() -> None:
     line = "Sentences follow. " * 20_000
-    found = body(f"<p>{line}</p>")
-    assert "".join(found).replace(" ", "") == line.replace(" ", "")
-    assert max(map(len, found)) <= 4_000
-    assert all(text.endswith("follow.") for text in found)
+    passages = body(f"<p>{line}</p>")
+    assert "".join(passages).replace(" ", "") == line.replace(" ", "")
+    assert max(map(len, passages)) <= 4_000
+    assert all(text.endswith("follow.") for text in passages)
     assert body("<p>" + "x" * 3_000_000 + "</p><p>after")[-1] == "after"
 
 

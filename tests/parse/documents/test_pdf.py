@@ -74,9 +74,11 @@ def test_two_columns_are_read_one_after_the_other():
             wrapped(canvas, f"Left {number}. {PROSE}", 60, 780 - 130 * number, 210)
             wrapped(canvas, f"Right {number}. {PROSE}", 320, 780 - 130 * number, 210)
 
-    found = texts(read(drawn(page)), PASSAGE)
-    assert [text.split(".")[0] for text in found] == [f"{s} {n}" for s in ("Left", "Right") for n in range(3)]
-    assert all(text.endswith("for thirty years.") for text in found)
+    passages = texts(read(drawn(page)), PASSAGE)
+    assert [text.split(".")[0] for text in passages] == [
+        f"{s} {n}" for s in ("Left", "Right") for n in range(3)
+    ]
+    assert all(text.endswith("for thirty years.") for text in passages)
 
 
 def test_lines_of_two_columns_that_stand_almost_side_by_side_are_not_mixed():
@@ -120,13 +122,13 @@ def test_running_headers_footers_and_page_numbers_are_dropped_and_the_number_is_
 
 
 def test_a_word_divided_at_the_end_of_a_line_or_a_page_is_put_together():
-    def one(canvas):
+    def first(canvas):
         lines(canvas, ["The inquiry heard that the steam-", "boat had no lamp and that its mas-"], 60, 60)
 
-    def two(canvas):
+    def second(canvas):
         lines(canvas, ["ter was ashore. A well-known fact."], 60, 780)
 
-    assert texts(read(drawn(one, two)), PASSAGE) == [
+    assert texts(read(drawn(first, second)), PASSAGE) == [
         "The inquiry heard that the steamboat had no lamp and that its master was ashore. A well-known fact."
     ]
 
@@ -183,13 +185,13 @@ def test_an_unruled_table_is_found_by_what_stands_under_what():
         wrapped(canvas, PROSE, 60, 760, 400)
         lines(canvas, ["Traffic by year"], 60, 690, 10, "Helvetica-Bold")
         canvas.setFont("Times-Roman", 10)
-        for number, (label, one, other) in enumerate(rows):
+        for number, (label, left, right) in enumerate(rows):
             canvas.drawString(60, 670 - 14 * number, label)
-            canvas.drawRightString(330, 670 - 14 * number, one)
-            canvas.drawRightString(430, 670 - 14 * number, other)
+            canvas.drawRightString(330, 670 - 14 * number, left)
+            canvas.drawRightString(430, 670 - 14 * number, right)
 
-    found = [row.removeprefix("Traffic by year. ") for row in texts(read(drawn(page)), ROW)]
-    assert found == [
+    table_rows = [row.removeprefix("Traffic by year. ") for row in texts(read(drawn(page)), ROW)]
+    assert table_rows == [
         "Passengers: 1930: 12,404; 1931: 11,870",
         "Cattle and horses: 1930: 318; 1931: (42)",
         "Fares taken: 1930: $1,204; 1931: $1,187",
@@ -210,8 +212,8 @@ def test_a_header_centred_over_columns_is_in_each_of_them():
             for x, value in zip((240, 330, 415, 505), values, strict=True):
                 canvas.drawRightString(x, y, value)
 
-    found = texts(read(drawn(page)), ROW)
-    assert found[0].endswith(
+    table_rows = texts(read(drawn(page)), ROW)
+    assert table_rows[0].endswith(
         "Spring: Crossings 1930: 110; Crossings 1931: 120; Fares 1930: 1,000; Fares 1931: 1,100"
     )
 
@@ -250,8 +252,8 @@ def test_headings_make_sections_and_figure_text_does_not():
 
     document = read(drawn(page))
     assert texts(document, SECTION) == ["1 Soundings", "1.1 Method", "2 Results"]
-    found = [path(document, node) for node in document.nodes if node.kind == PASSAGE and node.text == PROSE]
-    assert found == [["1 Soundings"], ["1 Soundings", "1.1 Method"], ["2 Results"]]
+    paths = [path(document, node) for node in document.nodes if node.kind == PASSAGE and node.text == PROSE]
+    assert paths == [["1 Soundings"], ["1 Soundings", "1.1 Method"], ["2 Results"]]
 
 
 def test_a_crop_box_moves_what_is_shown_and_its_boxes_with_it():

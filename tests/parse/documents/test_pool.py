@@ -30,20 +30,20 @@ def outcomes(folder: Path, words: list[str], **options: float) -> list[str]:
     """Return for each file its text's first word, or why there is none."""
     paths = files(folder, words)
     with ParsePool(2, reader=obey, memory_limit=MEMORY, **options) as pool:
-        found = dict(pool.read_files(paths))
-    assert set(found) == set(paths)
+        outcome_of = dict(pool.read_files(paths))
+    assert set(outcome_of) == set(paths)
     return [
         outcome.text.split()[0] if isinstance(outcome, ParsedDocument) else str(outcome)
-        for outcome in map(found.__getitem__, paths)
+        for outcome in map(outcome_of.__getitem__, paths)
     ]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals and limits of POSIX")
 def test_each_way_to_fail_loses_its_own_file_only(tmp_path: Path) -> None:
     words = "good refuse good segfault good kill exit good hog creep recurse bug good".split()
-    found = outcomes(tmp_path, words)
-    reasons = {word: said for word, said in zip(words, found, strict=True) if word != "good"}
-    assert [said for word, said in zip(words, found, strict=True) if word == "good"] == ["good"] * 5
+    results = outcomes(tmp_path, words)
+    reasons = {word: result for word, result in zip(words, results, strict=True) if word != "good"}
+    assert [result for word, result in zip(words, results, strict=True) if word == "good"] == ["good"] * 5
     assert reasons["refuse"] == "is not to my liking. Try another"
     assert reasons["segfault"] == "the parser crashed on it (SIGSEGV)"
     assert reasons["kill"] == "the parser crashed on it (SIGKILL)"
@@ -55,9 +55,9 @@ def test_each_way_to_fail_loses_its_own_file_only(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_file_that_takes_too_long_is_given_up_while_others_are_read(tmp_path: Path) -> None:
-    found = outcomes(tmp_path, ["hang", "good", "good", "spin", "good", "good"], seconds=2)
+    results = outcomes(tmp_path, ["hang", "good", "good", "spin", "good", "good"], time_limit=2)
     given_up = "the parser took longer than 2 seconds"
-    assert found == [given_up, "good", "good", given_up, "good", "good"]
+    assert results == [given_up, "good", "good", given_up, "good", "good"]
 
 
 def test_results_come_as_they_are_done_and_the_unit_is_passed_on(tmp_path: Path) -> None:
@@ -84,11 +84,11 @@ def test_the_real_reader_is_the_default(tmp_path: Path) -> None:
     good.write_text("# Title\n\nWords.")
     bad.write_bytes(b"")
     with ParsePool() as pool:
-        found = dict(pool.read_files([good, bad]))
-    assert isinstance(found[good], ParsedDocument)
-    assert found[good].title == "Title"
-    assert isinstance(found[bad], UnreadableFile)
-    assert found[bad].problem == "is empty"
+        outcome_of = dict(pool.read_files([good, bad]))
+    assert isinstance(outcome_of[good], ParsedDocument)
+    assert outcome_of[good].title == "Title"
+    assert isinstance(outcome_of[bad], UnreadableFile)
+    assert outcome_of[bad].problem == "is empty"
 
 
 def test_no_files_need_no_worker() -> None:

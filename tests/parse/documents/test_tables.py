@@ -22,7 +22,7 @@ from parse_trees import check, outline, read, shown, tables
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 
 
-def saved(book: openpyxl.Workbook) -> bytes:
+def save(book: openpyxl.Workbook) -> bytes:
     stream = io.BytesIO()
     book.save(stream)
     return stream.getvalue()
@@ -37,7 +37,7 @@ def book_of(rows: list[list[Any]], name: str = "Sheet1") -> openpyxl.Workbook:
 
 
 def sheet(rows: list[list[Any]], name: str = "Sheet1") -> list[str]:
-    return shown(saved(book_of(rows, name)), "book.xlsx")
+    return shown(save(book_of(rows, name)), "book.xlsx")
 
 
 def test_each_sheet_is_a_section_with_its_table() -> None:
@@ -49,7 +49,7 @@ def test_each_sheet_is_a_section_with_its_table() -> None:
     hidden = book.create_sheet("Hidden")
     hidden.append(["secret", "secret"])
     hidden.sheet_state = "hidden"
-    document = read(saved(book), "The river.xlsx")
+    document = read(save(book), "The river.xlsx")
     assert document.title == "The river"
     assert outline(document) == [
         "# Mills",
@@ -62,7 +62,7 @@ def test_each_sheet_is_a_section_with_its_table() -> None:
 def test_a_name_that_the_program_gave_is_no_caption_and_the_properties_title_counts() -> None:
     book = book_of([["a", "b"], [1, 2]])
     book.properties.title = "Counts of the year"
-    document = read(saved(book), "x.xlsx")
+    document = read(save(book), "x.xlsx")
     assert document.title == "Counts of the year"
     assert outline(document) == ["# Sheet1", "| 1: b: 2"]
 
@@ -84,7 +84,7 @@ def test_values_are_as_shown() -> None:
     for kind, value, form in cells:
         book.active.append([kind, value])
         book.active.cell(book.active.max_row, 2).number_format = form
-    assert [text.split(": ", 2)[2] for text in shown(saved(book), "b.xlsx")[1:]] == [
+    assert [text.split(": ", 2)[2] for text in shown(save(book), "b.xlsx")[1:]] == [
         "$1,234.50", "25.6%", "(12)", "2024-03-05", "5 Mar 2024 14:30", "6:45 AM", "TRUE", "00123", "#DIV/0!", "42",
     ]  # fmt: skip
 
@@ -127,7 +127,7 @@ def test_merged_cells_in_header_and_side() -> None:
     )
     for cells in ("A1:A2", "B1:C1", "D1:E1", "A3:A4"):
         book.active.merge_cells(cells)
-    assert shown(saved(book), "b.xlsx")[1:] == [
+    assert shown(save(book), "b.xlsx")[1:] == [
         "| North: 2023 Low: 1; 2023 High: 2; 2022 Low: 3; 2022 High: 4",
         "| North: 2023 Low: 5; 2023 High: 6; 2022 Low: 7; 2022 High: 8",
     ]
@@ -136,11 +136,11 @@ def test_merged_cells_in_header_and_side() -> None:
 def test_a_row_merged_over_all_columns_is_a_group() -> None:
     book = book_of([["Item", "Tons"], ["By water", None], ["Coal", 5]])
     book.active.merge_cells("A2:B2")
-    assert shown(saved(book), "b.xlsx")[1:] == ["| By water", "| By water: Coal: Tons: 5"]
+    assert shown(save(book), "b.xlsx")[1:] == ["| By water", "| By water: Coal: Tons: 5"]
 
 
 def test_formulas_show_their_stored_result_and_missing_ones_are_said() -> None:
-    data = saved(book_of([["Item", "Sum"], ["Mill", "=1+2"]]))
+    data = save(book_of([["Item", "Sum"], ["Mill", "=1+2"]]))
     document = read(data, "b.xlsx")
     assert "1 formulas have no stored result" in document.notes[0]
     assert "=1+2" not in document.text
@@ -197,11 +197,11 @@ def test_cells_that_are_only_formatted_count_for_nothing() -> None:
     for row in range(1, 300):
         for column in range(1, 60):
             book.active.cell(row, column).fill = fill
-    assert shown(saved(book), "b.xlsx")[1:] == ["| 1: b: 2"]
+    assert shown(save(book), "b.xlsx")[1:] == ["| 1: b: 2"]
 
 
 def test_more_cells_than_allowed_are_refused() -> None:
-    data = saved(book_of([[1, 2, 3]] * 10))
+    data = save(book_of([[1, 2, 3]] * 10))
     assert parse(data, unit="paragraph", name="b.xlsx", limits=Limits(cells=30))
     with pytest.raises(UnreadableFile, match="tables too large"):
         parse(data, unit="paragraph", name="b.xlsx", limits=Limits(cells=29))
@@ -210,7 +210,7 @@ def test_more_cells_than_allowed_are_refused() -> None:
 def test_charts_and_their_sheets_are_passed_over() -> None:
     book = book_of([["a", "b"], [1, 2]])
     book.create_chartsheet("Chart").add_chart(BarChart())
-    assert shown(saved(book), "b.xlsx") == ["# Sheet1", "| 1: b: 2"]
+    assert shown(save(book), "b.xlsx") == ["# Sheet1", "| 1: b: 2"]
 
 
 def test_random_grids_keep_every_cell() -> None:
@@ -219,7 +219,7 @@ def test_random_grids_keep_every_cell() -> None:
         width, height = chance.randint(2, 6), chance.randint(2, 8)
         rows: list[list[Any]] = [[f"name{column}" for column in range(width)]]
         rows += [[f"r{row}", *(chance.randint(0, 999) for _ in range(width - 1))] for row in range(height)]
-        document = read(saved(book_of(rows)), "b.xlsx")
+        document = read(save(book_of(rows)), "b.xlsx")
         (table,) = tables(document)
         cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.split("\n")]
         assert [cells[0], *cells[2:]] == [[str(cell) for cell in row] for row in rows]

@@ -168,18 +168,18 @@ def test_the_export_of_neo4j_as_json_lines(tmp_path: Path) -> None:
 
 
 def test_extractions_keep_the_passage_that_each_triple_comes_from(tmp_path: Path) -> None:
-    said = {
+    line = {
         "title": "Kismet",
         "text": "Kismet is a film by William Dieterle.",
         "entities": ["Kismet", "Golden Age"],
         "triples": [["Kismet", "directed by", "William Dieterle"]],
     }
-    twin = taken(tmp_path / "a.jsonl", f"{json.dumps(said)}\n{json.dumps(said)}\n")
+    twin = taken(tmp_path / "a.jsonl", f"{json.dumps(line)}\n{json.dumps(line)}\n")
     ((edge, (provenance,)),) = twin.edges.items()
     assert edge == KISMET
     assert provenance["title"] == "Kismet"
     passage = twin.nodes[provenance["passage"]]
-    assert passage["text"] == said["text"] and passage["properties"] == {"title": "Kismet"}
+    assert passage["text"] == line["text"] and passage["properties"] == {"title": "Kismet"}
     assert passage["types"] == ["passage"] and "name" not in passage
     assert "Golden Age" in twin.nodes and len(twin.nodes) == 4
 
@@ -251,7 +251,7 @@ def test_rdf_as_a_graph_of_a_base(tmp_path: Path, languages, name: str, alias: s
         relation = graph.relations()["directed by"]
         assert relation.id == "http://example.org/directedBy"
         ends = graph.entities(graph.neighbours(graph.rows([film.id]), "directed by")[1])
-        assert sorted(one.name for one in ends) == ["William Dieterle", "someone"]
+        assert sorted(entity.name for entity in ends) == ["William Dieterle", "someone"]
         (other,) = base.graphs.entities("g", "カサブランカ")  # no label in a language that was asked for
         assert other.aliases == ()
 
@@ -332,7 +332,7 @@ def test_twenty_bad_rows_are_enough_to_stop(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "options", "said"),
+    ("name", "content", "options", "problem"),
     [
         ("a.csv", "a,b\nc,d\n", {}, "does not say which columns"),
         ("a.csv", "head,relation,tail\na,b,c\n", {"kind": "nodes"}, "which columns are nodes"),
@@ -346,12 +346,14 @@ def test_twenty_bad_rows_are_enough_to_stop(tmp_path: Path) -> None:
         ("a.parquet", "no such thing", {}, "a.parquet"),
     ],
 )
-def test_files_that_cannot_be_read(tmp_path: Path, name: str, content: str, options: dict, said: str) -> None:
+def test_files_that_cannot_be_read(
+    tmp_path: Path, name: str, content: str, options: dict, problem: str
+) -> None:
     if name.endswith((".ttl", ".rdf")):
         pytest.importorskip("pyoxigraph", reason="the extra 'rdf' is not installed")
     if name.endswith(".parquet"):
         pytest.importorskip("pyarrow", reason="the extra 'graphs' is not installed")
-    with pytest.raises(UnreadableFile, match=said):
+    with pytest.raises(UnreadableFile, match=problem):
         taken(tmp_path / name, content, **options)
 
 

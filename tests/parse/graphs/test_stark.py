@@ -48,14 +48,14 @@ def test_the_nodes_and_edges_of_a_base_in_the_official_layout(
         }
         assert drug.text == "An inhaled drug for the airways."
         assert drug.properties == {"half_life": "4 hours", "id": "DB1", "source": "DrugBank"}
-        found = {
+        edges = {
             (int(head), relation, int(tail))
             for relation in graph.relations()
             for head in range(6)
             for tail in graph.neighbours(np.array([head]), relation)[1]
         }
         names = {0: "ppi", 1: "indication", 2: "associated with", 3: "target"}
-        assert found == {(head, names[kind], tail) for head, tail, kind in EDGES}
+        assert edges == {(head, names[kind], tail) for head, tail, kind in EDGES}
 
 
 def test_mag_leaves_the_names_of_types_to_the_code_and_papers_answer(tmp_path: Path) -> None:
@@ -86,10 +86,10 @@ def test_mag_leaves_the_names_of_types_to_the_code_and_papers_answer(tmp_path: P
         graph = base.graphs.get("mag")
         assert graph.answer_types() == ("paper",)
         assert sorted(graph.relations()) == ["affiliated_with", "writes"]
-        author, institution, found = graph.entities(np.arange(3))
+        author, institution, paper = graph.entities(np.arange(3))
         assert (author.name, author.properties) == ("A. Ariadne", {"PaperCount": 3})
         assert (institution.name, institution.properties) == ("Knossos", {})
-        assert (found.name, found.text, found.properties) == ("Threads", "On thread.", {"Date": "2001-01-01"})
+        assert (paper.name, paper.text, paper.properties) == ("Threads", "On thread.", {"Date": "2001-01-01"})
 
 
 def test_products_have_reviews_those_with_most_votes_first(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_products_have_reviews_those_with_most_votes_first(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "problem"),
     [
         ({"edge_types": [0, 1]}, "shape"),
         ({"edge_index": [[0] * 8, [6] * 8]}, "a node that does not exist"),
@@ -134,10 +134,10 @@ def test_products_have_reviews_those_with_most_votes_first(tmp_path: Path) -> No
         ({"node_info": {0: NODES[0]}}, "a node for each of the 6"),
     ],
 )
-def test_files_that_do_not_fit_each_other_add_nothing(tmp_path: Path, changed: dict, said: str) -> None:
+def test_files_that_do_not_fit_each_other_add_nothing(tmp_path: Path, changed: dict, problem: str) -> None:
     place = write_stark(tmp_path / "prime", **changed)
     with clew.open(tmp_path / "kb", create=True) as base:
-        with pytest.raises(UnreadableFile, match=said):
+        with pytest.raises(UnreadableFile, match=problem):
             base.graphs.add(place)
         assert base.graphs.infos() == []
 
@@ -152,10 +152,10 @@ class Evil:
     """A pickle of this asks for a function to be called when it is read."""
 
     def __init__(self, call: object, *arguments: object) -> None:
-        self.said = call, arguments
+        self.reduced = call, arguments
 
     def __reduce__(self):
-        return self.said
+        return self.reduced
 
 
 @pytest.mark.parametrize("protocol", [0, 2, 4])
@@ -184,17 +184,17 @@ def test_a_pickle_cannot_change_what_reads_it() -> None:
 
 @pytest.mark.parametrize("protocol", [2, 3, 4, 5])
 def test_numbers_and_texts_of_numpy_become_pythons_own(protocol: int) -> None:
-    given = {
+    data = {
         "a": np.float64(1.5),
         "b": np.str_("xé"),
         "c": np.array([[1, 2], [3, 4]]),
         "d": np.bool_(True),
         "e": {1},
     }
-    found = load_plain(io.BytesIO(pickle.dumps(given, protocol=protocol)), "x.pkl")
-    found["c"] = to_list(found["c"])
-    assert found == {"a": 1.5, "b": "xé", "c": [[1, 2], [3, 4]], "d": True, "e": {1}}
-    assert [type(one) for one in found.values()] == [float, str, list, bool, set]
+    loaded = load_plain(io.BytesIO(pickle.dumps(data, protocol=protocol)), "x.pkl")
+    loaded["c"] = to_list(loaded["c"])
+    assert loaded == {"a": 1.5, "b": "xé", "c": [[1, 2], [3, 4]], "d": True, "e": {1}}
+    assert [type(value) for value in loaded.values()] == [float, str, list, bool, set]
 
 
 def test_an_array_of_objects_and_a_damaged_pickle_are_refused() -> None:
@@ -206,8 +206,8 @@ def test_an_array_of_objects_and_a_damaged_pickle_are_refused() -> None:
 def test_tensors_as_torch_writes_them(tmp_path: Path) -> None:
     write_tensor(tmp_path / "e.pt", [[0, 1, 2], [2, 0, 1]])
     with (tmp_path / "e.pt").open("rb") as stream:
-        found = load_tensor(stream, "e.pt")
-    assert found.dtype == np.int64 and found.tolist() == [[0, 1, 2], [2, 0, 1]]
+        tensor = load_tensor(stream, "e.pt")
+    assert tensor.dtype == np.int64 and tensor.tolist() == [[0, 1, 2], [2, 0, 1]]
     write_tensor(tmp_path / "f.pt", [0.5, 1.5], "f4")
     with (tmp_path / "f.pt").open("rb") as stream:
         assert load_tensor(stream, "f.pt").tolist() == [0.5, 1.5]
@@ -232,8 +232,12 @@ def test_a_tensor_that_reaches_beyond_its_storage_is_refused(tmp_path: Path) -> 
 
 def test_tensors_equal_those_of_torch(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
-    given = torch.arange(12).view(3, 4).t()[1:]
-    for name, one in (("a", given), ("b", torch.zeros(0, dtype=torch.long)), ("c", torch.arange(9)[3:5])):
-        torch.save(one, tmp_path / f"{name}.pt")
+    strided = torch.arange(12).view(3, 4).t()[1:]
+    for name, tensor in (
+        ("a", strided),
+        ("b", torch.zeros(0, dtype=torch.long)),
+        ("c", torch.arange(9)[3:5]),
+    ):
+        torch.save(tensor, tmp_path / f"{name}.pt")
         with (tmp_path / f"{name}.pt").open("rb") as stream:
-            assert load_tensor(stream, name).tolist() == one.tolist()
+            assert load_tensor(stream, name).tolist() == tensor.tolist()

@@ -138,7 +138,7 @@ def _report_to_dict(report: Report) -> dict[str, Any]:
         "removed": report.removed,
         "unchanged": report.unchanged,
         "failed": [
-            {"path": failure.path, "reason": failure.reason, "kept": failure.kept}
+            {"path": failure.path, "reason": failure.reason, "kept": failure.keeps_version}
             for failure in report.failed
         ],
         "skipped": report.skipped,

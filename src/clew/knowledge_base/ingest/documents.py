@@ -195,7 +195,7 @@ class _AddRun:
 
     def record_failure(self, path: str, reason: str, locations: dict[str, tuple[Location, str]]) -> None:
         """Report that a file cannot be added."""
-        self.report.failed.append(Failure(path, reason, kept=path in locations))
+        self.report.failed.append(Failure(path, reason, keeps_version=path in locations))
         self.done += 1
         self.progress(Event("files", self.done, self.total, path, "failed"))
 

@@ -36,15 +36,15 @@ def ignore_event(event: Event) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A file that was not added, and why. ``kept``: the version of it that was added earlier stays."""
+    """A file that was not added, and why. ``keeps_version``: the version that was added earlier stays."""
 
     path: str
     reason: str
-    kept: bool = False
+    keeps_version: bool = False
 
     def __str__(self) -> str:
-        kept = " (the version added earlier is kept)" if self.kept else ""
-        return f"{self.path}: {self.reason}{kept}"
+        suffix = " (the version added earlier is kept)" if self.keeps_version else ""
+        return f"{self.path}: {self.reason}{suffix}"
 
 
 @dataclass(slots=True)
