@@ -1,4 +1,4 @@
-"""Names that mean nearly the same: nodes of a type by the vectors of their names, where spelling does not help."""
+"""Nodes whose names mean nearly the same as a name, by the vectors of names, where spelling does not help."""
 
 from __future__ import annotations
 
@@ -14,72 +14,73 @@ if TYPE_CHECKING:
     from clew.core.arrays import Rows
     from clew.core.protocols import Encoder, PropertyGraph
 
-#: What the vectors of names are kept under.
+#: The kind of vectors under which those of names are stored.
 NAME_VECTORS = "names/1"
-#: Names that are embedded for one look-up at the most.
-CAP = 2000
+#: Names that are embedded for one look-up at most.
+MAX_EMBEDDED = 2000
 #: Candidates by vector, and how like the name they must be.
 POOL, LEAST = 20, 0.5
-#: What a candidate by vector keeps of its cosine: an equal name comes first.
+#: The share of its cosine that a candidate by vector keeps, so that an equal name comes first.
 MEANING_WEIGHT = 0.9
 
 
 @dataclass(frozen=True, slots=True)
 class NearestNames:
-    """Finds the nodes whose names mean nearly what a name says (``light green`` for ``green``; 4StepFocus: Boer et
-    al., 2024, Section 4, which leaves this to the future).
+    """Finds nodes whose names mean nearly the same as a name: ``light green`` for ``green``.
 
-    Only the names of the nodes that may be meant are embedded, and kept beside the graph. Where more than ``cap`` of
-    them have no vector yet, those are looked at whose spelling is nearest; ``clew graph encode --names`` embeds all.
+    4StepFocus (Boer et al., 2024, Section 4) leaves this to future work. Only the names of nodes that may be meant
+    are embedded, and stored beside the graph. If more than ``cap`` of them have no vector yet, only those spelled
+    most like the name are searched; ``clew graph encode --names`` embeds all.
     """
 
     encoder: Encoder
-    cap: int = CAP
+    cap: int = MAX_EMBEDDED
     least: float = LEAST
 
     def search(
         self, graph: PropertyGraph, names: Sequence[str], types: Sequence[str] = (), k: int = POOL
     ) -> list[dict[int, float]]:
-        """Return for each name at most ``k`` rows of ``types`` (none: of all) with their cosines, nearest first."""
+        """Return for each name at most ``k`` rows of ``types`` (empty: of all) with their cosines, nearest first."""
         if graph.is_mounted or not names:
             return [{} for _ in names]
-        kept = graph.node_vectors(self.encoder, NAME_VECTORS)
+        vectors = graph.node_vectors(self.encoder, NAME_VECTORS)
         of_types = rows_of_types(graph, types)
-        few = len(kept.rows_without_vectors(of_types)) <= self.cap
+        embed_all = len(vectors.rows_without_vectors(of_types)) <= self.cap
         queries = self.encoder.encode(list(names))
-        found: list[dict[int, float]] = []
+        nearest: list[dict[int, float]] = []
         for name, query in zip(names, queries, strict=True):
-            rows = of_types if few else rows_spelled_like(graph, name, of_types, self.cap)
+            rows = of_types if embed_all else rows_spelled_like(graph, name, of_types, self.cap)
             if rows is not None and not len(rows):
-                found.append({})
+                nearest.append({})
                 continue
-            kept.encode_missing(
-                np.arange(graph.size) if rows is None else rows, lambda some: node_names(graph, some)
-            )
+            embedded = np.arange(graph.size) if rows is None else rows
+            vectors.encode_missing(embedded, lambda missing: node_names(graph, missing))
             mask = None
             if rows is not None:
                 mask = np.zeros(graph.size, dtype=np.bool_)
                 mask[rows] = True
-            near, cosines = kept.search(query, k, mask)
-            pairs = zip(near.tolist(), cosines.tolist(), strict=True)
-            found.append({row: cosine for row, cosine in pairs if cosine >= self.least})
-        return found
+            similar, cosines = vectors.search(query, k, mask)
+            pairs = zip(similar.tolist(), cosines.tolist(), strict=True)
+            nearest.append({row: cosine for row, cosine in pairs if cosine >= self.least})
+        return nearest
 
 
 def node_names(graph: PropertyGraph, rows: Rows) -> list[list[str]]:
-    """Return the name of each node, as :class:`clew.core.protocols.NodeVectors` takes texts."""
+    """Return the name of each node, in the form in which :class:`clew.core.protocols.NodeVectors` takes texts."""
     return [[entity.name] for entity in graph.entities(rows)]
 
 
 def rows_of_types(graph: PropertyGraph, types: Sequence[str]) -> Rows | None:
-    """Return the rows of ``types``, ascending; None for all, where there are none of them."""
-    found = [rows for one in types if len(rows := graph.rows_of_type(one))]
-    return union(found) if found else None
+    """Return the rows of ``types``, ascending; None (all rows) if there are none of these types."""
+    of_types = [rows for type in types if len(rows := graph.rows_of_type(type))]
+    return union(of_types) if of_types else None
 
 
 def rows_spelled_like(graph: PropertyGraph, name: str, among: Rows | None, most: int) -> Rows:
-    """Return the rows that are spelled most like ``name`` of all, without those that are not in ``among`` (None:
-    with them), ascending: no more than ``most`` or ten times :data:`POOL`; none of ``among`` where others are
-    spelled more like it."""
+    """Return the rows among ``among`` (None: all) that are of the ``most`` rows spelled most like ``name``,
+    ascending.
+
+    At most ten times :data:`POOL` rows are looked at, so there may be none of ``among``.
+    """
     rows, _ = graph.find_similar_names(name, min(most, 10 * POOL))
     return np.sort(rows if among is None else rows[np.isin(rows, among)])

@@ -1,9 +1,9 @@
-"""The words of relations and of phrases that may name one: spelled out, and which way they are said.
+"""The words of relations and of phrases that may name one, and the direction in which they are worded. English only.
 
-English. A relation or phrase is said *forwards* if what it asks for is what the other end is: ``director``,
-``directed by``, ``has genre``, ``born in``. It is said *backwards* if it says what the first does to the other:
-``directed``, ``director of``, ``films directed by`` (asked of the director). Two that are said the same way mean
-the same direction of an edge, two that are said differently opposite ones; that is all that is made of it.
+A relation or phrase is worded *forwards* if it names the other end: ``director``, ``directed by``, ``has genre``,
+``born in``. It is worded *backwards* if it says what the first end does to the other: ``directed``, ``director of``,
+``films directed by`` (of a director). Two that are worded the same way mean the same direction of an edge, two that
+are worded differently opposite directions.
 """
 
 from __future__ import annotations
@@ -30,23 +30,24 @@ _AUXILIARY = frozenset("is was are were be been being has have had who what that
 def verbalise_relation(name: str) -> str:
     """Return a relation's name as words: the readable end of an IRI, camel case and underscores spelled out.
 
-    >>> spelled("directed_by"), spelled("http://example.org/ns#placeOfBirth"), spelled("wdt:P57")
-    ('directed by', 'place of birth', 'p57')
+    >>> verbalise_relation("directed_by"), verbalise_relation("http://example.org/ns#placeOfBirth")
+    ('directed by', 'place of birth')
     """
-    if "://" in name and (found := _IRI_END.search(name)):
-        name = found.group()
+    if "://" in name and (match := _IRI_END.search(name)):
+        name = match.group()
     elif re.fullmatch(r"[A-Za-z][\w.-]*:\w+", name):
         name = name.partition(":")[2]
     return " ".join(_NOT_WORD.sub(" ", _CAMEL.sub(" ", name)).casefold().split()) or name
 
 
 def is_backwards(phrase: str) -> bool:
-    """Return whether spelled words say what the first does to the other, not what the other is to the first.
+    """Return whether a verbalised phrase is worded backwards.
 
-    >>> [backwards(one) for one in ("directed by", "directed", "films directed by", "born in", "won the prize")]
+    >>> phrases = ("directed by", "directed", "films directed by", "born in", "won the prize")
+    >>> [is_backwards(phrase) for phrase in phrases]
     [False, True, True, False, False]
     """
-    words = _bare(phrase)
+    words = _without_auxiliaries(phrase)
     if not words:
         return False
     first, last = words[0], words[-1]
@@ -59,24 +60,24 @@ def is_backwards(phrase: str) -> bool:
 
 
 def head_role(phrase: str) -> str:
-    """Return what the first is said to be of the other, as a root: "" unless the words are such as ``director of``.
+    """Return the root of the role that a phrase such as ``director of`` gives the first end, "" for other phrases.
 
-    Backwards for a relation that is called after that role alone: the ``citizen of`` a country is not asked for by
-    its ``country of citizenship``.
+    Such a phrase is backwards only for a relation that is called after the role: the ``citizen of`` a country is not
+    asked for by its ``country of citizenship``.
 
-    >>> role("the director of"), role("director")
+    >>> head_role("the director of"), head_role("director")
     ('direct', '')
     """
-    words = _bare(phrase)
+    words = _without_auxiliaries(phrase)
     return root_word(" ".join(words[:-1])) if len(words) > 1 and words[-1] == "of" else ""
 
 
 def root_word(phrase: str) -> str:
-    """Return the root of the first word that is not a function word: of a relation, what it calls the other end."""
+    """Return the root of the first word that is not a function word: in a relation, the name of the other end."""
     return next((_root(term) for term in index_terms(phrase) if not is_stop_term(term)), "")
 
 
-def _bare(phrase: str) -> list[str]:
+def _without_auxiliaries(phrase: str) -> list[str]:
     words = phrase.split()
     while len(words) > 1 and words[0] in _AUXILIARY:
         words = words[1:]
@@ -85,17 +86,18 @@ def _bare(phrase: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 14)
 def word_stems(phrase: str) -> frozenset[str]:
-    """Return the stems of a phrase's words, without function words and with those of one family made one.
+    """Return the roots of a phrase's words, without function words.
 
-    >>> sorted(stems("directed by")) == sorted(stems("the director"))
+    >>> sorted(word_stems("directed by")) == sorted(word_stems("the director"))
     True
     """
-    found = {_root(term) for term in index_terms(phrase) if not is_stop_term(term)}
-    return frozenset(found or map(stem, phrase.split()))
+    roots = {_root(term) for term in index_terms(phrase) if not is_stop_term(term)}
+    return frozenset(roots or map(stem, phrase.split()))
 
 
 def _root(term: str) -> str:
-    """Return a Porter2 stem without the endings of doers and deeds: director, direction and directed are direct."""
+    """Return a Porter2 stem without the endings of agents and actions: director, direction and directed give
+    direct."""
     if not term.isascii():
         return term
     for ending in ("ition", "ation", "ion", "or", "er", "ment", "ship", "ant", "ent", "e"):
