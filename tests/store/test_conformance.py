@@ -77,7 +77,7 @@ def test_postings_equal_their_brute_force_twin_after_any_history(base, seed: int
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-def test_nodes_columns_and_masks_say_what_was_parsed(base, seed: int) -> None:
+def test_nodes_columns_and_masks_equal_the_parsed_documents(base, seed: int) -> None:
     paths = shuffled_history(base, seed)
     snapshot = base.snapshot()
     documents = {one.key: one for one in paths.values()}
@@ -156,7 +156,7 @@ def test_vectors_equal_brute_force_and_respect_the_mask(base, encoder: HashEncod
 
 
 @pytest.mark.slow
-def test_add_then_remove_leaves_what_was_never_added(tmp_path) -> None:
+def test_adding_and_removing_a_document_leaves_the_base_as_if_never_added(tmp_path) -> None:
     for seed in range(5):
         order = random.Random(seed).sample(range(6), 6)
         with (

@@ -56,7 +56,7 @@ def stored(base: Store, name: str, twin: Twin, order: list[int] | None = None) -
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(twins(), st.randoms(use_true_random=False))
-def test_a_graph_is_its_twin_and_the_order_in_which_it_came_does_not_show(
+def test_a_graph_equals_its_twin_whatever_the_order_of_its_input(
     tmp_path_factory: pytest.TempPathFactory, twin: Twin, rng: random.Random
 ) -> None:
     with Store.open(tmp_path_factory.mktemp("base"), create=True) as base:
@@ -86,13 +86,13 @@ def film_twin(seed: int, nodes: int = 300, edges: int = 3000) -> Twin:
     return twin
 
 
-def test_adjacency_equals_brute_force_where_relations_are_dense_and_where_they_are_not(base) -> None:
+def test_adjacency_equals_brute_force_for_dense_and_sparse_relations(base) -> None:
     twin = film_twin(3)
     stored(base, "films", twin)
     assert_equal(base.snapshot().graph("films"), twin)
 
 
-def test_more_pairs_and_statements_than_one_row_holds(base, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pairs_and_statements_may_need_several_database_rows(base, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (builder, tables):
         monkeypatch.setattr(module, "PAIRS_PER_BLOB", 100)
         monkeypatch.setattr(module, "STATEMENTS_PER_BLOB", 7)
@@ -103,7 +103,7 @@ def test_more_pairs_and_statements_than_one_row_holds(base, monkeypatch: pytest.
     assert base.doctor() == []
 
 
-def test_graphs_lie_beside_each_other_and_beside_documents(base) -> None:
+def test_graphs_and_documents_do_not_affect_each_other(base) -> None:
     one = document(1)
     base.put_document(one, location("/docs/a.txt"))
     before = (list(base.dump()), base.digest())
@@ -121,7 +121,7 @@ def test_graphs_lie_beside_each_other_and_beside_documents(base) -> None:
     assert not list((base.derived / "graphs").glob("*"))
 
 
-def test_a_changed_graph_replaces_and_an_older_view_says_so(base) -> None:
+def test_a_changed_graph_replaces_the_old_one_and_older_views_raise_not_found(base) -> None:
     stored(base, "g", film_twin(1, 30, 100))
     old = base.snapshot().graph("g")
     digest = base.digest()
@@ -134,7 +134,7 @@ def test_a_changed_graph_replaces_and_an_older_view_says_so(base) -> None:
     assert len(list((base.derived / "graphs").iterdir())) == 1
 
 
-def test_what_was_removed_is_in_no_file(base) -> None:
+def test_a_removed_graph_remains_in_no_file(base) -> None:
     twin = Twin()
     twin.add_node(
         "x", name="Zerzura-in-the-name", text="Zerzura-in-the-text", properties={"k": "Zerzura-value"}
@@ -150,7 +150,7 @@ def test_what_was_removed_is_in_no_file(base) -> None:
 @pytest.mark.parametrize(
     "harm", ["gone", "one gone", "no grams", "cut", "flipped", "manifest", "manifest of another version"]
 )
-def test_damaged_arrays_are_made_again(base, harm: str) -> None:
+def test_damaged_arrays_are_rebuilt(base, harm: str) -> None:
     twin = film_twin(4, 40, 200)
     stored(base, "g", twin)
     (folder,) = (base.derived / "graphs").iterdir()
@@ -183,7 +183,7 @@ def test_damaged_arrays_are_made_again(base, harm: str) -> None:
         assert again.doctor() == []
 
 
-def test_a_damaged_truth_is_found_and_not_called_repaired(base) -> None:
+def test_damaged_content_of_a_graph_is_reported_as_not_repaired(base) -> None:
     stored(base, "g", film_twin(4, 40, 200))
     base.close()
     with sqlite3.connect(base.path / DATABASE_FILE) as connection:
@@ -195,13 +195,13 @@ def test_a_damaged_truth_is_found_and_not_called_repaired(base) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a:b", "a b", "-x", "a/b", "0123456789abcdef0123456789abcdef"])
-def test_names_that_cannot_be_a_graphs(base, name: str) -> None:
+def test_invalid_names_of_graphs_are_refused(base, name: str) -> None:
     with pytest.raises(UsageError, match="cannot be named"):
         stored(base, name, film_twin(1, 5, 5))
     assert list(base.snapshot().graphs()) == []
 
 
-def test_what_is_not_there_is_refused_with_a_hint(base) -> None:
+def test_unknown_graphs_nodes_and_relations_are_refused_with_a_hint(base) -> None:
     with pytest.raises(UsageError, match="clew graph add"):
         base.snapshot().graph("films")
     stored(base, "films", film_twin(1, 5, 9))
@@ -218,7 +218,7 @@ def test_what_is_not_there_is_refused_with_a_hint(base) -> None:
     assert graph.edge_properties(0, "many", 10**6) == []
 
 
-def test_a_base_of_the_version_before_graphs_is_brought_up_to_date(tmp_path: Path) -> None:
+def test_a_base_without_graph_tables_is_migrated(tmp_path: Path) -> None:
     with Store.open(tmp_path / "base", create=True) as base:
         base.put_document(document(1), location("/docs/a.txt"))
         digest = base.digest()
@@ -233,7 +233,7 @@ def test_a_base_of_the_version_before_graphs_is_brought_up_to_date(tmp_path: Pat
         assert_equal(base.snapshot().graph("g"), film_twin(1, 5, 9))
 
 
-def test_all_relations_as_one_and_every_adjacency_as_arrays(base) -> None:
+def test_adjacency_of_single_relations_and_of_all_together(base) -> None:
     twin = film_twin(9, 120, 900)
     for number in range(60):  # pairs that two relations join are one
         twin.add_edge(f"n{number}", "few", f"n{number + 1}")
@@ -261,7 +261,7 @@ def test_all_relations_as_one_and_every_adjacency_as_arrays(base) -> None:
         graph.adjacency("mny")
 
 
-def test_types_of_rows_and_columns_of_properties(base) -> None:
+def test_has_type_and_property_values(base) -> None:
     twin = Twin()
     twin.add_node("a", types=["film", "work"], properties={"year": 1979, "note": "Déjà  vu"})
     twin.add_node("b", types=["work"], properties={"note": ["x", True], "year": "2000-01-01"})

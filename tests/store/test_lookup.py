@@ -70,7 +70,7 @@ def test_similar_names_of_a_store_without_a_search(place: str, tmp_path: Path) -
         assert len(graph.find_similar_names("Kismet", 0)[0]) == 0
 
 
-def test_without_a_search_equal_names_are_found_alone(place: str, tmp_path: Path) -> None:
+def test_without_a_search_only_equal_names_are_found(place: str, tmp_path: Path) -> None:
     with clew.open(tmp_path / "kb", create=True) as base:
         graph = base.graphs.mount("g", place, MountOptions(lookup="labels"))
         assert (
@@ -84,7 +84,7 @@ def test_without_a_search_equal_names_are_found_alone(place: str, tmp_path: Path
             base.graphs.mount("x", place, MountOptions(lookup="scam"))
 
 
-def test_what_is_given_stays_inside_its_quotes(place: str, tmp_path: Path) -> None:
+def test_names_are_quoted_in_queries(place: str, tmp_path: Path) -> None:
     with clew.open(tmp_path / "kb", create=True) as base:
         graph = base.graphs.mount("g", place)
         for name in ('") } #', "a\\", 'Kismet" || true || "', "x\ny\t'z'", "{{{ ?x", "'"):
@@ -131,7 +131,7 @@ def searched(mark: str, strict: str, loose: str, labels: bool = True) -> tuple[l
         ("wikidata", "wikibase:mwapi", 'mwapi:search "Kismat"', 'mwapi:gsrsearch "kismat~"'),
     ],
 )
-def test_an_endpoints_own_search_is_found_and_asked(
+def test_the_search_of_an_endpoint_is_detected_and_used(
     tmp_path: Path, service: str, mark: str, strict: str, loose: str
 ) -> None:
     """Of these three services only the questions are tested: that they are sent, and what is made of the answers."""
@@ -149,7 +149,7 @@ def test_an_endpoints_own_search_is_found_and_asked(
         assert len(seen) == 4
 
 
-def test_the_questions_to_each_service() -> None:
+def test_the_queries_of_each_service() -> None:
     from clew.store.sparql.name_lookup import qlever_queries, virtuoso_queries, wikidata_queries
 
     strict, loose = virtuoso_queries("William O'Dieterle", ("en",))
@@ -167,7 +167,7 @@ def test_the_questions_to_each_service() -> None:
     )
 
 
-def test_auto_chooses_no_scan_of_a_large_store(tmp_path: Path) -> None:
+def test_auto_does_not_choose_scan_for_a_large_store(tmp_path: Path) -> None:
     def answer(query: str) -> Bindings | None:
         if "COUNT(*)" in query and f"LIMIT {MAX_SCANNED_LABELS + 1}" in query:
             return [{"n": str(MAX_SCANNED_LABELS + 1)}]
@@ -214,7 +214,9 @@ def test_a_table_of_titles_comes_first(place: str, tmp_path: Path, form: str) ->
         assert not list((tmp_path / "kb" / "derived" / "mounts").iterdir()) and table.exists()
 
 
-def test_the_index_of_titles_is_made_once_and_again_when_the_file_changes(place: str, tmp_path: Path) -> None:
+def test_the_index_of_titles_is_built_once_and_again_when_the_file_changes(
+    place: str, tmp_path: Path
+) -> None:
     table = tmp_path / "titles.tsv"
     table.write_text(f"Bill\t{EX}d\n")
     folder = tmp_path / "kb" / "derived" / "mounts"
@@ -253,7 +255,9 @@ def test_the_index_of_titles_is_made_once_and_again_when_the_file_changes(place:
     ],
     ids=["no id", "no column", "no header", "cut off", "not UTF-8", "no database"],
 )
-def test_tables_that_are_none(place: str, tmp_path: Path, name: str, content: bytes, said: str) -> None:
+def test_invalid_tables_of_titles_are_refused(
+    place: str, tmp_path: Path, name: str, content: bytes, said: str
+) -> None:
     (tmp_path / name).write_bytes(content)
     with clew.open(tmp_path / "kb", create=True) as base:
         with pytest.raises(UnreadableFile, match=said):
@@ -261,7 +265,7 @@ def test_tables_that_are_none(place: str, tmp_path: Path, name: str, content: by
         assert not list(tmp_path.rglob("*.titles*"))
 
 
-def test_folders_that_are_no_store(tmp_path: Path) -> None:
+def test_folders_without_a_store_are_refused(tmp_path: Path) -> None:
     pytest.importorskip("pyoxigraph", reason="the extra 'rdf' is not installed")
     (tmp_path / "empty").mkdir()
     (tmp_path / "broken").mkdir()
@@ -279,7 +283,9 @@ def test_folders_that_are_no_store(tmp_path: Path) -> None:
         assert base.graphs.infos() == [] and not list((tmp_path / "empty").iterdir())
 
 
-def test_without_pyoxigraph_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyoxigraph_the_error_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "pyoxigraph", None)
     with clew.open(tmp_path / "kb", create=True) as base:
         with pytest.raises(MissingExtra, match="which reads RDF stores"):
@@ -287,7 +293,7 @@ def test_without_pyoxigraph_the_extra_is_named(tmp_path: Path, monkeypatch: pyte
         assert base.graphs.infos() == []
 
 
-def test_an_index_that_is_being_made_is_left_alone(place: str, tmp_path: Path) -> None:
+def test_an_unfinished_index_of_another_process_is_not_deleted(place: str, tmp_path: Path) -> None:
     folder = tmp_path / "kb" / "derived" / "mounts"
     with clew.open(tmp_path / "kb", create=True) as base:
         base.graphs.mount("g", place)
@@ -315,7 +321,7 @@ def test_several_processes_read_one_store(tmp_path: Path) -> None:
     assert before == sorted((path.name, path.read_bytes()) for path in folder.iterdir() if path.name != "LOG")
 
 
-def test_only_the_relations_that_a_node_has_are_asked_for(place: str, tmp_path: Path) -> None:
+def test_relations_at_asks_only_for_relations_that_a_node_has(place: str, tmp_path: Path) -> None:
     from clew.knowledge_base.graphs import entity_triples
 
     with clew.open(tmp_path / "kb", create=True) as base:

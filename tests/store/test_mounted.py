@@ -71,7 +71,7 @@ def neighbours(graph, id: str, relation: str, inverse: bool = False) -> list[str
     return sorted(one.partition(":")[2] for one in graph.ids(rows))
 
 
-def test_a_mounted_graph_answers_as_the_imported_one(place: str, tmp_path: Path) -> None:
+def test_a_mounted_graph_equals_the_imported_one(place: str, tmp_path: Path) -> None:
     pytest.importorskip("pyoxigraph", reason="the extra 'rdf' is not installed")
     (tmp_path / "a.ttl").write_text(TURTLE)
     with clew.open(tmp_path / "kb", create=True) as base:
@@ -125,7 +125,7 @@ def test_a_mounted_graph_answers_as_the_imported_one(place: str, tmp_path: Path)
         assert there.edge_properties(0, "star", 1) == []
 
 
-def test_a_wikibase_by_the_properties_that_it_lists(wikibase: str, tmp_path: Path) -> None:
+def test_a_wikibase_has_the_properties_that_it_lists(wikibase: str, tmp_path: Path) -> None:
     with clew.open(tmp_path / "kb", create=True) as base:
         graph = base.graphs.mount("wikidata", wikibase)
         assert set(graph.relations()) == {"director", "instance of"} and graph.types() == {}
@@ -137,7 +137,7 @@ def test_a_wikibase_by_the_properties_that_it_lists(wikibase: str, tmp_path: Pat
         assert len(graph.rows_of_type("river")) == 0
 
 
-def test_what_it_says_of_itself_is_kept_and_goes_with_it(server: str, tmp_path: Path) -> None:
+def test_the_schema_is_stored_and_deleted_with_the_mount(server: str, tmp_path: Path) -> None:
     kb = tmp_path / "kb"
     with clew.open(kb, create=True) as base:
         before = (list(base.store.dump()), base.info().digest)
@@ -156,7 +156,7 @@ def test_what_it_says_of_itself_is_kept_and_goes_with_it(server: str, tmp_path: 
         assert not list((kb / "derived" / "mounts").iterdir())
 
 
-def test_what_is_not_there(place: str, tmp_path: Path) -> None:
+def test_unknown_nodes_relations_and_endpoints_are_refused(place: str, tmp_path: Path) -> None:
     with clew.open(tmp_path / "kb", create=True) as base:
         graph = base.graphs.mount("g", place, MountOptions(most=1))
         for id in ("g:http://example.org/none", "h:http://example.org/k", "g:a b", "g:http://x/> } #"):
@@ -170,7 +170,7 @@ def test_what_is_not_there(place: str, tmp_path: Path) -> None:
             graph.endpoint.select("SELECT nonsense")
 
 
-def test_the_command(place: str, tmp_path: Path) -> None:
+def test_the_mount_command(place: str, tmp_path: Path) -> None:
     kb = ["--kb", str(tmp_path / "kb")]
     run = CliRunner()
     result = run.invoke(app, ["graph", "mount", "films", place, *kb])
@@ -212,7 +212,7 @@ class Scripted(Served):
 EMPTY = json.dumps({"head": {"vars": ["x"]}, "results": {"bindings": []}}).encode()
 
 
-def test_a_busy_endpoint_is_asked_again_when_it_says() -> None:
+def test_a_busy_endpoint_is_asked_again_after_the_time_it_names() -> None:
     waits: list[float] = []
     with Scripted((429, {"Retry-After": "7"}, b""), (503, {}, b""), (200, {}, EMPTY)) as server:
         assert Endpoint(server.url, sleep=waits.append).select("SELECT") == []
@@ -220,7 +220,7 @@ def test_a_busy_endpoint_is_asked_again_when_it_says() -> None:
     assert [one for one in waits if one] == [7.0, 1.0, 2.0]
 
 
-def test_questions_keep_their_interval() -> None:
+def test_queries_keep_their_interval() -> None:
     waits: list[float] = []
     with Scripted((200, {}, EMPTY), (200, {}, EMPTY)) as server:
         endpoint = Endpoint(server.url, interval=100.0, sleep=waits.append)
@@ -241,14 +241,16 @@ def test_questions_keep_their_interval() -> None:
         ((503, {}, b""), "busy", 4),
     ],
 )
-def test_answers_that_are_none(answer: tuple[int, dict[str, str], bytes], said: str, asked: int) -> None:
+def test_invalid_answers_raise_remote_error(
+    answer: tuple[int, dict[str, str], bytes], said: str, asked: int
+) -> None:
     with Scripted(*[answer] * 4) as server:
         with pytest.raises(RemoteError, match=said):
             Endpoint(server.url, sleep=lambda seconds: None).select("SELECT")
         assert server.asked == asked
 
 
-def test_a_slow_endpoint_is_said_to_be_slow() -> None:
+def test_a_timeout_is_reported() -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
@@ -257,12 +259,12 @@ def test_a_slow_endpoint_is_said_to_be_slow() -> None:
             Endpoint(url, timeout=0.05, tries=2, sleep=lambda seconds: None).select("SELECT")
 
 
-def test_nothing_that_is_given_gets_out_of_its_quotes() -> None:
+def test_literals_are_escaped() -> None:
     assert format_literal('a"b\\c\n', "en") == '"a\\"b\\\\c\\n"@en'
     assert is_iri(FILM) and not any(map(is_iri, ("a b", "http://a>b", "no scheme", "http://a b", "a:\n")))
 
 
-def test_any_relation_and_the_types_of_rows(tmp_path: Path, place: str) -> None:
+def test_neighbours_along_any_relation_and_has_type(tmp_path: Path, place: str) -> None:
     with clew.open(tmp_path / "kb", create=True) as base:
         graph = base.graphs.mount("m", place)
         graph = base.graphs.get("m")
@@ -275,7 +277,7 @@ def test_any_relation_and_the_types_of_rows(tmp_path: Path, place: str) -> None:
         assert graph.adjacency(None) is None and graph.property_values("year") is None
 
 
-def test_nothing_is_kept_of_a_mounted_graphs_nodes_and_that_is_said(place: str, tmp_path: Path) -> None:
+def test_a_mounted_graph_refuses_to_index_texts(place: str, tmp_path: Path) -> None:
     with clew.open(tmp_path / "kb", create=True) as base:
         base.graphs.mount("there", place)
         record = TrailRecorder()

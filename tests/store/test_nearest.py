@@ -27,7 +27,7 @@ def test_a_code_has_a_bit_for_each_positive_number() -> None:
     assert binary_codes(given).tolist() == [[0b1001, 1], [0, 0]]
 
 
-def test_distances_are_the_numbers_of_different_signs(tmp_path) -> None:
+def test_hamming_distances_count_different_signs(tmp_path) -> None:
     rng = np.random.default_rng(0)
     every = unit(rng, BLOCK + 300)
     file = BinaryIndexFile(tmp_path / "signs", DIMENSION, len(every))
@@ -37,7 +37,7 @@ def test_distances_are_the_numbers_of_different_signs(tmp_path) -> None:
     assert file.read().hamming_distances(binary_codes(query)[0]).tolist() == wanted.tolist()
 
 
-def test_a_shortlist_takes_all_at_a_distance_or_none(tmp_path) -> None:
+def test_a_shortlist_has_all_slots_at_a_distance_or_none(tmp_path) -> None:
     rng = np.random.default_rng(1)
     every = unit(rng, 900)
     file = BinaryIndexFile(tmp_path / "signs", DIMENSION, len(every))
@@ -51,7 +51,7 @@ def test_a_shortlist_takes_all_at_a_distance_or_none(tmp_path) -> None:
     assert file.read().shortlist(query, among, 10_000).tolist() == np.flatnonzero(among).tolist()
 
 
-def test_codes_written_bit_by_bit_are_those_written_at_once(tmp_path) -> None:
+def test_codes_written_in_parts_equal_those_written_at_once(tmp_path) -> None:
     every = unit(np.random.default_rng(2), BLOCK + 500)
     whole = BinaryIndexFile(tmp_path / "whole", DIMENSION, len(every))
     whole.rebuild(every)
@@ -71,7 +71,7 @@ def view_of(folder, every: np.ndarray, rows: np.ndarray, live: np.ndarray) -> St
     return StoredVectors(every, rows, live, live, file.read())
 
 
-def test_a_search_by_signs_finds_nearly_what_an_exact_one_finds(tmp_path, monkeypatch) -> None:
+def test_a_search_by_codes_finds_nearly_what_an_exact_one_finds(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(vectors, "EXACT_LIMIT", 100)
     monkeypatch.setattr(vectors, "SHORTLIST_SIZE", 300)
     rng = np.random.default_rng(3)
@@ -86,7 +86,7 @@ def test_a_search_by_signs_finds_nearly_what_an_exact_one_finds(tmp_path, monkey
     assert np.allclose(scores, products, atol=1e-8) and np.all(np.diff(scores) <= 0)
 
 
-def test_a_search_by_signs_does_not_depend_on_history(tmp_path, monkeypatch) -> None:
+def test_a_search_by_codes_does_not_depend_on_history(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(vectors, "EXACT_LIMIT", 100)
     monkeypatch.setattr(vectors, "SHORTLIST_SIZE", 50)
     rng = np.random.default_rng(4)
@@ -127,7 +127,7 @@ def store_of(base) -> VectorFiles:
     return VectorFiles(vectors_folder(base.derived, HashEncoder.name))
 
 
-def test_signs_grow_with_the_vectors_and_lose_what_is_removed(signed) -> None:
+def test_codes_follow_added_and_removed_vectors(signed) -> None:
     store = store_of(signed)
     assert store.binary_index_file().matches(store.vectors())
     signed.remove(["/docs/0.txt"])
@@ -138,7 +138,7 @@ def test_signs_grow_with_the_vectors_and_lose_what_is_removed(signed) -> None:
 
 
 @pytest.mark.parametrize("damage", ["delete", "truncate", "flip"])
-def test_damaged_signs_are_made_again(signed, damage: str) -> None:
+def test_damaged_codes_are_rebuilt(signed, damage: str) -> None:
     path = store_of(signed).folder / "signs.u64"
     whole = path.read_bytes()
     if damage == "delete":

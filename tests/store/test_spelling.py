@@ -50,7 +50,7 @@ def typo(name: str, rng: random.Random) -> str:
 
 
 @pytest.mark.slow
-def test_what_brute_force_finds_most_alike_is_found(base) -> None:
+def test_the_most_similar_names_by_brute_force_are_found(base) -> None:
     rng = random.Random(5)
     names = [" ".join(rng.choices(WORDS, k=rng.randint(1, 3))) + f" {n % 7}" for n in range(1500)]
     twin = of_names(names)
@@ -103,14 +103,14 @@ def test_names_of_any_script(tmp_path_factory: pytest.TempPathFactory, names: li
         ("अमिताभ बच्चन", "अमिताभ बचन"),
     ],
 )
-def test_a_name_is_found_by_what_is_written_for_it(base, name: str, asked: str) -> None:
+def test_a_misspelt_name_is_found(base, name: str, asked: str) -> None:
     graph = stored(base, of_names([*WORDS, name, "Someone Else", "Берлин", "大阪城"]))
     rows, likeness = graph.find_similar_names(asked, 3)
     assert [one.name for one in graph.entities(rows[:1])] == [name]
     assert (likeness[0] == 1) == (fold_name(name) == fold_name(asked))
 
 
-def test_chunks_and_common_grams_change_nothing_but_what_is_proposed(base, monkeypatch) -> None:
+def test_chunks_do_not_change_the_index_and_common_grams_are_left_out(base, monkeypatch) -> None:
     names = [f"{WORDS[n % len(WORDS)]} {n}" for n in range(300)]
     whole = stored(base, of_names(names))
     kept = {name: one.copy() for name, one in whole._opened.arrays.items() if name.startswith("grams")}
@@ -130,13 +130,13 @@ def test_chunks_and_common_grams_change_nothing_but_what_is_proposed(base, monke
     assert fewer.find_similar_names("garrow 0", 1)[1].tolist() == [1]
 
 
-def test_long_names_are_told_apart_by_their_hash(base) -> None:
+def test_long_names_are_distinguished_by_their_hash(base) -> None:
     start = "garrow " * 30
     graph = stored(base, of_names([start + "one", start + "two"]))
     rows, likeness = graph.find_similar_names(start + "two", 2)
     assert rows.tolist() == [1, 0] and likeness[0] == 1 and likeness[1] < 1
 
 
-def test_a_graph_without_nodes_is_like_nothing(base) -> None:
+def test_an_empty_graph_has_no_similar_names(base) -> None:
     graph = stored(base, Twin())
     assert [len(one) for one in graph.find_similar_names("anything", 5)] == [0, 0]

@@ -43,7 +43,7 @@ def state(base: Store, encoder: HashEncoder | None = None) -> object:
     return terms.tolist(), frequency.tolist(), found, near
 
 
-def test_what_commit_says(base) -> None:
+def test_put_document_returns_what_it_did(base) -> None:
     one, two = document(1), document(2)
     assert base.put_document(one, location("/a")) == "added"
     assert base.put_document(one, location("/a")) == "unchanged"
@@ -70,7 +70,7 @@ def test_documents_are_found_by_key_path_and_name(base) -> None:
         base.document("nothing")
 
 
-def test_opening_what_is_not_there_or_too_new_or_broken(tmp_path) -> None:
+def test_opening_a_missing_too_new_or_broken_base(tmp_path) -> None:
     with pytest.raises(NotFound, match="clew add"):
         Store.open(tmp_path / "no")
     Store.open(tmp_path / "new", create=True).close()
@@ -85,7 +85,7 @@ def test_opening_what_is_not_there_or_too_new_or_broken(tmp_path) -> None:
         Store.open(tmp_path / "bad")
 
 
-def test_removed_words_are_in_no_file(base, encoder: HashEncoder) -> None:
+def test_removed_text_remains_in_no_file(base, encoder: HashEncoder) -> None:
     builder = DocumentBuilder()
     builder.add_heading(1, "Zanzibarquux heading")
     builder.add_paragraph("The secretpassphrase is hidden here.")
@@ -117,7 +117,7 @@ def test_a_snapshot_stays_as_it_was(base) -> None:
         old.nodes(old.rows([f"{document(0).key}:0"]))
 
 
-def test_remembered_values_are_made_once_a_generation(base) -> None:
+def test_memoized_values_are_computed_once_per_generation(base) -> None:
     fill(base, 2)
     made = []
     for _ in range(2):
@@ -162,7 +162,7 @@ def test_values_of_documents_alone_outlive_vectors_settings_and_unindexed_docume
         assert state(reader) == state(base)
 
 
-def test_threads_share_one_view_and_what_it_remembers(base) -> None:
+def test_threads_share_one_view_and_its_memoized_values(base) -> None:
     fill(base, 3)
     ready, made = threading.Barrier(8), []
 
@@ -182,7 +182,7 @@ def test_threads_share_one_view_and_what_it_remembers(base) -> None:
     assert made == [1] and {value for _, value in seen} == {"inner"}
 
 
-def test_what_is_indexed_while_a_view_is_made_is_in_the_next(base, monkeypatch) -> None:
+def test_documents_indexed_while_a_view_is_made_are_in_the_next_one(base, monkeypatch) -> None:
     fill(base, 2)
     with Store.open(base.path) as reader:
         reader.index_on_snapshot = False
@@ -201,7 +201,7 @@ def test_what_is_indexed_while_a_view_is_made_is_in_the_next(base, monkeypatch) 
 
 
 @pytest.mark.slow
-def test_segments_stay_few_and_drop_what_is_gone(base) -> None:
+def test_segments_stay_few_and_drop_removed_documents(base) -> None:
     fill(base, 20)
     segments = [path for path in (base.derived / "segments").glob("s*") if path.is_dir()]
     assert len(segments) <= 8
@@ -217,7 +217,7 @@ def derived_files(base: Store) -> list[Path]:
 
 
 @pytest.mark.parametrize("damage", ["delete", "truncate", "empty"])
-def test_any_derived_file_that_is_missing_or_short_is_rebuilt(tmp_path, encoder, damage: str) -> None:
+def test_missing_or_truncated_derived_files_are_rebuilt(tmp_path, encoder, damage: str) -> None:
     with Store.open(tmp_path / "base", create=True) as base:
         fill(base, 3)
         base.encode(encoder)
@@ -299,7 +299,7 @@ with KnowledgeBase.open(sys.argv[1], create=True) as base:
 
 
 @pytest.mark.slow
-def test_killed_at_any_instant_nothing_committed_is_lost(tmp_path) -> None:
+def test_a_kill_at_any_moment_loses_nothing_committed(tmp_path) -> None:
     rng = random.Random(3)
     for attempt in range(20):
         path = tmp_path / f"base{attempt}"
@@ -362,7 +362,7 @@ def test_listing_and_showing_import_no_numpy(tmp_path) -> None:
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path / "base")], check=False).returncode == 0
 
 
-def test_a_text_is_encoded_once_in_a_batch_in_a_run_and_in_the_next(base, encoder, monkeypatch):
+def test_a_text_is_encoded_only_once_in_a_batch_in_a_run_and_across_runs(base, encoder, monkeypatch):
     monkeypatch.setattr("clew.store.encoding.BATCH", 4)
 
     def parsed_of(number, texts):

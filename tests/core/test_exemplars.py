@@ -19,7 +19,7 @@ def own(folder, *shots, name="triplets"):
     return folder
 
 
-def test_exemplars_stand_before_what_is_asked_as_the_prompt_writes_them():
+def test_exemplars_precede_the_question_in_the_form_of_the_prompt():
     shots = load_exemplars("triplets").shots
     user = load_prompt("chain-question").render(triplet="(?, x, y)").user
     blocks = user.split("\n\n")
@@ -28,7 +28,7 @@ def test_exemplars_stand_before_what_is_asked_as_the_prompt_writes_them():
     assert blocks[-1] == "Triplet: (?, x, y)\nQuestion:"
 
 
-def test_the_number_of_shots_is_asked_for(tmp_path):
+def test_the_number_of_exemplars_can_be_chosen(tmp_path):
     own(tmp_path, *({"triplet": f"t{n}", "question": f"q{n}"} for n in range(3)))
     two = load_prompt("chain-question", folder=tmp_path, shots=2)
     assert two.user.count("Triplet:") == 3
@@ -37,7 +37,7 @@ def test_the_number_of_shots_is_asked_for(tmp_path):
         load_prompt("chain-question", folder=tmp_path, shots=4)
 
 
-def test_exemplars_of_the_user_replace_ours_and_show_in_the_name(tmp_path, monkeypatch):
+def test_a_users_exemplars_replace_the_built_in_ones_and_change_the_name(tmp_path, monkeypatch):
     own(tmp_path, {"triplet": "(mine, own, ?)", "question": "Whose?", "note": "kept for myself"})
     monkeypatch.setenv("CLEW_PROMPTS", str(tmp_path))
     template = load_prompt("chain-question")
@@ -57,12 +57,12 @@ def test_exemplars_of_the_user_replace_ours_and_show_in_the_name(tmp_path, monke
         ('{"triplet": "t"}', "exemplar 1 has no 'question'"),
     ],
 )
-def test_a_bad_file_is_named_with_its_line(tmp_path, line, problem):
+def test_an_error_in_a_file_names_the_line(tmp_path, line, problem):
     with pytest.raises(UsageError, match=problem):
         load_prompt("chain-question", folder=own(tmp_path, line))
 
 
-def test_a_prompt_that_does_not_say_how_exemplars_are_shown_is_refused(tmp_path):
+def test_a_prompt_without_an_exemplar_part_is_refused(tmp_path):
     (tmp_path / "chain-question.v1.md").write_text(
         "---\nrole: structure\nvariables: triplet\nexemplars: triplets 3\n---\n# user\n{{triplet}}\n"
     )
@@ -70,7 +70,7 @@ def test_a_prompt_that_does_not_say_how_exemplars_are_shown_is_refused(tmp_path)
         load_prompt("chain-question", folder=tmp_path)
 
 
-def test_another_file_of_exemplars_may_be_shown_and_shows_in_the_name(tmp_path):
+def test_another_file_of_exemplars_can_be_chosen_and_changes_the_name(tmp_path):
     four = load_prompt("chain-parse", exemplars="compositional")
     assert four.user.count("Reasoning Chain:") == 5 and four.name == "chain-parse.v1+compositional"
     assert load_prompt("chain-parse", exemplars="compositional", shots=2).user.count("Reasoning Chain:") == 3
@@ -85,7 +85,7 @@ def test_another_file_of_exemplars_may_be_shown_and_shows_in_the_name(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["chain-parse", "chain-memory", "fewshot", "cot"])
-def test_prompts_for_claims_take_what_those_for_questions_take(name):
+def test_prompts_for_claims_have_the_variables_of_those_for_questions(name):
     asked, claimed = load_prompt(name), load_prompt(f"{name}-claim")
     assert asked.variables == claimed.variables and asked.role == claimed.role
     shown = claimed.render(**{one: f"<{one}>" for one in claimed.variables}).user
@@ -109,7 +109,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_our_files_have_as_many_as_the_paper_and_no_two_alike(name):
+def test_built_in_files_have_as_many_exemplars_as_the_paper_and_no_duplicates(name):
     number, fields = FILES[name]
     shots = load_exemplars(name).shots
     assert len(shots) == number
@@ -152,7 +152,7 @@ def test_every_chain_parses_and_its_filled_form_is_the_same_chain_with_values(na
         assert one["thought"].endswith(f" So the answer is: {final}.")
 
 
-def test_our_chains_vary_in_shape():
+def test_built_in_chains_vary_in_shape():
     chains = [parse_chain(one["chain"]) for one in load_exemplars("chains").shots]
     assert {len(chain.unknowns) for chain in chains} == {2, 3, 4}
     assert 5 <= sum(chain.answer is None for chain in chains) <= 15
@@ -171,7 +171,7 @@ def test_claims_are_of_every_kind_and_the_first_three_show_each():
         assert parse_label(one["filled"]) == parse_label(one["thought"]) == one["label"]
 
 
-def test_a_third_of_the_contexts_do_not_say():
+def test_a_third_of_the_contexts_lack_the_answer():
     shots = load_exemplars("hops").shots
     assert sum(one["answer"] == "unknown" for one in shots) == 5
     for one in shots:

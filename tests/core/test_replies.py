@@ -51,11 +51,11 @@ SCHEMA = {
         ('{"answer": "x", "count": 3.0}', {"answer": "x", "count": 3}),
     ],
 )  # fmt: skip
-def test_a_value_is_read_however_it_is_wrapped(reply, value):
+def test_a_value_is_parsed_whatever_surrounds_it(reply, value):
     assert parse_json(reply, SCHEMA) == value
 
 
-def test_of_a_cut_off_reply_only_what_is_complete_is_kept():
+def test_a_reply_that_is_cut_off_keeps_its_complete_parts():
     whole = '{"answer": "x", "quotes": [{"source": 1, "text": "one"}, {"source": 12, "text": "two"}]'
     whole += ', "count": 123}'
     kept = [{"source": 1, "text": "one"}, {"source": 12, "text": "two"}]
@@ -87,7 +87,7 @@ def test_of_a_cut_off_reply_only_what_is_complete_is_kept():
         ("{" * 100_000, ""),
     ],
 )
-def test_what_does_not_match_is_refused_with_the_reason(reply, problem):
+def test_a_reply_that_does_not_match_the_schema_is_refused_with_the_reason(reply, problem):
     with pytest.raises(BadCompletion) as caught:
         parse_json(reply, SCHEMA)
     assert problem in caught.value.problem
@@ -101,12 +101,12 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.text(), JSON), st.booleans())
-def test_every_json_object_is_read_as_json_reads_it(value, ascii_only):
+def test_valid_json_is_parsed_as_by_the_json_module(value, ascii_only):
     text = json.dumps(value, ensure_ascii=ascii_only)
     assert parse_json(text, {"type": "object"}) == json.loads(text)
 
 
 @given(st.text(alphabet="{}[]\":,'ab1\\u\n `tfn"))
-def test_no_text_makes_it_fail_otherwise(text):
+def test_any_other_text_raises_bad_completion(text):
     with contextlib.suppress(BadCompletion):
         assert isinstance(parse_json(text, SCHEMA), dict)

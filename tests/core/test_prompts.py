@@ -9,7 +9,7 @@ from clew.core.prompts.templates import load_prompt
 OURS = sorted(path.name.removesuffix(".v1.md") for path in Path(prompts.__file__).parent.glob("*.v1.md"))
 
 
-def test_the_prompts_that_the_methods_need_are_there():
+def test_the_prompts_of_the_methods_exist():
     assert {"kgp-read", "kgp-generate", "read-cited", "structure", "grade"} <= set(OURS)
 
 
@@ -34,7 +34,7 @@ def test_the_paper_prompt_has_the_form_of_listing_3():
     ]  # fmt: skip
 
 
-def test_braces_in_a_value_mean_nothing():
+def test_braces_in_a_value_are_inserted_as_they_are():
     prompt = load_prompt("kgp-read").render(question="what is {{contexts}}?", contexts="{x} {{question}}")
     assert "QUESTION: what is {{contexts}}?" in prompt.user
     assert "{x} {{question}}" in prompt.user
@@ -54,7 +54,7 @@ def write(folder, name, text):
     (folder / name).write_text(text, encoding="utf-8")
 
 
-def test_a_file_of_the_user_replaces_ours_and_shows_in_the_name(tmp_path, monkeypatch):
+def test_a_users_file_replaces_the_built_in_one_and_changes_the_name(tmp_path, monkeypatch):
     write(tmp_path, "read-cited.v1.md", "---\nrole: read\nvariables: question contexts\nmax_tokens: 9\n---\n"
           "# user\n{{contexts}} -> {{ question }}\n")  # fmt: skip
     ours = load_prompt("read-cited")
@@ -98,6 +98,6 @@ def test_a_damaged_file_is_refused_before_it_is_used(tmp_path, text, problem):
     assert problem in caught.value.problem
 
 
-def test_a_folder_that_is_not_there_is_an_error(tmp_path):
+def test_a_missing_folder_is_an_error(tmp_path):
     with pytest.raises(UsageError, match="no folder of prompts"):
         load_prompt("kgp-read", folder=tmp_path / "nowhere")

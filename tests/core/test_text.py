@@ -1,3 +1,4 @@
+import doctest
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise, product
@@ -50,7 +51,7 @@ def test_threads_that_stem_at_once_do_not_spoil_each_other() -> None:
     assert found == [alone.stemWord(word) for word in words * 8]
 
 
-def test_term_counts_are_counts_of_hashed_terms() -> None:
+def test_count_terms_counts_hashed_terms() -> None:
     counts = text.count_terms("river rivers bank")
     assert counts == {text.hash_term("river"): 2, text.hash_term("bank"): 1}
     assert all(0 <= key < 2**64 for key in counts)
@@ -134,11 +135,16 @@ def test_title_names_drop_article_possessive_and_disambiguation() -> None:
         ("Ærø", "aero"),
     ],
 )
-def test_names_that_are_folded_to_the_same(one: str, other: str) -> None:
+def test_names_that_fold_to_the_same(one: str, other: str) -> None:
     assert text.fold_name(one) == text.fold_name(other)
 
 
 @pytest.mark.parametrize(("one", "other"), [("$", "9"), ("...", "!"), ("कि", "का"), ("The Kid", "Kid")])
-def test_names_that_stay_apart(one: str, other: str) -> None:
+def test_names_that_fold_differently(one: str, other: str) -> None:
     assert text.fold_name(one) != text.fold_name(other)
     assert text.fold_name(one)
+
+
+def test_the_examples_of_the_docstrings() -> None:
+    results = doctest.testmod(text)
+    assert results.attempted > 5 and results.failed == 0

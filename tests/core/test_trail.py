@@ -22,7 +22,7 @@ class Explorer:
         return []
 
 
-def test_no_second_is_counted_twice():
+def test_the_retrieve_step_has_only_the_time_of_no_other_step():
     seen = []
     record = TrailRecorder(on_step=seen.append)
     started = time.perf_counter()
