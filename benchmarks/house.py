@@ -101,7 +101,10 @@ with open(target, "w") as stream:
 
 @dataclass
 class Module:
-    """One source file: its name, its tree, and the modules that it imports, at the top and within functions."""
+    """One source file: its name, its tree, and the modules that it imports, at the top and within functions.
+
+    ``names_in_strings`` are modules that a string names, such as those of a lazy table or ``python -m``.
+    """
 
     name: str
     is_package: bool
@@ -110,6 +113,7 @@ class Module:
     imports: set[str] = field(default_factory=set)
     local_imports: set[str] = field(default_factory=set)
     typing_imports: set[str] = field(default_factory=set)
+    names_in_strings: set[str] = field(default_factory=set)
     import_statements_in_functions: int = 0
 
 
@@ -125,7 +129,20 @@ def load_modules(checkout: Path) -> dict[str, Module]:
         modules[name] = Module(name, is_package, text, ast.parse(text))
     for module in modules.values():
         _collect_imports(module, module.tree, modules, "top")
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                module.names_in_strings.update(_named_modules(node.value, modules))
     return modules
+
+
+def _named_modules(text: str, modules: Mapping[str, Module]) -> Iterator[str]:
+    """Yield the module that a text names and nothing else: ``clew.app.cli``, ``clew.app.cli:main``."""
+    name = text.partition(":")[0]
+    if re.fullmatch(r"clew(\.\w+)+", name):
+        while name not in modules and "." in name:
+            name = name.rpartition(".")[0]
+        if name in modules:
+            yield name
 
 
 def _collect_imports(module: Module, node: ast.AST, modules: Mapping[str, Module], where: str) -> None:
@@ -338,9 +355,13 @@ def measure(checkout: Path, run: bool = True) -> tuple[dict[str, float], dict[st
     longest_module, longest = functions[sizes.index(max(sizes))]
     importers: dict[str, set[str]] = defaultdict(set)
     for module in modules.values():
-        for name in module.imports | module.local_imports | module.typing_imports:
+        imports = module.imports | module.local_imports | module.typing_imports
+        for name in imports | (module.names_in_strings - {module.name}):
             importers[name].add(module.name)
-    #: A package's face and the two ways in are not imported by name.
+    # Entry points are imported by whoever asks for them.
+    for entry in re.findall(r'"(clew[\w.]*:\w+)"', (checkout / "pyproject.toml").read_text(encoding="utf-8")):
+        for name in _named_modules(entry, modules):
+            importers[name].add("pyproject.toml")
     leaves = [name for name, module in modules.items() if not module.is_package and name != "clew.__main__"]
     alone = sorted(name for name in leaves if not importers[name])
     single = sorted(name for name in leaves if len(importers[name]) == 1)
