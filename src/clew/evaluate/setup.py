@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +28,13 @@ from clew.evaluate.corpora import (
 )
 from clew.evaluate.datasets import parse_dataset
 from clew.evaluate.datasets.graphs import gold_triples, require_gold_triples
+from clew.knowledge_base import registry
+from clew.knowledge_base.ingest.graphs import GraphFiles, add_graph, default_graph_name
+from clew.methods.d3.method import make_summaries
+from clew.parse.graphs.stark import is_stark
+from clew.store.sparql.mount_options import MountOptions
+from clew.store.sparql.mounted_graph import is_endpoint
+from clew.store.store import Store
 
 if TYPE_CHECKING:
     from clew.core.protocols import Encoder, LanguageModel, Method
@@ -99,8 +107,6 @@ def sample_examples(examples: Iterator[Example], limit: int | None, seed: int) -
     if limit is None:
         yield from examples
         return
-    import random
-
     rng = random.Random(seed)
     sample = list(enumerate(itertools.islice(examples, limit)))
     for number, example in enumerate(examples, limit):
@@ -139,9 +145,6 @@ def open_methods(
     other corpus has one store, built once. Summaries that a recipe needs are made first in a store that is built
     here; making them in an existing base is left to its owner.
     """
-    from clew.knowledge_base import registry
-    from clew.methods.d3.method import make_summaries
-
     with open_stores(questions, settings, progress) as store_for:
         shared_store = None if questions.corpus == "question" else store_for(questions.examples[0])
 
@@ -162,8 +165,6 @@ def open_stores(
     questions: QuestionSet, settings: EvaluationSettings, progress: Callable[[int, int], None] | None = None
 ) -> Iterator[Callable[[Example], Store]]:
     """Give a function from an example to the store of its corpus. Raises UsageError."""
-    from clew.store.store import Store
-
     if settings.graphs and questions.corpus not in (*POOLED_CORPORA, "none"):
         raise UsageError(
             f"graphs are added to a corpus of all questions, not to '{questions.corpus}'",
@@ -198,11 +199,6 @@ def _corpus_paragraphs(questions: QuestionSet) -> Sequence[Paragraph]:
 
 def _add_graphs(store: Store, places: Sequence[str]) -> None:
     """Add graph files, and mount endpoints and Oxigraph stores; each graph is named after its file or host."""
-    from clew.knowledge_base.ingest.graphs import GraphFiles, add_graph, default_graph_name
-    from clew.parse.graphs.stark import is_stark
-    from clew.store.sparql.mount_options import MountOptions
-    from clew.store.sparql.mounted_graph import is_endpoint
-
     names = [
         (urlsplit(place).hostname or place) if is_endpoint(place) else default_graph_name(Path(place))
         for place in places
@@ -255,7 +251,6 @@ def _scope_builder(questions: QuestionSet, settings: EvaluationSettings) -> Call
 def _build_method(
     recipe: str, store: Store, settings: EvaluationSettings, example: Example | None = None
 ) -> Method:
-    from clew.knowledge_base import registry
 
     if parse_recipe(recipe).name != GOLDEN or example is None:
         return registry.build_method(recipe, store, llm=settings.llm, encoder=settings.encoder)
@@ -319,8 +314,6 @@ class _QuestionStores:
 
     def store_for(self, example: Example) -> Store:
         """Return the store of the example's own paragraphs and their negatives."""
-        from clew.store.store import Store
-
         path = Path(self._folder.name) / blake2b(example.id.encode(), digest_size=12).hexdigest()
         current: Store | None = getattr(self._local, "base", None)
         if current is not None:

@@ -15,6 +15,7 @@ from clew.core.errors import UsageError
 from clew.core.recipe import Recipe, make_recipe, parse_recipe
 from clew.evaluate.metrics import parse_metric
 from clew.evaluate.statistics import bootstrap_interval
+from clew.knowledge_base import registry
 from clew.papers.figures import draw_lines
 from clew.papers.page import (
     Section,
@@ -272,7 +273,6 @@ def _model_sections(experiment: Experiment, variants: Variants) -> Sequence[Sect
 
 
 def _with_model(experiment: Experiment, role: str, name: str) -> Experiment:
-    from clew.knowledge_base import registry
 
     if "," in name or "=" in experiment.settings.llm_name or "," in experiment.settings.llm_name:
         raise UsageError(

@@ -37,6 +37,9 @@ from clew.papers.page import (
     runs_table,
     write_page,
 )
+from clew.retrieve.node_texts import NodeTexts
+from clew.retrieve.nodes import answer_rows_or_all
+from clew.store.store import Store
 
 if TYPE_CHECKING:
     from clew.core.protocols import Encoder, PropertyGraph
@@ -225,8 +228,6 @@ def open_graph_base(place: str, out: Path, progress: Progress) -> Path:
     That is ``place`` itself if it is a knowledge base (``kb``: the default one), else a base below ``out`` to which
     the graph is added on the first call. Raises UsageError, UnreadableFile.
     """
-    from clew.store.store import Store
-
     existing = base_folder(place)
     if Store.exists(existing):
         with Store.open(existing) as base:
@@ -255,10 +256,6 @@ def describe_vectors(folder: Path, encoder: Encoder, make: bool, progress: Progr
 
     With ``make``, the missing vectors are made first; an interrupt keeps those that are finished. Raises ModelError.
     """
-    from clew.retrieve.node_texts import NodeTexts
-    from clew.retrieve.nodes import answer_rows_or_all
-    from clew.store.store import Store
-
     with Store.open(folder) as base:
         graph = _single_graph(base, str(folder))
         rows, texts = answer_rows_or_all(graph), NodeTexts(graph)
