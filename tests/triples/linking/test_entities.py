@@ -9,8 +9,7 @@ import pytest
 import clew
 from clew.core.errors import UsageError
 from clew.core.prompts.templates import load_prompt
-from clew.models import create_encoder as encoder_of
-from clew.models import create_language_model
+from clew.models import create_encoder, create_language_model
 from clew.triples.linking.entities import GraphEntityLinker, parse_mention
 from clew.triples.linking.nearest_names import NAME_VECTORS, NearestNames
 from kb_documents import HashEncoder
@@ -88,7 +87,7 @@ def test_what_is_like_no_name_has_no_candidates(graph) -> None:
 
 
 def test_an_encoder_ranks_by_the_question(graph) -> None:
-    linker = GraphEntityLinker(encoder_of("clew:hops"))
+    linker = GraphEntityLinker(create_encoder("clew:hops"))
     (song,) = linker.link(graph, ["Kismet"], "Who sings the song Kismet, about fate?")
     assert ids(song)[0] == "song" and "context" in song[0].reason
     (film,) = linker.link(graph, ["Kismet"], "Who directed the musical film Kismet?")

@@ -8,9 +8,14 @@ import numpy as np
 import pytest
 
 from clew.core.errors import UnreadableFile
-from clew.models import create_encoder as encoder_of
+from clew.models import create_encoder
 from clew.triples.linking.relation_words import verbalise_relation, word_stems
-from clew.triples.linking.relations import AGAINST, ENCODED, GraphRelationLinker, load_aliases
+from clew.triples.linking.relations import (
+    ENCODER_WEIGHT,
+    OTHER_DIRECTION_WEIGHT,
+    GraphRelationLinker,
+    load_aliases,
+)
 from kb_documents import HashEncoder
 from link_graphs import graph_of
 
@@ -107,7 +112,7 @@ def test_both_directions_are_candidates_and_scores_are_from_0_to_1(base) -> None
     scores = [one.score for one in found]
     assert scores == sorted(scores, reverse=True) and all(0 <= one <= 1 for one in scores)
     assert found[0].score == 1 and found[0].reason == "name"
-    assert (found[1].name, found[1].inverse, found[1].score) == ("directed_by", True, AGAINST)
+    assert (found[1].name, found[1].inverse, found[1].score) == ("directed_by", True, OTHER_DIRECTION_WEIGHT)
     assert len(GraphRelationLinker().link(graph, ["directed by"], k=3)[0]) == 3
 
 
@@ -120,7 +125,9 @@ def test_scores_are_cosine_and_words_by_hand(base) -> None:
     cosine = max(float(vectors[0] @ vectors[1]), 0.0)
     words = max(2 * 1 / (2 + 1), 0.0)  # one stem of two is shared with the one of the label
     by_name = {(one.name, one.inverse): one.score for one in found}
-    assert by_name["river", False] == pytest.approx(ENCODED * cosine + (1 - ENCODED) * words, abs=1e-6)
+    assert by_name["river", False] == pytest.approx(
+        ENCODER_WEIGHT * cosine + (1 - ENCODER_WEIGHT) * words, abs=1e-6
+    )
 
 
 class Counting(HashEncoder):
@@ -142,7 +149,7 @@ def test_labels_are_encoded_once_and_phrases_in_one_batch(base) -> None:
 
 def test_an_encoder_finds_words_that_share_no_stem(base) -> None:
     graph = graph_of(base, [("a", one, "b") for one in ("spouse", "date of birth", "publisher", "composer")])
-    linker = GraphRelationLinker(encoder_of("clew:hops"))
+    linker = GraphRelationLinker(create_encoder("clew:hops"))
     assert first(linker, graph, "wife or husband") == ("spouse", False)
     assert first(linker, graph, "birthday") == ("date of birth", False)
 
