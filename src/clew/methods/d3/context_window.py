@@ -1,4 +1,4 @@
-"""Packing texts whole into as few calls as fit the context of a language model."""
+"""The context of a language model: packing whole texts into as few calls as possible, and cutting long ones."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from clew.core.protocols import Prompt
 class ContextWindow:
     """The context of a language model: ``context`` tokens for a prompt and its reply together.
 
-    ``tokens`` counts those of a text, ``prompt_tokens`` those that a whole prompt sends. ``most`` bounds the
-    tokens of packed texts in a call, whatever room there is (the chunk size of Nair et al., Section 4).
+    ``tokens`` counts the tokens of a text, ``prompt_tokens`` those of a whole prompt. ``max_packed`` bounds the
+    tokens of packed texts in a call (the chunk size of Nair et al., Section 4).
     """
 
     tokens: Callable[[str], int]
@@ -23,20 +23,20 @@ class ContextWindow:
     max_packed: int | None = None
 
     def room(self, empty: Prompt) -> int:
-        """Return the tokens that are left for texts beside a prompt without any, and its reply.
+        """Return the tokens left for texts beside a prompt without texts, and its reply.
 
-        Less than 1 where the prompt alone fills the context.
+        The result is less than 1 if the prompt alone fills the context.
         """
         left = self.context - self.prompt_tokens(empty) - empty.max_tokens
         return left if self.max_packed is None else min(left, self.max_packed)
 
 
 def pack(sizes: Iterable[int], room: int) -> list[range]:
-    """Return consecutive ranges of items, each as long as the sizes in it sum to at most ``room``.
+    """Return consecutive ranges of items whose sizes sum to at most ``room``, each as long as possible.
 
-    An item larger than ``room`` gets a range of its own: cutting it is the caller's to do, and to say.
+    An item larger than ``room`` has a range of its own; the caller has to cut it.
 
-    >>> packed([3, 3, 3, 9, 1], 7)
+    >>> pack([3, 3, 3, 9, 1], 7)
     [range(0, 2), range(2, 3), range(3, 4), range(4, 5)]
     """
     ranges: list[range] = []
@@ -61,13 +61,13 @@ def truncate(text: str, room: int, tokens: Callable[[str], int]) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text without line breaks: where items are told apart by lines, each has one."""
+    """Return a text without line breaks."""
     return " ".join(text.split())
 
 
 def truncate_all(
     texts: Sequence[str], room: int, tokens: Callable[[str], int]
 ) -> tuple[list[str], list[int]]:
-    """Return texts of which none has more than ``room`` tokens, and the indexes of those that were cut."""
-    shown = [truncate(text, room, tokens) for text in texts]
-    return shown, [n for n, (text, whole) in enumerate(zip(shown, texts, strict=True)) if text != whole]
+    """Return texts cut to at most ``room`` tokens each, and the indexes of those that were cut."""
+    cut = [truncate(text, room, tokens) for text in texts]
+    return cut, [n for n, (text, whole) in enumerate(zip(cut, texts, strict=True)) if text != whole]

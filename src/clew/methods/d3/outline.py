@@ -1,11 +1,11 @@
-"""The condensed representation of documents: their sections in preorder (D3, Section 3.3.1 and footnote 3).
+"""Outlines: the condensed representation of documents, their sections in preorder (D3, Section 3.3.1, footnote 3).
 
-A section is named by the headings that lead to it and has the paragraphs that stand directly under it, those
-of its tables included; text before the first heading is a section named by the document's title.
+A section is named by the headings that lead to it, and has the paragraphs directly under it, those of its tables
+included. Text before the first heading is a section named by the document's title.
 
-Beyond the paper: a table with a caption is an entry under its section, which can be chosen alone. A section
-that is longer than :data:`MAX_NAME_LENGTH` words, the whole of a document without headings above all, is shown in
-parts (:mod:`clew.methods.d3.segments`), each named by its key phrases: what is one entry can also be read as one.
+Beyond the paper: a table with a caption is an entry under its section and can be chosen alone. A section of more than
+:data:`MAX_SECTION_TERMS` index terms, such as the whole of a document without headings, is split into parts
+(:mod:`clew.methods.d3.segments`), each named by its key phrases, so that one entry can also be read as one.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
     from clew.core.protocols import Encoder, Snapshot
     from clew.core.types import Document, Node
 
-#: A section of more index terms than this is shown in parts.
+#: A section of more index terms than this is split into parts.
 MAX_SECTION_TERMS = 1200
-#: A table of fewer rows than this is no entry of its own.
+#: A table of fewer rows than this is not an entry of its own.
 TABLE_ROWS = 3
-#: What a section is called that has no name.
+#: The name of a section without one.
 UNNAMED = "(untitled)"
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """An entry of an outline.
+    """An entry of an outline: a section, a part of one, a table or a page (``kind``).
 
-    ``id`` is ``<document key>:<place>``, the place being the position of the section or table, for a part
-    ``first-last`` of its paragraphs. ``path`` holds the names from the outermost to its own. ``rows`` are the
-    rows of its paragraphs, (n,), in reading order; those of a table are its section's as well. ``pages`` is
-    the first and last page, or None. ``kind`` is ``section``, ``part``, ``table`` or ``page``.
+    ``id`` is ``<document key>:<place>``; the place is the position of the section or table, or ``first-last`` for the
+    paragraphs of a part. ``path`` has the names from the outermost section to its own. ``rows`` are the rows of its
+    paragraphs, (n,), in reading order; those of a table are its section's as well. ``pages`` is the first and the
+    last page, or None.
     """
 
     id: str
@@ -57,12 +57,12 @@ class Section:
 
     @property
     def place(self) -> str:
-        """What tells it from the other entries of its document."""
+        """The part of the id that is unique within the document."""
         return self.id.rpartition(":")[2]
 
     @property
     def name(self) -> str:
-        """The names along the path, as the paper concatenates them."""
+        """The names along the path, concatenated as in the paper."""
         return " > ".join(self.path)
 
 
@@ -76,10 +76,10 @@ class Outline:
 
 @dataclass(frozen=True, slots=True)
 class Outlines:
-    """The outlines of a snapshot's documents, each made when it is first asked for. With ``pages`` every page is an
-    entry as well, which has the paragraphs that begin on it.
+    """The outlines of a snapshot's documents, each made when it is first needed.
 
-    Long sections are divided by the vectors that ``encoder`` made; where there are none, by words.
+    Long sections are split by the vectors of ``encoder``, or by words if there are none. ``pages`` makes every page
+    an entry as well, with the paragraphs that begin on it.
     """
 
     snapshot: Snapshot
@@ -90,12 +90,12 @@ class Outlines:
     def of(self, key: str) -> Outline:
         """Return the outline of a document. Raises NotFound."""
         by = self.encoder.name if self.encoder is not None else "words"
-        known = f"drill/outline/{by}/{self.max_terms}/{self.pages}/{key}"
-        made: Outline = self.snapshot.memoize(known, lambda: self._outline(key))
+        name = f"drill/outline/{by}/{self.max_terms}/{self.pages}/{key}"
+        made: Outline = self.snapshot.memoize(name, lambda: self._outline(key))
         return made
 
     def sections_of(self, key: str, rows: Sequence[int]) -> dict[int, Section]:
-        """Return for each of ``rows`` of a document the section (never the table) that it stands in."""
+        """Return for each of ``rows`` of a document the section (never the table) that has it."""
         wanted = frozenset(rows)
         return {
             row: section

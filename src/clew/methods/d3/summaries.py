@@ -1,9 +1,10 @@
-"""Whether a summary says only what its section says: the limit that D3's authors leave open (Limitations).
+"""The summaries of sections and documents of a base: made once, checked, and stored with their documents.
 
-What is checked is what can be: every number and every name of a summary must occur in its section. A number
-occurs if the section has it, thousands separators aside; 1.5 billion made of 1,500 million does not, and is
-refused: a reader could not find it. A name occurs if its words stand there in a row, or, where several names
-were run together, if each of its words does.
+A summary is a pure function of its section's text and the summariser's name. It is stored in the base
+(:meth:`clew.core.protocols.Snapshot.write_derived`), so it is removed with its document, and work that was stopped
+continues where it was. The summary of a section that is no longer than a summary may be is its text.
+
+A summary that a model wrote is checked for numbers and names that its section does not have (:func:`find_invented`).
 """
 
 from __future__ import annotations
@@ -40,14 +41,276 @@ from clew.methods.d3.summarisers import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from clew.core.arrays import Vectors
     from clew.core.protocols import Encoder, Snapshot, Trail
     from clew.core.types import Node
     from clew.methods.d3.outline import Outline, Outlines, Section
 
-#: Words that summaries start sentences with, which are capitalised for that alone.
+#: Sections that are summarised between two writes: a killed process loses no more.
+BATCH_SIZE = 16
+#: A table is described by its caption and the names of this many rows.
+SHOWN_ROW_NAMES = 24
+#: A document is summarised by the summaries of this many sections.
+SOURCE_SECTIONS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A stored summary.
+
+    ``invented`` are the numbers and names in the summariser's text that its section does not have; if there are any,
+    ``text`` is the extractive summary instead.
+    """
+
+    text: str
+    invented: tuple[str, ...] = ()
+
+    def to_bytes(self) -> bytes:
+        """Return the form that is stored."""
+        content = [self.text, *self.invented]
+        return json.dumps(content, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+    @classmethod
+    def from_bytes(cls, value: bytes) -> Summary:
+        """Return the summary that :meth:`to_bytes` wrote."""
+        text, *invented = json.loads(value.decode("utf-8", "surrogatepass"))
+        return cls(text, tuple(invented))
+
+
+@dataclass(frozen=True, slots=True)
+class Summaries:
+    """The summaries of one summariser.
+
+    Without a ``summariser`` they are the extractive ones of ``fallback``, made when they are needed. Those of a
+    summariser are made in advance (:meth:`make`); ``fallback`` replaces those that are missing or were not faithful.
+    If its ``words`` are 0, all summaries are empty.
+    """
+
+    snapshot: Snapshot
+    fallback: ExtractiveSummariser
+    summariser: Summariser | None = None
+    batch_size: int = BATCH_SIZE
+
+    @property
+    def name(self) -> str:
+        """The name under which the summaries are stored."""
+        return (self.summariser or self.fallback).name
+
+    def of(self, sections: Sequence[Section], trail: Trail | None = None) -> list[str]:
+        """Return the summaries of ``sections``. Missing extractive ones are made and stored.
+
+        No model is called: a section without a summary of the summariser is shown with its extractive one. The trail
+        says how many were made.
+        """
+        if self.fallback.words == 0:
+            return [""] * len(sections)
+        summaries = self.available(sections)
+        missing = [section for section in sections if section.id not in summaries]
+        if missing and self.summariser is not None:
+            texts = Summaries(self.snapshot, self.fallback).of(missing, trail)
+            if trail is not None:
+                trail.add(SummaryFallbackStep(self.name, len(missing), self.fallback.name))
+            for section, text in zip(missing, texts, strict=True):
+                summaries[section.id] = Summary(text)
+        elif missing:
+            summaries |= self._make_now(missing, trail)
+        return [summaries[section.id].text for section in sections]
+
+    def _make_now(self, missing: Sequence[Section], trail: Trail | None) -> dict[str, Summary]:
+        """Return new summaries by section id; they are stored if the base can be written to."""
+        started = time.perf_counter()
+        summaries: dict[str, Summary] = {}
+        not_kept = None
+        for sections, batch in self._batches(missing):
+            by_id = dict(zip((section.id for section in sections), batch, strict=True))
+            summaries |= by_id
+            values = {id: summary.to_bytes() for id, summary in by_id.items()}
+            not_kept = try_save_values(self.snapshot, self.name, values) or not_kept
+        if trail is not None:
+            seconds = time.perf_counter() - started
+            trail.add(SummariseStep(len(missing), self.name, not_kept, seconds=seconds))
+        return summaries
+
+    def available(self, sections: Sequence[Section]) -> dict[str, Summary]:
+        """Return the summaries that need not be made, by section id: stored ones, and those of short sections."""
+        summaries: dict[str, Summary] = {}
+        for key in dict.fromkeys(section.document for section in sections):
+            stored = self.snapshot.read_derived(self.name, key)
+            for section in sections:
+                if section.document == key and section.place in stored:
+                    summaries[section.id] = Summary.from_bytes(stored[section.place])
+        lengths = self.snapshot.postings("text").lengths
+        short = [
+            section
+            for section in sections
+            if section.id not in summaries and lengths(np.array(section.rows)).sum() <= self.fallback.words
+        ]
+        for section, source in zip(short, section_texts(self.snapshot, short), strict=True):
+            summaries[section.id] = Summary(" ".join(source.text.split()))
+        return summaries
+
+    def make(self, sections: Sequence[Section], progress: Callable[[int, int], None] | None = None) -> int:
+        """Make and store the summaries that are missing; return how many.
+
+        They are stored after each batch, so that work that was stopped continues. Raises ModelError, StoreError.
+        """
+        available = self.available(sections)
+        missing = [section for section in sections if section.id not in available]
+        done = 0
+        for batch, summaries in self._batches(missing):
+            values = {
+                section.id: summary.to_bytes() for section, summary in zip(batch, summaries, strict=True)
+            }
+            save_values(self.snapshot, self.name, values)
+            done += len(batch)
+            if progress is not None:
+                progress(done, len(missing))
+        return done
+
+    def _batches(self, sections: Sequence[Section]) -> Iterator[tuple[Sequence[Section], list[Summary]]]:
+        for start in range(0, len(sections), self.batch_size):
+            batch = sections[start : start + self.batch_size]
+            yield batch, self._summarise(section_texts(self.snapshot, batch, self.fallback.encoder))
+
+    def _summarise(self, sources: Sequence[SectionText]) -> list[Summary]:
+        """Return new summaries, extractive ones for those that are not faithful."""
+        if self.summariser is None:
+            return [Summary(text) for text in self.fallback.summarise(sources)]
+        texts = [" ".join(text.split()) for text in self.summariser.summarise(sources)]
+        invented = [
+            find_invented(text, f"{source.name}\n{source.text}") if text else ["(nothing was written)"]
+            for text, source in zip(texts, sources, strict=True)
+        ]
+        unfaithful = [source for source, terms in zip(sources, invented, strict=True) if terms]
+        replacements = iter(self.fallback.summarise(unfaithful))
+        return [
+            Summary(next(replacements) if terms else text, tuple(terms))
+            for text, terms in zip(texts, invented, strict=True)
+        ]
+
+
+def save_values(snapshot: Snapshot, maker: str, values: Mapping[str, bytes]) -> None:
+    """Store what a maker made of sections, by their ids. Raises StoreError."""
+    by_document: dict[str, dict[str, bytes]] = {}
+    for id, value in values.items():
+        key, _, place = id.rpartition(":")
+        by_document.setdefault(key, {})[place] = value
+    for key, values_of_document in by_document.items():
+        snapshot.write_derived(maker, key, values_of_document)
+
+
+def try_save_values(snapshot: Snapshot, maker: str, values: Mapping[str, bytes]) -> str:
+    """Store the same if possible, and return the problem, "" for none: a question can be answered without storing."""
+    try:
+        save_values(snapshot, maker, values)
+    except StoreError as error:
+        return error.problem
+    return ""
+
+
+def section_texts(
+    snapshot: Snapshot, sections: Sequence[Section], encoder: Encoder | None = None
+) -> list[SectionText]:
+    """Return the texts that summaries of ``sections`` are made of, with the paragraphs' vectors if all have one."""
+    rows = np.unique(np.array([row for section in sections for row in section.rows], dtype=np.int64))
+    nodes = dict(zip(rows.tolist(), snapshot.nodes(rows), strict=True))
+    parents = snapshot.column("parent")
+    tables = np.unique(parents[rows[snapshot.column("kind")[rows] == KINDS.index(ROW)]])
+    captions = {row: node.name for row, node in zip(tables.tolist(), snapshot.nodes(tables), strict=True)}
+    vectors = snapshot.vectors(encoder.name, encoder.dimension).vectors(rows) if encoder is not None else None
+    index_of_row = {row: n for n, row in enumerate(rows.tolist())}
+
+    def table_of(row: int) -> int:
+        # A paragraph that is no table row is a group of its own, under a negative number.
+        return int(parents[row]) if nodes[row].kind == ROW else -row - 1
+
+    texts = []
+    for section in sections:
+        groups = [(table, list(group)) for table, group in groupby(section.rows, table_of)]
+        paragraphs = tuple(
+            nodes[group[0]].text
+            if table < 0
+            else _describe_table(captions.get(table, ""), [nodes[row] for row in group])
+            for table, group in groups
+        )
+        means = None
+        if vectors is not None:
+            means = _unit_means([vectors[[index_of_row[row] for row in group]] for _, group in groups])
+        texts.append(SectionText(section.name, paragraphs, means))
+    return texts
+
+
+def _describe_table(caption: str, rows: Sequence[Node]) -> str:
+    """Return a table in a line: its caption and the names of its rows, without the cells."""
+    names = [row.text.removeprefix(f"{caption}. ").partition(": ")[0] for row in rows]
+    listed = "; ".join(dict.fromkeys(name for name in names[:SHOWN_ROW_NAMES] if name))
+    return f"{caption}: {listed}" if caption and listed else caption or listed
+
+
+def _unit_means(groups: Sequence[Vectors]) -> Vectors | None:
+    """Return the unit mean of each group's vectors, None if a row has no vector yet."""
+    if not all(np.any(group, axis=1).all() for group in groups):
+        return None
+    sums = np.array([group.sum(axis=0) for group in groups])
+    means: Vectors = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
+    return means
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSummaries:
+    """Summaries of documents, made of the extractive summaries of the sections that best cover each.
+
+    The sections are chosen by the mean vectors of their words, so that no more than :data:`SOURCE_SECTIONS` of a long
+    document need a summary. They are always extractive, so that a document's summary does not depend on the sections
+    that a model has summarised so far.
+    """
+
+    snapshot: Snapshot
+    outlines: Outlines
+    summaries: Summaries
+
+    def of(self, keys: Sequence[str], trail: Trail | None = None) -> list[str]:
+        """Return the summaries of documents. Missing ones are made and stored."""
+        if self.summaries.fallback.words == 0:
+            return [""] * len(keys)
+        maker = f"documents({self.summaries.fallback.name})"
+        stored = {key: self.snapshot.read_derived(maker, key) for key in dict.fromkeys(keys)}
+        texts = {key: value["0"].decode("utf-8", "surrogatepass") for key, value in stored.items() if value}
+        missing = [key for key in stored if key not in texts]
+        made = self._summarise([self.outlines.of(key) for key in missing], trail)
+        for key, text in zip(missing, made, strict=True):
+            texts[key] = text
+            try_save_values(self.snapshot, maker, {f"{key}:0": text.encode("utf-8", "surrogatepass")})
+        return [texts[key] for key in keys]
+
+    def _summarise(self, outlines: Sequence[Outline], trail: Trail | None) -> list[str]:
+        covering = [self._covering_sections(outline) for outline in outlines]
+        extractive = Summaries(self.snapshot, self.summaries.fallback)
+        summaries = iter(extractive.of([section for group in covering for section in group], trail))
+        sources = [
+            SectionText(outline.document.title, tuple(next(summaries) for _ in sections))
+            for outline, sections in zip(outlines, covering, strict=True)
+        ]
+        return self.summaries.fallback.summarise(sources)
+
+    def _covering_sections(self, outline: Outline) -> list[Section]:
+        """Return the sections of a document that cover it best, in reading order."""
+        sections = [section for section in outline.sections if section.kind not in {TABLE, PAGE}]
+        rows = np.array([row for section in sections for row in section.rows], dtype=np.int64)
+        if not len(rows):
+            return []
+        postings = self.snapshot.postings("text")
+        starts = np.cumsum([0, *(len(section.rows) for section in sections)])[:-1]
+        sums = np.add.reduceat(word_vectors(postings, rows).astype(np.float64), starts)
+        vectors = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
+        lengths = np.add.reduceat(postings.lengths(rows).astype(np.float64), starts)
+        best = select_covering(vectors @ vectors.T, lengths, np.ones(len(sections)), SOURCE_SECTIONS)
+        return [sections[n] for n in sorted(best)]
+
+
+# Faithfulness (left open in the paper's Limitations)
+
+#: Words that begin sentences of summaries, capitalised for that reason alone.
 _OPENERS = frozenset(
     """according additionally although among article based besides company contains covers defines describes despite
     details discusses document explains finally first following furthermore given gives here highlights however
@@ -58,300 +321,49 @@ _OPENERS = frozenset(
 
 
 def find_invented(summary: str, source: str) -> list[str]:
-    """Return the numbers and names of ``summary`` that ``source``, the section with its name, does not have.
+    """Return the numbers and names of ``summary`` that are not in ``source``, the section with its name.
 
-    In the order of the summary, each once; empty for a faithful one.
+    They are in the order of the summary, each once. A number has to be in the section, apart from thousands
+    separators: "1.5 billion" for 1,500 million counts as invented, since a reader could not find it. A name has to be
+    there with its words in a row, or, since several names may have been run together, with each of its words.
     """
-    held = set(index_terms(source))
-    words = f" {normalise_name(source)} "
-    found = [number for number in _numbers(summary) if not set(index_terms(number)) <= held]
+    source_terms = set(index_terms(source))
+    source_words = f" {normalise_name(source)} "
+    invented = [number for number in _numbers(summary) if not set(index_terms(number)) <= source_terms]
     for name in _names(summary):
-        plain = normalise_name(name)
-        if f" {plain} " not in words and not all(set(index_terms(part)) <= held for part in plain.split()):
-            found.append(name)
-    return list(dict.fromkeys(found))
+        words = normalise_name(name)
+        in_a_row = f" {words} " in source_words
+        if not in_a_row and not all(set(index_terms(word)) <= source_terms for word in words.split()):
+            invented.append(name)
+    return list(dict.fromkeys(invented))
 
 
 def _numbers(text: str) -> Iterator[str]:
     for word in text.split():
-        trimmed = word.strip("()[]{}\"'“”‘’.,;:!?*_")
-        if any(char.isdigit() for char in trimmed):
-            yield trimmed
+        number = word.strip("()[]{}\"'“”‘’.,;:!?*_")
+        if any(char.isdigit() for char in number):
+            yield number
 
 
 def _names(text: str) -> Iterator[str]:
-    """Yield the longest names of a text, but for a single word at a sentence's start that is usual there."""
+    """Yield the longest names of a text, except for usual words at the beginning of a sentence."""
     for start, end in sentence_spans(text):
         sentence = text[start:end]
-        reached = 0
+        last_end = 0
         spans = [(first, last) for _, first, last in candidate_names(sentence)]
         for first, last in sorted(spans, key=lambda span: (span[0], -span[1])):
             name = sentence[first:last]
-            if first < reached or any(char.isdigit() for char in name):
+            if first < last_end or any(char.isdigit() for char in name):
                 continue
-            reached = last
+            last_end = last
             opener = first == 0 and name.casefold() in STOPWORDS | _OPENERS
             if not opener and len(name.split()) <= MAX_NAME_WORDS:
                 yield name
 
 
-#: Sections that are summarised between two writes: what a kill loses at the most.
-BATCH_SIZE = 16
-#: Rows by which a table is described.
-SHOWN_ROW_NAMES = 24
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """A summary as it is kept. ``invented`` are the numbers and names of what the summariser wrote that its section
-    does not have; where there are any, ``text`` is not the summariser's but the extractive one."""
-
-    text: str
-    invented: tuple[str, ...] = ()
-
-    def to_bytes(self) -> bytes:
-        """Return what is stored."""
-        shape = [self.text, *self.invented]
-        return json.dumps(shape, ensure_ascii=False).encode("utf-8", "surrogatepass")
-
-    @classmethod
-    def from_bytes(cls, value: bytes) -> Summary:
-        """Return what :meth:`packed` wrote."""
-        text, *invented = json.loads(value.decode("utf-8", "surrogatepass"))
-        return cls(text, tuple(invented))
-
-
-@dataclass(frozen=True, slots=True)
-class Summaries:
-    """The summaries of one summariser.
-
-    Without a ``summariser`` they are the extractive ones of ``fallback``, which are made when they are asked for.
-    Those of a summariser are made on request (:meth:`make`); ``fallback`` stands in for what is not made yet, or
-    was not faithful. Where its ``words`` are 0 there are no summaries: all are empty.
-    """
-
-    snapshot: Snapshot
-    fallback: ExtractiveSummariser
-    summariser: Summariser | None = None
-    batch_size: int = BATCH_SIZE
-
-    @property
-    def name(self) -> str:
-        """The name under which the summaries are kept."""
-        return (self.summariser or self.fallback).name
-
-    def of(self, sections: Sequence[Section], trail: Trail | None = None) -> list[str]:
-        """Return the summaries of ``sections``; extractive ones are made where they are missing, and kept.
-
-        No model is asked: a section that has none of the summariser's yet is shown with its extractive one. The
-        trail is told how many were made.
-        """
-        if self.fallback.words == 0:
-            return [""] * len(sections)
-        found = self.available(sections)
-        missing = [one for one in sections if one.id not in found]
-        if missing and self.summariser is not None:
-            made = Summaries(self.snapshot, self.fallback).of(missing, trail)
-            if trail is not None:
-                trail.add(SummaryFallbackStep(self.name, len(missing), self.fallback.name))
-            texts = dict(zip((one.id for one in missing), made, strict=True))
-            return [texts[one.id] if one.id in texts else found[one.id].text for one in sections]
-        if missing:
-            self._make_now(missing, found, trail)
-        return [found[one.id].text for one in sections]
-
-    def _make_now(self, missing: Sequence[Section], found: dict[str, Summary], trail: Trail | None) -> None:
-        started = time.perf_counter()
-        not_kept = None
-        for sections, made in self._batches(missing):
-            found.update(zip((one.id for one in sections), made, strict=True))
-            values = {one.id: summary.to_bytes() for one, summary in zip(sections, made, strict=True)}
-            not_kept = try_save_values(self.snapshot, self.name, values) or not_kept
-        if trail is not None:
-            seconds = time.perf_counter() - started
-            trail.add(SummariseStep(len(missing), self.name, not_kept, seconds=seconds))
-
-    def available(self, sections: Sequence[Section]) -> dict[str, Summary]:
-        """Return the summaries that need no making, by the section's id: kept ones, and short sections."""
-        found: dict[str, Summary] = {}
-        for key in dict.fromkeys(one.document for one in sections):
-            kept = self.snapshot.read_derived(self.name, key)
-            there = [one for one in sections if one.document == key and one.place in kept]
-            found.update((one.id, Summary.from_bytes(kept[one.place])) for one in there)
-        lengths = self.snapshot.postings("text").lengths
-        rest = [one for one in sections if one.id not in found]
-        short = [one for one in rest if lengths(np.array(one.rows)).sum() <= self.fallback.words]
-        for one, text in zip(short, section_texts(self.snapshot, short), strict=True):
-            found[one.id] = Summary(" ".join(text.text.split()))
-        return found
-
-    def make(self, sections: Sequence[Section], progress: Callable[[int, int], None] | None = None) -> int:
-        """Make and keep the summaries that are missing; return how many.
-
-        Kept after each batch: stopped, it continues. Raises ModelError, StoreError.
-        """
-        found = self.available(sections)
-        missing = [one for one in sections if one.id not in found]
-        done = 0
-        for some, made in self._batches(missing):
-            values = {one.id: summary.to_bytes() for one, summary in zip(some, made, strict=True)}
-            save_values(self.snapshot, self.name, values)
-            done += len(some)
-            if progress is not None:
-                progress(done, len(missing))
-        return done
-
-    def _batches(self, sections: Sequence[Section]) -> Iterator[tuple[Sequence[Section], list[Summary]]]:
-        for start in range(0, len(sections), self.batch_size):
-            some = sections[start : start + self.batch_size]
-            yield some, self._made(section_texts(self.snapshot, some, self.fallback.encoder))
-
-    def _made(self, texts: Sequence[SectionText]) -> list[Summary]:
-        if self.summariser is None:
-            return [Summary(text) for text in self.fallback.summarise(texts)]
-        written = [" ".join(text.split()) for text in self.summariser.summarise(texts)]
-        wrong = [
-            find_invented(text, f"{one.name}\n{one.text}") if text else ["(nothing was written)"]
-            for text, one in zip(written, texts, strict=True)
-        ]
-        bad = [one for one, found in zip(texts, wrong, strict=True) if found]
-        instead = iter(self.fallback.summarise(bad))
-        return [
-            Summary(next(instead) if found else text, tuple(found))
-            for text, found in zip(written, wrong, strict=True)
-        ]
-
-
-def save_values(snapshot: Snapshot, maker: str, made: Mapping[str, bytes]) -> None:
-    """Keep what a maker made of sections, by their ids. Raises StoreError."""
-    by_document: dict[str, dict[str, bytes]] = {}
-    for id, value in made.items():
-        key, _, place = id.rpartition(":")
-        by_document.setdefault(key, {})[place] = value
-    for key, values in by_document.items():
-        snapshot.write_derived(maker, key, values)
-
-
-def try_save_values(snapshot: Snapshot, maker: str, made: Mapping[str, bytes]) -> str:
-    """Keep the same, and return what stood in the way, if anything: who only asks a question can do without."""
-    try:
-        save_values(snapshot, maker, made)
-    except StoreError as error:
-        return error.problem
-    return ""
-
-
-def section_texts(
-    snapshot: Snapshot, sections: Sequence[Section], encoder: Encoder | None = None
-) -> list[SectionText]:
-    """Return what summaries of ``sections`` are made of, with the paragraphs' vectors where all have one."""
-    rows = np.unique(np.array([row for one in sections for row in one.rows], dtype=np.int64))
-    nodes = dict(zip(rows.tolist(), snapshot.nodes(rows), strict=True))
-    parents = snapshot.column("parent")
-    tables = np.unique(parents[rows[snapshot.column("kind")[rows] == KINDS.index(ROW)]])
-    captions = {row: node.name for row, node in zip(tables.tolist(), snapshot.nodes(tables), strict=True)}
-    vectors = snapshot.vectors(encoder.name, encoder.dimension).vectors(rows) if encoder is not None else None
-    place = {row: n for n, row in enumerate(rows.tolist())}
-    made = []
-    for one in sections:
-        groups = [
-            (above, list(group))
-            for above, group in groupby(one.rows, lambda row: _table(nodes, parents, row))
-        ]
-        texts = tuple(
-            nodes[group[0]].text
-            if above < 0
-            else _digest(captions.get(above, ""), [nodes[row] for row in group])
-            for above, group in groups
-        )
-        held = None
-        if vectors is not None:
-            held = _means([vectors[[place[row] for row in group]] for _, group in groups])
-        made.append(SectionText(one.name, texts, held))
-    return made
-
-
-def _table(nodes: Mapping[int, Node], parents: NDArray[np.int64], row: int) -> int:
-    """Return what groups a row with its neighbours: its table, or itself as a negative number."""
-    return int(parents[row]) if nodes[row].kind == ROW else -row - 1
-
-
-def _digest(caption: str, rows: Sequence[Node]) -> str:
-    """Return a table in a line: its caption, and what its rows are called. Cells are left to the rows themselves."""
-    heads = [row.text.removeprefix(f"{caption}. ").partition(": ")[0] for row in rows]
-    named = "; ".join(dict.fromkeys(head for head in heads[:SHOWN_ROW_NAMES] if head))
-    return f"{caption}: {named}" if caption and named else caption or named
-
-
-def _means(groups: Sequence[Vectors]) -> Vectors | None:
-    """Return the unit mean of each group's vectors, None where one has no vector yet."""
-    if not all(np.any(group, axis=1).all() for group in groups):
-        return None
-    sums = np.array([group.sum(axis=0) for group in groups])
-    made: Vectors = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
-    return made
-
-
-#: Sections by whose summaries a document is summarised.
-SOURCE_SECTIONS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentSummaries:
-    """Summaries of documents, each of the extractive summaries of the sections that best cover it.
-
-    Sections of which the summary is made are chosen by the mean vectors of their words, so that no more than
-    :data:`SOURCE_SECTIONS` of a long document need one. Always extractive: a document's summary does not
-    depend on which
-    sections a model has summarised so far. Kept like those of sections.
-    """
-
-    snapshot: Snapshot
-    outlines: Outlines
-    summaries: Summaries
-
-    def of(self, keys: Sequence[str], trail: Trail | None = None) -> list[str]:
-        """Return the summaries of documents; those missing are made and kept."""
-        if self.summaries.fallback.words == 0:
-            return [""] * len(keys)
-        maker = f"documents({self.summaries.fallback.name})"
-        stored = {key: self.snapshot.read_derived(maker, key) for key in dict.fromkeys(keys)}
-        kept = {key: value["0"].decode("utf-8", "surrogatepass") for key, value in stored.items() if value}
-        missing = [key for key in stored if key not in kept]
-        made = dict(zip(missing, self._made([self.outlines.of(key) for key in missing], trail), strict=True))
-        for key, text in made.items():
-            try_save_values(self.snapshot, maker, {f"{key}:0": text.encode("utf-8", "surrogatepass")})
-        return [kept[key] if key in kept else made[key] for key in keys]
-
-    def _made(self, outlines: Sequence[Outline], trail: Trail | None) -> list[str]:
-        chosen = [self._telling(one) for one in outlines]
-        extracts = Summaries(self.snapshot, self.summaries.fallback)
-        flat = extracts.of([section for one in chosen for section in one], trail)
-        texts, start = [], 0
-        for outline, sections in zip(outlines, chosen, strict=True):
-            parts = tuple(flat[start : start + len(sections)])
-            texts.append(SectionText(outline.document.title, parts))
-            start += len(sections)
-        return self.summaries.fallback.summarise(texts)
-
-    def _telling(self, outline: Outline) -> list[Section]:
-        """Return the sections of a document that cover it best, in reading order."""
-        sections = [one for one in outline.sections if one.kind not in {TABLE, PAGE}]
-        rows = np.array([row for one in sections for row in one.rows], dtype=np.int64)
-        if not len(rows):
-            return []
-        postings = self.snapshot.postings("text")
-        starts = np.cumsum([0, *(len(one.rows) for one in sections)])[:-1]
-        sums = np.add.reduceat(word_vectors(postings, rows).astype(np.float64), starts)
-        vectors = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
-        lengths = np.add.reduceat(postings.lengths(rows).astype(np.float64), starts)
-        best = select_covering(vectors @ vectors.T, lengths, np.ones(len(sections)), SOURCE_SECTIONS)
-        return [sections[n] for n in sorted(best)]
-
-
 #: The names of summarisers.
 SUMMARISERS = ("extractive", "model", "local:facebook/bart-large-cnn")
-#: Tokens of a section that a summariser is given: bart-large's window less what the count by rule may miss.
+#: A summariser is given this many tokens of a section: the window of bart-large, less the error of our token count.
 LOCAL_INPUT, MODEL_INPUT = 800, 3000
 
 
@@ -360,8 +372,8 @@ def open_summaries(
 ) -> Summaries:
     """Return the summaries of a summariser: ``extractive``, ``model`` (the configured one) or ``local:NAME``.
 
-    ``on_usage`` is told what each batch of prompts cost. Raises UsageError for another name, and where there is no
-    model.
+    ``on_usage`` is called with the cost of each batch of prompts. Raises UsageError for another name, and if there is
+    no model.
     """
     extractive = ExtractiveSummariser(words, resources.encoder)
     if summariser == "extractive" or not words:
@@ -377,7 +389,3 @@ def open_summaries(
         raise unknown_name_error("summariser", summariser, SUMMARISERS)
     written = ModelSummariser(model, template, words, room, resources.tools.count_tokens, on_usage)
     return Summaries(resources.snapshot, extractive, written)
-
-
-# MERGED: The summaries of a base: made once per summariser and section, checked, and kept with their documents.
-# MERGED: Many documents: the level above sections. The search narrows them, and a model chooses by name and summary.

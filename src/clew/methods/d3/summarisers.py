@@ -1,4 +1,4 @@
-"""Extractive summaries: the sentences that best cover a section, within so many words. No model is asked."""
+"""Summarisers of sections: one takes the sentences that best cover a section, the other asks a language model."""
 
 from __future__ import annotations
 
@@ -17,18 +17,21 @@ if TYPE_CHECKING:
     from clew.core.arrays import Floats, Vectors
     from clew.core.protocols import Encoder, LanguageModel, Prompt, PromptTemplate
 
-#: Paragraphs of a section beyond this many are represented by evenly spaced ones.
+#: Of a section with more paragraphs than this, evenly spaced ones are to be covered.
 MAX_TARGETS = 200
-#: Paragraphs whose sentences are considered, and sentences of each.
+#: The number of paragraphs whose sentences are candidates, and the number of sentences of each.
 SOURCE_PARAGRAPHS, PARAGRAPH_SENTENCES = 6, 6
-#: How much a long sentence is held back: gain is divided by its words to this power.
+#: The gain of a sentence is divided by its number of words to this power.
 BREVITY = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class SectionText:
-    """What a summary is made of: the section's name, its paragraphs in reading order, and their vectors where the
-    base has them, (n, d). A table is one paragraph: its caption and what its rows are called."""
+    """A section to be summarised: its name, its paragraphs in reading order, and their vectors if all have one, (n,
+    d).
+
+    A table is one paragraph: its caption and the names of its rows.
+    """
 
     name: str
     texts: tuple[str, ...]
@@ -36,7 +39,7 @@ class SectionText:
 
     @property
     def text(self) -> str:
-        """Everything, one paragraph a line."""
+        """The whole text, one paragraph a line."""
         return "\n".join(self.texts)
 
 
@@ -45,7 +48,7 @@ class Summariser(Protocol):
 
     @property
     def name(self) -> str:
-        """Canonical name: summaries are kept under it, so it says everything that decides their words."""
+        """Canonical name, with everything that decides the words of a summary: summaries are stored under it."""
         ...
 
     def summarise(self, texts: Sequence[SectionText]) -> list[str]:
@@ -55,13 +58,13 @@ class Summariser(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ExtractiveSummariser:
-    """The sentences that best cover a section, in reading order, verbatim, of at most ``words`` words.
+    """Takes the sentences that best cover a section, verbatim and in reading order, with at most ``words`` words.
 
-    How well sentences cover a section is the sum over its paragraphs, each by its words, of the greatest
-    similarity with one of the sentences (facility location: Lin and Bilmes, ACL 2011), so a second sentence on
-    one matter adds little (as MMR holds it back: Carbonell and Goldstein, SIGIR 1998). Sentences are taken one
-    by one, each the one that adds most by its length. To bound the cost, paragraphs are first chosen the
-    same way by the vectors that they have already, and only *their* sentences are encoded.
+    Sentences cover a section by the sum over its paragraphs, weighted by their words, of the greatest similarity with
+    one of the sentences (facility location: Lin and Bilmes, ACL 2011). A second sentence on one matter adds little,
+    as with MMR (Carbonell and Goldstein, SIGIR 1998). Sentences are chosen one by one, by gain and length. To bound
+    the cost, paragraphs are first chosen in the same way by the vectors that they have already, and only *their*
+    sentences are encoded.
 
     Without an encoder, similarity is that of words (:func:`clew.methods.d3.segments.text_vectors`).
     """
@@ -77,92 +80,104 @@ class ExtractiveSummariser:
 
     def summarise(self, texts: Sequence[SectionText]) -> list[str]:
         """Return the sentences of each section that cover it best."""
-        drafts = [self._draft(one) for one in texts]
-        encoded = self._encoded([piece for one in drafts if one.known is not None for piece in one.pieces])
-        return [one.text if not one.pieces else self._chosen(one, encoded) for one in drafts]
+        drafts = [self._draft(section) for section in texts]
+        # All sentences are encoded together.
+        vectors = self._encode(
+            [sentence for draft in drafts if draft.vectors is not None for sentence in draft.candidates]
+        )
+        return [draft.text if not draft.candidates else self._choose(draft, vectors) for draft in drafts]
 
-    def _draft(self, one: SectionText) -> _Draft:
-        text = " ".join(one.text.split())
-        lengths = np.array([len(paragraph.split()) for paragraph in one.texts], dtype=np.float64)
+    def _draft(self, section: SectionText) -> _Draft:
+        text = " ".join(section.text.split())
+        lengths = np.array([len(paragraph.split()) for paragraph in section.texts], dtype=np.float64)
         if lengths.sum() <= self.words:
             return _Draft(text)
-        some = np.unique(np.linspace(0, len(lengths) - 1, min(len(lengths), MAX_TARGETS)).astype(np.int64))
-        targets = [one.texts[n] for n in some.tolist()]
-        known = one.vectors[some] if one.vectors is not None and self.encoder is not None else None
+        spaced = np.linspace(0, len(lengths) - 1, min(len(lengths), MAX_TARGETS))
+        indexes = np.unique(spaced.astype(np.int64))
+        targets = [section.texts[n] for n in indexes.tolist()]
+        known = section.vectors[indexes] if section.vectors is not None and self.encoder is not None else None
         vectors = text_vectors(targets) if known is None else known
-        best = select_covering(vectors @ vectors.T, lengths[some], np.ones(len(some)), SOURCE_PARAGRAPHS)
-        pieces = [
+        best = select_covering(
+            vectors @ vectors.T, lengths[indexes], np.ones(len(indexes)), SOURCE_PARAGRAPHS
+        )
+        candidates = [
             " ".join(targets[n][start:end].split())
             for n in sorted(best)
             for start, end in sentence_spans(targets[n])[:PARAGRAPH_SENTENCES]
         ]
-        return _Draft(text, tuple(dict.fromkeys(pieces)), tuple(targets), lengths[some], known)
+        return _Draft(text, tuple(dict.fromkeys(candidates)), tuple(targets), lengths[indexes], known)
 
-    def _encoded(self, pieces: Sequence[str]) -> dict[str, Vectors]:
-        wanted = list(dict.fromkeys(pieces))
-        if self.encoder is None or not wanted:
+    def _encode(self, sentences: Sequence[str]) -> dict[str, Vectors]:
+        distinct = list(dict.fromkeys(sentences))
+        if self.encoder is None or not distinct:
             return {}
-        return dict(zip(wanted, self.encoder.encode(wanted), strict=True))
+        return dict(zip(distinct, self.encoder.encode(distinct), strict=True))
 
-    def _chosen(self, one: _Draft, encoded: dict[str, Vectors]) -> str:
-        if one.known is not None:
-            similarity = np.array([encoded[piece] for piece in one.pieces]) @ one.known.T
+    def _choose(self, draft: _Draft, vectors: dict[str, Vectors]) -> str:
+        """Return the best sentences of a draft; ``vectors`` are those of encoded sentences."""
+        candidates = draft.candidates
+        if draft.vectors is not None:
+            similarity = np.array([vectors[sentence] for sentence in candidates]) @ draft.vectors.T
         else:
-            both = text_vectors([*one.pieces, *one.targets])
-            similarity = both[: len(one.pieces)] @ both[len(one.pieces) :].T
-        costs = np.array([len(piece.split()) for piece in one.pieces], dtype=np.float64)
-        best = select_covering(similarity, one.weights, costs, self.words)
+            by_words = text_vectors([*candidates, *draft.targets])
+            similarity = by_words[: len(candidates)] @ by_words[len(candidates) :].T
+        costs = np.array([len(sentence.split()) for sentence in candidates], dtype=np.float64)
+        best = select_covering(similarity, draft.weights, costs, self.words)
         if best:
-            return " ".join(one.pieces[n] for n in sorted(best))
-        # No sentence is short enough, or none has a word: the start of the shortest.
-        return " ".join(min(one.pieces, key=lambda piece: len(piece.split())).split()[: self.words])
+            return " ".join(candidates[n] for n in sorted(best))
+        # No sentence is short enough, or none has a word: the beginning of the shortest.
+        shortest = min(candidates, key=lambda sentence: len(sentence.split()))
+        return " ".join(shortest.split()[: self.words])
 
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A section on its way to a summary: its text, which is the summary where there are no ``pieces``; the
-    sentences that may be taken; the paragraphs to be covered, their words, and vectors where they are known."""
+    """A section before its summary is chosen.
+
+    Without ``candidates`` (sentences), ``text`` is the summary. ``targets`` are the paragraphs to be covered,
+    ``weights`` their numbers of words, ``vectors`` their vectors if all are known.
+    """
 
     text: str
-    pieces: tuple[str, ...] = ()
+    candidates: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     weights: Floats = field(default_factory=lambda: np.zeros(0))
-    known: Vectors | None = None
+    vectors: Vectors | None = None
 
 
 def select_covering(similarity: Floats | Vectors, weights: Floats, costs: Floats, budget: float) -> list[int]:
     """Return the rows of ``similarity``, (candidates, targets), that cover the targets best within ``budget``.
 
-    Greedy: each time the candidate that adds most to the weighted sum of greatest similarities, divided by its
-    cost to the power :data:`BREVITY`, of those that still fit. In the order of choice; ties by index.
+    Greedy: the next row is the one that fits and adds most to the weighted sum of greatest similarities, divided by
+    its cost to the power :data:`BREVITY`. Rows are in the order of choice; ties go to the lower index.
     """
     positive = np.maximum(np.asarray(similarity, dtype=np.float64), 0.0)
     covered = np.zeros(positive.shape[1])
     chosen: list[int] = []
-    open_, left = np.ones(len(positive), dtype=np.bool_), float(budget)
+    is_open, left = np.ones(len(positive), dtype=np.bool_), float(budget)
     while True:
-        open_ &= costs <= left
-        if not open_.any():
+        is_open &= costs <= left
+        if not is_open.any():
             return chosen
         gains = (np.maximum(positive, covered) - covered) @ weights / np.maximum(costs, 1.0) ** BREVITY
-        gains = np.where(open_, np.round(gains, 6), -1.0)
+        gains = np.where(is_open, np.round(gains, 6), -1.0)
         best = int(np.argmax(gains))
         if gains[best] <= 0:
             return chosen
         chosen.append(best)
-        open_[best] = False
+        is_open[best] = False
         left -= costs[best]
         covered = np.maximum(covered, positive[best])
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSummariser:
-    """A model writes the summary, of at most about ``words`` words.
+    """Lets a model write summaries of about ``words`` words at most.
 
     ``template`` is ``drill-summarise``, ours; for a sequence-to-sequence model fine-tuned on summaries it is
-    ``drill-text``, the section alone (D3, Section 3.3.1: bart-large tuned on CNN/DailyMail). Of a section longer
-    than ``room`` tokens the model is given the start, as that model cuts it; a base's long sections come in parts,
-    so that concerns long tables. ``count`` counts tokens. ``spent`` is told what each batch cost.
+    ``drill-text``, the section alone (D3, Section 3.3.1: bart-large tuned on CNN/DailyMail). A section longer than
+    ``max_tokens`` is cut at its end, as that model would cut it; only long tables are, since long sections come in
+    parts. ``on_usage`` is called with the cost of each batch.
     """
 
     model: LanguageModel
@@ -178,24 +193,21 @@ class ModelSummariser:
         return f"written(words={self.words}, llm={self.model.name}, prompt={self.template.name})"
 
     def summarise(self, texts: Sequence[SectionText]) -> list[str]:
-        """Return what the model writes of each section. Raises ModelError."""
+        """Return the model's summary of each section. Raises ModelError."""
         if not texts:
             return []
-        made = self.model.complete(self.prompts(texts))
-        self.on_usage(sum((one.usage for one in made), Usage()))
-        return [one.text.strip() for one in made]
+        completions = self.model.complete(self.prompts(texts))
+        self.on_usage(sum((completion.usage for completion in completions), Usage()))
+        return [completion.text.strip() for completion in completions]
 
     def prompts(self, texts: Sequence[SectionText]) -> list[Prompt]:
-        """Return what the model is asked, one prompt for each section: for foreseeing what it costs."""
-        return [self._prompt(one) for one in texts]
+        """Return one prompt for each section; their cost can be estimated before they are sent."""
+        return [self._prompt(text) for text in texts]
 
-    def _prompt(self, one: SectionText) -> Prompt:
+    def _prompt(self, section: SectionText) -> Prompt:
         values = {
-            "text": truncate(one.text, self.max_tokens, self.count_tokens),
-            "name": one.name,
+            "text": truncate(section.text, self.max_tokens, self.count_tokens),
+            "name": section.name,
             "words": str(self.words),
         }
         return self.template.render(**{key: values[key] for key in self.template.variables})
-
-
-# MERGED: Summaries that a language model writes: of our prompt, or of a model that was made for it (BART).
