@@ -17,7 +17,7 @@ from clew.knowledge_base.ingest.scan import scan_paths
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What adding some paths would bring.
+    """An estimate of what adding some paths would bring.
 
     ``files`` counts new and changed files, ``known`` new locations of known documents. ``read`` of the files were
     parsed. Where these are not all, the numbers below are extrapolated within each file type: documents by the number

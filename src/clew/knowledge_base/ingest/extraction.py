@@ -87,7 +87,7 @@ class UnreadableReply:
 
 @dataclass(slots=True)
 class ExtractionRun:
-    """What asking a model brought: the number of passages extracted, the replies that cannot be read, and the usage.
+    """The result of asking a model: the number of passages extracted, the unreadable replies, and the usage.
 
     ``stop_reason`` names the budget that ended the work, "" where none did.
     """

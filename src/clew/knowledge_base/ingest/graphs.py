@@ -89,7 +89,7 @@ class GraphFiles:
 
 @dataclass(frozen=True, slots=True)
 class GraphReport:
-    """What adding a graph did: ``outcome`` is ``added``, ``replaced`` or ``unchanged``.
+    """The report of adding a graph: ``outcome`` is ``added``, ``replaced`` or ``unchanged``.
 
     ``bad`` counts the rows that were skipped; ``bad_rows`` are the first twenty, ``FILE: line N: why``. ``left_out``
     counts correct rows that were left out, by reason. ``undescribed`` counts the nodes that only edges name, where

@@ -16,7 +16,7 @@ _CHUNK = 1 << 20
 
 @dataclass(slots=True)
 class Plan:
-    """What has to be done for some files.
+    """A plan of what has to be done for some files.
 
     - ``unchanged`` counts the files for which nothing has to be done.
     - ``known`` are new locations of known documents, with the documents' keys.

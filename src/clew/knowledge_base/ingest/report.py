@@ -49,7 +49,7 @@ class Failure:
 
 @dataclass(slots=True)
 class Report:
-    """What an ``add`` did. The lists hold paths, in the order in which the files were finished.
+    """The report of an ``add``. Its lists hold paths, in the order in which the files were finished.
 
     ``located`` are files whose bytes the base already had from another path: one document with several locations.
     ``removed`` are paths whose file no longer exists (``sync`` only). ``skipped`` counts files that are left out on

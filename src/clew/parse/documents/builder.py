@@ -12,7 +12,7 @@ from clew.core.types import DOCUMENT, PAGE, PASSAGE, ROW, SECTION, TABLE, Box, P
 from clew.parse.documents.tables import Table
 
 PassageUnit = Literal["paragraph", "sentence"]
-"""What one passage is."""
+"""The unit of text that becomes one passage."""
 
 
 def document_key(data: bytes, media_type: str, parser: str) -> str:

@@ -28,7 +28,7 @@ _UNSUPPORTED_TEXT = {
     ".yaml": "YAML",
     ".yml": "YAML",
 }
-#: What is not read, by its first bytes.
+#: Formats that are not read, by their first bytes.
 _UNSUPPORTED_BINARY: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),

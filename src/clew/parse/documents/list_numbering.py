@@ -17,7 +17,7 @@ _PLACE = re.compile(r"%([1-9])")
 
 @dataclass(frozen=True, slots=True)
 class ListLevel:
-    """How a level of a list is numbered; ``text`` has %1 to %9 in place of the numbers of the levels."""
+    """The numbering of one level of a list; ``text`` has %1 to %9 in place of the numbers of the levels."""
 
     form: str = "decimal"
     text: str = ""

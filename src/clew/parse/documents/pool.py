@@ -127,7 +127,7 @@ class ParsePool:
 
     def _send(self, worker: _Worker, path: Path, options: dict[str, Any]) -> None:
         worker.path, worker.deadline = path, time.monotonic() + self._time_limit
-        # That a worker has just died is noticed when its answer is awaited.
+        # If the worker has just died, this is noticed when its answer is awaited.
         with suppress(OSError):
             worker.pipe.send((path, options))
 

@@ -108,7 +108,7 @@ def _read_node(fields: dict[str, Any], sink: GraphSink) -> None:
     properties |= nested or {}
     texts: dict[str, str] = {}
     for role in (NAME, TEXT):
-        # What Neo4j exports has its name among the properties.
+        # A node that Neo4j exports has its name among the properties.
         value = fields[key_of[role]] if role in key_of else properties.pop(role, None)
         if value is not None and not isinstance(value, (str, int, float)):
             raise BadRow(f"the {role} is no text")

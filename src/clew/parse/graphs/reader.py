@@ -31,7 +31,7 @@ _RDF = frozenset({"ntriples", "turtle", "rdfxml"})
 
 @dataclass(frozen=True, slots=True)
 class GraphReadOptions:
-    """How graph files are read.
+    """Options of reading graph files.
 
     - ``format`` is one of ``FORMATS``; "" is that of each file's suffix.
     - ``columns`` names the columns of tables. ``header`` says whether their first row does (None: detected).

@@ -58,7 +58,7 @@ _MIN_TEXT_LENGTH = 120
 _MAX_ENTRIES = 25
 #: Edges that are converted at a time.
 _BLOCK = 1 << 16
-#: What MAG and AMAZON write in place of a missing value.
+#: Values that stand for a missing value in MAG and AMAZON.
 _MISSING = ("", "nan", "-1", "None")
 
 

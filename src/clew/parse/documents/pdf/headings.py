@@ -20,7 +20,7 @@ _MAX_LEVEL = 6
 
 @dataclass(frozen=True, slots=True)
 class HeadingStyle:
-    """How headings of one kind are set."""
+    """The size, emphasis and case that headings of one kind have in common."""
 
     size: float
     emphasis: int

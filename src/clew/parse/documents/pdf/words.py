@@ -22,7 +22,7 @@ Rule = tuple[float, float, float, float]
 _WORD = re.compile(r"[^\s\x02\ufffe]+[\x02\ufffe]?")
 _BOLD = re.compile(r"bold|black|heavy|semibold|demi", re.IGNORECASE)
 _ITALIC = re.compile(r"ital|obli", re.IGNORECASE)
-#: How a word is emphasised: flags that add up.
+#: Flags for the emphasis of a word; they add up.
 ITALIC, BOLD = 1, 2
 #: A page of text has no more characters; further ones are left out.
 MAX_CHARACTERS = 60_000
