@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import re
 import shlex
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -103,6 +105,16 @@ def install_package(folder: Path) -> None:
     forget_plugins()
 
 
+def run_tests(path: Path, scratch: Path) -> None:
+    """Run the test functions of a file that a page shows."""
+    namespace: dict[str, Any] = {}
+    exec(compile(path.read_text(encoding="utf-8"), path.name, "exec"), namespace)
+    tests = [value for name, value in namespace.items() if name.startswith("test_")]
+    assert tests
+    for test in tests:
+        test(scratch) if inspect.signature(test).parameters else test()
+
+
 @pytest.mark.usefixtures("embedded")
 @pytest.mark.parametrize("page", PAGES)
 def test_the_blocks_of_a_page_do_what_the_page_says(
@@ -116,6 +128,8 @@ def test_the_blocks_of_a_page_do_what_the_page_says(
             target = folder / block["title"]
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(block["text"], encoding="utf-8")
+            if target.name.startswith("test_"):
+                run_tests(target, folder / "scratch")
         elif "pip install ." in block["text"] and (folder / "pyproject.toml").exists():
             monkeypatch.syspath_prepend(folder)
             installed(folder)
