@@ -1,4 +1,4 @@
-"""Parts of a document by their place in it: what stands on a page, its nth table, what a section holds."""
+"""Parts of a document by their place: the nodes on a page, the nth table, the nodes within a section."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from clew.core.types import DOCUMENT, PAGE, PASSAGE, ROW, SECTION, TABLE, Node
 
 
 def nodes_on_page(nodes: Sequence[Node], number: int) -> list[Node]:
-    """Return what starts on a page and is not part of something else that does: no rows of its tables.
+    """Return the sections, passages and tables that start on a page, and the rows of tables that started before it.
 
-    ``nodes`` are a document's, itself first. Raises UsageError where it has no pages, NotFound where not this one.
+    ``nodes`` are those of a document, itself first. Raises UsageError for a document without pages, and NotFound
+    where it has no such page.
     """
     last = max((node.page or 0 for node in nodes), default=0)
     if not last:
@@ -20,11 +21,11 @@ def nodes_on_page(nodes: Sequence[Node], number: int) -> list[Node]:
         )
     if not any(node.kind == PAGE and node.page == number for node in nodes):
         raise NotFound(f"'{nodes[0].document_name}' has no page {number}", f"Its pages: 1 to {last}")
-    shown = [node for node in nodes if node.page == number and node.kind in {SECTION, PASSAGE, TABLE}]
-    tables = {node.id for node in shown if node.kind == TABLE}
-    # Rows of a table that began on an earlier page are on this one all the same.
+    starting = [node for node in nodes if node.page == number and node.kind in {SECTION, PASSAGE, TABLE}]
+    # A table that starts here holds its rows in its own text.
+    tables = {node.id for node in starting if node.kind == TABLE}
     rows = [node for node in nodes if node.kind == ROW and node.page == number and node.parent not in tables]
-    return sorted(shown + rows, key=lambda node: node.position)
+    return sorted(starting + rows, key=lambda node: node.position)
 
 
 def find_table(nodes: Sequence[Node], number: int) -> Node:
@@ -36,20 +37,20 @@ def find_table(nodes: Sequence[Node], number: int) -> Node:
 
 
 def nodes_within(nodes: Sequence[Node], id: str) -> list[Node]:
-    """Return a node and what it holds, in reading order: a section with its passages, tables and sections.
+    """Return a node and the nodes within it, in reading order: a section with its passages, tables and sections.
 
-    A table holds its rows in its own text; a page, what stands on it.
+    A table has its rows in its own text. For a page, the nodes on it are returned without the page itself.
     """
     top = next(node for node in nodes if node.id == id)
     if top.kind == PAGE and top.page is not None:
         return nodes_on_page(nodes, top.page)
     if top.kind not in {DOCUMENT, SECTION}:
         return [top]
-    inside = {id}
-    found = [top] if top.kind == SECTION else []
+    ids = {id}
+    inner = [top] if top.kind == SECTION else []
     for node in nodes:  # a parent stands before its children
-        if node.parent in inside and node.kind != PAGE:
-            inside.add(node.id)
+        if node.parent in ids and node.kind != PAGE:
+            ids.add(node.id)
             if node.kind in {SECTION, PASSAGE, TABLE}:
-                found.append(node)
-    return found
+                inner.append(node)
+    return inner

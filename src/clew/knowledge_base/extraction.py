@@ -1,5 +1,8 @@
-"""Graphs that a language model extracts from the documents of a base
-(:mod:`clew.knowledge_base.ingest.extraction`)."""
+"""Knowledge graphs that a language model extracts from the documents of a base.
+
+What the model found in each passage is stored (:mod:`clew.knowledge_base.ingest.extraction`); a graph is built from
+it.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +25,14 @@ if TYPE_CHECKING:
     )
     from clew.knowledge_base.knowledge_base import KnowledgeBase
 
-#: The key of a graph's options that says who extracted it.
+#: The key of a graph's options that names the maker of its triples.
 _MAKER = "extracted"
 
 
 @dataclass(frozen=True, slots=True)
 class Staleness:
-    """How an extracted graph differs from the documents of its base: how many that it was made of are ``gone``, how
-    many that it should be made of are ``new`` to it."""
+    """How far an extracted graph is behind the documents: ``gone`` counts documents that it was extracted from and
+    that were removed, ``new`` those that it does not cover yet."""
 
     gone: int = 0
     new: int = 0
@@ -37,7 +40,7 @@ class Staleness:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionEstimate:
-    """What extracting will take: who extracts, the passages of which nothing is known yet, and their cost at most."""
+    """An estimate: the maker of the triples, how many passages are to be sent, and what that costs at most."""
 
     maker: str
     passages: int
@@ -46,12 +49,12 @@ class ExtractionEstimate:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionReport:
-    """What extracting did. ``outcome`` is ``added``, ``replaced`` or ``unchanged``.
+    """The result of an extraction. ``outcome`` is ``added``, ``replaced`` or ``unchanged``.
 
-    ``passages`` were asked about and answered; ``unreadable`` are those whose reply made no sense: they are asked
-    about again next time. ``incomplete`` counts triples that lacked a part, ``cut`` replies that were as long as they
-    may get, so that triples at their end may be missing; ``left`` passages that were not reached
-    because a budget was spent, which ``stopped`` then says.
+    ``passages`` counts the passages that were sent and answered. ``unreadable`` are replies that could not be
+    parsed; their passages are sent again next time. ``incomplete`` counts triples without a head, relation or tail,
+    ``cut`` replies that reached the longest length allowed, so that triples may be missing at their end, and
+    ``left`` passages that were not sent because a budget was spent; ``stopped`` then says which.
     """
 
     graph: GraphInfo
@@ -68,10 +71,11 @@ class ExtractionReport:
 
 @dataclass(frozen=True, slots=True)
 class GraphExtraction:
-    """Work on the graph ``name``: foresee it, do it.
+    """The extraction of the graph ``name``: estimate it, then run it.
 
-    ``llm`` may be None where nothing is missing: the graph is then made again of what is kept. ``documents`` (names,
-    paths, folders, keys) restricts; None is all, also those that are added later. Raises UsageError.
+    Without ``llm`` the graph is built again from what is stored; that needs no passage to be missing. ``documents``
+    (names, paths, folders, keys) restricts the graph to some documents; None stands for all, also those added later.
+    Both methods raise UsageError.
     """
 
     base: KnowledgeBase
@@ -80,8 +84,8 @@ class GraphExtraction:
     documents: Sequence[str] | None = None
 
     def estimate(self) -> ExtractionEstimate:
-        """Return what :meth:`make` will do."""
-        extractor, passages = self._work()
+        """Return what :meth:`run` will send."""
+        extractor, passages = self._prepare()
         rows = passages.missing_rows()
         usage = Usage()
         if extractor is not None and len(rows):
@@ -93,111 +97,113 @@ class GraphExtraction:
         return ExtractionEstimate(passages.maker, len(rows), usage)
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> ExtractionReport:
-        """Ask about the missing passages, and make the graph. Raises ModelError, StoreError.
+        """Send the missing passages to the model and build the graph. Raises ModelError, StoreError.
 
-        What is found is kept after each batch, so stopped, it continues.
+        Replies are stored after each batch: when interrupted, the next run continues.
         """
         from clew.knowledge_base.ingest.extraction import ExtractionRun
 
         started = time.monotonic()
-        extractor, passages = self._work()
+        extractor, passages = self._prepare()
         missing = passages.missing_rows()
         if extractor is None and len(missing):
             raise UsageError(
                 f"{len(missing):,} passages have not been read for triples, and no language model is set",
                 "Name one: --llm ollama:llama3.1",
             )
-        asked = passages.extract_missing(extractor, progress) if extractor is not None else ExtractionRun()
-        return self._made(passages, asked, len(missing), started)
+        run = ExtractionRun() if extractor is None else passages.extract_missing(extractor, progress)
+        return self._store_graph(passages, run, len(missing), started)
 
-    def _made(
-        self, passages: PassageExtractions, asked: ExtractionRun, missing: int, started: float
+    def _store_graph(
+        self, passages: PassageExtractions, run: ExtractionRun, missing: int, started: float
     ) -> ExtractionReport:
         from clew.knowledge_base.ingest.extraction import store_graph
 
-        left = missing - asked.passages - len(asked.unreadable)
-        # A document is part of the graph once every passage of it was read, or tried to.
-        open_ones = self._not_reached(passages, asked) if left else set()
+        left = missing - run.passages - len(run.unreadable)
+        # A document is part of the graph once every passage of it was sent.
+        unfinished = _unfinished_documents(passages, run) if left else set()
         options = {
             _MAKER: passages.maker,
             "all": self.documents is None,
-            "documents": [key for key in passages.documents if key not in open_ones],
+            "documents": [key for key in passages.documents if key not in unfinished],
         }
-        done = store_graph(self.base.store.graphs, self.name, passages, options)
-        (info,) = (one for one in self.base.graphs.infos() if one.name == self.name)
+        stored = store_graph(self.base.store.graphs, self.name, passages, options)
+        (info,) = (graph for graph in self.base.graphs.infos() if graph.name == self.name)
         return ExtractionReport(
             info,
-            done.outcome,
-            asked.passages,
-            tuple(asked.unreadable),
-            done.incomplete,
-            done.truncated,
+            stored.outcome,
+            run.passages,
+            tuple(run.unreadable),
+            stored.incomplete,
+            stored.truncated,
             left,
-            asked.usage,
-            asked.stop_reason,
+            run.usage,
+            run.stop_reason,
             time.monotonic() - started,
         )
 
-    def _not_reached(self, passages: PassageExtractions, asked: ExtractionRun) -> set[str]:
-        tried = {one.passage for one in asked.unreadable}
-        ids = passages.snapshot.ids(passages.missing_rows())
-        return {id.rpartition(":")[0] for id in ids if id not in tried}
-
-    def _work(self) -> tuple[Extractor | None, PassageExtractions]:
+    def _prepare(self) -> tuple[Extractor | None, PassageExtractions]:
         from clew.core.prompts.templates import load_prompt
         from clew.knowledge_base.ingest.extraction import Extractor, PassageExtractions
         from clew.store.graphs.graph_store import check_graph_name
 
         check_graph_name(self.name)
-        known = next((one for one in self.base.graphs.infos() if one.name == self.name), None)
-        made = extraction_settings(known) if known else {}
-        if known is not None and not made:
+        existing = next((graph for graph in self.base.graphs.infos() if graph.name == self.name), None)
+        settings = extraction_settings(existing) if existing else {}
+        if existing is not None and not settings:
             raise UsageError(
-                f"the graph '{self.name}' was {'mounted' if known.url else 'added from files'}, not extracted",
+                f"the graph '{self.name}' was {'mounted' if existing.url else 'added from files'}, not extracted",
                 f"Give another name, or first: clew graph remove {self.name}",
             )
-        if self.llm is None and not made:
+        if self.llm is None and not settings:
             raise UsageError(
                 "extracting triples needs a language model and none is set", "Name one: --llm ollama:llama3.1"
             )
         keys = [document.key for document in self.base.documents()]
         if self.documents is not None:
-            wanted = {key for one in self.documents for key in self.base.document_keys(one)}
-            keys = [key for key in keys if key in wanted]
+            chosen = {key for document in self.documents for key in self.base.document_keys(document)}
+            keys = [key for key in keys if key in chosen]
         snapshot = self.base.store.snapshot()
-        titles = {one.key: one.title for one in snapshot.documents()}
-        extractor = (
-            Extractor(self.llm, load_prompt("extract-triples"), titles) if self.llm is not None else None
-        )
-        maker = extractor.maker if extractor is not None else str(made[_MAKER])
+        titles = {document.key: document.title for document in snapshot.documents()}
+        extractor = None
+        if self.llm is not None:
+            extractor = Extractor(self.llm, load_prompt("extract-triples"), titles)
+        maker = str(settings[_MAKER]) if extractor is None else extractor.maker
         return extractor, PassageExtractions(snapshot, maker, sorted(titles.keys() & keys))
 
 
+def _unfinished_documents(passages: PassageExtractions, run: ExtractionRun) -> set[str]:
+    """Return the keys of the documents that have passages which were not sent."""
+    sent = {reply.passage for reply in run.unreadable}
+    ids = passages.snapshot.ids(passages.missing_rows())
+    return {id.rpartition(":")[0] for id in ids if id not in sent}
+
+
 def extraction_settings(graph: GraphInfo) -> dict[str, Any]:
-    """Return what an extracted graph was made of (``extracted``: by whom, ``all``, ``documents``: keys); empty for a
-    graph of another kind."""
-    found: dict[str, Any] = {} if graph.url or not graph.options else json.loads(graph.options)
-    return found if _MAKER in found else {}
+    """Return how a graph was extracted: ``extracted`` is the maker, ``all`` whether of all documents, ``documents``
+    their keys. Empty for a graph that was not extracted."""
+    options: dict[str, Any] = {} if graph.url or not graph.options else json.loads(graph.options)
+    return options if _MAKER in options else {}
 
 
 def extraction_maker(graph: GraphInfo) -> str:
-    """Return who extracted a graph, "" for one of another kind."""
+    """Return the maker of an extracted graph; "" for a graph that was not extracted."""
     return str(extraction_settings(graph).get(_MAKER, ""))
 
 
 def measure_staleness(base: KnowledgeBase, graph: GraphInfo) -> Staleness:
-    """Return how far an extracted graph is behind the documents; that of another kind never is."""
-    made = extraction_settings(graph)
-    if not made:
+    """Return how far an extracted graph is behind the documents; other graphs never are."""
+    settings = extraction_settings(graph)
+    if not settings:
         return Staleness()
-    keys, known = {one.key for one in base.store.documents()}, set(made["documents"])
-    return Staleness(len(known - keys), len(keys - known) if made["all"] else 0)
+    keys, covered = {document.key for document in base.store.documents()}, set(settings["documents"])
+    return Staleness(len(covered - keys), len(keys - covered) if settings["all"] else 0)
 
 
 def drop_removed_documents(base: KnowledgeBase) -> list[str]:
-    """Make the extracted graphs without the documents that are gone, of what is kept; return their names.
+    """Build the extracted graphs again without removed documents, from what is stored; return the graphs' names.
 
-    No model is asked. Documents that a graph does not know yet are left for ``extract``.
+    No model is asked. Documents that a graph does not cover yet are left for the next extraction.
     """
     from clew.knowledge_base.ingest.extraction import PassageExtractions, store_graph
 
@@ -205,11 +211,11 @@ def drop_removed_documents(base: KnowledgeBase) -> list[str]:
     for graph in base.graphs.infos():
         if not measure_staleness(base, graph).gone:
             continue
-        made = extraction_settings(graph)
+        settings = extraction_settings(graph)
         snapshot = base.store.snapshot()
-        here = {one.key for one in snapshot.documents()}
-        keys = [key for key in made["documents"] if key in here]
-        passages = PassageExtractions(snapshot, made[_MAKER], keys)
-        store_graph(base.store.graphs, graph.name, passages, made | {"documents": keys})
+        present = {document.key for document in snapshot.documents()}
+        keys = [key for key in settings["documents"] if key in present]
+        passages = PassageExtractions(snapshot, settings[_MAKER], keys)
+        store_graph(base.store.graphs, graph.name, passages, settings | {"documents": keys})
         names.append(graph.name)
     return names

@@ -50,14 +50,14 @@ class KnowledgeGraphs:
         """
         from clew.knowledge_base import ingest
 
-        given = (files,) if isinstance(files, (str, Path)) else files
-        chosen = ingest.GraphFiles(
-            *(tuple(Path(one).expanduser() for one in part) for part in (given, nodes, edges))
+        tables = ((files,) if isinstance(files, (str, Path)) else files, nodes, edges)
+        graph_files = ingest.GraphFiles(
+            *(tuple(Path(path).expanduser() for path in paths) for paths in tables)
         )
         return ingest.add_graph(
             self._store.graphs,
-            name or ingest.default_graph_name(chosen.all_files[0] if chosen.all_files else Path()),
-            chosen,
+            name or ingest.default_graph_name(graph_files.all_files[0] if graph_files.all_files else Path()),
+            graph_files,
             options,
             skip_bad=skip_bad,
             progress=progress or ingest.ignore_event,
@@ -69,20 +69,21 @@ class KnowledgeGraphs:
         It is asked when it is needed. Raises UsageError, UnreadableFile for a table of titles that is none,
         MissingExtra, and RemoteError where it does not answer; then nothing is mounted.
         """
-        from clew.store.sparql.mount_options import MountOptions as Usual
+        from clew.store.sparql.mount_options import MountOptions as DefaultOptions
 
-        return self._store.graphs.mount(name, url, options or Usual())
+        return self._store.graphs.mount(name, url, options or DefaultOptions())
 
     def schema(self, question: str, graphs: Sequence[str] = ()) -> Schema:
-        """Return what a model is shown of ``graphs`` (none: of all) when it is to write a question as typed triples:
-        types, relations and properties, cut to what the question may need where they are many.
+        """Return the schema that a model is shown when it writes a question as typed triples: the types, relations
+        and properties of ``graphs`` (all, if none are named), cut to what the question may need where they are
+        many.
 
         Raises NotFound for a graph that is not there.
         """
         from clew.methods.focus.schema import describe_schema
         from clew.triples.linking.relations import GraphRelationLinker
 
-        names = graphs or [one.name for one in self.infos()]
+        names = graphs or [graph.name for graph in self.infos()]
         return describe_schema(
             [self.get(name) for name in names], question, GraphRelationLinker(self._encoding.encoder())
         )
@@ -112,83 +113,91 @@ class KnowledgeGraphs:
         return opened.entities(rows)
 
     def describe(self, graph: str, entities: Sequence[Entity], limit: int = 10) -> list[EntityDescription]:
-        """Return entities of a graph with their triples, at most ``limit`` of each relation, and what ids and names
-        say to be the same. Raises UsageError where there is no such graph."""
+        """Return entities of a graph with their triples, at most ``limit`` of each relation, and with the entities of
+        other graphs that have the same ids or names. Raises UsageError where there is no such graph."""
         opened = self.get(graph)
         return [
             EntityDescription(
-                one, tuple(entity_triples(opened, one, limit)), self.equivalents(one.id, thorough=False)
+                entity,
+                tuple(entity_triples(opened, entity, limit)),
+                self.equivalents(entity.id, thorough=False),
             )
-            for one in entities
+            for entity in entities
         ]
 
     def equivalents(self, id: str, *, thorough: bool = True) -> tuple[EntityAlignment, ...]:
-        """Return what is the same as a node (``films:Q42``) in the other graphs and among the documents, each with
-        its evidence, the surest first.
+        """Return the nodes of other graphs, and the documents, that are the same thing as a node (``films:Q42``),
+        each with the evidence for it, the surest first.
 
-        ``thorough`` also compares identifying properties, such as ``imdb_id``: every graph is read once for it.
+        ``thorough`` also compares identifying properties such as ``imdb_id``, for which every graph is read once.
         Raises NotFound, UsageError.
         """
-        from clew.triples import linking as link
+        from clew.triples.linking import align_entity
 
-        return link.align_entity(self._store.snapshot(), id, remote=self._mounts(), thorough=thorough)
+        return align_entity(self._store.snapshot(), id, remote=self._mounts(), thorough=thorough)
 
     def links(self, graph: str | None = None) -> Iterator[EntityAlignment]:
-        """Yield what is the same in different graphs, and the documents about a node, with the evidence; those of one
-        graph where it is named. Mounted graphs are looked into, not gone through. Raises UsageError."""
-        from clew.triples import linking as link
+        """Yield the nodes of different graphs that are the same thing, and the documents about a node, with the
+        evidence. ``graph`` restricts to one graph. Mounted graphs are queried, never read whole. Raises
+        UsageError."""
+        from clew.triples.linking import align_graphs
 
         snapshot = self._store.snapshot()
         if graph is not None:
             snapshot.graph(graph)
-        return link.align_graphs(snapshot, graph, remote=self._mounts())
+        return align_graphs(snapshot, graph, remote=self._mounts())
 
     def _mounts(self) -> list[str]:
-        return [one.name for one in self.infos() if one.url]
+        return [graph.name for graph in self.infos() if graph.url]
 
     def encode(
         self, name: str, *, names: bool = False, every: bool = False, progress: Progress | None = None
     ) -> int:
-        """Make the vectors of a graph's nodes that the base's encoder has not made yet; return of how many. Stopped,
-        it continues next time.
+        """Make the missing vectors of a graph's nodes with the base's encoder, and return of how many nodes.
 
-        Those of the nodes that may answer (``every``: of all), of their text and relations; with ``names``, of their
-        names alone, which help to find what a name stands for. The words of the texts are counted first. Raises
-        UsageError for a mounted graph, or where the base has no encoder; ModelError.
+        Vectors are made of the text and relations of the nodes that may answer a question, or with ``every`` of all
+        nodes; with ``names``, of their names alone, which helps to link names. The words of the texts are counted
+        first. When interrupted, the next call continues. Raises ModelError, and UsageError for a mounted graph or a
+        base without an encoder.
         """
         from clew.knowledge_base import ingest
         from clew.retrieve.node_texts import NodeTexts
 
-        told = progress or ingest.ignore_event
-        graph, kept, rows, texts = self._node_vectors(name, names, every)
+        report = progress or ingest.ignore_event
+        graph, vectors, rows, texts = self._node_vectors(name, names, every)
         if not names:
             node_texts = NodeTexts(graph)
             graph.node_postings(
                 node_texts.document_name,
                 node_texts.single_texts,
-                lambda done, total: told(ingest.Event("words", done, total)),
+                lambda done, total: report(ingest.Event("words", done, total)),
             )
-        return kept.encode_missing(rows, texts, lambda done, total: told(ingest.Event("encode", done, total)))
+        return vectors.encode_missing(
+            rows, texts, lambda done, total: report(ingest.Event("encode", done, total))
+        )
 
     def estimate_encoding(
         self, name: str, *, names: bool = False, every: bool = False
     ) -> tuple[int, float | None]:
-        """Return how many vectors :meth:`encode` has to make, and about how many seconds they take: by some
-        that are made now, and not kept. None for an encoder that sends texts elsewhere."""
+        """Return how many vectors :meth:`encode` would make, and about how many seconds that takes.
+
+        The time is measured on a few nodes; it is None for an encoder that sends texts to another machine.
+        """
         from clew.models.names import leaves_machine
 
-        _, kept, rows, texts = self._node_vectors(name, names, every)
-        missing = kept.rows_without_vectors(rows)
+        _, vectors, rows, texts = self._node_vectors(name, names, every)
+        missing = vectors.rows_without_vectors(rows)
         if not len(missing) or leaves_machine(self._encoding.name or ""):
             return len(missing), None if len(missing) else 0.0
-        some = sample_rows(missing)
-        taken = time_encoding(self._encoding.require(), [part for one in texts(some) for part in one])
-        return len(missing), len(missing) * taken / len(some)
+        sample = sample_rows(missing)
+        seconds = time_encoding(self._encoding.require(), [part for parts in texts(sample) for part in parts])
+        return len(missing), len(missing) * seconds / len(sample)
 
     def _node_vectors(
         self, name: str, names: bool, every: bool
     ) -> tuple[PropertyGraph, NodeVectors, Rows, NodeTexts]:
-        """Return a graph, the vectors of its nodes, the rows that should have one, and what writes their texts."""
+        """Return a graph, the vectors of its nodes, the rows that should have one, and the function that gives
+        their texts."""
         import numpy as np
 
         from clew.retrieve.node_texts import NodeTexts
@@ -208,24 +217,25 @@ class KnowledgeGraphs:
         return graph, graph.node_vectors(encoder, texts.document_name), chosen, texts.single_texts
 
     def remove(self, name: str) -> GraphInfo:
-        """Forget a graph: the base is as if it had never been added. Raises UsageError where there is none."""
+        """Remove a graph: the base is as if it had never been added. Raises UsageError where there is no such
+        graph."""
         return self._store.graphs.remove(name)
 
 
 def entity_triples(graph: PropertyGraph, entity: Entity, limit: int = 10) -> list[EntityTriples]:
-    """Return the triples of an entity, relation by relation, those that it is the head of first; at most ``limit``
-    of each."""
+    """Return the triples of an entity by relation, at most ``limit`` of each; those that it is the head of first."""
     row = graph.rows([entity.id])
-    found = []
-    # Wikidata has ten thousand relations, and each would be a question over the network.
+    triples = []
+    # Wikidata has ten thousand relations; only those at the entity are asked about.
     relations = graph.relations_at(row)
     for inverse in (False, True):
         for relation in relations:
             _, others = graph.neighbours(row, relation, inverse)
             if not len(others):
                 continue
-            some = others[:limit]
-            pairs = [(int(other), int(row[0])) if inverse else (int(row[0]), int(other)) for other in some]
-            said = tuple(graph.edge_properties(head, relation, tail) for head, tail in pairs)
-            found.append(EntityTriples(relation, inverse, tuple(graph.entities(some)), said, len(others)))
-    return found
+            shown = others[:limit]
+            pairs = [(int(other), int(row[0])) if inverse else (int(row[0]), int(other)) for other in shown]
+            statements = tuple(graph.edge_properties(head, relation, tail) for head, tail in pairs)
+            ends = tuple(graph.entities(shown))
+            triples.append(EntityTriples(relation, inverse, ends, statements, len(others)))
+    return triples

@@ -360,7 +360,7 @@ class KnowledgeBase:
         from clew.store.store import Finding
 
         findings = self.store.doctor(repair=repair, checksums=checksums)
-        if leftovers := self.files.find_left_uploads(repair):
+        if leftovers := self.files.count_orphaned_uploads(repair):
             findings.append(Finding("uploads", f"{leftovers} kept files belong to no document", repair))
         stale = {graph.name: measure_staleness(self, graph).gone for graph in self.graphs.infos()}
         repaired = drop_removed_documents(self) if repair and any(stale.values()) else []

@@ -1,4 +1,4 @@
-"""Models as a person chooses them: kinds of encoders, the cache of replies, what a question will cost."""
+"""Models as a user chooses them: the kinds of encoders, the cache of replies, and what a question costs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def encoder_kinds() -> dict[str, str]:
-    """Return the forms of encoders' names, with what they stand for."""
+    """Return the kinds of encoders: an example of a name, and what it stands for."""
     from clew.models.names import ENCODERS
 
-    said = {
+    summaries = {
         "clew": "the multi-hop encoder that comes with clew; runs here, without torch or download",
         "onnx": "a folder that clew encoder export made; runs here, without torch",
         "st": "a sentence-transformers model (extra: local)",
@@ -24,23 +24,23 @@ def encoder_kinds() -> dict[str, str]:
         "ollama": "a model of Ollama on this machine",
         "http": "any OpenAI-compatible endpoint",
     }
-    return {ENCODERS[kind]: summary for kind, summary in said.items()}
+    return {ENCODERS[kind]: summary for kind, summary in summaries.items()}
 
 
 def reply_cache() -> ReplyCache:
-    """Return where the replies of language models are kept, and how many bytes that is."""
+    """Return where the replies of language models are cached, and the size of the cache in bytes."""
     from clew.models.cache import CACHE_FILE
 
     path = cache_path() / CACHE_FILE
-    files = [one for one in path.parent.glob(f"{path.name}*") if one.is_file()]
-    return ReplyCache(path, sum(one.stat().st_size for one in files))
+    files = [file for file in path.parent.glob(f"{path.name}*") if file.is_file()]
+    return ReplyCache(path, sum(file.stat().st_size for file in files))
 
 
 def clear_reply_cache() -> None:
     """Delete the cache of model replies."""
     path = reply_cache().path
-    for one in path.parent.glob(f"{path.name}*"):
-        one.unlink(missing_ok=True)
+    for file in path.parent.glob(f"{path.name}*"):
+        file.unlink(missing_ok=True)
 
 
 def estimate_question(

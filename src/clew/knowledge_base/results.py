@@ -1,4 +1,4 @@
-"""What the API tells of a base besides documents, hits and answers."""
+"""Result types of the public API besides documents, hits and answers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GraphSize:
-    """How large a graph over the passages is (:class:`clew.graph.statistics.GraphStatistics`), and how long
-    that took."""
+    """The size of a passage graph (:class:`clew.graph.statistics.GraphStatistics`), and the seconds it took to
+    build."""
 
     name: str
     nodes: int
@@ -29,7 +29,7 @@ class GraphSize:
 
 @dataclass(frozen=True, slots=True)
 class VectorCounts:
-    """The vectors of one encoder in a base."""
+    """How many vectors one encoder has made in a base, and how many passages have none."""
 
     name: str
     vectors: int
@@ -38,7 +38,7 @@ class VectorCounts:
 
 @dataclass(frozen=True, slots=True)
 class ReplyCache:
-    """The cache of model replies: where it is, and how large."""
+    """The cache of model replies: its file, and its size in bytes."""
 
     path: Path
     bytes: int
@@ -46,7 +46,7 @@ class ReplyCache:
 
 @dataclass(frozen=True, slots=True)
 class RoleCost:
-    """What a language model is asked in one role costs, its replies as long as they may get."""
+    """What the prompts of one role cost at most: every reply is as long as it may get."""
 
     role: str
     usage: Usage
@@ -54,8 +54,8 @@ class RoleCost:
 
 @dataclass(frozen=True, slots=True)
 class DocumentMatches:
-    """Documents that a word of a person names, each with the paths meant: all of a document's for a key or
-    a file name, those there for a path or folder. ``ambiguous``: several documents have that file name."""
+    """The documents that a text names, each with the paths it names: all paths of a document for a key or file name,
+    those within it for a path or folder. ``ambiguous`` says that several documents have that file name."""
 
     text: str
     documents: tuple[tuple[Document, tuple[str, ...]], ...]

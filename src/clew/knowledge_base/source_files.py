@@ -1,7 +1,7 @@
-"""The files that documents were read from: uploaded ones, kept inside the base, and pictures of pages.
+"""The files that documents were read from: files on disk, uploaded files, and pictures of PDF pages.
 
-An uploaded file has a name but no path: it is kept as ``uploads/<document key>``, and its location is written
-``upload:<document key>/<name>``. So a name is never used as a path, whatever stands in it.
+An uploaded file has a name but no path. Its bytes are stored as ``uploads/<document key>`` in the folder of the base,
+and its location is ``upload:<document key>/<name>``: a name is never used as a path, whatever characters it has.
 """
 
 from __future__ import annotations
@@ -26,18 +26,17 @@ if TYPE_CHECKING:
 
 UPLOAD_PREFIX = "upload:"
 UPLOADS_FOLDER = "uploads"
-#: Limits on drawing one page: a hostile one costs this and no more.
+#: Limits on drawing one page, which may be made to take for ever.
 _DRAW_SECONDS, _DRAW_MEMORY = 30.0, 1 << 30
-#: Seconds for which a kept file of no document is left alone: its document may be about to be committed.
-_MAY_BECOME = 3_600.0
-#: A page is drawn with at most so many pixels.
+#: Seconds for which an uploaded file without a document is left alone: its document may be about to be committed.
+_GRACE_SECONDS = 3_600.0
+#: The most pixels of a picture of a page.
 MAX_PIXELS = 8_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class UploadResult:
-    """What became of an uploaded file: the document's key, the passages and rows that are new, and remarks of the
-    parser."""
+    """The result of an upload: the document's key, how many passages and rows are new, and remarks of the parser."""
 
     key: str
     passages: int = 0
@@ -45,16 +44,16 @@ class UploadResult:
 
 
 class Uploads:
-    """Takes uploaded files into a base, each read by a process with limits on time and memory."""
+    """Adds uploaded files to a base. Each is parsed in a process with limits on time and memory."""
 
     def __init__(self, store: Store, pool: ParsePool) -> None:
         self._store = store
         self._pool = pool
 
     def add(self, path: Path, name: str) -> UploadResult:
-        """Add the file ``path`` under ``name``; the base keeps the bytes, and ``path`` is the caller's to delete.
+        """Add the file ``path`` under ``name``. The base stores a copy; the caller may delete ``path``.
 
-        It is searchable when the base has caught up. Raises UnreadableFile.
+        The document is searchable once the store has caught up. Raises UnreadableFile.
         """
         from clew.core.types import RETRIEVED_KINDS
 
@@ -63,21 +62,21 @@ class Uploads:
         ((_, outcome),) = self._pool.read_files([path], self._store.passage_unit, {path: {"name": name}})
         if isinstance(outcome, UnreadableFile):
             raise outcome
-        done = self._keep(path, name, outcome)
-        new = sum(node.kind in RETRIEVED_KINDS for node in outcome.nodes) if done == "added" else 0
+        result = self._commit(path, name, outcome)
+        new = sum(node.kind in RETRIEVED_KINDS for node in outcome.nodes) if result == "added" else 0
         return UploadResult(outcome.key, new, outcome.notes)
 
-    def _keep(self, path: Path, name: str, parsed: ParsedDocument) -> str:
-        """Commit a document. Its bytes are kept first: killed in between, the next try finds them."""
-        kept = _kept(self._store.path, parsed.key)
-        kept.parent.mkdir(mode=0o700, exist_ok=True)
-        if not kept.exists():
-            part = kept.with_suffix(".part")
+    def _commit(self, path: Path, name: str, parsed: ParsedDocument) -> str:
+        """Commit a document. Its bytes are stored first: after a kill in between, the next upload finds them."""
+        copy = _upload_path(self._store.path, parsed.key)
+        copy.parent.mkdir(mode=0o700, exist_ok=True)
+        if not copy.exists():
+            part = copy.with_suffix(".part")
             shutil.copyfile(path, part)
             with part.open("rb+") as file:
                 os.fsync(file.fileno())
-            part.replace(kept)
-        status = kept.stat()
+            part.replace(copy)
+        status = copy.stat()
         place = f"{UPLOAD_PREFIX}{parsed.key}/{name}"
         return self._store.put_document(
             parsed, Location(place, place, status.st_size, status.st_mtime_ns, status.st_ino)
@@ -99,58 +98,58 @@ class SourceFiles:
 
     @contextmanager
     def open_uploads(self, seconds: float | None = None, memory: int | None = None) -> Iterator[Uploads]:
-        """Give what takes uploaded files; ``seconds`` and bytes of ``memory`` are what reading one may take."""
+        """Yield an :class:`Uploads`; ``seconds`` and ``memory`` (in bytes) limit the parsing of one file."""
         from clew.parse.documents.pool import MEMORY_LIMIT, TIME_LIMIT, ParsePool
 
         with ParsePool(1, time_limit=seconds or TIME_LIMIT, memory_limit=memory or MEMORY_LIMIT) as pool:
             yield Uploads(self._store, pool)
 
     def original(self, document: str) -> Path:
-        """Return a file that has exactly the bytes that the document (a key) was read from.
+        """Return a file with exactly the bytes that the document (a key) was read from.
 
-        The bytes are compared, so that no file is ever taken for a document that it is not. Raises NotFound where
-        there is no such file any more.
+        The bytes are compared: a file that was changed is not returned. Raises NotFound where no such file is left.
         """
         from clew.parse.documents.builder import document_key
         from clew.parse.documents.reader import read_bytes
 
-        known = self._store.document(document)
-        uploaded = [_kept(self._store.path, known.key)]
-        elsewhere = [Path(path) for path in known.paths if not path.startswith(UPLOAD_PREFIX)]
+        record = self._store.document(document)
+        uploaded = [_upload_path(self._store.path, record.key)]
+        elsewhere = [Path(path) for path in record.paths if not path.startswith(UPLOAD_PREFIX)]
         for path in uploaded + elsewhere:
             try:
                 status = path.stat()
                 seen = str(path), (status.st_size, status.st_mtime_ns, status.st_ino)
-                if self._verified.get(known.key) == seen:
+                if self._verified.get(record.key) == seen:
                     return path
                 data = read_bytes(path)
             except (OSError, UnreadableFile):
                 continue
-            if document_key(data, known.media_type, known.parser) == known.key:
-                self._verified[known.key] = seen
+            if document_key(data, record.media_type, record.parser) == record.key:
+                self._verified[record.key] = seen
                 return path
         raise NotFound(
-            f"the file of '{known.name}' is no longer where it was, or was changed", "Add it again: clew add"
+            f"the file of '{record.name}' is no longer where it was, or was changed", "Add it again: clew add"
         )
 
     def page_image(self, document: str, page: int, scale: float = 1.5) -> PageImage:
-        """Return page ``page`` (from 1) of a PDF as a picture, ``scale`` pixels to the point (72 to the inch),
-        smaller where it would have more than :data:`MAX_PIXELS`.
+        """Return page ``page`` (from 1) of a PDF as a picture.
 
-        It is drawn by a process with limits on time and memory, one page at a time. Raises NotFound for a page that
-        is not there, UsageError where the document has none, UnreadableFile where it cannot be drawn.
+        It has ``scale`` pixels to the point (72 points to the inch), fewer where it would have more than
+        :data:`MAX_PIXELS`. A process with limits on time and memory draws one page at a time. Raises NotFound for a
+        page that the document does not have, UsageError for a document without pages, and UnreadableFile for a page
+        that cannot be drawn.
         """
-        known = self._store.document(document)
-        if known.media_type != "application/pdf":
-            raise UsageError(f"'{known.name}' has no pages to draw", "Its text: clew show")
-        if not 1 <= page <= known.pages:
-            raise NotFound(f"'{known.name}' has no page {page}", f"It has {known.pages}")
+        record = self._store.document(document)
+        if record.media_type != "application/pdf":
+            raise UsageError(f"'{record.name}' has no pages to draw", "Its text: clew show")
+        if not 1 <= page <= record.pages:
+            raise NotFound(f"'{record.name}' has no page {page}", f"It has {record.pages}")
         if not 0.1 <= scale <= 8:
             raise UsageError(f"the scale {scale:g} is not between 0.1 and 8")
         from clew.parse.documents.pdf.page_images import PageImage, render_page
         from clew.parse.documents.pool import ParsePool
 
-        path = self.original(known.key)
+        path = self.original(record.key)
         with _DRAWING:
             if self._pool is None:
                 self._pool = ParsePool(
@@ -163,28 +162,30 @@ class SourceFiles:
         return cast(PageImage, outcome)
 
     def forget_uploads(self, paths: Iterable[str]) -> None:
-        """Delete the kept bytes of uploads that were removed."""
-        keys = _keys(paths)
+        """Delete the stored bytes of uploads that were removed and that no document has any more."""
+        keys = _upload_keys(paths)
         if not keys:
             return
-        for key in keys - _keys(self._store.locations()):
+        for key in keys - _upload_keys(self._store.locations()):
             with suppress(FileNotFoundError):
-                _kept(self._store.path, key).unlink()
+                _upload_path(self._store.path, key).unlink()
 
-    def find_left_uploads(self, repair: bool) -> int:
-        """Return how many kept files belong to no document (a server was killed while it took one in); ``repair``
-        deletes them. Those of the last hour may yet become one."""
+    def count_orphaned_uploads(self, repair: bool) -> int:
+        """Return how many uploaded files belong to no document, as after a killed server; ``repair`` deletes them.
+
+        Files of the last hour are left out: their documents may be about to be committed.
+        """
         folder = self._store.path / UPLOADS_FOLDER
-        known = _keys(self._store.locations())
-        before = time.time() - _MAY_BECOME
-        left = [
+        keys = _upload_keys(self._store.locations())
+        latest = time.time() - _GRACE_SECONDS
+        orphans = [
             path
             for path in (folder.iterdir() if folder.is_dir() else ())
-            if path.name not in known and path.stat().st_mtime < before
+            if path.name not in keys and path.stat().st_mtime < latest
         ]
-        for path in left if repair else ():
+        for path in orphans if repair else ():
             path.unlink(missing_ok=True)
-        return len(left)
+        return len(orphans)
 
     def close(self) -> None:
         """End the process that draws pages, if there is one."""
@@ -194,10 +195,10 @@ class SourceFiles:
                 self._pool = None
 
 
-def _kept(folder: Path, key: str) -> Path:
+def _upload_path(folder: Path, key: str) -> Path:
     return folder / UPLOADS_FOLDER / key
 
 
-def _keys(paths: Iterable[str]) -> set[str]:
+def _upload_keys(paths: Iterable[str]) -> set[str]:
     """Return the keys of the uploads among the paths of documents."""
     return {path[len(UPLOAD_PREFIX) :].partition("/")[0] for path in paths if path.startswith(UPLOAD_PREFIX)}

@@ -1,5 +1,7 @@
+"""Recipes: a canonical name parses back, and a wrong one is refused with the place of the fault."""
+
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clew.core.errors import UsageError
@@ -13,6 +15,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.builds(make_recipe, WORDS, st.dictionaries(WORDS, VALUES, max_size=4)))
 def test_a_canonical_name_parses_back_to_the_same_recipe(recipe: Recipe) -> None:
     assert parse_recipe(str(recipe)) == recipe
