@@ -35,5 +35,5 @@ class Counted(WordEncoder):
         return super().encode(texts, query)
 
 
-def kept(base: Store) -> list[Path]:
+def node_files(base: Store) -> list[Path]:
     return sorted((base.path / "derived" / "nodes").glob("*/*"))

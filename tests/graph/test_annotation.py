@@ -14,10 +14,10 @@ from graph_corpora import document, edges, passages
 
 @pytest.fixture(params=["tagme", "wat"])
 def server(request):
-    made = AnnotationServer({"tagme": tagme, "wat": wat}[request.param])
-    made.name = request.param
-    yield made
-    made.close()
+    annotation_server = AnnotationServer({"tagme": tagme, "wat": wat}[request.param])
+    annotation_server.name = request.param
+    yield annotation_server
+    annotation_server.close()
 
 
 def service(server, **other):
@@ -32,19 +32,19 @@ def snapshot(lasting):
 
 
 def test_both_services_are_asked_as_they_document_and_read_as_they_answer(server):
-    (found,) = service(server).annotate("Down in Ohio.")
+    (annotation,) = service(server).annotate("Down in Ohio.")
     method, fields = server.asked[0]
     assert method == {"tagme": "POST", "wat": "GET"}[server.name]
     assert fields == {"lang": "en", "gcube-token": "secret", "text": "Down in Ohio."}
-    assert (found.entity, found.title, found.spot) == (22199, "Ohio (place)", "Ohio")
-    assert (found.start, found.end) == (8, 12)
-    assert (found.rho, found.prior) == {"tagme": (0.5, 0.9), "wat": (0.6, 0.95)}[server.name]
+    assert (annotation.entity, annotation.title, annotation.spot) == (22199, "Ohio (place)", "Ohio")
+    assert (annotation.start, annotation.end) == (8, 12)
+    assert (annotation.rho, annotation.prior) == {"tagme": (0.5, 0.9), "wat": (0.6, 0.95)}[server.name]
 
 
 def test_passages_that_share_an_entity_are_neighbours(server, snapshot, tmp_path):
-    kept = AnnotationCache(tmp_path / "cache" / "annotations.sqlite")
-    assert annotate_passages(snapshot, service(server), kept) == 5
-    graph = EntityGraph(snapshot, kept, f"{server.name}/en", prior=0.0)
+    cache = AnnotationCache(tmp_path / "cache" / "annotations.sqlite")
+    assert annotate_passages(snapshot, service(server), cache) == 5
+    graph = EntityGraph(snapshot, cache, f"{server.name}/en", prior=0.0)
     by_id = {node.id: node.text for node in passages(snapshot)}
     assert {frozenset((by_id[a], by_id[b])) for a, b in edges(snapshot, graph)} == {
         frozenset(("Ohio rose.", "In Ohio.")),
@@ -56,33 +56,35 @@ def test_passages_that_share_an_entity_are_neighbours(server, snapshot, tmp_path
 
 
 def test_thresholds_drop_edges_without_asking_again(server, snapshot, tmp_path):
-    kept = AnnotationCache(tmp_path / "annotations.sqlite")
-    annotate_passages(snapshot, service(server), kept)
-    asked, maker = len(server.asked), f"{server.name}/en"
-    assert edges(snapshot, EntityGraph(snapshot, kept, maker, rho=0.7, prior=0.0)) == set()
+    cache = AnnotationCache(tmp_path / "annotations.sqlite")
+    annotate_passages(snapshot, service(server), cache)
+    requests_before, maker = len(server.asked), f"{server.name}/en"
+    assert edges(snapshot, EntityGraph(snapshot, cache, maker, rho=0.7, prior=0.0)) == set()
     expected = {"tagme": 2, "wat": 4}[server.name]
-    assert len(edges(snapshot, EntityGraph(snapshot, kept, maker, prior=0.5))) == expected
-    assert len(server.asked) == asked
+    assert len(edges(snapshot, EntityGraph(snapshot, cache, maker, prior=0.5))) == expected
+    assert len(server.asked) == requests_before
 
 
 def test_a_second_run_asks_only_what_is_new(server, bases, tmp_path):
-    kept = AnnotationCache(tmp_path / "annotations.sqlite")
+    cache = AnnotationCache(tmp_path / "annotations.sqlite")
     seen = []
-    assert annotate_passages(bases.snapshot([document("a", "Ohio.", "Ohio.")]), service(server), kept) == 1
+    assert annotate_passages(bases.snapshot([document("a", "Ohio.", "Ohio.")]), service(server), cache) == 1
     more = bases.snapshot([document("a", "Ohio.", "Ohio."), document("b", "Quill.")])
-    assert annotate_passages(more, service(server), kept, lambda done, every: seen.append((done, every))) == 1
+    assert (
+        annotate_passages(more, service(server), cache, lambda done, total: seen.append((done, total))) == 1
+    )
     assert [fields["text"] for _, fields in server.asked] == ["Ohio.", "Quill."]
     assert seen == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_a_run_that_failed_goes_on_where_it_was(server, snapshot, tmp_path):
-    kept = AnnotationCache(tmp_path / "annotations.sqlite")
+    cache = AnnotationCache(tmp_path / "annotations.sqlite")
     rows = len(passages(snapshot))
     server.script = [(200, {}, json.dumps({"annotations": []}))] * 2 + [(404, {}, "no")]
     with pytest.raises(ModelError, match="404"):
-        annotate_passages(snapshot, service(server), kept)
-    assert EntityGraph(snapshot, kept, f"{server.name}/en").missing == rows - 2
-    assert annotate_passages(snapshot, service(server), kept) == rows - 2
+        annotate_passages(snapshot, service(server), cache)
+    assert EntityGraph(snapshot, cache, f"{server.name}/en").missing == rows - 2
+    assert annotate_passages(snapshot, service(server), cache) == rows - 2
 
 
 def test_a_busy_service_is_asked_again_and_a_busy_one_for_ever_is_an_error(server):
@@ -123,8 +125,8 @@ def test_a_service_that_is_not_there_is_an_error(server):
 
 def test_long_texts_are_sent_in_pieces_and_places_refer_to_the_whole(server):
     text = "A dull sentence. " * 300 + "Then Ohio."
-    (found,) = service(server).annotate(text)
-    assert text[found.start : found.end] == "Ohio"
+    (annotation,) = service(server).annotate(text)
+    assert text[annotation.start : annotation.end] == "Ohio"
     assert len(server.asked) > 1
 
 

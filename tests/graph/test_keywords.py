@@ -19,8 +19,8 @@ def pool_by_hand(snapshot, n):
         by_document[node.document].append([term for term in index_terms(node.text) if not is_stop_term(term)])
     pool = set()
     for lists in by_document.values():
-        frequency = Counter(term for one in lists for term in one)
-        holding = Counter(term for one in lists for term in set(one))
+        frequency = Counter(term for terms in lists for term in terms)
+        holding = Counter(term for terms in lists for term in set(terms))
         weight = {
             term: round(frequency[term] * (math.log((1 + len(lists)) / (1 + holding[term])) + 1), 9)
             for term in frequency
@@ -31,7 +31,7 @@ def pool_by_hand(snapshot, n):
 
 def neighbours_by_hand(snapshot, n):
     pool = pool_by_hand(snapshot, n)
-    titles = {name for one in snapshot.documents() for name in title_names(one.title)} - STOPWORDS
+    titles = {name for document in snapshot.documents() for name in title_names(document.title)} - STOPWORDS
     keywords = {
         node.id: {term for term in index_terms(node.text) if term in pool}
         | {("title", name) for name, _, _ in candidate_names(node.text) if name in titles}
@@ -58,9 +58,9 @@ def test_the_construction_does_not_depend_on_how_many_postings_are_looked_at_in_
 
 def test_more_keywords_join_more_passages(bases):
     snapshot = bases.snapshot(corpus(1, documents=20))
-    found = [edges(snapshot, KeywordGraph(snapshot, n)) for n in (0, 1, 2, 4, 100)]
-    assert all(fewer <= more for fewer, more in itertools.pairwise(found))
-    assert len(found[0]) < len(found[2]) < len(found[4])
+    edge_sets = [edges(snapshot, KeywordGraph(snapshot, n)) for n in (0, 1, 2, 4, 100)]
+    assert all(fewer <= more for fewer, more in itertools.pairwise(edge_sets))
+    assert len(edge_sets[0]) < len(edge_sets[2]) < len(edge_sets[4])
 
 
 def test_a_word_counts_by_frequency_in_its_document_and_for_not_being_in_every_passage(bases):
@@ -125,12 +125,12 @@ def test_why_says_words_as_the_text_has_them(bases):
 @pytest.mark.parametrize("seed", range(3))
 def test_a_removed_document_leaves_no_trace(bases, seed):
     documents = corpus(seed, documents=10)
-    kept = documents[:6]
+    remaining = documents[:6]
     base = bases.base(random.Random(seed).sample(documents, 10))
-    paths = {one.key: one.paths for one in base.documents()}
-    base.remove([path for one in documents[6:] for path in paths[one.key]])
+    paths = {document.key: document.paths for document in base.documents()}
+    base.remove([path for document in documents[6:] for path in paths[document.key]])
     base.catch_up()
-    after, never = base.snapshot(), bases.snapshot(kept)
+    after, never = base.snapshot(), bases.snapshot(remaining)
     for n in (0, 2):
         assert edges(after, KeywordGraph(after, n)) == edges(never, KeywordGraph(never, n))
         assert texts(after, edges(after, KeywordGraph(after, n)))

@@ -20,15 +20,15 @@ def neighbours_by_hand(snapshot, common, leads):
         for name in mentioned[node.id]:
             holders[name].add(node.id)
     titled = defaultdict(set)
-    for one in snapshot.documents():
-        for name in title_names(one.title):
+    for entry in snapshot.documents():
+        for name in title_names(entry.title):
             if name not in STOPWORDS:
-                titled[name] |= set(in_document[one.key][:leads])
+                titled[name] |= set(in_document[entry.key][:leads])
     by_id = {node.id: node for node in nodes}
     joins = {
         name
         for name, ids in holders.items()
-        if len(ids) <= common and (name in titled or len({by_id[one].document for one in ids}) > 1)
+        if len(ids) <= common and (name in titled or len({by_id[id].document for id in ids}) > 1)
     }
 
     def joined(a, b):
@@ -48,8 +48,8 @@ def test_edges_are_those_counted_pair_by_pair(bases, seed):
 
 
 def rows_of(snapshot, *texts):
-    found = {node.text: node.id for node in passages(snapshot)}
-    return [int(row) for row in snapshot.rows([found[text] for text in texts])]
+    id_of_text = {node.text: node.id for node in passages(snapshot)}
+    return [int(row) for row in snapshot.rows([id_of_text[text] for text in texts])]
 
 
 def test_a_new_title_finds_passages_that_were_there_before_and_a_removed_one_is_gone(bases):
@@ -65,7 +65,9 @@ def test_a_new_title_finds_passages_that_were_there_before_and_a_removed_one_is_
     assert MentionGraph(snapshot).neighbours(lead).tolist() == [passage]
     assert MentionGraph(snapshot).explain_edge(passage, lead) == "mentions: Hesper Marrable"
     assert MentionGraph(snapshot).explain_edge(lead, passage) == "mentions: Hesper Marrable"
-    base.remove([path for one in base.documents() if one.title == "Hesper Marrable" for path in one.paths])
+    base.remove(
+        [path for entry in base.documents() if entry.title == "Hesper Marrable" for path in entry.paths]
+    )
     base.catch_up()
     assert edges(base.snapshot(), MentionGraph(base.snapshot())) == set()
 
@@ -74,8 +76,8 @@ def test_a_name_of_one_document_joins_nothing_and_of_two_it_does(bases):
     one = document("x", "Corran is far.", "Near Corran.")
     alone = bases.snapshot([one])
     assert edges(alone, MentionGraph(alone)) == set()
-    both = bases.snapshot([one, document("y", "To Corran again.")])
-    assert len(edges(both, MentionGraph(both))) == 6
+    joined = bases.snapshot([one, document("y", "To Corran again.")])
+    assert len(edges(joined, MentionGraph(joined))) == 6
 
 
 def test_a_common_name_joins_no_two_passages_but_still_leads_to_its_document(bases):
@@ -95,8 +97,8 @@ def test_leads_are_the_first_passages_of_the_document(bases):
 def test_a_removed_document_leaves_no_trace(bases, seed):
     documents = corpus(seed, documents=10)
     base = bases.base(random.Random(seed).sample(documents, 10))
-    paths = {one.key: one.paths for one in base.documents()}
-    base.remove([path for one in documents[:4] for path in paths[one.key]])
+    paths = {entry.key: entry.paths for entry in base.documents()}
+    base.remove([path for removed in documents[:4] for path in paths[removed.key]])
     base.catch_up()
     after, never = base.snapshot(), bases.snapshot(documents[4:])
     assert edges(after, MentionGraph(after)) == edges(never, MentionGraph(never))

@@ -36,9 +36,9 @@ def test_neighbours_are_the_nearest_by_inner_product(encoded, k):
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1)
     similar = vectors @ vectors.T
     np.fill_diagonal(similar, -np.inf)
-    found = edges(encoded, NearestGraph(encoded, "hashed", k))
+    pairs = edges(encoded, NearestGraph(encoded, "hashed", k))
     for node, own in zip(nodes, similar, strict=True):
-        near = {other for one, other in found if one == node.id}
+        near = {other for one, other in pairs if one == node.id}
         assert len(near) == min(k, len(nodes) - 1)
         worst = min(own[at] for at, other in enumerate(nodes) if other.id in near)
         better = sum(score > worst + 1e-6 for score in own)

@@ -38,12 +38,12 @@ def test_edges_are_counted_once_whichever_ends_give_them(bases):
         UnionGraph([KeywordGraph(snapshot, 0), MentionGraph(snapshot)]),
     ):
         undirected = {frozenset(pair) for pair in edges(snapshot, graph)}
-        found = compute_statistics(snapshot, graph)
-        assert (found.nodes, found.edges, found.sampled) == (count, len(undirected), count)
-        assert found.mean_degree == pytest.approx(2 * len(undirected) / count)
-        assert found.density == pytest.approx(len(undirected) / (count * (count - 1) / 2))
-        assert found.isolated == count - len({node for pair in undirected for node in pair})
-        assert found.graph == graph.name
+        statistics = compute_statistics(snapshot, graph)
+        assert (statistics.nodes, statistics.edges, statistics.sampled) == (count, len(undirected), count)
+        assert statistics.mean_degree == pytest.approx(2 * len(undirected) / count)
+        assert statistics.density == pytest.approx(len(undirected) / (count * (count - 1) / 2))
+        assert statistics.isolated == count - len({node for pair in undirected for node in pair})
+        assert statistics.graph == graph.name
 
 
 def test_a_graph_that_is_not_mutual_has_each_edge_once(bases):
@@ -55,13 +55,13 @@ def test_a_graph_that_is_not_mutual_has_each_edge_once(bases):
 def test_a_sample_comes_close_and_repeats_with_its_seed(bases, monkeypatch):
     snapshot = bases.snapshot(corpus(0, documents=60))
     graph = KeywordGraph(snapshot, 1)
-    whole = compute_statistics(snapshot, graph)
+    exact = compute_statistics(snapshot, graph)
     monkeypatch.setattr("clew.graph.statistics.EXACT_BELOW", 10)
-    some = compute_statistics(snapshot, graph, sample=100, seed=1)
-    assert some.sampled == 100 < whole.sampled
-    assert some.edges == pytest.approx(whole.edges, rel=0.15)
-    assert some == compute_statistics(snapshot, graph, sample=100, seed=1)
-    assert some != compute_statistics(snapshot, graph, sample=100, seed=2)
+    sampled = compute_statistics(snapshot, graph, sample=100, seed=1)
+    assert sampled.sampled == 100 < exact.sampled
+    assert sampled.edges == pytest.approx(exact.edges, rel=0.15)
+    assert sampled == compute_statistics(snapshot, graph, sample=100, seed=1)
+    assert sampled != compute_statistics(snapshot, graph, sample=100, seed=2)
 
 
 def test_an_empty_base_has_no_density(bases):
@@ -72,11 +72,11 @@ def test_an_empty_base_has_no_density(bases):
 def test_a_union_has_the_edges_of_its_graphs_and_their_reasons(bases):
     snapshot = bases.snapshot(corpus(5))
     parts = [KeywordGraph(snapshot, 1), MentionGraph(snapshot)]
-    both = UnionGraph(parts)
-    assert edges(snapshot, both) == edges(snapshot, parts[0]) | edges(snapshot, parts[1])
-    assert both.name == f"union(a={parts[0].name}, b={parts[1].name})"
+    union = UnionGraph(parts)
+    assert edges(snapshot, union) == edges(snapshot, parts[0]) | edges(snapshot, parts[1])
+    assert union.name == f"union(a={parts[0].name}, b={parts[1].name})"
     row = next(row for row in range(snapshot.size) if len(parts[1].neighbours(row)))
     other = int(parts[1].neighbours(row)[0])
-    assert parts[1].explain_edge(row, other) in both.explain_edge(row, other)
+    assert parts[1].explain_edge(row, other) in union.explain_edge(row, other)
     with pytest.raises(UsageError):
         UnionGraph([])

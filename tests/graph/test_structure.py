@@ -34,18 +34,18 @@ def name(node):
     return f"{node.kind} {called}" if called else node.kind
 
 
-def row_of(snapshot, wanted, title="one"):
+def row_of(snapshot, text, title="one"):
     for document in snapshot.documents():
         if document.title == title:
             start, end = snapshot.document_rows(document.key)
             nodes = snapshot.nodes(np.arange(start, end))
-            return next(start + at for at, node in enumerate(nodes) if name(node) == wanted)
-    raise AssertionError(wanted)
+            return next(start + at for at, node in enumerate(nodes) if name(node) == text)
+    raise AssertionError(text)
 
 
-def neighbours(snapshot, relation, wanted):
+def neighbours(snapshot, relation, text):
     graph = StructureGraph(snapshot, (relation,))
-    return {name(node) for node in snapshot.nodes(graph.neighbours(row_of(snapshot, wanted)))}
+    return {name(node) for node in snapshot.nodes(graph.neighbours(row_of(snapshot, text)))}
 
 
 @pytest.mark.parametrize(
@@ -82,15 +82,15 @@ def test_a_document_without_pages_has_no_neighbours_by_page(snapshot):
 def test_all_relations_together_are_mutual_and_stay_in_the_document(snapshot):
     graph = StructureGraph(snapshot)
     assert graph.name == "structure"
-    found = {(row, int(other)) for row in range(snapshot.size) for other in graph.neighbours(row)}
-    assert found == {(b, a) for a, b in found}
+    pairs = {(row, int(other)) for row in range(snapshot.size) for other in graph.neighbours(row)}
+    assert pairs == {(b, a) for a, b in pairs}
     column = snapshot.column("document")
-    assert all(column[a] == column[b] and a != b for a, b in found)
+    assert all(column[a] == column[b] and a != b for a, b in pairs)
 
 
 def test_the_closest_relation_is_the_reason(snapshot):
     graph = StructureGraph(snapshot)
-    a1, a2, b1, one = (row_of(snapshot, wanted) for wanted in ("a1", "a2", "b1", "section Alpha"))
+    a1, a2, b1, one = (row_of(snapshot, text) for text in ("a1", "a2", "b1", "section Alpha"))
     assert graph.explain_edge(a1, a2) == "structure: next to it"
     assert graph.explain_edge(a1, one) == "structure: one stands in the other"
     assert StructureGraph(snapshot, ("page", "section")).explain_edge(a1, a2) == "structure: same section"

@@ -26,11 +26,11 @@ def at(server, **options):
 
 
 def test_an_onnx_folder_encodes_what_its_graph_computes(folder):
-    made = OnnxEncoder(folder.path).encode(TEXTS)
-    wanted = np.array([folder.by_hand(text) for text in TEXTS])
-    assert made.dtype == np.float32
-    assert made.shape == (len(TEXTS), OnnxEncoder(folder.path).dimension)
-    np.testing.assert_allclose(made, wanted, atol=1e-6)
+    vectors = OnnxEncoder(folder.path).encode(TEXTS)
+    expected = np.array([folder.by_hand(text) for text in TEXTS])
+    assert vectors.dtype == np.float32
+    assert vectors.shape == (len(TEXTS), OnnxEncoder(folder.path).dimension)
+    np.testing.assert_allclose(vectors, expected, atol=1e-6)
 
 
 def test_a_vector_depends_on_its_text_alone(folder):
@@ -71,9 +71,9 @@ def test_nothing_is_loaded_before_it_is_used(folder, tmp_path):
     broken = tmp_path / "broken"
     shutil.copytree(folder.path, broken)
     (broken / "model.onnx").write_bytes(b"nonsense")
-    made = create_encoder(f"onnx:{broken}")
-    assert made.dimension == folder.dimension
-    assert made.name.startswith("onnx:tiny@")
+    vectors = create_encoder(f"onnx:{broken}")
+    assert vectors.dimension == folder.dimension
+    assert vectors.name.startswith("onnx:tiny@")
 
 
 @pytest.mark.parametrize(
@@ -116,12 +116,12 @@ def test_an_endpoint_encodes_in_batches_and_by_index():
     texts = [f"text {n}" for n in range(150)]
     with ScriptedServer(dimension=5) as server:
         one = at(server)
-        made = one.encode(texts)
+        vectors = one.encode(texts)
         assert sorted(len(request.body["input"]) for request in server.requests) == [22, 64, 64]
         assert one.dimension == 5
-    wanted = np.array([scripted_vector(text, 5) for text in texts])
-    np.testing.assert_allclose(made, wanted / np.linalg.norm(wanted, axis=1, keepdims=True), atol=1e-6)
-    assert made.dtype == np.float32
+    expected = np.array([scripted_vector(text, 5) for text in texts])
+    np.testing.assert_allclose(vectors, expected / np.linalg.norm(expected, axis=1, keepdims=True), atol=1e-6)
+    assert vectors.dtype == np.float32
 
 
 def test_an_empty_batch_is_no_request_and_an_empty_text_is_no_empty_input():

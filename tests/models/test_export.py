@@ -41,10 +41,10 @@ def test_an_exported_folder_encodes_as_its_source(source, tmp_path, weights, tol
     assert "worst cosine distance" in done.stdout
     one = OnnxEncoder(folder)
     model = sentence_transformers.SentenceTransformer(str(source), device="cpu")
-    wanted = np.vstack([model.encode([text], normalize_embeddings=True) for text in TEXTS])
-    assert (1 - (one.encode(TEXTS) * wanted).sum(axis=1)).max() < tolerance
-    asked = model.encode(["the river"], normalize_embeddings=True)
-    assert 1 - float((one.encode(["river"], query=True) @ asked.T)[0, 0]) < tolerance
+    expected = np.vstack([model.encode([text], normalize_embeddings=True) for text in TEXTS])
+    assert (1 - (one.encode(TEXTS) * expected).sum(axis=1)).max() < tolerance
+    query = model.encode(["the river"], normalize_embeddings=True)
+    assert 1 - float((one.encode(["river"], query=True) @ query.T)[0, 0]) < tolerance
     settings = json.loads((folder / "clew-encoder.json").read_text())
     assert (settings["dimension"], settings["max_tokens"], settings["pooling"]) == (32, 24, "mean")
 
@@ -55,8 +55,8 @@ def test_another_pooling_is_inside_the_graph_too(source, tmp_path):
     model.save(str(tmp_path / "cls"))
     done = export(tmp_path / "cls", tmp_path / "made")
     assert done.exit_code == 0, done.output[-2000:]
-    wanted = np.vstack([model.encode([text], normalize_embeddings=True) for text in TEXTS])
-    np.testing.assert_allclose(OnnxEncoder(tmp_path / "made").encode(TEXTS), wanted, atol=1e-5)
+    expected = np.vstack([model.encode([text], normalize_embeddings=True) for text in TEXTS])
+    np.testing.assert_allclose(OnnxEncoder(tmp_path / "made").encode(TEXTS), expected, atol=1e-5)
     assert json.loads((tmp_path / "made" / "clew-encoder.json").read_text())["pooling"] == "cls"
 
 

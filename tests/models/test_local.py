@@ -53,23 +53,25 @@ def greedy(folder, text, limit):
         else transformers.LlamaForCausalLM
     )
     model = kind.from_pretrained(folder).eval()
-    given = words(text, return_tensors="pt")["input_ids"]
-    made = []
+    input_ids = words(text, return_tensors="pt")["input_ids"]
+    completions = []
     with torch.inference_mode():
         for _ in range(limit):
             if config.is_encoder_decoder:
-                logits = model(input_ids=given, decoder_input_ids=torch.tensor([[0, *made]])).logits
+                logits = model(
+                    input_ids=input_ids, decoder_input_ids=torch.tensor([[0, *completions]])
+                ).logits
             else:
                 logits = model(
-                    input_ids=torch.cat([given, torch.tensor([made], dtype=torch.long)], dim=1)
+                    input_ids=torch.cat([input_ids, torch.tensor([completions], dtype=torch.long)], dim=1)
                 ).logits
-            made.append(int(logits[0, -1].argmax()))
-            if made[-1] == config.eos_token_id:
+            completions.append(int(logits[0, -1].argmax()))
+            if completions[-1] == config.eos_token_id:
                 break
     return (
-        words.decode(made, skip_special_tokens=True).strip(),
-        given.shape[1],
-        len([m for m in made if m > 1]),
+        words.decode(completions, skip_special_tokens=True).strip(),
+        input_ids.shape[1],
+        len([m for m in completions if m > 1]),
     )
 
 
@@ -77,42 +79,44 @@ def greedy(folder, text, limit):
 @pytest.mark.parametrize("kind", ["llama", "t5"])
 def test_a_batch_is_what_greedy_decoding_gives_one_by_one(kind, request):
     folder = request.getfixturevalue(kind)
-    made = LocalModel(str(folder)).complete(PROMPTS)
-    for prompt, one in zip(PROMPTS, made, strict=True):
-        text, given, length = greedy(folder, prompt.user, prompt.max_tokens)
-        assert one.text == text
-        assert one.usage.tokens_in == given
-        assert one.usage.tokens_out == length
-        assert (one.usage.calls, one.usage.money, one.usage.estimated) == (1, 0.0, False)
-    assert any(one.text for one in made)
+    completions = LocalModel(str(folder)).complete(PROMPTS)
+    for prompt, completion in zip(PROMPTS, completions, strict=True):
+        text, input_ids, length = greedy(folder, prompt.user, prompt.max_tokens)
+        assert completion.text == text
+        assert completion.usage.tokens_in == input_ids
+        assert completion.usage.tokens_out == length
+        assert (completion.usage.calls, completion.usage.money, completion.usage.estimated) == (1, 0.0, False)
+    assert any(completion.text for completion in completions)
 
 
 @needs_torch
 def test_batches_of_any_size_give_the_same(llama):
-    one_by_one = [one.text for one in LocalModel(str(llama), batch_size=1).complete(PROMPTS)]
-    assert [one.text for one in LocalModel(str(llama), batch_size=2).complete(PROMPTS)] == one_by_one
+    one_by_one = [completion.text for completion in LocalModel(str(llama), batch_size=1).complete(PROMPTS)]
+    assert [
+        completion.text for completion in LocalModel(str(llama), batch_size=2).complete(PROMPTS)
+    ] == one_by_one
 
 
 @needs_torch
 def test_the_chat_template_is_used_where_there_is_one(chat):
-    (made,) = LocalModel(str(chat)).complete([Prompt("river", "boat", max_tokens=5)])
-    assert made.text == greedy(chat, "<system> boat <user> river <assistant>", 5)[0]
-    assert made.usage.tokens_in == 5
+    (completions,) = LocalModel(str(chat)).complete([Prompt("river", "boat", max_tokens=5)])
+    assert completions.text == greedy(chat, "<system> boat <user> river <assistant>", 5)[0]
+    assert completions.usage.tokens_in == 5
 
 
 @needs_torch
 def test_without_a_template_the_rules_come_before_the_question(t5):
-    (made,) = LocalModel(str(t5)).complete([Prompt("river", "boat", max_tokens=5)])
-    assert made.text == greedy(t5, "boat\n\nriver", 5)[0]
+    (completions,) = LocalModel(str(t5)).complete([Prompt("river", "boat", max_tokens=5)])
+    assert completions.text == greedy(t5, "boat\n\nriver", 5)[0]
 
 
 @needs_torch
 def test_text_ends_at_a_stop_string(llama):
     prompt = Prompt("river boat", max_tokens=12)
-    whole = LocalModel(str(llama)).complete([prompt])[0].text
-    stop = next(word for word in whole.split() if word != whole.split()[0])
-    (made,) = LocalModel(str(llama)).complete([Prompt("river boat", max_tokens=12, stop=(stop,))])
-    assert made.text == whole[: whole.index(stop)].strip()
+    full_text = LocalModel(str(llama)).complete([prompt])[0].text
+    stop = next(word for word in full_text.split() if word != full_text.split()[0])
+    (completions,) = LocalModel(str(llama)).complete([Prompt("river boat", max_tokens=12, stop=(stop,))])
+    assert completions.text == full_text[: full_text.index(stop)].strip()
 
 
 @needs_torch

@@ -97,7 +97,7 @@ def test_each_role_is_served_by_its_model():
     with ScriptedServer(lambda r: "one " + r.user) as one, ScriptedServer(lambda r: "two " + r.user) as two:
         model = create_language_model(f"guide={one.llm},{two.llm}")
         prompts = [Prompt("a", role="read"), Prompt("b", role="guide"), Prompt("c", role="grade")]
-        assert [made.text for made in model.complete(prompts)] == ["two a", "one b", "two c"]
+        assert [reply.text for reply in model.complete(prompts)] == ["two a", "one b", "two c"]
         assert model.name == f"guide={one.llm},{two.llm}"
         assert parse_roles(model.name).keys() == {"guide", ""}
 

@@ -26,7 +26,7 @@ def model_at(server, **options):
 def test_a_prompt_is_sent_whole_and_usage_comes_back():
     with ScriptedServer(["Paris"]) as server:
         prompt = Prompt("Capital of France?", "Be brief.", max_tokens=7, stop=("\n",))
-        (made,) = model_at(server).complete([prompt])
+        (completion,) = model_at(server).complete([prompt])
     (request,) = server.requests
     assert request.path == "/v1/chat/completions"
     assert request.headers["authorization"] == "Bearer secret"
@@ -40,19 +40,19 @@ def test_a_prompt_is_sent_whole_and_usage_comes_back():
         "temperature": 0.0,
         "stop": ["\n"],
     }
-    assert made.text == "Paris"
-    assert (made.usage.calls, made.usage.tokens_in, made.usage.tokens_out) == (1, 11, 7)
-    assert not made.usage.estimated
-    assert made.usage.money is None
-    assert made.usage.seconds > 0
-    assert made.model == server.llm
+    assert completion.text == "Paris"
+    assert (completion.usage.calls, completion.usage.tokens_in, completion.usage.tokens_out) == (1, 11, 7)
+    assert not completion.usage.estimated
+    assert completion.usage.money is None
+    assert completion.usage.seconds > 0
+    assert completion.model == server.llm
 
 
 def test_a_server_on_this_machine_is_asked_without_anybodys_certificates(tmp_path, monkeypatch):
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
     with ScriptedServer(["Paris"]) as server:
-        (made,) = model_at(server).complete([Prompt("Capital of France?")])
-    assert made.text == "Paris"
+        (completion,) = model_at(server).complete([Prompt("Capital of France?")])
+    assert completion.text == "Paris"
 
 
 def test_a_batch_comes_back_in_order_and_runs_at_once():
@@ -63,8 +63,8 @@ def test_a_batch_comes_back_in_order_and_runs_at_once():
         return request.user.upper()
 
     with ScriptedServer(reply) as server:
-        made = model_at(server, workers=3).complete([Prompt(text) for text in "abcdef"])
-    assert [one.text for one in made] == list("ABCDEF")
+        completions = model_at(server, workers=3).complete([Prompt(text) for text in "abcdef"])
+    assert [answer.text for answer in completions] == list("ABCDEF")
 
 
 def test_no_more_calls_run_at_once_than_workers():
@@ -87,9 +87,9 @@ def test_no_more_calls_run_at_once_than_workers():
 
 def test_missing_usage_is_counted_and_marked():
     with ScriptedServer([Reply("four words of text", usage=None)]) as server:
-        (made,) = model_at(server).complete([Prompt("12345678", "1234")])
-    assert (made.usage.tokens_in, made.usage.tokens_out) == (2 + 4 + 1 + 4, 5)
-    assert made.usage.estimated
+        (completion,) = model_at(server).complete([Prompt("12345678", "1234")])
+    assert (completion.usage.tokens_in, completion.usage.tokens_out) == (2 + 4 + 1 + 4, 5)
+    assert completion.usage.estimated
 
 
 def test_structured_output_uses_the_schema_of_the_endpoint():
@@ -173,8 +173,8 @@ def test_a_format_is_not_given_up_for_a_call_that_fails_either_way():
 
 def test_text_ends_at_a_stop_string_even_where_the_endpoint_ignores_it():
     with ScriptedServer(["one\ntwo END three"]) as server:
-        (made,) = model_at(server).complete([Prompt("q", stop=("END", "\n"))])
-    assert made.text == "one"
+        (completion,) = model_at(server).complete([Prompt("q", stop=("END", "\n"))])
+    assert completion.text == "one"
 
 
 @pytest.mark.parametrize(

@@ -56,18 +56,18 @@ def by_hand(folder, text, window=512):
 
 @pytest.mark.parametrize("batch", [1, 3, 16])
 def test_monot5_says_how_surely_it_says_true(folder, batch):
-    found = MonoT5(str(folder), batch_size=batch).score(QUESTION, TEXTS)
-    assert found.dtype == np.float64 and found.shape == (4,)
-    assert np.allclose(found, [by_hand(folder, text) for text in TEXTS], atol=1e-5)
-    assert len(set(found.round(6))) == 4
+    scores = MonoT5(str(folder), batch_size=batch).score(QUESTION, TEXTS)
+    assert scores.dtype == np.float64 and scores.shape == (4,)
+    assert np.allclose(scores, [by_hand(folder, text) for text in TEXTS], atol=1e-5)
+    assert len(set(scores.round(6))) == 4
 
 
 def test_monot5_cuts_the_end_of_a_text_and_not_the_word_it_answers_to(folder):
-    found = MonoT5(str(folder), window=14).score(QUESTION, TEXTS)
-    assert np.allclose(found, [by_hand(folder, text, 14) for text in TEXTS], atol=1e-5)
+    scores = MonoT5(str(folder), window=14).score(QUESTION, TEXTS)
+    assert np.allclose(scores, [by_hand(folder, text, 14) for text in TEXTS], atol=1e-5)
     # What lies beyond the window makes no difference.
     assert np.allclose(
-        MonoT5(str(folder), window=14).score(QUESTION, [TEXTS[2] + " coal"])[0], found[2], atol=1e-6
+        MonoT5(str(folder), window=14).score(QUESTION, [TEXTS[2] + " coal"])[0], scores[2], atol=1e-6
     )
 
 
@@ -103,12 +103,12 @@ def test_a_cross_encoder_reads_both_together(tmp_path):
     model = transformers.BertForSequenceClassification(config).eval()
     model.save_pretrained(tmp_path)
     tokens.save_pretrained(tmp_path)
-    found = CrossEncoder(str(tmp_path), batch_size=3).score(QUESTION, TEXTS)
-    for text, score in zip(TEXTS, found, strict=True):
+    scores = CrossEncoder(str(tmp_path), batch_size=3).score(QUESTION, TEXTS)
+    for text, score in zip(TEXTS, scores, strict=True):
         with torch().inference_mode():
             logit = model(**tokens(QUESTION, text, return_tensors="pt")).logits[0, 0].double()
         assert min(abs(score - logit.item()), abs(score - logit.sigmoid().item())) < 1e-5
-    assert len(set(found.round(9))) == 4
+    assert len(set(scores.round(9))) == 4
 
 
 def test_names():

@@ -48,10 +48,10 @@ def test_a_busy_endpoint_is_asked_again_after_as_long_as_it_says():
         "fine",
     ]
     with ScriptedServer(script) as server:
-        made = RetryingModel(at(server), patient(waits)).complete([Prompt("q")])
-    assert made[0].text == "fine"
+        completions = RetryingModel(at(server), patient(waits)).complete([Prompt("q")])
+    assert completions[0].text == "fine"
     assert waits == [7.0, 0.5]
-    assert made[0].usage.calls == 1
+    assert completions[0].usage.calls == 1
 
 
 def test_without_a_word_from_the_endpoint_the_wait_doubles_within_bounds():
@@ -102,8 +102,8 @@ def test_only_the_prompt_that_was_refused_is_asked_again():
         return echo(request)
 
     with ScriptedServer(reply) as server:
-        made = RetryingModel(at(server), patient([])).complete([Prompt(text) for text in "abc"])
-    assert [one.text for one in made] == list("ABC")
+        completions = RetryingModel(at(server), patient([])).complete([Prompt(text) for text in "abc"])
+    assert [reply.text for reply in completions] == list("ABC")
     assert sorted(request.user for request in server.requests) == ["a", "b", "b", "c"]
 
 
@@ -111,23 +111,23 @@ def test_only_the_prompt_that_was_refused_is_asked_again():
 
 
 def test_the_same_prompt_is_asked_once(tmp_path):
-    kept = CompletionCache(tmp_path / "c.sqlite")
+    cache = CompletionCache(tmp_path / "c.sqlite")
     with ScriptedServer(echo) as server:
-        first = CachedModel(at(server), kept).complete([Prompt("a"), Prompt("b"), Prompt("a")])
-        again = CachedModel(at(server), kept).complete([Prompt("b"), Prompt("c")])
+        first = CachedModel(at(server), cache).complete([Prompt("a"), Prompt("b"), Prompt("a")])
+        repeated = CachedModel(at(server), cache).complete([Prompt("b"), Prompt("c")])
     assert sorted(request.user for request in server.requests) == ["a", "b", "c"]
-    assert [(one.text, one.cached, one.usage.calls) for one in first] == [
+    assert [(reply.text, reply.cached, reply.usage.calls) for reply in first] == [
         ("A", False, 1),
         ("B", False, 1),
         ("A", True, 0),
     ]
-    assert [(one.text, one.cached) for one in again] == [("B", True), ("C", False)]
-    assert again[0].usage == Usage()
-    assert kept.count() == 3
+    assert [(reply.text, reply.cached) for reply in repeated] == [("B", True), ("C", False)]
+    assert repeated[0].usage == Usage()
+    assert cache.count() == 3
 
 
 def test_everything_a_reply_depends_on_is_in_the_key(tmp_path):
-    kept = CompletionCache(tmp_path / "c.sqlite")
+    cache = CompletionCache(tmp_path / "c.sqlite")
     prompt = Prompt("a")
     different = [
         prompt,
@@ -138,54 +138,54 @@ def test_everything_a_reply_depends_on_is_in_the_key(tmp_path):
         replace(prompt, schema={"type": "object"}),
     ]
     with ScriptedServer(echo) as server:
-        CachedModel(at(server), kept).complete(different)
+        CachedModel(at(server), cache).complete(different)
         assert len(server.requests) == len(different)
-        CachedModel(at(server, "http://other/v1#m"), kept).complete([prompt])
+        CachedModel(at(server, "http://other/v1#m"), cache).complete([prompt])
         assert len(server.requests) == len(different) + 1
-        assert CachedModel(at(server), kept).complete([replace(prompt, role="guide")])[0].cached
+        assert CachedModel(at(server), cache).complete([replace(prompt, role="guide")])[0].cached
 
 
 def test_what_was_answered_before_a_failure_is_kept(tmp_path):
-    kept = CompletionCache(tmp_path / "c.sqlite")
+    cache = CompletionCache(tmp_path / "c.sqlite")
     prompts = [Prompt(f"q{n}") for n in range(40)]
     with ScriptedServer(lambda r: refusal(401) if r.user == "q39" else echo(r)) as server:
         with pytest.raises(ModelError):
-            CachedModel(at(server), kept).complete(prompts)
-        assert kept.count() == 32
+            CachedModel(at(server), cache).complete(prompts)
+        assert cache.count() == 32
 
 
 def test_clearing_forgets_everything_and_leaves_no_text_behind(tmp_path):
-    kept = CompletionCache(tmp_path / "deep" / "c.sqlite")
-    assert kept.size == kept.clear() == 0
-    assert not kept.path.exists()
+    cache = CompletionCache(tmp_path / "deep" / "c.sqlite")
+    assert cache.size == cache.clear() == 0
+    assert not cache.path.exists()
     with ScriptedServer(lambda _: "unmistakable words of a reply") as server:
-        CachedModel(at(server), kept).complete([Prompt("secret question")])
-    content = kept.path.read_bytes()
+        CachedModel(at(server), cache).complete([Prompt("secret question")])
+    content = cache.path.read_bytes()
     assert b"unmistakable" in content
     assert b"secret question" not in content
-    assert stat.S_IMODE(kept.path.stat().st_mode) == 0o600
-    assert kept.size > 0
-    assert kept.clear() == 1
-    assert b"unmistakable" not in kept.path.read_bytes()
-    assert kept.size == 0
+    assert stat.S_IMODE(cache.path.stat().st_mode) == 0o600
+    assert cache.size > 0
+    assert cache.clear() == 1
+    assert b"unmistakable" not in cache.path.read_bytes()
+    assert cache.size == 0
 
 
 def test_samples_of_one_prompt_are_drawn_remembered_and_replayed_apart(tmp_path):
-    kept = CompletionCache(tmp_path / "c.sqlite")
+    cache = CompletionCache(tmp_path / "c.sqlite")
     drawn = [Prompt("q", temperature=0.7, sample=n) for n in range(3)]
     assert "sample" not in prompt_to_dict(drawn[0]) and prompt_to_dict(drawn[2])["sample"] == 2
     with ScriptedServer(lambda request: f"reply {len(server.requests)}") as server:
-        tape = RecordingModel(CachedModel(at(server), kept), tmp_path / "tape.jsonl")
-        first = [one.text for one in tape.complete(drawn)]
+        tape = RecordingModel(CachedModel(at(server), cache), tmp_path / "tape.jsonl")
+        first = [reply.text for reply in tape.complete(drawn)]
         assert sorted(first) == ["reply 1", "reply 2", "reply 3"]
-        again = CachedModel(at(server), kept).complete(drawn[::-1])
-        assert [one.text for one in again] == first[::-1] and all(one.cached for one in again)
+        repeated = CachedModel(at(server), cache).complete(drawn[::-1])
+        assert [reply.text for reply in repeated] == first[::-1] and all(reply.cached for reply in repeated)
         assert len(server.requests) == 3
         # Asked once without a number, it is the first sample; and the number is not sent.
-        assert CachedModel(at(server), kept).complete([replace(drawn[0], sample=0)])[0].text == first[0]
+        assert CachedModel(at(server), cache).complete([replace(drawn[0], sample=0)])[0].text == first[0]
         assert all("sample" not in request.body for request in server.requests)
     replayed = ReplayModel(tmp_path / "tape.jsonl").complete(drawn[::-1])
-    assert [one.text for one in replayed] == first[::-1]
+    assert [reply.text for reply in replayed] == first[::-1]
 
 
 def test_a_damaged_cache_is_an_error_that_says_what_to_do(tmp_path):
@@ -200,10 +200,10 @@ def test_a_damaged_cache_is_an_error_that_says_what_to_do(tmp_path):
 def fill(path, mark):
     from clew.core.protocols import Completion
 
-    kept = CompletionCache(path)
+    cache = CompletionCache(path)
     for n in range(50):
-        kept.put({f"{mark}{n}": Completion(f"{mark}{n}")})
-        kept.find([f"{mark}{n}", "other"])
+        cache.put({f"{mark}{n}": Completion(f"{mark}{n}")})
+        cache.find([f"{mark}{n}", "other"])
 
 
 def test_several_processes_share_a_cache(tmp_path):
@@ -253,8 +253,8 @@ def test_money_is_bounded_where_a_price_is_known(tmp_path, monkeypatch):
         prices.write_text(json.dumps({"models": {server.llm: [1_000_000, 2_000_000]}}))
         monkeypatch.setenv("CLEW_PRICES", str(prices))
         model = BudgetedModel(at(server), Budget(money=30.0))
-        (made,) = model.complete([Prompt("x" * 4, max_tokens=10)])  # at most 5 + 20 dollars
-        assert made.usage.money == 11 + 14
+        (completions,) = model.complete([Prompt("x" * 4, max_tokens=10)])  # at most 5 + 20 dollars
+        assert completions.usage.money == 11 + 14
         with pytest.raises(BudgetExceeded, match="dollars"):
             model.complete([Prompt("x" * 4, max_tokens=10)])
 
@@ -287,7 +287,7 @@ def test_a_recording_replays_without_the_model(tmp_path):
         model = OpenAIModel(Endpoint(server.llm, server.url, "m"), workers=1)
         recorded = RecordingModel(model, tape).complete(prompts)
     replayed = create_language_model(f"replay:{tape}").complete(prompts)
-    assert [one.text for one in replayed] == ["one", "two", "three"]
+    assert [reply.text for reply in replayed] == ["one", "two", "three"]
     assert replayed == recorded
     assert ReplayModel(tape).complete([prompts[2], prompts[1], prompts[0]])[2].text == "three"
 
@@ -343,7 +343,13 @@ def test_what_is_cached_is_charged_where_methods_are_compared(tmp_path, monkeypa
     monkeypatch.setenv("CLEW_CACHE", str(tmp_path))
     with ScriptedServer(["one"]) as server:
         first = create_language_model(server.llm, cache=True, charge_cached=True).complete([Prompt("a")])[0]
-        again = create_language_model(server.llm, cache=True, charge_cached=True).complete([Prompt("a")])[0]
+        repeated = create_language_model(server.llm, cache=True, charge_cached=True).complete([Prompt("a")])[
+            0
+        ]
         free = create_language_model(server.llm, cache=True).complete([Prompt("a")])[0]
-    assert again.cached and again.usage.tokens_in == first.usage.tokens_in == 11 and again.usage.calls == 1
+    assert (
+        repeated.cached
+        and repeated.usage.tokens_in == first.usage.tokens_in == 11
+        and repeated.usage.calls == 1
+    )
     assert free.usage.calls == 0 and len(server.requests) == 1

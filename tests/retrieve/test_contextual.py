@@ -107,8 +107,8 @@ def test_a_text_that_repeats_comes_after_everything_else(snapshot_of):
     snapshot = snapshot_of(("a.txt", "t", "the bridge", "the bridge", "a long old bridge of stone and wood"))
     assert texts(find(snapshot, "bridge", 2)) == ["the bridge", "a long old bridge of stone and wood"]
     rows = np.flatnonzero(snapshot.mask(Scope(), RETRIEVED_KINDS))
-    assert [found.tolist() for found in split_repeats(snapshot, rows)] == [[0, 2], [1]]
-    assert [found.tolist() for found in split_repeats(snapshot, rows[:0])] == [[], []]
+    assert [indices.tolist() for indices in split_repeats(snapshot, rows)] == [[0, 2], [1]]
+    assert [indices.tolist() for indices in split_repeats(snapshot, rows[:0])] == [[], []]
 
 
 def test_hits_are_chosen_to_cover_the_question_together(snapshot_of):
@@ -126,12 +126,12 @@ def test_scores_never_rise_and_more_hits_do_not_change_the_first(snapshot_of):
     snapshot = snapshot_of(
         *((f"ACORN_{n}.txt", "", *(f"{words[n % 6]} {words[m]} {n}" for m in range(6))) for n in range(12))
     )
-    few = find(snapshot, "Acorn river bridge gate 7", 10, candidates=15)
+    from_few = find(snapshot, "Acorn river bridge gate 7", 10, candidates=15)
     many = find(snapshot, "Acorn river bridge gate 7", 40, candidates=15)
     scores = [hit.score for hit in many]
     assert scores == sorted(scores, reverse=True) and len(many) == 40
     assert len({hit.node.id for hit in many}) == 40
-    assert [hit.node.id for hit in few] == [hit.node.id for hit in many[:10]]
+    assert [hit.node.id for hit in from_few] == [hit.node.id for hit in many[:10]]
 
 
 def test_covering_by_hand():
@@ -184,9 +184,9 @@ def test_meaning_finds_what_shares_no_word(base, snapshot_of):
     base.encode(encoder)
     snapshot = base.snapshot()
     assert texts(find(snapshot, "bridge", 9)) == ["bridge"]
-    found = find(snapshot, "bridge", 9, encoder=encoder)
-    assert texts(found) == ["bridge", "the span", "mill mill"]
-    assert found[0].score > found[1].score > found[2].score
+    result = find(snapshot, "bridge", 9, encoder=encoder)
+    assert texts(result) == ["bridge", "the span", "mill mill"]
+    assert result[0].score > result[1].score > result[2].score
 
 
 def test_nothing_is_found_for_unknown_words_or_in_an_empty_base(base, snapshot_of):
@@ -204,14 +204,17 @@ def test_a_search_stays_within_its_scope(snapshot_of):
 
 
 def test_results_after_a_removal_are_those_of_a_base_that_never_held_the_document(tmp_path):
-    kept = [
+    remaining = [
         (f"ACORN_{year}.txt", "Report", f"Sales of {year} rose.", "The bridge.") for year in range(2015, 2021)
     ]
     gone = [
         (f"BIRCH_{year}.txt", "Report", f"Acorn sales of {year}.", "A mill.") for year in range(2015, 2021)
     ]
-    found = []
-    for name, order, removed in (("one", gone[:3] + kept[::-1] + gone[3:], gone), ("two", kept, [])):
+    result = []
+    for name, order, removed in (
+        ("one", gone[:3] + remaining[::-1] + gone[3:], gone),
+        ("two", remaining, []),
+    ):
         with Store.open(tmp_path / name, create=True) as base:
             for document in order:
                 add(base, *document)
@@ -219,8 +222,8 @@ def test_results_after_a_removal_are_those_of_a_base_that_never_held_the_documen
             base.remove([f"/documents/{file}" for file, *_ in removed])
             base.catch_up()
             hits = find(base.snapshot(), "How did Acorn's sales develop in 2018?", 12)
-            found.append([(hit.node.id, hit.score) for hit in hits])
-    assert found[0] == found[1] and len(found[0]) > 5
+            result.append([(hit.node.id, hit.score) for hit in hits])
+    assert result[0] == result[1] and len(result[0]) > 5
 
 
 def test_units_are_pages_or_sections(snapshot_of):
@@ -251,8 +254,8 @@ def test_what_stands_below_a_node_is_its_subtree(snapshot_of):
         ("B", {"two"}),
         ("C", {"three"}),
     ):
-        found = np.flatnonzero(mark_rows_below(snapshot, np.array([names[name]])))
-        assert set(texts_of(snapshot, found)) == expected
+        result = np.flatnonzero(mark_rows_below(snapshot, np.array([names[name]])))
+        assert set(texts_of(snapshot, result)) == expected
     assert subtree_ends(snapshot)[start] == end
 
 

@@ -6,8 +6,8 @@ from clew.retrieve.document_names import DocumentNames, name_terms, question_key
 
 
 def test_a_file_name_gives_its_words_their_parts_and_its_initials():
-    found = name_terms("NORTHERN_LIGHTS_2022_10K.pdf")
-    assert {"northern", "light", "2022", "10k", "nl"} <= set(found)
+    terms = name_terms("NORTHERN_LIGHTS_2022_10K.pdf")
+    assert {"northern", "light", "2022", "10k", "nl"} <= set(terms)
     assert {"northern", "light"} <= set(name_terms("NorthernLights.docx"))
     assert "q42022" in name_terms("Lights_2022Q4.pdf")
     assert "pdf" not in name_terms("Lights.pdf")

@@ -35,7 +35,7 @@ def texts_of(snapshot):
 def plain_bm25(query, texts, k1, b):
     """BM25 from its definition, with dictionaries and loops."""
     mean = sum(map(len, texts)) / len(texts)
-    found = []
+    scores = []
     for text in texts:
         score = 0.0
         for term in query_terms(query):
@@ -43,8 +43,8 @@ def plain_bm25(query, texts, k1, b):
             idf = math.log(1 + (len(texts) - holding + 0.5) / (holding + 0.5))
             tf = text.count(term)
             score += idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * len(text) / mean))
-        found.append(score)
-    return found
+        scores.append(score)
+    return scores
 
 
 def plain_tfidf(query, texts):
@@ -60,13 +60,13 @@ def plain_tfidf(query, texts):
     def length(weights):
         return math.sqrt(sum(weight**2 for weight in weights.values()))
 
-    asked = vector(query_terms(query))
-    found = []
+    query_vector = vector(query_terms(query))
+    scores = []
     for text in texts:
-        held = vector(text)
-        dot = sum(weight * held.get(term, 0.0) for term, weight in asked.items())
-        found.append(dot / length(asked) / length(held) if held else 0.0)
-    return found
+        row_vector = vector(text)
+        dot = sum(weight * row_vector.get(term, 0.0) for term, weight in query_vector.items())
+        scores.append(dot / length(query_vector) / length(row_vector) if row_vector else 0.0)
+    return scores
 
 
 def test_bm25_of_three_passages_by_hand(snapshot_of):
@@ -105,9 +105,9 @@ def test_scores_of_given_rows_equal_those_of_a_whole_search(snapshot_of, scorer,
     rng = random.Random(length)
     query = " ".join(rng.choices(WORDS, k=length))
     rows, _ = texts_of(snapshot)
-    whole = scorer(snapshot).all_scores(query)
+    all_scores = scorer(snapshot).all_scores(query)
     for chosen in (rows, rows[::7], rows[:1], rows[:0], np.array([*rows[5:0:-1], *rows[:3]])):
-        np.testing.assert_allclose(scorer(snapshot).scores(query, chosen), whole[chosen], atol=1e-12)
+        np.testing.assert_allclose(scorer(snapshot).scores(query, chosen), all_scores[chosen], atol=1e-12)
 
 
 @pytest.mark.parametrize("length", [1, 5, 200])
@@ -124,10 +124,10 @@ def test_both_directions_of_a_sum_agree_with_the_whole(snapshot_of, length):
 def test_scores_of_one_text_do_not_leak_into_those_of_the_next(snapshot_of):
     snapshot = snapshot_of(*random_corpus(5))
     rows, _ = texts_of(snapshot)
-    made = BM25(snapshot)
+    search = BM25(snapshot)
     for query in ("word1", "word2", "word1"):
-        np.testing.assert_array_equal(made.all_scores(query), BM25(snapshot).all_scores(query))
-        np.testing.assert_array_equal(made.scores(query, rows), BM25(snapshot).all_scores(query)[rows])
+        np.testing.assert_array_equal(search.all_scores(query), BM25(snapshot).all_scores(query))
+        np.testing.assert_array_equal(search.scores(query, rows), BM25(snapshot).all_scores(query)[rows])
 
 
 def test_a_search_stays_within_its_scope(snapshot_of):
@@ -148,29 +148,29 @@ def test_equal_scores_come_in_the_order_of_node_ids(snapshot_of):
 
 
 def test_results_after_a_removal_are_those_of_a_base_that_never_held_the_document(tmp_path):
-    kept, removed = random_corpus(1), [("x" + name, *rest) for name, *rest in random_corpus(2)]
+    remaining, removed = random_corpus(1), [("x" + name, *rest) for name, *rest in random_corpus(2)]
     with (
         Store.open(tmp_path / "one", create=True) as one,
         Store.open(tmp_path / "two", create=True) as two,
     ):
-        for document in [*removed[:6], *kept[::-1], *removed[6:]]:
+        for document in [*removed[:6], *remaining[::-1], *removed[6:]]:
             add(one, *document)
         one.catch_up()
         one.remove([f"/documents/{name}" for name, *_ in removed])
         one.catch_up()
-        for document in kept:
+        for document in remaining:
             add(two, *document)
         two.catch_up()
         for query in ("word0 word3", "word1 word7 word7 word30"):
             for scorer in (BM25, TfIdf):
-                found = [
+                scores = [
                     [
                         (hit.node.id, hit.score)
                         for hit in scorer(base.snapshot()).retrieve(Question(query), 15)
                     ]
                     for base in (one, two)
                 ]
-                assert found[0] == found[1] and found[0]
+                assert scores[0] == scores[1] and scores[0]
 
 
 def test_a_question_without_known_words_finds_nothing(snapshot_of):

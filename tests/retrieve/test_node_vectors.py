@@ -10,7 +10,7 @@ from clew.store import vectors
 from clew.store.graphs import node_index
 from clew.store.store import Store
 from link_graphs import graph_of
-from node_graphs import EDGES, FILMS, Counted, kept
+from node_graphs import EDGES, FILMS, Counted, node_files
 from retrieve_encoders import WordEncoder
 
 
@@ -18,26 +18,26 @@ def test_vectors_and_words_go_with_their_graph(base) -> None:
     before = (list(base.dump()), base.digest())
     graph = graph_of(base, EDGES, "films", **FILMS)
     NodeVectorSearch(WordEncoder("letter"), NodeTexts(graph), cap=1).rank("letters", 1)
-    assert [path.name.split("-")[0] for path in kept(base)] == ["vectors", "words"]
+    assert [path.name.split("-")[0] for path in node_files(base)] == ["vectors", "words"]
     assert base.doctor() == []
     base.graphs.remove("films")
-    assert kept(base) == [] and (list(base.dump()), base.digest()) == before
+    assert node_files(base) == [] and (list(base.dump()), base.digest()) == before
     # Whoever still holds the graph cannot bring anything of it back.
     with pytest.raises(NotFound):
         NodeVectorSearch(WordEncoder("mexico"), NodeTexts(graph)).rank("mexico", 1)
-    assert kept(base) == []
+    assert node_files(base) == []
 
 
 def test_vectors_outlive_the_base_and_a_repair_of_the_arrays(base) -> None:
     graph = graph_of(base, EDGES, "films", **FILMS)
     encoder = Counted("letter")
     first = NodeVectorSearch(encoder, NodeTexts(graph)).rank("letters", 4)
-    made = len(encoder.seen)
+    embedded = len(encoder.seen)
     (base.path / "derived" / "graphs").rename(base.path / "gone")
     with Store.open(base.path) as other:
-        assert [one.problem for one in other.doctor()] == ["its arrays are missing or damaged"]
-        again = NodeVectorSearch(encoder, NodeTexts(other.snapshot().graph("films"))).rank("letters", 4)
-    assert again.rows.tolist() == first.rows.tolist() and len(encoder.seen) == made
+        assert [problem.problem for problem in other.doctor()] == ["its arrays are missing or damaged"]
+        repeated = NodeVectorSearch(encoder, NodeTexts(other.snapshot().graph("films"))).rank("letters", 4)
+    assert repeated.rows.tolist() == first.rows.tolist() and len(encoder.seen) == embedded
 
 
 def test_two_processes_make_each_vector_once(base) -> None:
@@ -53,9 +53,9 @@ def test_two_processes_make_each_vector_once(base) -> None:
             return texts.single_texts(rows)
 
         assert mine.encode_missing(np.arange(4), slow) == 4
-        for one in (mine, theirs):
-            offsets, vectors = one.vectors(np.arange(4))
-            assert offsets.tolist() == [0, 1, 2, 3, 4] and len(one.rows_without_vectors()) == 0
+        for vectors_of in (mine, theirs):
+            offsets, vectors = vectors_of.vectors(np.arange(4))
+            assert offsets.tolist() == [0, 1, 2, 3, 4] and len(vectors_of.rows_without_vectors()) == 0
             assert np.array_equal(vectors, encoder.encode(texts.documents(np.arange(4))))
 
 
@@ -63,33 +63,36 @@ def test_damaged_vectors_and_words_are_found_and_made_again(base) -> None:
     graph = graph_of(base, EDGES, "films", **FILMS)
     encoder = WordEncoder("letter")
     search = NodeVectorSearch(encoder, NodeTexts(graph), cap=1)
-    wanted = search.rank("letters", 1)
-    vectors, words = kept(base)
+    expected = search.rank("letters", 1)
+    vectors, words = node_files(base)
     (vectors / "vectors.f32").write_bytes(b"")
     [block] = words.iterdir()
     (block / "terms.npy").unlink()
-    problems = [one.problem for one in base.doctor()]
+    problems = [problem.problem for problem in base.doctor()]
     assert problems == ["vectors of its nodes are damaged; encode again", "words of its nodes are damaged"]
     assert base.doctor() == []
-    assert not [path for folder in kept(base) for path in folder.rglob("*") if path.is_file()]
-    again = NodeVectorSearch(encoder, NodeTexts(base.snapshot().graph("films")), cap=1).rank("letters", 1)
-    assert again.rows.tolist() == wanted.rows.tolist()
+    assert not [path for folder in node_files(base) for path in folder.rglob("*") if path.is_file()]
+    repeated = NodeVectorSearch(encoder, NodeTexts(base.snapshot().graph("films")), cap=1).rank("letters", 1)
+    assert repeated.rows.tolist() == expected.rows.tolist()
 
 
 def test_words_of_more_nodes_than_a_block(base, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = graph_of(base, [(f"n{n}", "next", f"n{n + 1}") for n in range(50)], "long")
-    whole = NodeBM25(NodeTexts(graph)).rank("n7 n20", 9)
+    expected = NodeBM25(NodeTexts(graph)).rank("n7 n20", 9)
     monkeypatch.setattr(node_index, "WORD_BLOCK", 8)
     monkeypatch.setattr(node_index, "WORD_BATCH", 3)
     parted = NodeBM25(NodeTexts(graph, ends_per_relation=11)).rank("n7 n20", 9)
-    assert (parted.rows.tolist(), parted.scores.tolist()) == (whole.rows.tolist(), whole.scores.tolist())
+    assert (parted.rows.tolist(), parted.scores.tolist()) == (
+        expected.rows.tolist(),
+        expected.scores.tolist(),
+    )
 
 
 def test_counting_words_continues_where_it_was_stopped(base, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_index, "WORD_BLOCK", 8)
     monkeypatch.setattr(node_index, "WORD_BATCH", 4)
     graph = graph_of(base, [(f"n{n}", "next", f"n{n + 1}") for n in range(20)], "long")
-    texts, told = NodeTexts(graph), []
+    texts, progress = NodeTexts(graph), []
 
     def broken(rows):
         if rows[0] >= 12:
@@ -99,10 +102,10 @@ def test_counting_words_continues_where_it_was_stopped(base, monkeypatch: pytest
     with pytest.raises(KeyboardInterrupt):
         graph.node_postings(texts.document_name, broken)
     assert graph.node_postings(texts.document_name) is None
-    found = graph.node_postings(
-        texts.document_name, texts.single_texts, lambda done, total: told.append((done, total))
+    result = graph.node_postings(
+        texts.document_name, texts.single_texts, lambda done, total: progress.append((done, total))
     )
-    assert told == [(12, 21), (16, 21), (20, 21), (21, 21)] and found.node_count == 21
+    assert progress == [(12, 21), (16, 21), (20, 21), (21, 21)] and result.node_count == 21
 
 
 class Failing(WordEncoder):
@@ -122,16 +125,18 @@ class Failing(WordEncoder):
 def test_embedding_all_continues_where_it_was_stopped(base, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_index, "ENCODE_BATCH", 4)
     graph = graph_of(base, [(f"n{n}", "next", f"n{n + 1}") for n in range(20)], "long")
-    texts, told = NodeTexts(graph), []
+    texts, progress = NodeTexts(graph), []
     with pytest.raises(ModelError):
         graph.node_vectors(Failing(10), texts.document_name).encode_missing(np.arange(21), texts.single_texts)
-    kept = graph.node_vectors(Failing(13), texts.document_name)
-    assert len(kept.rows_without_vectors()) == 13
+    stored = graph.node_vectors(Failing(13), texts.document_name)
+    assert len(stored.rows_without_vectors()) == 13
     assert (
-        kept.encode_missing(np.arange(21), texts.single_texts, lambda done, total: told.append((done, total)))
+        stored.encode_missing(
+            np.arange(21), texts.single_texts, lambda done, total: progress.append((done, total))
+        )
         == 13
     )
-    assert told == [(4, 13), (8, 13), (12, 13), (13, 13)] and len(kept.rows_without_vectors()) == 0
+    assert progress == [(4, 13), (8, 13), (12, 13), (13, 13)] and len(stored.rows_without_vectors()) == 0
 
 
 @pytest.mark.parametrize("signed", [False, True])
@@ -148,9 +153,9 @@ def test_search_equals_brute_force(base, monkeypatch: pytest.MonkeyPatch, signed
     rows = np.sort(rng.choice(300, 120, replace=False))
     for among in (None, rows, rows[:20]):
         chosen = np.arange(300) if among is None else among
-        found = search.rank("w3 w7 w7", 15, among)
+        result = search.rank("w3 w7 w7", 15, among)
         matrix = encoder.encode(texts.documents(chosen)).astype(np.float64)
         scores = (matrix @ encoder.encode(["w3 w7 w7"], query=True)[0].astype(np.float64)).round(9)
         order = np.lexsort((chosen, -scores))[:15]
-        assert found.scores.tolist() == pytest.approx(scores[order].tolist())
-        assert found.rows.tolist() == chosen[order].tolist()
+        assert result.scores.tolist() == pytest.approx(scores[order].tolist())
+        assert result.rows.tolist() == chosen[order].tolist()

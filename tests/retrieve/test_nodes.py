@@ -28,7 +28,7 @@ from clew.retrieve.nodes import (
     top_rows,
 )
 from link_graphs import graph_of
-from node_graphs import EDGES, FILMS, Counted, kept
+from node_graphs import EDGES, FILMS, Counted, node_files
 from retrieve_encoders import WordEncoder
 
 
@@ -51,10 +51,11 @@ def test_the_document_of_a_node_names_it_and_what_it_is_joined_to(films) -> None
         "relations:\ndirector: William Dieterle\nnear: Juarez"
     )
     assert documents[2].endswith("A soldier writes letters.\nrelations:\ndirector: William Dieterle")
-    few = NodeTexts(films, ends_per_relation=2).documents(np.array([person]))
-    assert few[0].endswith("director of: Kismet, Love Letters and 1 more")
+    limited = NodeTexts(films, ends_per_relation=2).documents(np.array([person]))
+    assert limited[0].endswith("director of: Kismet, Love Letters and 1 more")
     assert (
-        few[0] != documents[0] and NodeTexts(films, ends_per_relation=2).document_name != texts.document_name
+        limited[0] != documents[0]
+        and NodeTexts(films, ends_per_relation=2).document_name != texts.document_name
     )
 
 
@@ -84,20 +85,23 @@ def test_bm25_over_nodes_is_the_formula(films) -> None:
     texts = NodeTexts(films)
     documents = texts.documents(np.arange(4))
     counts = [
-        [index_terms(one).count("letter") for one in documents],
-        [index_terms(one).count("soldier") for one in documents],
+        [index_terms(document).count("letter") for document in documents],
+        [index_terms(document).count("soldier") for document in documents],
     ]
-    lengths = np.array([len(index_terms(one)) for one in documents])
-    wanted = np.zeros(4)
+    lengths = np.array([len(index_terms(document)) for document in documents])
+    expected = np.zeros(4)
     for tf in map(np.array, counts):
         holders = int((tf > 0).sum())
         idf = math.log(1 + (4 - holders + 0.5) / (holders + 0.5))
-        wanted += idf * tf * 2.2 / (tf + 1.2 * (0.25 + 0.75 * lengths / lengths.mean()))
-    found = NodeBM25(texts).rank("soldier's letters".replace("'s", ""), 4)
+        expected += idf * tf * 2.2 / (tf + 1.2 * (0.25 + 0.75 * lengths / lengths.mean()))
+    ranked_rows = NodeBM25(texts).rank("soldier's letters".replace("'s", ""), 4)
     assert (
-        found.rows.tolist() == np.flatnonzero(wanted)[np.argsort(-wanted[wanted > 0], kind="stable")].tolist()
+        ranked_rows.rows.tolist()
+        == np.flatnonzero(expected)[np.argsort(-expected[expected > 0], kind="stable")].tolist()
     )
-    assert found.scores.tolist() == pytest.approx(sorted(wanted[wanted > 0], reverse=True), abs=1e-8)
+    assert ranked_rows.scores.tolist() == pytest.approx(
+        sorted(expected[expected > 0], reverse=True), abs=1e-8
+    )
     assert NodeBM25(texts).rank("letters", 4, films.rows(["films:k1"])).rows.tolist() == []
 
 
@@ -105,12 +109,12 @@ def test_vector_search_ranks_by_cosine_and_embeds_what_it_needs(films) -> None:
     encoder = Counted("letter", "mexico", "baghdad")
     search = NodeVectorSearch(encoder, NodeTexts(films))
     rows = films.rows(["films:k2", "films:k3"])
-    found = search.rank("letters mexico", 5, rows)
+    ranked_rows = search.rank("letters mexico", 5, rows)
     vectors = encoder.encode(NodeTexts(films).documents(rows)).astype(np.float64)
     cosines = vectors @ encoder.encode(["letters mexico"], query=True)[0].astype(np.float64)
-    assert found.rows.tolist() == rows[np.argsort(-cosines)].tolist()
-    assert found.scores.tolist() == pytest.approx(sorted(cosines, reverse=True))
-    assert found.counts.nodes == 2 and found.counts.embedded == 2
+    assert ranked_rows.rows.tolist() == rows[np.argsort(-cosines)].tolist()
+    assert ranked_rows.scores.tolist() == pytest.approx(sorted(cosines, reverse=True))
+    assert ranked_rows.counts.nodes == 2 and ranked_rows.counts.embedded == 2
     seen = len(encoder.seen)
     assert search.rank("mexico", 5, rows).counts.embedded is None and len(encoder.seen) == seen
     # All nodes: the other two are embedded now.
@@ -125,27 +129,30 @@ def test_what_is_found_does_not_depend_on_what_was_embedded_before(base, films) 
     assert first.rows.tolist() == films.rows(["films:k2"]).tolist()
     assert first.counts.without_a_vector == 4 and first.counts.looked_at == "the best 1 by words"
     NodeVectorSearch(encoder, NodeTexts(films)).rank("mexico", 3, films.rows(["films:k3"]))
-    again = capped.rank("letters", 3)
-    assert (again.rows.tolist(), again.scores.tolist()) == (first.rows.tolist(), first.scores.tolist())
+    repeated = capped.rank("letters", 3)
+    assert (repeated.rows.tolist(), repeated.scores.tolist()) == (first.rows.tolist(), first.scores.tolist())
     # Nor where all but a few have a vector; only where all that may answer have one, all are ranked.
     NodeVectorSearch(encoder, NodeTexts(films)).rank("mexico", 3, films.rows(["films:k1"]))
     assert capped.rank("letters", 4).rows.tolist() == first.rows.tolist()
     NodeVectorSearch(encoder, NodeTexts(films)).rank("mexico", 4)
-    whole = capped.rank("letters", 4)
-    assert len(whole.rows) == 4 and whole.counts.looked_at is None
+    all_ranked = capped.rank("letters", 4)
+    assert len(all_ranked.rows) == 4 and all_ranked.counts.looked_at is None
 
 
 def test_all_that_may_answer_are_ranked_once_they_have_a_vector_though_others_have_none(base) -> None:
     builder = base.graphs.create_builder("films")
-    for id, said in FILMS.items():
-        builder.add_node(id, **said)
+    for id, fields in FILMS.items():
+        builder.add_node(id, **fields)
     for edge in EDGES:
         builder.add_edge(*edge)
     base.graphs.store_graph(builder, [], json.dumps({"answers": ["film"]}))
     encoder = WordEncoder("letter", "mexico", "baghdad")
-    some = describe_vectors(base.path, encoder, False, lambda done, total: None)
-    every = describe_vectors(base.path, encoder, True, lambda done, total: None)
-    assert (some, every) == ("0 of the 3 nodes that may answer", "3 of the 3 nodes that may answer")
+    without_vectors = describe_vectors(base.path, encoder, False, lambda done, total: None)
+    everything = describe_vectors(base.path, encoder, True, lambda done, total: None)
+    assert (without_vectors, everything) == (
+        "0 of the 3 nodes that may answer",
+        "3 of the 3 nodes that may answer",
+    )
     graph = base.snapshot().graph("films")
     texts = NodeTexts(graph)
     assert (
@@ -153,47 +160,49 @@ def test_all_that_may_answer_are_ranked_once_they_have_a_vector_though_others_ha
         == graph.rows(["films:d"]).tolist()
     )
     rows = answer_rows(graph)
-    found = NodeVectorSearch(encoder, texts, cap=1).rank("letters mexico baghdad baghdad", 4, rows)
-    assert found.counts.looked_at is None and found.counts.embedded is None
+    ranked_rows = NodeVectorSearch(encoder, texts, cap=1).rank("letters mexico baghdad baghdad", 4, rows)
+    assert ranked_rows.counts.looked_at is None and ranked_rows.counts.embedded is None
     cosines = encoder.encode(texts.documents(rows)) @ encoder.encode(["letters mexico baghdad baghdad"])[0]
-    assert found.rows.tolist() == rows[np.argsort(-cosines, kind="stable")].tolist()
-    assert found.scores.tolist() == pytest.approx(sorted(cosines.tolist(), reverse=True))
+    assert ranked_rows.rows.tolist() == rows[np.argsort(-cosines, kind="stable")].tolist()
+    assert ranked_rows.scores.tolist() == pytest.approx(sorted(cosines.tolist(), reverse=True))
 
 
 def test_no_word_in_common_means_the_first_by_id_and_that_is_said(films) -> None:
-    found = NodeVectorSearch(WordEncoder("zebra"), NodeTexts(films), cap=1).rank("zebra", 3)
-    assert len(found.rows) == 1 and found.counts.looked_at == "the first 1 by id"
+    ranked_rows = NodeVectorSearch(WordEncoder("zebra"), NodeTexts(films), cap=1).rank("zebra", 3)
+    assert len(ranked_rows.rows) == 1 and ranked_rows.counts.looked_at == "the first 1 by id"
 
 
 def test_of_a_large_graph_some_candidates_are_read(films, base, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = NodeTexts(films)
     large = NodeVectorSearch(WordEncoder("letter"), texts, cap=1, count_limit=3)
-    found = large.rank("letters", 3, films.rows_of_type("film"))
-    assert found.rows.tolist() == films.rows(["films:k2"]).tolist()
-    assert found.counts.looked_at == "the best 1 by words"
-    assert not [path for path in kept(base) if path.name.startswith("words")]  # nothing was counted for it
+    ranked_rows = large.rank("letters", 3, films.rows_of_type("film"))
+    assert ranked_rows.rows.tolist() == films.rows(["films:k2"]).tolist()
+    assert ranked_rows.counts.looked_at == "the best 1 by words"
+    assert not [
+        path for path in node_files(base) if path.name.startswith("words")
+    ]  # nothing was counted for it
     # The same as from counted words, where the candidates are all nodes.
-    every = np.arange(4)
+    everything = np.arange(4)
     read, counted = (
-        NodeBM25(texts).rank_by_reading("letters dieterle", 4, every),
+        NodeBM25(texts).rank_by_reading("letters dieterle", 4, everything),
         NodeBM25(texts).rank("letters dieterle", 4),
     )
     assert read.rows.tolist() == counted.rows.tolist() and len(read.rows) == 4
     assert read.scores.tolist() == pytest.approx(counted.scores.tolist(), abs=1e-8)
     monkeypatch.setattr(nodes, "READING_LIMIT", 2)
-    few = NodeVectorSearch(
+    limited = NodeVectorSearch(
         WordEncoder("letter", "x"), NodeTexts(films, ends_per_relation=11), cap=1, count_limit=3
     )
-    assert few.rank("baghdad", 3).counts.looked_at == "the best 1 by words of the first 2 by id"
+    assert limited.rank("baghdad", 3).counts.looked_at == "the best 1 by words of the first 2 by id"
 
 
 def test_chunks_are_made_of_what_the_plain_search_finds_alone(films) -> None:
     encoder = Counted("letter", "mexico", "baghdad")
     texts = NodeTexts(films, chunk_size=70)
-    found = NodeChunkSearch(NodeVectorSearch(encoder, texts), first=2, top=1).rank(
+    ranked_rows = NodeChunkSearch(NodeVectorSearch(encoder, texts), first=2, top=1).rank(
         "letters", 1, films.rows_of_type("film")
     )
-    assert found.rows.tolist() == films.rows(["films:k2"]).tolist()
+    assert ranked_rows.rows.tolist() == films.rows(["films:k2"]).tolist()
     chunked = [text for text in encoder.seen if not text.startswith("name:")]
     assert {text.partition(":")[0] for text in chunked} <= {
         "Love Letters",
@@ -203,8 +212,8 @@ def test_chunks_are_made_of_what_the_plain_search_finds_alone(films) -> None:
     }
     assert len({text.partition(":")[0] for text in chunked}) == 2
     query = encoder.encode(["letters"], query=True)[0].astype(np.float64)
-    mine = encoder.encode([one for one in chunked if one.startswith("Love Letters")]).astype(np.float64)
-    assert found.scores.tolist() == pytest.approx([max(mine @ query)])
+    mine = encoder.encode([chunk for chunk in chunked if chunk.startswith("Love Letters")]).astype(np.float64)
+    assert ranked_rows.scores.tolist() == pytest.approx([max(mine @ query)])
 
 
 def test_the_mean_of_the_best_chunks() -> None:
@@ -231,8 +240,8 @@ def test_what_fills_up_is_the_next_best_and_never_a_filtered_one(films) -> None:
 
 
 def test_ties_go_by_row_and_so_by_id() -> None:
-    found = top_rows(np.array([1, 4, 7, 9]), np.array([0.5, 0.7, 0.5, 0.5]), 3)
-    assert found.rows.tolist() == [4, 1, 7]
+    ranked_rows = top_rows(np.array([1, 4, 7, 9]), np.array([0.5, 0.7, 0.5, 0.5]), 3)
+    assert ranked_rows.rows.tolist() == [4, 1, 7]
     assert top_rows(np.array([1]), np.array([0.5]), 0).rows.tolist() == []
 
 

@@ -65,7 +65,9 @@ def test_each_candidate_is_scored_alone_and_equals_keep_the_order_of_vectors() -
         ranked = reranker.rerank("Which drug?", hits(4), record)
         assert [hit.node.id for hit in ranked] == ["g:n1", "g:n3", "g:n0", "g:n2"]
         assert [hit.score for hit in ranked] == [0.9, 0.9, 0.2, 0.2]
-        assert all("Which drug?" in one.user and "about the drug" in one.user for one in server.requests)
+        assert all(
+            "Which drug?" in request.user and "about the drug" in request.user for request in server.requests
+        )
         (step,) = record.steps
         assert step.name == "rerank" and step.usage.calls == 4 and step.hits == tuple(ranked)
         assert step.detail["prompt"] == "focus-rerank.v1" and step.detail["scores"]["g:n1"] == 0.9

@@ -22,8 +22,8 @@ HARKER = Question("Where was Wilmot Harker born?")
 
 @pytest.fixture
 def base(tmp_path):
-    with hop_base.made(tmp_path / "base") as made:
-        yield made
+    with hop_base.made(tmp_path / "base") as base:
+        yield base
 
 
 @pytest.fixture
@@ -233,22 +233,22 @@ def test_without_a_model_the_web_is_read_extractively(base, web):
 
 def test_the_command_line_says_where_questions_go_and_shows_the_address(base, web, tmp_path, monkeypatch):
     words = ["--kb", str(tmp_path / "base")]
-    shown = CliRunner().invoke(app, ["search", HARKER.text, "--retriever", "serpapi", *words, "--json"])
-    assert shown.exit_code == 0, shown.output
-    (first, *_) = json.loads(shown.stdout)["hits"]
+    result = CliRunner().invoke(app, ["search", HARKER.text, "--retriever", "serpapi", *words, "--json"])
+    assert result.exit_code == 0, result.output
+    (first, *_) = json.loads(result.stdout)["hits"]
     assert (first["key"], first["document"]) == ("https://example.org/harker", PAGES[0][0])
-    shown = CliRunner().invoke(app, ["ask", HARKER.text, "--retriever", "serpapi", *words])
-    assert shown.exit_code == 0 and "https://example.org/harker" in "".join(shown.output.split())
-    assert "sent to" not in shown.output  # this machine
+    result = CliRunner().invoke(app, ["ask", HARKER.text, "--retriever", "serpapi", *words])
+    assert result.exit_code == 0 and "https://example.org/harker" in "".join(result.output.split())
+    assert "sent to" not in result.output  # this machine
     # An address that is not known to be this machine is said before anything is sent there.
     monkeypatch.setenv("CLEW_SERPAPI_URL", "http://0.0.0.0:1/path")
     for command in (
         ["search", HARKER.text, "--retriever", "serpapi", *words],
         ["ask", HARKER.text, "--method", "read(retriever=hybrid(a=bm25, b=serpapi))", *words],
     ):
-        shown = CliRunner().invoke(app, command)
-        assert shown.exit_code == 2
-        said, _, problem = shown.output.partition("sent to http://0.0.0.0:1\n")
+        result = CliRunner().invoke(app, command)
+        assert result.exit_code == 2
+        said, _, problem = result.output.partition("sent to http://0.0.0.0:1\n")
         assert "the question" in said and "cannot be reached" in problem
 
 
@@ -270,6 +270,6 @@ def test_questions_with_answers_alone_are_evaluated_over_the_web(web, tmp_path):
     ran = CliRunner().invoke(app, ["eval", "run", *words, "-r", "read(retriever=serpapi)"])
     assert ran.exit_code == 0, ran.output
     assert {fields["q"] for _, fields in web.asked} == {HARKER.text, "Who taught Alf Clausen?"}
-    shown = CliRunner().invoke(app, ["eval", "report", out, "-m", "accuracy", "--format", "json"])
-    (run,) = json.loads(shown.stdout)["runs"]
+    result = CliRunner().invoke(app, ["eval", "report", out, "-m", "accuracy", "--format", "json"])
+    (run,) = json.loads(result.stdout)["runs"]
     assert run["metrics"]["accuracy"]["mean"] == 0.5

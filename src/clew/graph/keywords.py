@@ -147,9 +147,9 @@ def _greatest_by_group(group: NDArray[np.int64], weight: Floats, n: int) -> NDAr
     sizes = np.bincount(group)
     starts = run_offsets(sizes)[:-1]
     last = np.sort(keys)[np.minimum(starts + n, starts + sizes) - 1] if n else np.full(len(sizes), -np.inf)
-    few = np.flatnonzero(keys <= last[group] + 1e-12 * spread * len(sizes))
+    candidates = np.flatnonzero(keys <= last[group] + 1e-12 * spread * len(sizes))
 
-    order = few[np.lexsort((-weight[few], group[few]))]
+    order = candidates[np.lexsort((-weight[candidates], group[candidates]))]
     starts = run_offsets(np.bincount(group[order], minlength=len(sizes)))[:-1]
     return order[np.arange(len(order)) - starts[group[order]] < n]
 

@@ -144,7 +144,7 @@ class CachedModel:
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return one completion per prompt, in order. Raises ModelError, StoreError."""
         keys = [self._key(prompt) for prompt in prompts]
-        cached = {key: self._mark_cached(found) for key, found in self.cache.find(keys).items()}
+        cached = {key: self._mark_cached(hit) for key, hit in self.cache.find(keys).items()}
         missing = {key: prompt for key, prompt in zip(keys, prompts, strict=True) if key not in cached}
         new: dict[str, Completion] = {}
         for start in range(0, len(missing), _BATCH):

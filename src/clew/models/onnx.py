@@ -83,7 +83,7 @@ class OnnxEncoder:
         prefix = self._settings["query_prefix" if query else "passage_prefix"]
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         with self._lock:
-            self._loaded  # noqa: B018 - loads once, before the threads start
+            self._session  # noqa: B018 - loads once, before the threads start
 
         def encode_one(index: int) -> None:
             vectors[index] = self._run(prefix + texts[index])
@@ -92,7 +92,7 @@ class OnnxEncoder:
         return vectors
 
     def _run(self, text: str) -> Vectors:
-        tokenizer, session, inputs = self._loaded
+        tokenizer, session, inputs = self._session
         encoding = tokenizer.encode(text)
         if not encoding.ids:
             # An empty text and a tokenizer that adds no tokens: the mean of nothing is not a number.
@@ -107,7 +107,7 @@ class OnnxEncoder:
         return vector
 
     @cached_property
-    def _loaded(self) -> tuple[Any, Any, list[str]]:
+    def _session(self) -> tuple[Any, Any, list[str]]:
         import onnxruntime
         from onnxruntime.capi.onnxruntime_pybind11_state import (  # type: ignore[import-untyped,unused-ignore]
             Fail,

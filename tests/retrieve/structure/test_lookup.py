@@ -58,8 +58,8 @@ def snapshot(lasting):
 
 
 def named(snapshot, question, scope=None):
-    found = find_references(question, snapshot, scope or Scope())
-    nodes = snapshot.nodes(snapshot.rows([one.node for one in found]))
+    references = find_references(question, snapshot, scope or Scope())
+    nodes = snapshot.nodes(snapshot.rows([reference.node for reference in references]))
     return [
         f"{node.document_name.split('.')[0]}: {node.kind} {node.page if node.kind == 'page' else node.name}".strip()
         for node in nodes
@@ -118,8 +118,8 @@ def test_what_a_question_names_is_found_in_the_document_that_it_names(snapshot, 
 def test_where_no_document_is_named_all_that_have_it_are_meant_best_match_first(snapshot):
     assert set(named(snapshot, "What does page 2 say?")) == {H + "page 2", F + "page 2"}
     assert named(snapshot, "On page 3, may Ferry sink?")[0] == F + "page 3"
-    found = named(snapshot, "What does table 2 show?")
-    assert sorted(found[:2]) == [F + "table Table 2: Ferry tolls", H + "table Table 2: Harbour tolls"]
+    references = named(snapshot, "What does table 2 show?")
+    assert sorted(references[:2]) == [F + "table Table 2: Ferry tolls", H + "table Table 2: Harbour tolls"]
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_questions_about_content_and_structures_that_do_not_exist_name_nothing(s
 
 
 def test_the_scope_is_kept(snapshot):
-    ferry = next(one.key for one in snapshot.documents() if one.title == "Ferry report")
+    ferry = next(document.key for document in snapshot.documents() if document.title == "Ferry report")
     scope = Scope(documents=frozenset({ferry}))
     assert named(snapshot, "What does page 2 say?", scope) == [F + "page 2"]
     assert named(snapshot, "Summarise page 2 of the harbour report", scope) == [F + "page 2"]
@@ -169,8 +169,8 @@ def test_a_page_is_its_passages_and_tables_in_order_also_those_that_go_on_there(
 
 
 def test_a_section_is_its_passages_and_those_of_its_subsections(snapshot):
-    found = content(snapshot, "section 1 of the harbour report")
-    assert [text.split("\n")[0] for text in found] == [
+    references = content(snapshot, "section 1 of the harbour report")
+    assert [text.split("\n")[0] for text in references] == [
         "Harbour counted by hand.",
         "Harbour data came late.",
         "Table 1: Harbour people aboard",
@@ -199,8 +199,8 @@ def test_hits_say_from_which_structure_they_came_and_fall_in_score(snapshot):
 
 
 def test_a_short_limit_is_shared_and_what_one_leaves_the_next_takes(snapshot):
-    found = find_references("Compare table 1 and page 3 of the harbour report", snapshot)
-    texts = [hit.node.text.split("\n")[0] for hit in fetch_hits(snapshot, found, 3)]
+    references = find_references("Compare table 1 and page 3 of the harbour report", snapshot)
+    texts = [hit.node.text.split("\n")[0] for hit in fetch_hits(snapshot, references, 3)]
     assert texts == ["Table 1: Harbour people aboard", "Harbour may sink.", "Table 2: Harbour tolls"]
     assert fetch_hits(snapshot, (), 3) == []
 
@@ -253,10 +253,10 @@ def test_a_model_names_structures_that_patterns_miss(snapshot, reply, expected):
     structures.find(Question("What stands on that leaf?"), trail)
     ids = [reference["node"] for reference in trail.steps[0].detail["references"]]
     nodes = snapshot.nodes(snapshot.rows(ids))
-    found = [
+    references = [
         f"{n.document_name.split('.')[0]}: {n.kind} {n.page if n.kind == 'page' else n.name}" for n in nodes
     ]
-    assert found == expected
+    assert references == expected
     assert trail.usage().calls == 1
     assert "harbour_report.pdf" in model.prompts[0].user
     assert "What stands on that leaf?" in model.prompts[0].user

@@ -6,21 +6,27 @@ from clew.retrieve.structure.phrases import find_phrases, parse_roman
 
 def pages(question):
     return [
-        one.number if one.number is not None else one.label
-        for one in find_phrases(question)
-        if one.kind == "page"
+        phrase.number if phrase.number is not None else phrase.label
+        for phrase in find_phrases(question)
+        if phrase.kind == "page"
     ]
 
 
 def tables(question):
-    found = (
-        one for one in find_phrases(question) if one.kind == "table" and not one.name and not one.is_bare
+    results = (
+        phrase
+        for phrase in find_phrases(question)
+        if phrase.kind == "table" and not phrase.name and not phrase.is_bare
     )
-    return [(one.label or one.number, one.page) for one in found]
+    return [(phrase.label or phrase.number, phrase.page) for phrase in results]
 
 
 def sections(question):
-    return [(one.word, one.label) for one in find_phrases(question) if one.kind == "section" and not one.name]
+    return [
+        (phrase.word, phrase.label)
+        for phrase in find_phrases(question)
+        if phrase.kind == "section" and not phrase.name
+    ]
 
 
 @pytest.mark.parametrize(
@@ -114,8 +120,8 @@ def test_numbered_sections(question, expected):
     ],
 )
 def test_names(question, kind, name):
-    found = [one.name.strip() for one in find_phrases(question) if one.kind == kind]
-    assert any(one.endswith(name) or one.startswith(name) for one in found)
+    results = [phrase.name.strip() for phrase in find_phrases(question) if phrase.kind == kind]
+    assert any(phrase.endswith(name) or phrase.startswith(name) for phrase in results)
 
 
 @pytest.mark.parametrize(
@@ -134,14 +140,18 @@ def test_names(question, kind, name):
     ],
 )
 def test_content_questions_have_no_phrase_that_needs_no_name(question):
-    found = [one for one in find_phrases(question) if one.label or one.number is not None or one.page]
-    assert found == []
+    results = [
+        phrase
+        for phrase in find_phrases(question)
+        if phrase.label or phrase.number is not None or phrase.page
+    ]
+    assert results == []
 
 
 def test_phrases_come_in_the_order_of_the_question_with_their_place():
     question = "Compare page 1 of the lease with Table 2 of the manual"
-    found = [one for one in find_phrases(question) if one.number is not None]
-    assert [question[one.start : one.end] for one in found] == ["page 1", "Table 2"]
+    results = [phrase for phrase in find_phrases(question) if phrase.number is not None]
+    assert [question[phrase.start : phrase.end] for phrase in results] == ["page 1", "Table 2"]
 
 
 @pytest.mark.parametrize(

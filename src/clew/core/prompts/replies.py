@@ -4,7 +4,9 @@ JSON is read in two steps. *Parsing* is lenient about form: thoughts and prose a
 quotes, bare keys, Python's ``None`` and ``True``, comments, trailing commas, line breaks inside strings, an end that
 is cut off. *Validation* is strict about content: the value must be valid by the schema, and nothing is invented to
 make it so. Of a value that is cut off, the incomplete part is dropped, because half a number is another
-number; if the schema requires the dropped part, the reply is refused.
+number; if the schema requires the dropped part, the reply is refused. That is why clew does not use json-repair: it
+completes what is cut off (``[1, 23`` to ``[1, 23]``, ``{"a": `` to ``{"a": ""}``), so that the schema accepts values
+that the model did not write.
 
 The schemas are the subset of JSON Schema that endpoints understand: ``type`` (one or a list), ``properties``,
 ``required``, ``items``, ``enum``. Keys beyond ``properties`` are dropped. Three conversions lose nothing and
