@@ -58,11 +58,11 @@ def test_a_value_is_parsed_whatever_surrounds_it(reply, value):
 def test_a_reply_that_is_cut_off_keeps_its_complete_parts():
     whole = '{"answer": "x", "quotes": [{"source": 1, "text": "one"}, {"source": 12, "text": "two"}]'
     whole += ', "count": 123}'
-    kept = [{"source": 1, "text": "one"}, {"source": 12, "text": "two"}]
+    quotes = [{"source": 1, "text": "one"}, {"source": 12, "text": "two"}]
     for end in range(whole.index('"x"') + 3, len(whole)):
         value = parse_json(whole[:end], SCHEMA)
         assert value["answer"] == "x"
-        assert value.get("quotes", []) == kept[: len(value.get("quotes", []))]
+        assert value.get("quotes", []) == quotes[: len(value.get("quotes", []))]
         assert value.get("count", 123) == 123
     with pytest.raises(BadCompletion):
         parse_json(whole[: whole.index('"x"') + 2], SCHEMA)

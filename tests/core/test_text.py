@@ -44,11 +44,11 @@ def test_threads_that_stem_at_once_do_not_spoil_each_other() -> None:
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(8) as pool:
-            found = list(pool.map(text.stem, words * 8))
+            stems = list(pool.map(text.stem, words * 8))
     finally:
         sys.setswitchinterval(interval)
     alone = snowballstemmer.stemmer("english")
-    assert found == [alone.stemWord(word) for word in words * 8]
+    assert stems == [alone.stemWord(word) for word in words * 8]
 
 
 def test_count_terms_counts_hashed_terms() -> None:
@@ -83,15 +83,15 @@ def test_sentences_cover_all_that_is_not_white_space_in_order(given: str) -> Non
 
 
 def test_names_are_capitalised_spans_and_their_sub_spans() -> None:
-    found = {
+    names = {
         name
         for name, _, _ in text.candidate_names(
             "Alf Clausen taught at the University of Ohio in 1989. The end"
         )
     }
-    assert {"alf clausen", "university of ohio", "ohio", "1989"} <= found
-    assert not any("end" in name or "taught" in name for name in found)
-    assert "1989 the" not in found
+    assert {"alf clausen", "university of ohio", "ohio", "1989"} <= names
+    assert not any("end" in name or "taught" in name for name in names)
+    assert "1989 the" not in names
 
 
 def test_name_ranges_point_at_the_name() -> None:

@@ -1,4 +1,4 @@
-"""What every store has to do, whatever it is made of: checked against Python dictionaries."""
+"""What every implementation of the store must do, checked against Python dictionaries."""
 
 from __future__ import annotations
 
@@ -57,15 +57,15 @@ def test_postings_equal_their_brute_force_twin_after_any_history(base, seed: int
     assert postings.average_length == pytest.approx(sum(lengths.values()) / max(len(lengths), 1))
     vocabulary, frequency = postings.vocabulary()
     assert dict(zip(vocabulary.tolist(), frequency.tolist(), strict=True)) == {
-        term: len(found) for term, found in holders.items()
+        term: len(hits) for term, hits in holders.items()
     }
     assert np.all(vocabulary[1:] > vocabulary[:-1])
     terms = np.array([*holders, 12345], dtype=np.uint64)
     assert postings.document_frequency(terms).tolist() == [*map(len, holders.values()), 0]
-    for term, found in holders.items():
+    for term, hits in holders.items():
         rows, counts = postings.rows_with(term)
         assert np.all(rows[1:] > rows[:-1])
-        assert dict(zip(snapshot.ids(rows), counts.tolist(), strict=True)) == found
+        assert dict(zip(snapshot.ids(rows), counts.tolist(), strict=True)) == hits
     ids = random.Random(seed).sample(sorted(expected), len(expected))
     rows = snapshot.rows(ids)
     assert postings.lengths(rows).tolist() == [lengths[id] for id in ids]
@@ -146,8 +146,8 @@ def test_vectors_equal_brute_force_and_respect_the_mask(base, encoder: HashEncod
     allowed = snapshot.mask(Scope(documents=frozenset([next(iter(paths.values())).key])), RETRIEVED_KINDS)
     for mask in (None, allowed):
         among = rows if mask is None else rows[mask[rows]]
-        found, scores = view.search(queries, 5, mask)
-        for query, near, score in zip(queries, found, scores, strict=True):
+        hits, scores = view.search(queries, 5, mask)
+        for query, near, score in zip(queries, hits, scores, strict=True):
             exact = (view.vectors(among).astype(np.float64) * query.astype(np.float64)).sum(axis=1)
             best = np.sort(exact)[::-1][:5]
             assert np.allclose(score[: len(best)], best, atol=1e-8)

@@ -248,15 +248,15 @@ def test_adjacency_of_single_relations_and_of_all_together(base) -> None:
             offsets, others = graph.neighbours(rows, relation, inverse)
             edges = graph.adjacency(relation, inverse)
             heads = rows[::-1] if edges.heads is None else edges.heads
-            found = []
+            tails = []
             for place, row in enumerate(rows.tolist()):
                 expected = sorted(p[1 - inverse] for p in pairs if p[inverse] == row)
                 assert others[offsets[place] : offsets[place + 1]].tolist() == expected
                 at = np.flatnonzero(heads == row)
-                found.append(
+                tails.append(
                     edges.tails[edges.starts[at[0]] : edges.starts[at[0] + 1]].tolist() if len(at) else []
                 )
-                assert found[-1] == expected
+                assert tails[-1] == expected
     with pytest.raises(UsageError, match="Did you mean 'many'"):
         graph.adjacency("mny")
 

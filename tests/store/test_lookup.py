@@ -110,8 +110,8 @@ def searched(mark: str, strict: str, loose: str, labels: bool = True) -> tuple[l
             if strict in query:
                 return []
             assert loose in query, query
-            found = [{"x": f"{EX}k", "l": "Kismet"}, {"x": f"{EX}kd", "l": "Kismet Hardy"}]
-            return found if labels else [{"x": one["x"]} for one in found]
+            solutions = [{"x": f"{EX}k", "l": "Kismet"}, {"x": f"{EX}kd", "l": "Kismet Hardy"}]
+            return solutions if labels else [{"x": solution["x"]} for solution in solutions]
         if "VALUES ?x" in query and f"<{EX}kd>" in query:
             return [{"x": f"{EX}k", "l": "Kismet"}, {"x": f"{EX}kd", "l": "Kismet Hardy"}]
         if "LIMIT 20 " in f"{query} ":
@@ -134,7 +134,7 @@ def searched(mark: str, strict: str, loose: str, labels: bool = True) -> tuple[l
 def test_the_search_of_an_endpoint_is_detected_and_used(
     tmp_path: Path, service: str, mark: str, strict: str, loose: str
 ) -> None:
-    """Of these three services only the questions are tested: that they are sent, and what is made of the answers."""
+    """Only the queries to these three services and the reading of their answers are tested."""
     seen, answer = searched(mark, strict, loose, labels=service != "wikidata")
     with ScriptedEndpoint(answer) as server, clew.open(tmp_path / "kb", create=True) as base:
         graph = base.graphs.mount("g", server.url)
@@ -145,7 +145,7 @@ def test_the_search_of_an_endpoint_is_detected_and_used(
         # Looking up a name asks the strictest question alone.
         assert len(graph.find_by_name("Kismat")) == 0 and len(seen) == 4
     with clew.open(tmp_path / "kb") as base:
-        assert base.graphs.get("g").lookup.service == service  # kept, not asked again
+        assert base.graphs.get("g").lookup.service == service  # stored, not asked for again
         assert len(seen) == 4
 
 
@@ -185,15 +185,15 @@ def test_a_table_of_titles_comes_first(place: str, tmp_path: Path, form: str) ->
     table = tmp_path / form
     text = TITLES.format(ex=EX)
     if form == "index.db":
-        with sqlite3.connect(table) as made:
-            made.execute(
+        with sqlite3.connect(table) as database:
+            database.execute(
                 "CREATE TABLE mapping (wikipedia_id int PRIMARY KEY, wikipedia_title text, wikidata_id text)"
             )
             rows = [line.split("\t") for line in text.splitlines()[1:]]
-            made.executemany(
+            database.executemany(
                 "INSERT INTO mapping VALUES (?, ?, ?)", [(n, *row) for n, row in enumerate(rows)]
             )
-        made.close()
+        database.close()
     elif form.endswith(".gz"):
         table.write_bytes(gzip.compress(text.encode()))
     else:
@@ -208,8 +208,8 @@ def test_a_table_of_titles_comes_first(place: str, tmp_path: Path, form: str) ->
         assert sorted(short(graph, graph.find_by_name("Kismet"))) == ["k", "k2"]  # no title: by label
         assert len(graph.find_by_name("Gone")) == 0  # what it names is not in the store
         assert graph.lookup.titles.find_ids("Earth") == ["http://www.wikidata.org/entity/Q2"]
-        kept = list((tmp_path / "kb" / "derived" / "mounts").glob("*.titles"))
-        assert len(kept) == (0 if form == "index.db" else 1)
+        indexes = list((tmp_path / "kb" / "derived" / "mounts").glob("*.titles"))
+        assert len(indexes) == (0 if form == "index.db" else 1)
         base.graphs.remove("g")
         assert not list((tmp_path / "kb" / "derived" / "mounts").iterdir()) and table.exists()
 
@@ -244,7 +244,7 @@ def test_the_index_of_titles_is_built_once_and_again_when_the_file_changes(
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "problem"),
     [
         ("a.tsv", b"Bill\tQ1\nMarlene\tnone\n", "line 2: no id"),
         ("a.tsv", b"Bill\tQ1\nMarlene\n", "line 2: no id"),
@@ -256,11 +256,11 @@ def test_the_index_of_titles_is_built_once_and_again_when_the_file_changes(
     ids=["no id", "no column", "no header", "cut off", "not UTF-8", "no database"],
 )
 def test_invalid_tables_of_titles_are_refused(
-    place: str, tmp_path: Path, name: str, content: bytes, said: str
+    place: str, tmp_path: Path, name: str, content: bytes, problem: str
 ) -> None:
     (tmp_path / name).write_bytes(content)
     with clew.open(tmp_path / "kb", create=True) as base:
-        with pytest.raises(UnreadableFile, match=said):
+        with pytest.raises(UnreadableFile, match=problem):
             base.graphs.mount("g", place, MountOptions(titles=str(tmp_path / name))).find_by_name("Bill")
         assert not list(tmp_path.rglob("*.titles*"))
 
@@ -272,13 +272,13 @@ def test_folders_without_a_store_are_refused(tmp_path: Path) -> None:
     (tmp_path / "broken" / "CURRENT").write_text("nonsense")
     (tmp_path / "a.ttl").write_text(TURTLE)
     with clew.open(tmp_path / "kb", create=True) as base:
-        for place, said in {
+        for place, problem in {
             "empty": "not the folder of an Oxigraph store",
             "none": "is no folder",
             "broken": "cannot be opened",
             "a.ttl": "is a file",
         }.items():
-            with pytest.raises(UsageError, match=said):
+            with pytest.raises(UsageError, match=problem):
                 base.graphs.mount("g", str(tmp_path / place))
         assert base.graphs.infos() == [] and not list((tmp_path / "empty").iterdir())
 
@@ -327,5 +327,5 @@ def test_relations_at_asks_only_for_relations_that_a_node_has(place: str, tmp_pa
     with clew.open(tmp_path / "kb", create=True) as base:
         graph = base.graphs.mount("g", place)
         assert graph.relations_at(graph.rows([f"g:{EX}k"])) == ["director"]
-        (found,) = entity_triples(graph, base.graphs.entities("g", "William Dieterle")[0])
-        assert found.inverse and {end.name for end in found.ends} == {"Kismet"}
+        (triple,) = entity_triples(graph, base.graphs.entities("g", "William Dieterle")[0])
+        assert triple.inverse and {end.name for end in triple.ends} == {"Kismet"}

@@ -230,7 +230,7 @@ def test_queries_keep_their_interval() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said", "asked"),
+    ("answer", "problem", "asked"),
     [
         ((400, {}, b"Parse error"), "HTTP 400: Parse error", 1),
         ((404, {}, b""), "HTTP 404", 1),
@@ -242,10 +242,10 @@ def test_queries_keep_their_interval() -> None:
     ],
 )
 def test_invalid_answers_raise_remote_error(
-    answer: tuple[int, dict[str, str], bytes], said: str, asked: int
+    answer: tuple[int, dict[str, str], bytes], problem: str, asked: int
 ) -> None:
     with Scripted(*[answer] * 4) as server:
-        with pytest.raises(RemoteError, match=said):
+        with pytest.raises(RemoteError, match=problem):
             Endpoint(server.url, sleep=lambda seconds: None).select("SELECT")
         assert server.asked == asked
 

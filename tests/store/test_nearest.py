@@ -16,8 +16,8 @@ DIMENSION = 70  # no multiple of 64
 def unit(rng: np.random.Generator, count: int) -> np.ndarray:
     """Vectors in twenty clusters, as those of texts are in many."""
     centres = np.random.default_rng(9).standard_normal((20, DIMENSION))
-    made = centres[rng.integers(0, 20, count)] + 0.6 * rng.standard_normal((count, DIMENSION))
-    return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
+    vectors = centres[rng.integers(0, 20, count)] + 0.6 * rng.standard_normal((count, DIMENSION))
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
 
 def test_a_code_has_a_bit_for_each_positive_number() -> None:
@@ -45,9 +45,9 @@ def test_a_shortlist_has_all_slots_at_a_distance_or_none(tmp_path) -> None:
     among = rng.random(len(every)) < 0.7
     query = unit(rng, 1)[0]
     distance = ((every > 0) != (query > 0)).sum(axis=1)
-    found = file.read().shortlist(query, among, 40)
+    hits = file.read().shortlist(query, among, 40)
     limit = np.sort(distance[among])[39]
-    assert found.tolist() == np.flatnonzero(among & (distance <= limit)).tolist()
+    assert hits.tolist() == np.flatnonzero(among & (distance <= limit)).tolist()
     assert file.read().shortlist(query, among, 10_000).tolist() == np.flatnonzero(among).tolist()
 
 
@@ -78,11 +78,11 @@ def test_a_search_by_codes_finds_nearly_what_an_exact_one_finds(tmp_path, monkey
     every, live = unit(rng, 6000), rng.random(6000) < 0.9
     view = view_of(tmp_path, every, np.arange(6000), live)
     queries, allowed = unit(rng, 20), rng.random(6000) < 0.5
-    found, scores = view.search(queries, 10, allowed)
+    hits, scores = view.search(queries, 10, allowed)
     exact = StoredVectors(every, np.arange(6000), live, live).search(queries, 10, allowed)[0]
-    assert live[found].all() and allowed[found].all()
-    assert np.mean([np.isin(a, b).mean() for a, b in zip(found, exact, strict=True)]) > 0.95
-    products = np.einsum("qkd,qd->qk", every[found].astype(np.float64), queries.astype(np.float64))
+    assert live[hits].all() and allowed[hits].all()
+    assert np.mean([np.isin(a, b).mean() for a, b in zip(hits, exact, strict=True)]) > 0.95
+    products = np.einsum("qkd,qd->qk", every[hits].astype(np.float64), queries.astype(np.float64))
     assert np.allclose(scores, products, atol=1e-8) and np.all(np.diff(scores) <= 0)
 
 
@@ -90,11 +90,11 @@ def test_a_search_by_codes_does_not_depend_on_history(tmp_path, monkeypatch) -> 
     monkeypatch.setattr(vectors, "EXACT_LIMIT", 100)
     monkeypatch.setattr(vectors, "SHORTLIST_SIZE", 50)
     rng = np.random.default_rng(4)
-    kept, gone = unit(rng, 2000), unit(rng, 700)
+    live, removed = unit(rng, 2000), unit(rng, 700)
     place = rng.permutation(2700)
-    both = np.concatenate([kept, gone])[place]
-    old = view_of(tmp_path, both, place, np.arange(2700) < 2000)
-    clean = view_of(tmp_path, kept, np.arange(2000), np.ones(2000, dtype=np.bool_))
+    everything = np.concatenate([live, removed])[place]
+    old = view_of(tmp_path, everything, place, np.arange(2700) < 2000)
+    clean = view_of(tmp_path, live, np.arange(2000), np.ones(2000, dtype=np.bool_))
     queries = unit(rng, 20)
     for left, right in zip(old.search(queries, 15), clean.search(queries, 15), strict=True):
         assert np.array_equal(left, right)
@@ -114,7 +114,7 @@ def test_a_small_scope_is_searched_exactly(tmp_path, monkeypatch) -> None:
 
 @pytest.fixture
 def signed(base, monkeypatch):
-    """A base whose encoder has enough vectors for signs."""
+    """A base with enough vectors for binary codes."""
     monkeypatch.setattr(vectors, "BINARY_INDEX_MINIMUM", 8)
     monkeypatch.setattr("clew.store.encoding.BATCH", 5)
     for number in range(6):
@@ -133,8 +133,8 @@ def test_codes_follow_added_and_removed_vectors(signed) -> None:
     signed.remove(["/docs/0.txt"])
     assert store.binary_index_file().matches(store.vectors())
     signed.remove([f"/docs/{number}.txt" for number in (1, 2, 3)])
-    signs = store.binary_index_file()
-    assert signs.matches(store.vectors()) if signs else not (store.folder / "signs.u64").exists()
+    codes = store.binary_index_file()
+    assert codes.matches(store.vectors()) if codes else not (store.folder / "signs.u64").exists()
 
 
 @pytest.mark.parametrize("damage", ["delete", "truncate", "flip"])

@@ -1,4 +1,4 @@
-"""Names that are spelled alike: against brute force over all names, kept and read back, in every script."""
+"""Names with a similar spelling, against brute force over all names, in every script."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def of_names(names: list[str]) -> Twin:
 def brute(twin: Twin, name: str) -> dict[int, float]:
     """Likeness of every row: the most of its names."""
     wanted = fold_name(name)
-    found = {}
+    similarities = {}
     for row, id in enumerate(sorted(twin.nodes)):
-        said = twin.nodes[id]
-        names = [fold_name(one) for one in (said.get("name") or id, *said.get("aliases", ())) if one]
-        found[row] = float(spelling_index.name_similarity(wanted, names).max())
-    return found
+        fields = twin.nodes[id]
+        names = [fold_name(one) for one in (fields.get("name") or id, *fields.get("aliases", ())) if one]
+        similarities[row] = float(spelling_index.name_similarity(wanted, names).max())
+    return similarities
 
 
 def typo(name: str, rng: random.Random) -> str:
@@ -113,19 +113,19 @@ def test_a_misspelt_name_is_found(base, name: str, asked: str) -> None:
 def test_chunks_do_not_change_the_index_and_common_grams_are_left_out(base, monkeypatch) -> None:
     names = [f"{WORDS[n % len(WORDS)]} {n}" for n in range(300)]
     whole = stored(base, of_names(names))
-    kept = {name: one.copy() for name, one in whole._opened.arrays.items() if name.startswith("grams")}
+    grams = {name: one.copy() for name, one in whole._opened.arrays.items() if name.startswith("grams")}
     asked = "garow 14"
     before = whole.find_similar_names(asked, 5)[0].tolist()
     base.graphs.remove("g")
     monkeypatch.setattr(spelling_index, "_CHUNK", 7)
     again = stored(base, of_names(names))
-    for name, one in kept.items():
+    for name, one in grams.items():
         assert np.array_equal(one, again._opened.arrays[name]), name
     base.graphs.remove("g")
     monkeypatch.setattr(spelling_index, "MAX_NAMES_PER_GRAM", 30)
     fewer = stored(base, of_names(names))
     assert np.diff(fewer._opened.arrays["grams.starts"]).max() <= 30
-    assert len(fewer._opened.arrays["grams.names"]) < len(kept["grams.names"])
+    assert len(fewer._opened.arrays["grams.names"]) < len(grams["grams.names"])
     assert fewer.find_similar_names(asked, 5)[0].tolist()[0] == before[0]
     assert fewer.find_similar_names("garrow 0", 1)[1].tolist() == [1]
 

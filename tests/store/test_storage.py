@@ -35,12 +35,12 @@ def fill(base: Store, count: int = 4) -> None:
 def state(base: Store, encoder: HashEncoder | None = None) -> object:
     snapshot = base.snapshot()
     terms, frequency = snapshot.postings("text").vocabulary()
-    found = [snapshot.ids(snapshot.postings("text").rows_with(term)[0]) for term in terms.tolist()]
+    holders = [snapshot.ids(snapshot.postings("text").rows_with(term)[0]) for term in terms.tolist()]
     near = None
     if encoder:
         view = snapshot.vectors(encoder.name)
         near = snapshot.ids(view.search(encoder.encode(["question"], query=True), 5)[0][0])
-    return terms.tolist(), frequency.tolist(), found, near
+    return terms.tolist(), frequency.tolist(), holders, near
 
 
 def test_put_document_returns_what_it_did(base) -> None:
@@ -119,13 +119,13 @@ def test_a_snapshot_stays_as_it_was(base) -> None:
 
 def test_memoized_values_are_computed_once_per_generation(base) -> None:
     fill(base, 2)
-    made = []
+    computed_values = []
     for _ in range(2):
-        base.snapshot().memoize("x", lambda: made.append(1))
-    assert made == [1]
+        base.snapshot().memoize("x", lambda: computed_values.append(1))
+    assert computed_values == [1]
     base.put_document(document(5), location("/docs/5.txt"))
-    base.snapshot().memoize("x", lambda: made.append(1))
-    assert made == [1, 1]
+    base.snapshot().memoize("x", lambda: computed_values.append(1))
+    assert computed_values == [1, 1]
 
 
 def test_values_of_documents_alone_outlive_vectors_settings_and_unindexed_documents(
@@ -134,15 +134,15 @@ def test_values_of_documents_alone_outlive_vectors_settings_and_unindexed_docume
     fill(base, 2)
     with Store.open(base.path) as reader:
         reader.index_on_snapshot = False
-        made: list[str] = []
+        computed_values: list[str] = []
 
         def computed() -> list[str]:
             """Return which values had to be computed."""
-            made.clear()
+            computed_values.clear()
             view = reader.snapshot()
-            view.memoize("any", lambda: made.append("any"))
-            view.memoize("documents", lambda: made.append("documents"), documents_only=True)
-            return list(made)
+            view.memoize("any", lambda: computed_values.append("any"))
+            view.memoize("documents", lambda: computed_values.append("documents"), documents_only=True)
+            return list(computed_values)
 
         assert computed() == ["any", "documents"]
         assert computed() == []
@@ -164,10 +164,10 @@ def test_values_of_documents_alone_outlive_vectors_settings_and_unindexed_docume
 
 def test_threads_share_one_view_and_its_memoized_values(base) -> None:
     fill(base, 3)
-    ready, made = threading.Barrier(8), []
+    ready, computed_values = threading.Barrier(8), []
 
     def slowly() -> str:
-        made.append(1)
+        computed_values.append(1)
         time.sleep(0.05)
         return base.snapshot().memoize("inner", lambda: "inner")
 
@@ -179,7 +179,7 @@ def test_threads_share_one_view_and_its_memoized_values(base) -> None:
     with ThreadPoolExecutor(8) as pool:
         seen = list(pool.map(look, range(8)))
     assert len({id(view) for view, _ in seen}) == 1
-    assert made == [1] and {value for _, value in seen} == {"inner"}
+    assert computed_values == [1] and {value for _, value in seen} == {"inner"}
 
 
 def test_documents_indexed_while_a_view_is_made_are_in_the_next_one(base, monkeypatch) -> None:
@@ -191,9 +191,9 @@ def test_documents_indexed_while_a_view_is_made_are_in_the_next_one(base, monkey
 
         def load_and_be_overtaken(self: SegmentIndex) -> list[Segment]:
             monkeypatch.undo()
-            found = load(self)
+            segments = load(self)
             base.catch_up()
-            return found
+            return segments
 
         monkeypatch.setattr(SegmentIndex, "load", load_and_be_overtaken)
         assert reader.snapshot().pending == 1
@@ -288,8 +288,8 @@ def test_encoding_resumes_where_it_was_interrupted(base, encoder: HashEncoder, m
 CHILD = """
 import sys; sys.path.insert(0, sys.argv[2])
 from kb_documents import document, location
-from clew.store import KnowledgeBase
-with KnowledgeBase.open(sys.argv[1], create=True) as base:
+from clew.store import Store
+with Store.open(sys.argv[1], create=True) as base:
     for number in range(200):
         base.put_document(document(number), location(f"/docs/{number}.txt"))
         print(number, flush=True)
@@ -313,11 +313,11 @@ def test_a_kill_at_any_moment_loses_nothing_committed(tmp_path) -> None:
         child.stdout.close()
         child.wait()
         with Store.open(path) as base:
-            # The last number printed says what was committed; the removals lag behind by three.
+            # Everything up to the last printed number was committed, and removals lag behind by three.
             keys = {one.key for one in base.documents()}
             last = int(rest[-1]) if rest else 0
-            kept = [n for n in range(last + 1) if (n + 3) % 7 != 6]
-            assert {document(n).key for n in kept} <= keys
+            expected = [n for n in range(last + 1) if (n + 3) % 7 != 6]
+            assert {document(n).key for n in expected} <= keys
             base.snapshot()
             assert not [finding for finding in base.doctor() if not finding.repaired]
             assert base.doctor() == []
@@ -327,8 +327,8 @@ def test_a_kill_at_any_moment_loses_nothing_committed(tmp_path) -> None:
 ADDER = """
 import sys; sys.path.insert(0, sys.argv[2])
 from kb_documents import document, location
-from clew.store import KnowledgeBase
-with KnowledgeBase.open(sys.argv[1]) as base:
+from clew.store import Store
+with Store.open(sys.argv[1]) as base:
     for number in range(12):
         base.put_document(document(number), location(f"/docs/{number}.txt"))
         base.catch_up()
