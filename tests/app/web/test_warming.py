@@ -13,7 +13,7 @@ PROFILE = "names/profile"
 
 def made(base):
     """Return whether a view that any search needs is there for the documents as they are now."""
-    return PROFILE in base.store.snapshot()._document_views._made
+    return PROFILE in base.store.snapshot()._document_views._values
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_it_makes_what_any_question_needs(shelf) -> None:
     for _ in range(3):
         warming.schedule("harbour")
     warming.close()
-    known = base.store.snapshot()._document_views._made
+    known = base.store.snapshot()._document_views._values
     assert made(base) and "graph/mentions/3" in known and "postings/text" in known
     warming.schedule("harbour")  # nothing, after the end
 

@@ -1,5 +1,5 @@
-"""The methods that a request may choose among: names of the catalogue, or recipes of the person who serves; never
-recipes of its own."""
+"""The methods and retrievers that a request may choose: names of the registry, or recipes of the person who runs the
+server. A request cannot bring a recipe of its own."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from clew.triples.language.chain import Limits, parse_chain
 from clew.triples.language.errors import ChainError
 
 DEFAULT = "default"
-#: What only an evaluation can ask.
-_EVALUATIONS = frozenset({"golden"})
-#: Methods that no program asks for evidence: they have none but the model's memory.
+#: Methods that only an evaluation can use.
+_EVALUATION_ONLY = frozenset({"golden"})
+#: Methods that answer from the model's memory, without evidence.
 _NO_EVIDENCE = frozenset({"none", "fewshot", "cot"})
-#: Methods that work without a language model.
-_ALONE = frozenset({"kgp", "kgp-paper", "read", "dpr", "mdr"})
+#: Methods that need no language model.
+_NO_MODEL = frozenset({"kgp", "kgp-paper", "read", "dpr", "mdr"})
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A method or retriever: its name, what it is for, and its recipe with all defaults."""
+    """A method or retriever that may be chosen: its name, a summary, and its recipe."""
 
     name: str
     summary: str
@@ -35,26 +35,26 @@ class Choice:
 
 @lru_cache(maxsize=8)
 def offered_methods(allowed: tuple[str, ...]) -> dict[str, Choice]:
-    """Return the methods that may be chosen, the default first: those ``allowed``, all that ask no web where none is
-    named. Raises UsageError for a recipe that makes no sense."""
+    """Return the methods that may be chosen, the default first: the ``allowed`` recipes, or all methods that do not
+    search the web. Raises UsageError for a recipe that cannot be read."""
     first = {DEFAULT: Choice(DEFAULT, "The method that measures best over this kind of base.", DEFAULT)}
     if not allowed:
         return first | _offered("recipe")
-    return first | {one.name: one for one in map(_written, allowed) if one.name != DEFAULT}
+    return first | {choice.name: choice for choice in map(_allowed_choice, allowed) if choice.name != DEFAULT}
 
 
 def evidence_methods(model: bool) -> dict[str, Choice]:
-    """Return the methods that answer from evidence; without a ``model``, those that need none."""
+    """Return the methods that answer from evidence; without a ``model``, only those that need none."""
     return {
-        name: one
-        for name, one in _offered("recipe").items()
-        if name not in _NO_EVIDENCE and (model or name in _ALONE)
+        name: choice
+        for name, choice in _offered("recipe").items()
+        if name not in _NO_EVIDENCE and (model or name in _NO_MODEL)
     }
 
 
 def validate_recipes(recipes: Iterable[str]) -> dict[str, str]:
-    """Return recipes that a person allows, each with what it is. Raises UsageError for one that makes no sense."""
-    return {one.name: one.summary for one in map(_written, recipes)}
+    """Return recipes with their summaries. Raises UsageError for one that cannot be read."""
+    return {choice.name: choice.summary for choice in map(_allowed_choice, recipes)}
 
 
 @lru_cache(maxsize=1)
@@ -64,33 +64,33 @@ def offered_retrievers() -> dict[str, Choice]:
 
 
 def resolve_method(settings: Settings, name: str) -> str:
-    """Return the recipe of a method that may be chosen. Raises UsageError."""
-    return _known("recipe", name, offered_methods(settings.recipes))
+    """Return the recipe of a method by its name. Raises UsageError."""
+    return _resolve("recipe", name, offered_methods(settings.recipes))
 
 
 def resolve_retriever(name: str) -> str:
-    """Return the recipe of a retriever that may be chosen. Raises UsageError."""
-    return _known("retriever", name, offered_retrievers())
+    """Return the recipe of a retriever by its name. Raises UsageError."""
+    return _resolve("retriever", name, offered_retrievers())
 
 
-def method_for_triples(written: str) -> str:
-    """Return the method for a question that a person wrote as triples: types, quantifiers, conditions and wishes are
-    said to ``focus``, a plain chain is filled hop by hop."""
+def method_for_triples(triples: str) -> str:
+    """Return the method for a question written as triples: ``chain`` for a plain chain, ``focus`` for triples with
+    types, quantifiers, conditions or preferences."""
     try:
-        parse_chain(written, Limits(1, 99))
+        parse_chain(triples, Limits(1, 99))
     except ChainError:
         return "focus"
     return "chain"
 
 
-def _known(what: str, name: str, known: dict[str, Choice]) -> str:
-    if name not in known:
-        raise unknown_name_error(what, name, known)
-    return known[name].recipe
+def _resolve(kind: str, name: str, choices: dict[str, Choice]) -> str:
+    if name not in choices:
+        raise unknown_name_error(kind, name, choices)
+    return choices[name].recipe
 
 
-def _written(recipe: str) -> Choice:
-    """Return a recipe that the person who serves wrote; it is known by what was written."""
+def _allowed_choice(recipe: str) -> Choice:
+    """Return the choice of a recipe that the person who runs the server allows; its name is the recipe."""
     recipe = recipe.strip()
     if recipe == DEFAULT:
         return Choice(DEFAULT, "what measures best", DEFAULT)
@@ -100,9 +100,10 @@ def _written(recipe: str) -> Choice:
 
 @lru_cache(maxsize=2)
 def _offered(kind: str) -> dict[str, Choice]:
-    """Return the parts of a kind that ask no web search: whose key it would spend is not the asker's to say."""
+    """Return the components of a kind that do not search the web: that would spend the key of the person who runs the
+    server."""
     return {
         name: Choice(name, component.summary, name)
         for name, component in registry.describe_components()[kind].items()
-        if name not in _EVALUATIONS and not registry.searches_web(component.defaults)
+        if name not in _EVALUATION_ONLY and not registry.searches_web(component.defaults)
     }

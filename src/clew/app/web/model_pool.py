@@ -1,4 +1,4 @@
-"""The language models of a server, as its questions have them."""
+"""The language models of a server, lent to one question at a time."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _ADDRESS = re.compile(r"https?://[^,#]*#")
 
 @dataclass(frozen=True, slots=True)
 class LentModel:
-    """A language model that is asked no more once ``stop`` says so: a step may be many calls.
+    """A language model that is called no more once ``stop`` returns true, even within a step.
 
-    It is known by its model alone: what an answer says of who wrote it, and the steps of its trail, are read by
-    people whom the address of an endpoint does not concern.
+    Its name has no address: answers and trails name the model, and not everyone who reads them should know where the
+    endpoint is.
     """
 
     model: LanguageModel
@@ -30,14 +30,15 @@ class LentModel:
 
     @property
     def name(self) -> str:
-        """The name of the model inside, without an address."""
+        """The name of the wrapped model, without an address."""
         return strip_address(self.model.name)
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        """Return one completion per prompt. Raises BudgetExceeded where the question was stopped, ModelError."""
+        """Return one completion per prompt. Raises BudgetExceeded if the question was stopped, ModelError."""
         if self.stop():
             raise BudgetExceeded("stopped before the language model was asked again")
-        return [replace(one, model=strip_address(one.model)) for one in self.model.complete(prompts)]
+        completions = self.model.complete(prompts)
+        return [replace(completion, model=strip_address(completion.model)) for completion in completions]
 
 
 def strip_address(name: str) -> str:
@@ -50,24 +51,23 @@ def strip_address(name: str) -> str:
 
 
 class ModelPool:
-    """Lends the models of a server, each question its own with the budget of one question.
+    """Lends the models of a server, to each question with a budget of its own.
 
-    They are held while the server runs, so that weights and connections are there for all questions. Raises
-    UsageError for one that cannot be used: whose key is not set, or whose price is not known where money is limited.
+    The pool keeps the models loaded while the server runs, so that questions share weights and connections. Raises
+    UsageError for a model that cannot be used: its key is not set, or its price is unknown and money is limited.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._budget = settings.budget
-        self._held = [self._made(one) for one in settings.models]
+        self._loaded = [self._load(choice) for choice in settings.models]
 
-    def lend(self, chosen: ModelChoice | None, stop: Callable[[], bool]) -> LentModel | None:
-        """Return a model that was chosen, for one question, until ``stop`` says so."""
-        return None if chosen is None else LentModel(self._made(chosen), stop)
+    def lend(self, choice: ModelChoice | None, stop: Callable[[], bool]) -> LentModel | None:
+        """Return a model for one question, until ``stop`` returns true; None for no model."""
+        return None if choice is None else LentModel(self._load(choice), stop)
 
-    def _made(self, chosen: ModelChoice) -> LanguageModel:
+    def _load(self, choice: ModelChoice) -> LanguageModel:
         from clew.models.wrappers import Budget
 
-        most = self._budget
-        limited = (most.calls, most.tokens, most.money) != (None, None, None)
-        budget = Budget(most.calls, most.tokens, most.money) if limited else None
-        return catalog.load_language_model(chosen.name, cache=True, budget=budget)
+        limits = (self._budget.calls, self._budget.tokens, self._budget.money)
+        budget = None if limits == (None, None, None) else Budget(*limits)
+        return catalog.load_language_model(choice.name, cache=True, budget=budget)

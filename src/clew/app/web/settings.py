@@ -1,4 +1,4 @@
-"""What a server serves, and how much it takes on. Everything here comes from the person who starts it."""
+"""The settings of a server: what it serves, and its limits. All of them come from the person who starts it."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from clew.core.text import slugify
 from clew.models.names import describe_destination, leaves_machine, parse_roles
 
 MIB = 1 << 20
-#: A token that a person chooses has at least so many characters.
+#: The least number of characters of a token.
 MIN_TOKEN_LENGTH = 16
-#: The id of having no language model, among the choices of models.
+#: The choice of no language model.
 NO_MODEL = "none"
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much a server takes on. Sizes in bytes, times in seconds.
+    """The limits of a server. Sizes are in bytes, times in seconds.
 
-    ``files`` of one upload, each of at most ``file_bytes``, together ``upload_bytes``; ``spool_bytes`` and
-    ``spool_files`` are what may arrive and wait to be read, ``arriving`` uploads at once; a request of which nothing
-    comes for ``idle_seconds`` is given up. ``parse_seconds`` and ``parse_memory`` hold for one file. ``asks``
-    questions are answered at once, ``waiting`` more wait for their turn. ``page_cache`` is for pages that were drawn.
+    An upload has at most ``files`` files of ``file_bytes`` each, and ``upload_bytes`` in all. At most ``spool_files``
+    files of ``spool_bytes`` in all wait to be read, and ``arriving`` uploads arrive at the same time. A request of
+    which nothing arrives for ``idle_seconds`` is dropped. ``parse_seconds`` and ``parse_memory`` are for one file.
+    ``asks`` questions are answered at the same time, and ``waiting`` more may wait. ``page_cache`` is for images of
+    pages.
     """
 
     file_bytes: int = 100 * MIB
@@ -48,8 +49,8 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """A language model that may be chosen. Requests know it by ``id``; ``name``, which may hold an address, stays
-    here. ``goes`` says in words where texts go; ``leaves`` whether that is another machine."""
+    """A language model that may be chosen. Requests name it by ``id``; ``name`` may contain an address and is not
+    shown. ``goes`` says in words where texts are sent, ``leaves`` whether that is another machine."""
 
     id: str
     name: str = field(repr=False)
@@ -59,7 +60,7 @@ class ModelChoice:
 
 @dataclass(frozen=True, slots=True)
 class QuestionBudget:
-    """What one question may cost at most; None for no limit."""
+    """The most that one question may cost; None for no limit."""
 
     calls: int | None = None
     tokens: int | None = None
@@ -68,13 +69,13 @@ class QuestionBudget:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A server.
+    """The settings of a server.
 
-    ``bases`` are folders of knowledge bases by the names that pages and requests know them by; one that is not there
-    is made, with ``encoder``. ``models`` are those that may be chosen, the first by default; without any, answers are
-    extracted. ``recipes`` are the methods that may be chosen, by name; empty for all that need no web search.
-    ``hosts`` are further names under which the server may be reached. ``token``: who does not give it is refused.
-    ``read_only``: documents and graphs can neither be added nor removed.
+    ``bases`` are the folders of knowledge bases by the names that pages and requests use; a missing one is created,
+    with ``encoder``. ``models`` are the models that may be chosen, the first by default; without any, answers are
+    extracted. ``recipes`` are the methods that may be chosen; empty for all that do not search the web. ``hosts`` are
+    further host names that the server answers to. With a ``token``, requests without it are refused. With
+    ``read_only``, documents and graphs can neither be added nor removed.
     """
 
     bases: Mapping[str, Path]
@@ -104,19 +105,20 @@ class Settings:
             )
 
     def model(self, id: str | None) -> ModelChoice | None:
-        """Return the model that a request names: the first for None. Raises UsageError."""
+        """Return the model that a request names, None for no model; an ``id`` of None names the first. Raises
+        UsageError."""
         if id == NO_MODEL or (id is None and not self.models):
             return None
         if id is None:
             return self.models[0]
-        for one in self.models:
-            if one.id == id:
-                return one
-        raise unknown_name_error("model", id, [NO_MODEL, *(one.id for one in self.models)])
+        for model in self.models:
+            if model.id == id:
+                return model
+        raise unknown_name_error("model", id, [NO_MODEL, *(model.id for model in self.models)])
 
 
 def is_loopback_host(host: str) -> bool:
-    """Return whether a server that is bound to ``host`` can be reached from this machine alone."""
+    """Return whether a server that is bound to ``host`` can be reached only from this machine."""
     if host == "localhost":
         return True
     try:
@@ -126,33 +128,34 @@ def is_loopback_host(host: str) -> bool:
 
 
 def new_token() -> str:
-    """Return a token that nobody guesses."""
+    """Return a random token."""
     return secrets.token_urlsafe(24)
 
 
 def name_bases(folders: Sequence[Path]) -> dict[str, Path]:
-    """Return folders by names for addresses and pages: the folder's own, for a hidden one its parent's; numbered
-    where two are alike."""
-    found: dict[str, Path] = {}
+    """Return folders by the names that paths and pages use: the folder's own, its parent's for a hidden folder; with
+    a number if two are the same."""
+    bases: dict[str, Path] = {}
     for folder in folders:
         path = folder.expanduser().absolute()
         stem = slugify(knowledge_base_name(path)) or "base"
         name, number = stem, 2
-        while name in found:
+        while name in bases:
             name, number = f"{stem}-{number}", number + 1
-        if path not in found.values():
-            found[name] = path
-    return found
+        if path not in bases.values():
+            bases[name] = path
+    return bases
 
 
 def name_models(names: Sequence[str]) -> tuple[ModelChoice, ...]:
-    """Return the choices that model names make. Their ids hold no address: ``gpt-4o-mini``. Raises UsageError."""
-    found: list[ModelChoice] = []
+    """Return the choices for some model names, with ids without addresses, such as ``gpt-4o-mini``. Raises
+    UsageError."""
+    choices: list[ModelChoice] = []
     for name in names:
         parts = parse_roles(name)
-        stem = "+".join(dict.fromkeys(one.rest.rpartition("#")[2] for one in parts.values()))
+        stem = "+".join(dict.fromkeys(part.rest.rpartition("#")[2] for part in parts.values()))
         id, number = stem, 2
-        while id in {NO_MODEL, *(one.id for one in found)}:
+        while id in {NO_MODEL, *(choice.id for choice in choices)}:
             id, number = f"{stem} ({number})", number + 1
-        found.append(ModelChoice(id, name, describe_destination(name), leaves_machine(name)))
-    return tuple(found)
+        choices.append(ModelChoice(id, name, describe_destination(name), leaves_machine(name)))
+    return tuple(choices)

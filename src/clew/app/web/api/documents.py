@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import PurePath
 from typing import Annotated, Any
 
@@ -15,21 +16,23 @@ from clew.app.web.api.questions import KEY, Form, Key
 from clew.app.web.page_images import nearest_scale
 from clew.app.web.server import CurrentBase, CurrentServer
 from clew.core.errors import NotFound, UsageError
-from clew.core.types import TABLE, Document
+from clew.core.types import ROW, SECTION, TABLE, Document
 
 router = APIRouter(prefix="/bases/{base}", tags=["documents"])
 
 KeyInPath = Annotated[str, Path(pattern=KEY, description="The document's key.")]
-#: Characters of a document's text that one reply holds.
-_MOST_TEXT = 200_000
-#: Nodes that one reply holds.
-_MOST_NODES = 5_000
+#: Characters of a document's text in one reply.
+_MAX_TEXT = 200_000
+#: Nodes whose boxes one reply has.
+_MAX_BOXED = 100
+#: Nodes in one reply.
+_MAX_NODES = 5_000
 
 
 @router.get("/documents")
 def documents(base: CurrentBase) -> dict[str, Any]:
     """List the documents, by name."""
-    return {"documents": [_document(one) for one in base.knowledge_base.documents()]}
+    return {"documents": list(map(_document_to_dict, base.knowledge_base.documents()))}
 
 
 @router.get("/documents/{key}")
@@ -37,11 +40,11 @@ def document(key: KeyInPath, base: CurrentBase) -> dict[str, Any]:
     """Return a document with its outline: sections and tables, by their pages."""
     nodes = base.knowledge_base.tree(key)
     outline = [
-        {"id": one.id, "kind": one.kind, "name": one.name, "level": one.level, "page": one.page}
-        for one in nodes
-        if one.kind == "section" or one.kind == TABLE
+        {"id": node.id, "kind": node.kind, "name": node.name, "level": node.level, "page": node.page}
+        for node in nodes
+        if node.kind in {SECTION, TABLE}
     ]
-    return _document(base.knowledge_base.store.document(key)) | {"outline": outline[:_MOST_NODES]}
+    return _document_to_dict(base.knowledge_base.store.document(key)) | {"outline": outline[:_MAX_NODES]}
 
 
 @router.get("/documents/{key}/nodes")
@@ -49,12 +52,12 @@ def nodes(
     key: KeyInPath,
     base: CurrentBase,
     start: Annotated[int, Query(ge=0)] = 0,
-    limit: Annotated[int, Query(ge=1, le=_MOST_NODES)] = 1_000,
-    page: Annotated[int | None, Query(ge=1, description="Only those that start on this page.")] = None,
+    limit: Annotated[int, Query(ge=1, le=_MAX_NODES)] = 1_000,
+    page: Annotated[int | None, Query(ge=1, description="Only nodes that start on this page.")] = None,
 ) -> dict[str, Any]:
     """Return the nodes of a document in reading order, with their texts; ``total`` counts all."""
-    found = [one for one in base.knowledge_base.tree(key) if page is None or one.page == page]
-    return {"total": len(found), "nodes": [one.to_dict() for one in found[start : start + limit]]}
+    nodes = [node for node in base.knowledge_base.tree(key) if page is None or node.page == page]
+    return {"total": len(nodes), "nodes": [node.to_dict() for node in nodes[start : start + limit]]}
 
 
 @router.get("/documents/{key}/text")
@@ -64,26 +67,24 @@ def text(
     start: Annotated[int, Query(ge=0)] = 0,
     end: Annotated[int | None, Query(ge=0)] = None,
 ) -> dict[str, Any]:
-    """Return the characters ``start`` to ``end`` of a document's text, to which the spans of nodes refer; at most
-    200,000 at a time."""
+    """Return the characters ``start`` to ``end`` of a document's text, at most 200,000 at a time. The spans of nodes
+    refer to this text."""
     whole = base.knowledge_base.store.document_text(key)
-    last = min(len(whole) if end is None else end, start + _MOST_TEXT)
+    last = min(len(whole) if end is None else end, start + _MAX_TEXT)
     return {"start": start, "text": whole[start:last], "characters": len(whole)}
 
 
 @router.get("/nodes")
 def some_nodes(
     base: CurrentBase,
-    id: Annotated[list[str], Query(max_length=500, description="Ids, as a trail has them.")],
+    id: Annotated[list[str], Query(max_length=500, description="Node ids, as in a trail.")],
 ) -> dict[str, Any]:
-    """Return several nodes with their texts, in that order; those that are no longer there are left out."""
-    found = []
-    for one in dict.fromkeys(id):
-        try:
-            found.append(base.knowledge_base.node(one).to_dict())
-        except NotFound:
-            continue
-    return {"nodes": found}
+    """Return several nodes with their texts, in the order of their ids. Nodes that were removed are skipped."""
+    nodes = []
+    for node_id in dict.fromkeys(id):
+        with suppress(NotFound):
+            nodes.append(base.knowledge_base.node(node_id).to_dict())
+    return {"nodes": nodes}
 
 
 @router.get("/nodes/{id}")
@@ -94,24 +95,24 @@ def node(
         int, Query(ge=0, le=20_000, description="Characters before and after, for the context.")
     ] = 1_000,
 ) -> dict[str, Any]:
-    """Return a node as it stands in its document: ``before``, ``inside`` and ``after`` are parts of the document's
-    text, ``inside`` that of the node's span. A table, and the table of a row, has its ``cells``, the header first."""
-    found = base.knowledge_base.node(id)
-    whole = base.knowledge_base.store.document_text(found.document)
-    first, last = found.span
-    told = found.to_dict() | {
-        "parent": found.parent,
-        "media_type": base.knowledge_base.store.document(found.document).media_type,
+    """Return a node with the text around it: ``inside`` is the document's text in the node's span, ``before`` and
+    ``after`` are the text on both sides. A table, and the table of a row, has its ``cells``, the header first."""
+    node = base.knowledge_base.node(id)
+    whole = base.knowledge_base.store.document_text(node.document)
+    first, last = node.span
+    data = node.to_dict() | {
+        "parent": node.parent,
+        "media_type": base.knowledge_base.store.document(node.document).media_type,
         "before": whole[max(0, first - around) : first],
         "inside": whole[first:last],
         "after": whole[last : last + around],
     }
-    table = found if found.kind == TABLE else None
-    if found.kind == "row" and found.parent is not None:
-        table = base.knowledge_base.node(found.parent)
+    table = node if node.kind == TABLE else None
+    if node.kind == ROW and node.parent is not None:
+        table = base.knowledge_base.node(node.parent)
     if table is not None:
-        told["table"] = {"id": table.id, "caption": table.name, "cells": table_cells(table.text)}
-    return told
+        data["table"] = {"id": table.id, "caption": table.name, "cells": table_cells(table.text)}
+    return data
 
 
 @router.get("/documents/{key}/pages/{page}.png", response_class=Response)
@@ -122,12 +123,12 @@ def picture(
     base: CurrentBase,
     scale: Annotated[float, Query(gt=0, le=3, description="Pixels to the point: 0.5, 1, 1.5, 2 or 3.")] = 1.5,
 ) -> Response:
-    """Return a page of a PDF as PNG. 404 where its file is no longer where it was, or was changed: what is shown is
-    always the page that the document was read from."""
-    made = server.page_images.get(base, key, page, nearest_scale(scale))
-    # The key is a hash of the content, so what has this address never changes.
+    """Return a page of a PDF as PNG. 404 if the file was moved or changed: the image always shows the page that the
+    document was read from."""
+    image = server.page_images.get(base, key, page, nearest_scale(scale))
+    # The key is a hash of the content, so the image never changes.
     headers = {"Cache-Control": "private, max-age=86400, immutable"}
-    return Response(made.png, media_type="image/png", headers=headers)
+    return Response(image.png, media_type="image/png", headers=headers)
 
 
 @router.get("/documents/{key}/pages/{page}")
@@ -136,15 +137,15 @@ def page(
     page: int,
     server: CurrentServer,
     base: CurrentBase,
-    node: Annotated[list[str] | None, Query(description="Ids of nodes whose boxes to give.")] = None,
+    node: Annotated[list[str] | None, Query(description="Ids of nodes whose boxes to return.")] = None,
 ) -> dict[str, Any]:
     """Return the size of a page in points, and the boxes of nodes on it: x0, y0, x1, y1 from its top left."""
     picture = server.page_images.get(base, key, page, 1.5)
     boxes = [
-        {"node": one.id, "box": [box.x0, box.y0, box.x1, box.y1]}
-        for one in (base.knowledge_base.node(id) for id in (node or ())[:100])
-        for box in one.boxes
-        if box.page == page and one.document == key
+        {"node": shown.id, "box": [box.x0, box.y0, box.x1, box.y1]}
+        for shown in map(base.knowledge_base.node, (node or ())[:_MAX_BOXED])
+        for box in shown.boxes
+        if box.page == page and shown.document == key
     ]
     image = f"{base.api_path}/documents/{key}/pages/{page}.png"
     return {"page": page, "width": picture.width, "height": picture.height, "boxes": boxes, "image": image}
@@ -157,21 +158,21 @@ def remove(
     base: CurrentBase,
     forget: Annotated[bool, Query(description="Also forget the questions whose answers rest on it.")] = False,
 ) -> dict[str, Any]:
-    """Remove a document from the base: nothing of it remains there. A file that was added from a folder stays in the
-    folder. Answers in the history quote it on, unless ``forget``; ``quoted`` says how many do."""
+    """Remove a document from the base. A file that was added from a folder stays in the folder. Answers in the
+    history that quote the document remain, unless ``forget``; ``quoted`` counts them."""
     with server.open_for_writing(base) as writable:
-        gone = writable.remove(key)
+        removed = writable.remove(key)
     server.uploads.discard_document(base.name, key)
     server.page_images.forget(base, key)
     quoted = base.history.questions_citing(key)
     if forget:
         for id in quoted:
             base.history.forget(id)
-    return {"removed": [one.key for one in gone], "quoted": 0 if forget else len(quoted)}
+    return {"removed": [document.key for document in removed], "quoted": 0 if forget else len(quoted)}
 
 
 class Search(Form):
-    """A search. ``retriever`` is a name of /config; ``documents`` (keys) restrict."""
+    """A search. ``retriever`` is a name of /config; ``documents`` (keys) restrict the search."""
 
     question: str
     k: Annotated[int, Field(ge=1, le=200)] = 10
@@ -182,9 +183,9 @@ class Search(Form):
 @router.post("/search")
 def search(asked: Search, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
     """Find passages and table rows, best first."""
-    most = server.settings.limits.question_characters
-    if len(asked.question) > most:
-        raise UsageError(f"the question has more than {most:,} characters", "Ask for less at a time")
+    limit = server.settings.limits.question_characters
+    if len(asked.question) > limit:
+        raise UsageError(f"the question has more than {limit:,} characters", "Ask for less at a time")
     retriever = choices.resolve_retriever(asked.retriever)
     with server.questions.search_slots.admit():
         hits = base.knowledge_base.search(
@@ -193,8 +194,6 @@ def search(asked: Search, server: CurrentServer, base: CurrentBase) -> dict[str,
     return {"hits": [hit.to_dict() for hit in hits]}
 
 
-def _document(document: Document) -> dict[str, Any]:
-    """Return a document for a page: where its files lie on the server's disks is left out."""
-    shape = document.to_dict()
-    shape["paths"] = [PurePath(path).name for path in document.paths]
-    return shape
+def _document_to_dict(document: Document) -> dict[str, Any]:
+    """Return a document without the folders of its files, which are nobody's business."""
+    return document.to_dict() | {"paths": [PurePath(path).name for path in document.paths]}

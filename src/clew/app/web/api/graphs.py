@@ -24,23 +24,23 @@ from clew.store.graphs.graph_store import check_graph_name
 
 router = APIRouter(prefix="/bases/{base}", tags=["graphs"])
 
-#: Forms that an upload may have: one file, not packed, as what it unpacks to could not be foreseen.
-_FORMS = tuple(form for form in FORMATS if form != "stark")
-#: How many entities of one name are shown.
-_NAMESAKES = 50
+#: Formats that an upload may have: one file, and no archive, whose unpacked size is unknown.
+_UPLOAD_FORMATS = tuple(form for form in FORMATS if form != "stark")
+#: Entities of one name that are returned.
+_MAX_NAMESAKES = 50
 
 
 @router.get("/graphs")
 def graphs(base: CurrentBase) -> dict[str, Any]:
     """List the imported and mounted graphs."""
-    return {"graphs": [_graph(one) for one in base.knowledge_base.graphs.infos()]}
+    return {"graphs": list(map(_graph_to_dict, base.knowledge_base.graphs.infos()))}
 
 
 @router.get("/graphs/{name}")
 def schema(name: str, base: CurrentBase) -> dict[str, Any]:
-    """Return what a graph holds: types of nodes and relations, with counts and examples."""
+    """Return the schema of a graph: types of nodes and relations, with counts and examples."""
     graph = base.knowledge_base.graphs.get(name)
-    relations = sorted(graph.relations().items(), key=lambda one: (-one[1].edges, one[0]))
+    relations = sorted(graph.relations().items(), key=lambda item: (-item[1].edges, item[0]))
     return {
         "graph": name,
         "nodes": graph.size,
@@ -57,63 +57,64 @@ def entities(
     called: Annotated[str, Query(max_length=1_000, description="Its name, an alias, or its id.")],
     limit: Annotated[int, Query(ge=1, le=200, description="Triples of each relation, at most.")] = 10,
 ) -> dict[str, Any]:
-    """Return the entities of a graph that are called so, each with its triples and what it is the same as."""
-    found = base.knowledge_base.graphs.entities(name, called)[:_NAMESAKES]
-    return {"entities": [one.to_dict() for one in base.knowledge_base.graphs.describe(name, found, limit)]}
+    """Return the entities of a graph with this name, each with its triples and its equivalents in other graphs."""
+    graphs = base.knowledge_base.graphs
+    descriptions = graphs.describe(name, graphs.entities(name, called)[:_MAX_NAMESAKES], limit)
+    return {"entities": [description.to_dict() for description in descriptions]}
 
 
 @router.post("/graphs", status_code=202, openapi_extra=UPLOAD_SCHEMA)
 async def add(request: Request, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
-    """Take graph files on, each a graph: CSV, TSV, JSON lines, Parquet, N-Triples, Turtle, RDF/XML.
+    """Accept graph files, each a graph: CSV, TSV, JSON lines, Parquet, N-Triples, Turtle, RDF/XML.
 
-    The field ``name`` (with one file) says what the graph is called, by default as the file; ``form`` what form it
-    has, by default that of its name. A graph of that name must be removed first. As with /uploads, it is read in
-    its turn.
+    The field ``name`` (with one file) names the graph, by default after the file; ``form`` is its format, by default
+    that of the file's name. An existing graph of that name must be removed first. As with /uploads, the file is read
+    later.
     """
-    named: set[str] = set()  # graphs of this request
+    names: set[str] = set()  # graphs of this request
 
-    def made(one: ReceivedFile, form: UploadForm) -> Upload:
+    def make_upload(file: ReceivedFile, form: UploadForm) -> Upload:
         name = form.fields.get("name", "") if len(form.files) == 1 else ""
-        upload = new_upload(one.id, "graph", one.name, one.size)
-        upload = _checked(upload, name, form.fields.get("form", ""), named | _graphs(server, base))
-        named.add(upload.graph)
+        upload = new_upload(file.id, "graph", file.name, file.size)
+        taken = names | _graph_names(server, base)
+        upload = _name_graph(upload, name, form.fields.get("form", ""), taken)
+        names.add(upload.graph)
         return upload
 
-    return await accept_upload(request, server, base, made)
+    return await accept_upload(request, server, base, make_upload)
 
 
 @router.delete("/graphs/{name}")
 def remove(name: str, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
-    """Remove a graph: the base is as if it had never been added."""
+    """Remove a graph. The base is then as if it had never been added."""
     with server.open_for_writing(base) as writable:
-        gone = writable.graphs.remove(name)
-    return {"removed": gone.name}
+        graph = writable.graphs.remove(name)
+    return {"removed": graph.name}
 
 
-def _graphs(server: Server, base: ServedBase) -> set[str]:
-    """Return the names of the graphs that there are, or that wait."""
-    waiting = {
-        one["graph"] for one in server.uploads.all_uploads(base.name) if one["state"] not in FINAL_STATES
-    }
-    return {one.name for one in base.knowledge_base.graphs.infos()} | waiting
+def _graph_names(server: Server, base: ServedBase) -> set[str]:
+    """Return the names of the graphs of a base, and of those that wait to be read."""
+    uploads = server.uploads.all_uploads(base.name)
+    waiting = {upload["graph"] for upload in uploads if upload["state"] not in FINAL_STATES}
+    return {graph.name for graph in base.knowledge_base.graphs.infos()} | waiting
 
 
-def _checked(upload: Upload, name: str, form: str, taken: Collection[str]) -> Upload:
-    """Return a graph's upload with its name and form. Raises UsageError, UnreadableFile, Refused."""
-    name = name or default_graph_name(Path(upload.name))  # of the name alone
+def _name_graph(upload: Upload, name: str, form: str, taken: Collection[str]) -> Upload:
+    """Return the upload of a graph with its name and format. Raises UsageError, UnreadableFile, RequestRefused."""
+    name = name or default_graph_name(Path(upload.name))
     check_graph_name(name)
     if name in taken:
         raise RequestRefused(
             409, f"there is a graph named '{name}'", "Remove it first, or give this one another name"
         )
-    form = form or _form_of(upload.name)
-    if form not in _FORMS:
-        raise UsageError(f"a graph cannot be uploaded as '{form}'", f"Known: {', '.join(_FORMS)}")
+    form = form or _format_of(upload.name)
+    if form not in _UPLOAD_FORMATS:
+        raise UsageError(f"a graph cannot be uploaded as '{form}'", f"Known: {', '.join(_UPLOAD_FORMATS)}")
     return replace(upload, graph=name, form=form)
 
 
-def _form_of(name: str) -> str:
-    """Return the form that a file's name says. Raises UsageError."""
+def _format_of(name: str) -> str:
+    """Return the format of a file by its name. Raises UsageError."""
     ending = PurePath(name).suffix.lower().removeprefix(".")
     for form, endings in FORMATS.items():
         if ending in endings:
@@ -124,11 +125,9 @@ def _form_of(name: str) -> str:
     )
 
 
-def _graph(graph: GraphInfo) -> dict[str, Any]:
-    """Return a graph for a page: where its files lie on the server's disks is left out."""
-    shape = graph.to_dict()
-    shape["url"] = None
-    shape["mounted"] = bool(graph.url)
-    for source in shape["sources"]:
+def _graph_to_dict(graph: GraphInfo) -> dict[str, Any]:
+    """Return a graph without its address and the folders of its files, which are nobody's business."""
+    data = graph.to_dict() | {"url": None, "mounted": bool(graph.url)}
+    for source in data["sources"]:
         source["path"] = PurePath(source["path"].removeprefix(UPLOAD_PREFIX)).name
-    return shape
+    return data

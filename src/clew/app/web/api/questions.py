@@ -1,4 +1,4 @@
-"""Questions: asked, followed, stopped, remembered."""
+"""Questions: asked, followed, stopped, exported, forgotten."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from clew.core.errors import NotFound, UsageError
 
 router = APIRouter(prefix="/bases/{base}", tags=["questions"])
 
-#: Names of documents in requests: keys, as /documents gives them.
+#: The keys of documents, as /documents returns them.
 KEY = r"^[0-9a-f]{32}$"
 
 
 class Form(BaseModel):
-    """A JSON request: nothing in it that we do not know, and only text that can be stored and sent."""
+    """A JSON request without unknown fields, whose texts are valid Unicode."""
 
     model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
@@ -33,8 +33,8 @@ class Form(BaseModel):
         if isinstance(value, str):
             check_text(value)
         elif isinstance(value, list):
-            for one in value:
-                check_text(str(one))
+            for item in value:
+                check_text(str(item))
         return value
 
 
@@ -51,9 +51,9 @@ Name = Annotated[str, Field(max_length=200)]
 
 
 class Ask(Form):
-    """A question. ``recipe`` and ``model`` are names of /config; left out, clew chooses. ``documents`` and ``graphs``
-    restrict where it is looked for. ``chain`` is the question as triples. ``beside``: the id of the question that
-    this one is compared with."""
+    """A question. ``recipe`` and ``model`` are names of /config; by default clew chooses. ``documents`` and
+    ``graphs`` restrict the search. ``chain`` is the question as triples. ``beside`` is the id of a question to
+    compare with."""
 
     question: str = ""
     recipe: Name = choices.DEFAULT
@@ -66,17 +66,17 @@ class Ask(Form):
 
 @router.post("/questions", status_code=202)
 def ask(asked: Ask, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
-    """Take a question on and return its id, at once. 429 with Retry-After where too many wait already."""
-    most = server.settings.limits.question_characters
+    """Accept a question and return its id at once. 429 with Retry-After if too many wait already."""
+    limit = server.settings.limits.question_characters
     if not (asked.question or asked.chain):
         raise UsageError("the question is empty", "Say what you want to know")
-    if max(len(asked.question), len(asked.chain)) > most:
-        raise UsageError(f"the question has more than {most:,} characters", "Ask for less at a time")
+    if max(len(asked.question), len(asked.chain)) > limit:
+        raise UsageError(f"the question has more than {limit:,} characters", "Ask for less at a time")
     recipe = asked.recipe
     if asked.chain and recipe == choices.DEFAULT:
         recipe = choices.method_for_triples(asked.chain)
     model = server.settings.model(asked.model)
-    # Refused server, where the one who asks still listens.
+    # Checked here, while the client still waits for the reply.
     for name in asked.graphs or ():
         base.knowledge_base.graphs.get(name)
     for key in asked.documents or ():
@@ -106,8 +106,8 @@ def events(
     """Follow a question as server-sent events: ``waiting``, ``running``, each ``step``, then ``answer`` or
     ``problem``.
 
-    For one that has ended, the last of them alone. A reader that comes back with Last-Event-ID gets what it has not
-    seen; 204 where there will be nothing more.
+    A question that has ended sends only the last event. A reader that reconnects with Last-Event-ID gets the events
+    that it has missed; 204 if there are no more.
     """
     job = server.questions.get(base, id)
     if job is not None:
@@ -116,25 +116,24 @@ def events(
         return stream_channel(job.events, last_event_id)
     if last_event_id is not None:
         return Response(status_code=204)
-    return stream_channel(_ending(base.history.get(id)), None)
+    return stream_channel(_last_event(base.history.get(id)), None)
 
 
-def _ending(entry: dict[str, Any]) -> EventChannel:
-    """Return the last event of a question that is history."""
-    told, channel = {"id": entry["id"], "state": entry["state"]}, EventChannel()
+def _last_event(entry: dict[str, Any]) -> EventChannel:
+    """Return a channel with the last event of a question that has ended."""
+    head, channel = {"id": entry["id"], "state": entry["state"]}, EventChannel()
     if entry["answer"] is not None:
-        channel.send("answer", told | entry["answer"])
+        channel.send("answer", head | entry["answer"])
     else:
-        broken = {"error": "the server ended before the answer was complete", "hint": "Ask again"}
-        channel.send("problem", told | (entry["problem"] or broken))
+        interrupted = {"error": "the server ended before the answer was complete", "hint": "Ask again"}
+        channel.send("problem", head | (entry["problem"] or interrupted))
     channel.close()
     return channel
 
 
 @router.post("/questions/{id}/stop", status_code=202)
 def stop(id: str, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
-    """Stop a question: at once if it waits, else after the step that it is at; what was found until then is its
-    answer."""
+    """Stop a question: at once if it waits, else after its current step. What was found until then is its answer."""
     job = server.questions.stop(base, id)
     return {"id": id, "state": job.state, "stopping": job.state not in history.FINAL_STATES}
 
@@ -145,7 +144,7 @@ def questions(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     before: Annotated[float | None, Query(description="Only questions asked before this time.")] = None,
 ) -> dict[str, Any]:
-    """List the questions that were asked, the latest first, with the text of their answers."""
+    """List the questions, the latest first, with the texts of their answers."""
     return {"questions": base.history.latest(limit, before)}
 
 
@@ -159,24 +158,24 @@ def question(id: str, server: CurrentServer, base: CurrentBase) -> dict[str, Any
 def export(
     id: str,
     base: CurrentBase,
-    form: Annotated[Literal["markdown", "json"], Query(description="What to make of it.")] = "markdown",
+    form: Annotated[Literal["markdown", "json"], Query(description="The format of the file.")] = "markdown",
 ) -> Response:
-    """Return a question with its answer and citations as a file to keep: Markdown, or JSON."""
+    """Return a question with its answer and citations as a file: Markdown or JSON."""
     entry = base.history.get(id)
     if entry["answer"] is None:
         raise NotFound("this question has no answer to export")
-    ending, kind, made = (
+    ending, media_type, content = (
         ("md", "text/markdown", render_markdown(entry))
         if form == "markdown"
         else ("json", "application/json", render_json(entry))
     )
     headers = {"Content-Disposition": f'attachment; filename="answer-{entry["id"]}.{ending}"'}
-    return Response(made, media_type=kind, headers=headers)
+    return Response(content, media_type=media_type, headers=headers)
 
 
 @router.delete("/questions/{id}")
 def forget(id: str, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
-    """Forget a question and its answer. One that is being answered is stopped first."""
+    """Forget a question and its answer. A question that is being answered is stopped first."""
     job = server.questions.get(base, id)
     if job is not None and job.state not in history.FINAL_STATES:
         server.questions.stop(base, id)

@@ -1,4 +1,4 @@
-"""Uploads: files that arrive, and what becomes of them."""
+"""Uploads: files that arrive, and their states."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from clew.core.errors import ClewError, UsageError
 
 router = APIRouter(prefix="/bases/{base}", tags=["uploads"])
 
-#: What OpenAPI says of a request that is read as it arrives.
+#: The OpenAPI description of a request that is read as it arrives.
 UPLOAD_SCHEMA: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -39,50 +39,58 @@ UPLOAD_SCHEMA: dict[str, Any] = {
 
 @router.post("/uploads", status_code=202, openapi_extra=UPLOAD_SCHEMA)
 async def upload(request: Request, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
-    """Take documents on: ``uploads`` has those that are, ``refused`` the others, each with the reason.
+    """Accept documents: ``uploads`` lists those that were accepted, ``refused`` the others, each with the reason.
 
-    What is taken on is on the disk and is not lost, though the server be killed; it is read in its turn, and refused
-    then if it is not what a parser reads: see GET /uploads, or follow /uploads/events. 429 with Retry-After where too
-    much waits already.
+    An accepted file is on the disk and survives the end of the server. It is read later; whether it could be read is
+    in GET /uploads and /uploads/events. 429 with Retry-After if too much waits already.
     """
     return await accept_upload(
-        request, server, base, lambda one, form: new_upload(one.id, "document", one.name, one.size)
+        request, server, base, lambda file, form: new_upload(file.id, "document", file.name, file.size)
     )
 
 
 async def accept_upload(
-    request: Request, server: Server, base: ServedBase, made: Callable[[ReceivedFile, UploadForm], Upload]
+    request: Request,
+    server: Server,
+    base: ServedBase,
+    make_upload: Callable[[ReceivedFile, UploadForm], Upload],
 ) -> dict[str, Any]:
-    """Receive files and take on those that ``made`` makes uploads of; return these and the others, each with its
-    reason. Raises Refused, Busy."""
+    """Receive files and accept those that ``make_upload`` makes uploads of; return these, and the others with the
+    reasons. Raises RequestRefused, ServerBusy."""
     server.require_writable()
-    spool, claimed = server.uploads.spools[base.name], int(request.headers.get("content-length") or 0)
-    with server.uploads.reserve_space(base.name, claimed) as take:
+    spool, length = server.uploads.spools[base.name], int(request.headers.get("content-length") or 0)
+    with server.uploads.reserve_space(base.name, length) as take:
         form = await receive_upload(request, spool, server.settings.limits, take)
-        return await run_in_threadpool(_taken, form, server, base, made)  # it waits for the disk
+        return await run_in_threadpool(
+            _accept_files, form, server, base, make_upload
+        )  # it waits for the disk
 
 
-def _taken(
-    form: UploadForm, server: Server, base: ServedBase, made: Callable[[ReceivedFile, UploadForm], Upload]
+def _accept_files(
+    form: UploadForm,
+    server: Server,
+    base: ServedBase,
+    make_upload: Callable[[ReceivedFile, UploadForm], Upload],
 ) -> dict[str, Any]:
-    taken, refused = [], []
-    for one in form.files:
+    uploads, refused = [], []
+    for file in form.files:
         try:
-            if one.error:
-                raise UsageError(one.error, one.hint)
-            taken.append(made(one, form))
+            if file.error:
+                raise UsageError(file.error, file.hint)
+            uploads.append(make_upload(file, form))
         except ClewError as error:
-            if one.id:
-                server.uploads.spools[base.name].discard(one.id)
-            refused.append({"name": one.name} | error_to_dict(error))
-    lost = {upload.id: error for upload, error in server.uploads.accept(base.name, taken)}
-    refused += [{"name": one.name} | error_to_dict(lost[one.id]) for one in taken if one.id in lost]
-    return {"uploads": [one.to_dict() for one in taken if one.id not in lost], "refused": refused}
+            if file.id:
+                server.uploads.spools[base.name].discard(file.id)
+            refused.append({"name": file.name} | error_to_dict(error))
+    lost = {upload.id: error for upload, error in server.uploads.accept(base.name, uploads)}
+    refused += [{"name": file.name} | error_to_dict(lost[file.id]) for file in uploads if file.id in lost]
+    accepted = [upload.to_dict() for upload in uploads if upload.id not in lost]
+    return {"uploads": accepted, "refused": refused}
 
 
 @router.get("/uploads")
 def uploads(server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
-    """List the uploads that wait, are being read, or were lately, the oldest first; those that failed say why."""
+    """List the uploads that wait, are being read or have ended recently, the oldest first. Failed ones say why."""
     name = base.name
     return {"uploads": server.uploads.all_uploads(name), "encoding": server.uploads.encoding_progress(name)}
 
@@ -92,9 +100,9 @@ def events(
     server: CurrentServer, base: CurrentBase, last_event_id: Annotated[str | None, Header()] = None
 ) -> StreamingResponse:
     """Follow the uploads as server-sent events: an ``upload`` with its new state (waiting, reading, indexing,
-    encoding: it can be found by words, done, failed), ``encoding`` with how many passages are done, ``forgotten``.
+    encoding: it can be found by words, done, failed), ``encoding`` with the number of passages done, ``forgotten``.
 
-    It tells what happens from now on, or from Last-Event-ID; what was before is in GET /uploads.
+    The events start now, or after Last-Event-ID; earlier states are in GET /uploads.
     """
     channel = server.uploads.events[base.name]
     return stream_channel(channel, str(channel.last_number) if last_event_id is None else last_event_id)
@@ -102,8 +110,7 @@ def events(
 
 @router.delete("/uploads/{id}")
 def forget(id: str, server: CurrentServer, base: CurrentBase) -> dict[str, Any]:
-    """Forget an upload that has failed or is done, or take one back that still waits. The document that it became
-    stays."""
+    """Forget an upload that has ended, or withdraw one that still waits. A document that was read from it stays."""
     server.require_writable()
     server.uploads.forget(base.name, id)
     return {"forgotten": id}

@@ -1,4 +1,4 @@
-"""Reads an uploaded graph file into a base: run in a process of its own, which may be killed at any time."""
+"""Adds an uploaded graph file to a base. Runs in a process of its own, which may be killed at any time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clew.knowledge_base.knowledge_base import open as open_base
 from clew.knowledge_base.source_files import UPLOAD_PREFIX
 from clew.parse.graphs.reader import GraphReadOptions
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def read_uploaded_graph(
@@ -28,13 +28,13 @@ def read_uploaded_graph(
         rows = "\n  ".join(row.replace(path.name, name) for row in error.rows)
         raise UnreadableFile(f"bad rows:\n  {rows}", "Put them right and upload it again") from error
     except UnreadableFile as error:
-        # The file as its person knows it.
-        said = error.problem.replace(str(path), name).replace(path.name, name)
-        raise UnreadableFile(said, error.hint) from error
+        # The user knows the file by its own name, not by that in the spool.
+        problem = error.problem.replace(str(path), name).replace(path.name, name)
+        raise UnreadableFile(problem, error.hint) from error
     except StoreError as error:
         return StoreError(error.problem, error.hint)
     except OSError as error:
-        if error.errno not in _FULL:
+        if error.errno not in _DISK_FULL:
             raise
         return StoreError(f"the base cannot be written to: {error.strerror or error}", "Is the disk full?")
     except ClewError as error:

@@ -1,4 +1,4 @@
-"""An upload as it arrives: each file goes to the spool piece by piece, and is counted as it does."""
+"""Receives uploads: each file is written to the spool as it arrives, and its bytes are counted."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ if TYPE_CHECKING:
 
     from clew.app.web.settings import Limits
 
-#: Bytes that a field beside the files may have.
-_FIELD = 1_000
-_FIELDS = 20
+#: Bytes of a field beside the files, and the number of such fields.
+_MAX_FIELD, _MAX_FIELDS = 1_000, 20
 
 
 @dataclass(slots=True)
 class ReceivedFile:
-    """A file of an upload. ``error`` says why it is refused; then nothing of it is kept."""
+    """A file of an upload. ``error`` says why it was refused; then nothing of it is kept."""
 
     id: str
     name: str
@@ -37,7 +36,7 @@ class ReceivedFile:
 
 @dataclass(slots=True)
 class UploadForm:
-    """What an upload holds: files, and fields beside them."""
+    """An upload: its files, and the fields beside them."""
 
     files: list[ReceivedFile] = field(default_factory=list)
     fields: dict[str, str] = field(default_factory=dict)
@@ -46,10 +45,10 @@ class UploadForm:
 async def receive_upload(
     request: Request, spool: Spool, limits: Limits, take: Callable[[int], None]
 ) -> UploadForm:
-    """Receive a multipart request whole. Files are in the spool, not yet accepted; where this raises, none is.
+    """Receive a whole multipart request. Its files are then in the spool, not yet accepted; if this raises, none is.
 
-    ``take`` is told of each number of bytes that arrives, and may raise. Raises Refused for a request that is no
-    upload or breaks off, and what ``take`` raises.
+    ``take`` is called with the number of bytes of each part that arrives, and may raise. Raises RequestRefused for a
+    request that is not an upload or breaks off, and the exceptions of ``take``.
     """
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary", b"")
@@ -74,7 +73,7 @@ async def receive_upload(
         )
         async for chunk in request.stream():
             take(len(chunk))
-            # Disk writes in a thread: others are answered meanwhile.
+            # Written in a thread, so that other requests are answered meanwhile.
             await run_in_threadpool(parser.write, chunk)
         if not receiver.whole:
             raise RequestRefused(400, "the upload is not whole", "Try again")
@@ -91,12 +90,12 @@ async def receive_upload(
 
 
 def storage_error(error: OSError) -> RequestRefused:
-    """Return what is said of an upload that cannot be written."""
+    """Return the error for an upload that cannot be written."""
     return RequestRefused(507, f"the upload cannot be stored: {error.strerror or error}", "Is the disk full?")
 
 
 class _Receiver:
-    """What the parser tells, part by part."""
+    """Receives the parser's callbacks, part by part."""
 
     def __init__(self, spool: Spool, limits: Limits) -> None:
         self.form = UploadForm()
@@ -130,7 +129,7 @@ class _Receiver:
         filename = options.get(b"filename")
         if filename is None:
             self._named, self._content = options.get(b"name", b"").decode("utf-8", "replace"), b""
-            if len(self.form.fields) >= _FIELDS:
+            if len(self.form.fields) >= _MAX_FIELDS:
                 raise RequestRefused(400, "the upload has too many fields")
             return
         name = display_name(filename.decode("utf-8", "replace"))
@@ -147,7 +146,7 @@ class _Receiver:
     def data(self, data: bytes, start: int, end: int) -> None:
         if self._named is not None:
             self._content += data[start:end]
-            if len(self._content) > _FIELD:
+            if len(self._content) > _MAX_FIELD:
                 raise RequestRefused(400, f"the field '{self._named[:50]}' is too long")
         elif self._arriving is not None and self._file is not None:
             self._arriving.size += end - start
@@ -173,9 +172,9 @@ class _Receiver:
         """Delete what has arrived."""
         if self._file is not None:
             self._file.close()
-        for one in self.form.files:
-            if one.id:
-                self._spool.discard(one.id)
+        for file in self.form.files:
+            if file.id:
+                self._spool.discard(file.id)
 
     def _refuse(self, error: str) -> None:
         assert self._arriving is not None and self._file is not None

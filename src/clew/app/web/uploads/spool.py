@@ -1,8 +1,8 @@
-"""Uploaded files that wait to be read: a folder in the base's own, written so that a power cut loses none.
+"""Uploaded files that wait to be read: a folder inside that of the base, written so that a power cut loses none.
 
-A file arrives as ``ID.part``. It is accepted when it lies whole on the disk as ``ID.data`` with ``ID.json`` beside
-it, which holds what is known of it, its name among that: a name is never used as a path. What has been read is
-deleted; what could not be read leaves its ``ID.json``, which says why, until a person has seen it.
+A file arrives as ``ID.part``. It is accepted once it is whole on the disk as ``ID.data``, with its record ``ID.json``
+beside it. The record holds the file's name, which is never used as a path. A file that was read is deleted; one that
+could not be read leaves its record, which says why, until a user has seen it.
 """
 
 from __future__ import annotations
@@ -29,18 +29,20 @@ WAITING, READING, INDEXING, ENCODING, DONE, FAILED = (
     "done",
     "failed",
 )
-#: States of an upload that nothing more happens to.
+#: States in which an upload has ended.
 FINAL_STATES = (DONE, FAILED)
 _ID = re.compile(r"[0-9a-f]{24}")
-#: Characters of a name that are kept.
-_LONGEST = 180
+#: Characters that a name may have.
+_MAX_NAME = 180
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """An uploaded file. ``kind`` is ``document`` or ``graph``; ``graph`` the name that one is to have, ``form`` its
-    form, "" for that of its name. ``tries`` counts how often reading it was begun; ``error`` and ``hint`` say why it
-    could not be read; ``key`` is the document that it became, ``notes`` remarks of the parser."""
+    """An uploaded file.
+
+    ``kind`` is ``document`` or ``graph``; ``graph`` is the name of the graph, and ``form`` its format, "" for that
+    of its name. ``tries`` counts the attempts to read it; ``error`` and ``hint`` say why it could not be read;
+    ``key`` is the key of the resulting document, and ``notes`` are remarks of the parser."""
 
     id: str
     kind: Literal["document", "graph"]
@@ -61,26 +63,26 @@ class Upload:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, shape: dict[str, Any]) -> Upload:
-        """Return what :meth:`shape` made."""
-        return cls(**shape | {"notes": tuple(shape["notes"])})
+    def from_dict(cls, record: dict[str, Any]) -> Upload:
+        """Return the upload of a dictionary of :meth:`to_dict`."""
+        return cls(**record | {"notes": tuple(record["notes"])})
 
 
 class Spool:
-    """The spool of the base in ``folder``. A server and the process that reads for it share it: every change is one
-    rename or one deletion."""
+    """The spool of the base in ``folder``. A server and its upload worker share it: every change is one rename or one
+    deletion."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / FOLDER
 
     def begin(self) -> tuple[str, BinaryIO]:
-        """Return the id of a file that arrives, and where to write it."""
+        """Return the id of a new file, and the file to write it to."""
         self.path.mkdir(mode=0o700, exist_ok=True)
         id = secrets.token_hex(12)
         return id, (self.path / f"{id}.part").open("xb")
 
     def accept(self, upload: Upload) -> None:
-        """Take a file on that has arrived; when this returns, it survives a power cut."""
+        """Accept a file that has arrived; after this it survives a power cut."""
         part = self.path / f"{upload.id}.part"
         with part.open("rb+") as file:
             os.fsync(file.fileno())
@@ -88,16 +90,16 @@ class Spool:
         self.write_record(upload)
 
     def discard(self, id: str) -> None:
-        """Delete what there is of a file that was not accepted."""
+        """Delete a file that was not accepted."""
         for ending in ("part", "new", "json", "data"):
             (self.path / f"{id}.{ending}").unlink(missing_ok=True)
 
     def data_path(self, id: str) -> Path:
-        """Return where a file lies."""
+        """Return the path of a file."""
         return self.path / f"{id}.data"
 
     def write_record(self, upload: Upload) -> None:
-        """Write what is known of a file."""
+        """Write the record of a file."""
         fresh = self.path / f"{upload.id}.new"
         with fresh.open("w", encoding="utf-8") as file:
             json.dump(upload.to_dict(), file)
@@ -108,27 +110,27 @@ class Spool:
 
     def all_uploads(self) -> list[Upload]:
         """Return the files that wait or could not be read, the oldest first."""
-        found = []
+        uploads = []
         for path in self.path.glob("*.json") if self.path.is_dir() else ():
             try:
-                found.append(Upload.from_dict(json.loads(path.read_text(encoding="utf-8"))))
+                uploads.append(Upload.from_dict(json.loads(path.read_text(encoding="utf-8"))))
             except FileNotFoundError:  # done meanwhile
                 continue
-        return sorted(found, key=lambda one: (one.uploaded, one.id))
+        return sorted(uploads, key=lambda upload: (upload.uploaded, upload.id))
 
     def waiting_uploads(self) -> list[Upload]:
         """Return the files that are still to be read, the oldest first."""
-        return [one for one in self.all_uploads() if one.state not in FINAL_STATES]
+        return [upload for upload in self.all_uploads() if upload.state not in FINAL_STATES]
 
     def record_failure(self, upload: Upload, error: str, hint: str = "") -> Upload:
-        """Note why a file cannot be read, and delete it."""
+        """Record why a file cannot be read, and delete it."""
         failed = replace(upload, state=FAILED, error=error, hint=hint)
         self.write_record(failed)
         self.data_path(upload.id).unlink(missing_ok=True)
         return failed
 
     def forget(self, id: str) -> None:
-        """Delete a file and what is known of it. Raises NotFound."""
+        """Delete a file and its record. Raises NotFound."""
         if not _ID.fullmatch(id):
             raise NotFound(f"no upload '{id}'")
         try:
@@ -138,7 +140,7 @@ class Spool:
         self.data_path(id).unlink(missing_ok=True)
 
     def delete_leftovers(self) -> None:
-        """Delete what was not accepted when a server was killed: called before the first upload."""
+        """Delete files that a killed server had not accepted; called before the first upload."""
         for path in list(self._leftovers()):
             path.unlink(missing_ok=True)
 
@@ -152,24 +154,26 @@ class Spool:
                 yield data
 
 
-def display_name(given: str) -> str:
+def display_name(path: str) -> str:
     r"""Return a file name as it is shown and searched for: the last part of a path, without control characters and
-    marks that turn the direction of writing.
+    marks that change the direction of writing.
 
     >>> shown_name("..\\\\..\\\\C:\\\\report.pdf"), shown_name("../../etc/passwd"), shown_name("..")
     ('report.pdf', 'passwd', 'file')
     """
-    last = given.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    last = path.replace("\\", "/").rstrip("/").rpartition("/")[2]
     kept = "".join(
-        " " if one.isspace() else one for one in last if unicodedata.category(one)[0] != "C" or one.isspace()
+        " " if char.isspace() else char
+        for char in last
+        if unicodedata.category(char)[0] != "C" or char.isspace()
     )
     name = " ".join(kept.split()).lstrip(".").strip()
     stem, suffix = PurePosixPath(name).stem, PurePosixPath(name).suffix[:16]
-    return f"{stem[: _LONGEST - len(suffix)]}{suffix}" if stem else "file"
+    return f"{stem[: _MAX_NAME - len(suffix)]}{suffix}" if stem else "file"
 
 
 def new_upload(id: str, kind: Literal["document", "graph"], name: str, size: int) -> Upload:
-    """Return an upload as it is accepted now."""
+    """Return the record of an upload that arrives now."""
     return Upload(id, kind, display_name(name), size, time.time())
 
 
